@@ -131,12 +131,12 @@ def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None
     suite = suites.load([reference])
     population = sets.sample(data, data.population)
     probs = predictions(looked(suite), data.task, population, Runtime(store=store))[0].probs
-    labels = np.array([example.label for example in population])
+    labels = np.array([example.target for example in population])
     stated = [model.ood_accuracy.get(data.fingerprint) for model in suite.models]
     if None in stated:
         every = len(population) == len(data.examples)
         whole = probs if every else predictions(looked(suite), data.task, data.examples, Runtime(store=store))[0].probs
-        truth = (whole.argmax(axis=2) == [example.label for example in data.examples]).mean(axis=1)
+        truth = (whole.argmax(axis=2) == [example.target for example in data.examples]).mean(axis=1)
     else:
         truth = np.array(stated, dtype=np.float64)
     order = np.argsort(-truth, kind="stable")
@@ -241,7 +241,7 @@ def files(data: Path, models: Sequence[str], draws: int, seed: int) -> None:
     pool, _, failures = predictions(seen, rows.task, rows.examples)
     if failures:
         raise click.ClickException(f"some models have no answers: {failures}")
-    labels = np.array([example.label for example in rows.examples])
+    labels = np.array([example.target for example in rows.examples])
     right = (pool.predicted == labels).astype(np.float64)
     truth = right.mean(axis=1)
     click.echo(f"{len(labels)} rows; true accuracies {', '.join(map(percent, np.sort(truth)[::-1]))} %", err=True)

@@ -34,7 +34,7 @@ def log_probabilities(kind: str, examples: Sequence[Example], classes: int) -> F
         [1, 0]
     """
     features = sparse.hstack([sparse.csr_array(FEATURES[kind](examples)), np.ones((len(examples), 1))]).tocsr()
-    truth = np.eye(classes)[[example.label for example in examples]]
+    truth = np.eye(classes)[[example.target for example in examples]]
     shape = (features.shape[1], classes)
 
     def loss(flat: Floats) -> tuple[float, Floats]:

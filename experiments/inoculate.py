@@ -253,7 +253,7 @@ def measure(folder: Path, measured: tuple[OODSet, ...], machine: Machine) -> lis
         for one in missing:
             with progress.bar(machine.console, f"measuring {folder.name} on {one.name}", len(one.examples)) as advance:
                 predicted = classifier.probabilities(one.examples, advance).argmax(axis=1)
-            right = float(np.mean(predicted == [example.label for example in one.examples]))
+            right = float(np.mean(predicted == [example.target for example in one.examples]))
             known[one.fingerprint] = {
                 "accuracy": round(right, 6),
                 "rows": len(one.examples),

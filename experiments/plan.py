@@ -187,10 +187,10 @@ def few(rows: Sequence[Example], shots: int, classes: int, rng: np.random.Genera
 
     Example:
         >>> rows = [Example(str(i), ("A dog ran.",), int(i > 2)) for i in range(6)]
-        >>> [row.label for row in few(rows, 2, 2, np.random.default_rng(0), "it")]
+        >>> [row.target for row in few(rows, 2, 2, np.random.default_rng(0), "it")]
         [0, 0, 1, 1]
     """
-    fewest = np.bincount([row.label for row in rows], minlength=classes).min()
+    fewest = np.bincount([row.target for row in rows], minlength=classes).min()
     if fewest < shots:
         raise UsageError(f"{who} needs {shots} rows of each label, and of one there are {fewest}")
     return sources.of_each_label(rows, shots, rng)

@@ -56,10 +56,10 @@ def balanced(examples: Sequence[Example], rng: np.random.Generator) -> list[Exam
 
     Example:
         >>> rows = [Example(str(i), ("A dog ran.",), int(i > 0)) for i in range(5)]
-        >>> [row.label for row in balanced(rows, np.random.default_rng(0))]
+        >>> [row.target for row in balanced(rows, np.random.default_rng(0))]
         [0, 1]
     """
-    return of_each_label(examples, min(Counter(example.label for example in examples).values()), rng)
+    return of_each_label(examples, min(Counter(example.target for example in examples).values()), rng)
 
 
 def of_each_label(examples: Sequence[Example], count: int, rng: np.random.Generator) -> list[Example]:
@@ -67,10 +67,10 @@ def of_each_label(examples: Sequence[Example], count: int, rng: np.random.Genera
 
     Example:
         >>> rows = [Example(str(i), ("A dog ran.",), int(i > 1)) for i in range(5)]
-        >>> [row.label for row in of_each_label(rows, 2, np.random.default_rng(0))]
+        >>> [row.target for row in of_each_label(rows, 2, np.random.default_rng(0))]
         [0, 0, 1, 1]
     """
-    labels = np.array([example.label for example in examples])
+    labels = np.array([example.target for example in examples])
     kept = [rng.choice(np.flatnonzero(labels == label), count, replace=False) for label in np.unique(labels)]
     return [examples[i] for i in sorted(np.concatenate(kept))]
 

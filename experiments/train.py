@@ -262,7 +262,7 @@ def train(
                 schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, slope(count, stage.warmup))
                 for rows in islice(stream, count):
                     batch = tokenizer.pad([encoded[row] for row in rows], return_tensors="pt").to(device)
-                    labels = torch.tensor([examples[row].label for row in rows], device=device)
+                    labels = torch.tensor([examples[row].target for row in rows], device=device)
                     loss_at = partial(_loss, loss_of, labels, rows, groups)
                     with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=bf16):
                         of_steps.append(backward(model, batch, loss_at, stage.perturb))

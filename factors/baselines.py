@@ -18,7 +18,7 @@ PAPER = "Singhal et al. 2022, section 3"
 @factor("ACC", higher_is_better=True, explains="predicted", kind="baseline", source=PAPER)
 def accuracy(attributions: Attributions, example: Example) -> float:
     """1 if the prediction is right, else 0; its mean over the probe is the accuracy baseline."""
-    return float(attributions.predicted == example.label)
+    return float(attributions.predicted == example.target)
 
 
 @factor("CONF", higher_is_better=True, explains="predicted", kind="baseline", source=PAPER)

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +28,6 @@ Norm = Literal["raw", "l1", "max"]
 
 SPECIAL = -1
 """The segment, and the word, of a token that belongs to no text: separators, [CLS], padding."""
-
-UNLABELLED = -1
-"""The label of an example whose label nobody has said yet: a row of a pool."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -127,7 +124,8 @@ class Example:
     Attributes:
         id: unique in its data set.
         segments: one or two strings, exactly as the model is shown them.
-        label: index into the task's own label order; `UNLABELLED` where it is not known.
+        target: what is right, as the task has it: of classes an index into its labels. It hashes; None where it is not
+            known.
         marks: name -> spans, what a factor may look for ("control", "swapped", "feature").
         group: which rows it belongs with; "" where rows are independent.
         numbered_in: the file whose row number stands in for an id, where no column holds one; "" where the id was
@@ -145,7 +143,7 @@ class Example:
 
     id: str
     segments: tuple[str, ...]
-    label: int
+    target: Any = None
     marks: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     group: str = ""
     numbered_in: str = field(default="", compare=False)
@@ -171,8 +169,8 @@ class Example:
 
     @property
     def labelled(self) -> bool:
-        """Whether its true label is known."""
-        return self.label != UNLABELLED
+        """Whether it is known what is right."""
+        return self.target is not None
 
     def text(self, span: Span) -> str:
         """The characters that a span covers."""

@@ -54,7 +54,7 @@ def sample(name: str, n: int, labels: Sequence[str], seed: int = 0) -> bytes:
         {
             "id": row.id,
             "segments": row.segments,
-            "label": labels[row.label],
+            "label": labels[row.target],
             "subcase": row.id.rpartition("-")[0],
         }
         for row in look_up("generator", name, SOURCES)(np.random.default_rng(seed), n)

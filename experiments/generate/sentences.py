@@ -215,7 +215,7 @@ def by_surface(rng: np.random.Generator, n: int, feature: str) -> list[Example]:
         n: how many.
         feature: "morph", "verb" or "adject".
     """
-    return [replace(row, label=1 - row.label) for row in disambiguated(rng, n, feature)]
+    return [replace(row, target=1 - row.target) for row in disambiguated(rng, n, feature)]
 
 
 def _sentences(rng: np.random.Generator, n: int, feature: Feature, cue_of: dict[int, bool]) -> list[Example]:

@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import nan
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from factors.types import SPECIAL, Attributions, Floats, Ints, Output
 from ranker.attribution.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
 from ranker.errors import UsageError
 from ranker.sources.base import Baseline, Hide
-from ranker.tasks.classes import fold
+from ranker.tasks.classes import has_labels
+from ranker.tasks.names import fold
 
 if TYPE_CHECKING:
     from typing import Self
 
     from ranker.sources.base import Encoding
+    from ranker.tasks.base import Task
+
+S = TypeVar("S", bound="Settings")
 
 LEAST_RIDGE = 1e-6
 """The least penalty that makes LIME's regression one that can be solved, however few the samples are."""
@@ -77,6 +81,23 @@ class Settings:
     def passes(self, segment: Ints, word: Ints) -> int:
         """Forward passes for an example, at first, given the (T,) segment and word of its tokens."""
         return 1
+
+
+def settle(settings: S, task: Task, toward: int | None = None) -> S:
+    """The same settings for a task: with the number of the label that is attributed, where there is one.
+
+    Args:
+        settings: of a backend; of a task without labels only "none".
+        task: what the models do.
+        toward: the label that is attributed where the settings name none; None for the one that the shortcut speaks
+            for.
+
+    Raises:
+        UsageError: the label that the settings name is none of the task's.
+    """
+    if not has_labels(task):
+        return settings
+    return settings.settled(task.labels, task.shortcut if toward is None else toward)
 
 
 @dataclass(frozen=True)

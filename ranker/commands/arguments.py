@@ -201,7 +201,7 @@ def alone(given: Given, format_name: str, shelf: Shelf) -> Looked | None:
     if given["ood_name"] or not _references(given) or format_name != "table" or asked:
         return None
     name, found = suites.named(_references(given), source_options(given), shelf)
-    described = len(found) == 1 and found[0].source.at_hand and not getattr(found[0].source, "doubt", "")
+    described = len(found) == 1 and found[0].source.precomputed and not getattr(found[0].source, "doubt", "")
     return Looked(found, name, shelf) if described else None
 
 

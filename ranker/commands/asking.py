@@ -201,7 +201,7 @@ def reveal(desk: Desk, face: Face, keys: dict[str, str]) -> None:
     told = [f"you said {labelling.task.labels[line.event.label]}"]
     told += [f"{name} said {label or 'nothing'}" for name, label in labelling.said(row).items()]
     face.show(Text(visible("\n".join(told))))
-    askable = not desk.request.models.at_hand
+    askable = not desk.request.models.precomputed
     looked = "w what they looked at  " if askable else ""
     face.show(Text(f"{looked}a label: your answer now (the first one counts)  other keys: on"))
     key = face.key()

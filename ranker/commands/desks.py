@@ -162,7 +162,7 @@ def opened(request: LabellingRequest, going_on: bool) -> Desk:
     digest = "" if request.output is None else _digest(request.output)
     lines, waiting = _said_before(request, pool, of, column) if going_on else ([], [])
     answered = [line.event for line in lines if line.event.status == "answered"]
-    _disputed([*pool.labelled, *(replace(of[event.row], label=event.label) for event in answered)])
+    _disputed([*pool.labelled, *(replace(of[event.row], target=event.label) for event in answered)])
     session = labelling_of(
         pool.rows,
         request.models,
@@ -225,7 +225,7 @@ def _said_before(
         found = tuple(
             replace(one, id=str(row.cells[file.layout.id])) for one, row in zip(found, file.rows, strict=True)
         )
-    return lines_of(file, found, place, lambda cell: readers.label_of(cell, pool.task))
+    return lines_of(file, found, place, pool.task.target_of)
 
 
 def _user() -> str:
@@ -237,7 +237,7 @@ def _user() -> str:
 
 def _disputed(rows: Sequence[Example]) -> None:
     """Say where several answers to one row differ, and how often they agree."""
-    found = agreement([(row.segments, row.label) for row in rows])
+    found = agreement([(row.segments, row.target) for row in rows])
     if found.disputed:
         shown = (" ".join(" / ".join(texts).split())[:60] for texts in found.disputed[:SHOWN])  # type: ignore[arg-type]
         named = "; ".join(shown)

@@ -58,7 +58,7 @@ def _digest(example: Example) -> hashlib._Hash:
 
 
 def fingerprint(examples: Iterable[Example], task: Task) -> str:
-    """A SHA-256 over the rows' ids, texts and labels by name; marks, which no accuracy depends on, are left out.
+    """A SHA-256 over the rows' ids, texts and targets; marks, which no accuracy depends on, are left out.
 
     Example:
         >>> from ranker.tasks.classes import ClassTask
@@ -68,7 +68,7 @@ def fingerprint(examples: Iterable[Example], task: Task) -> str:
     """
     digest = hashlib.sha256()
     for example in examples:
-        label = task.labels[example.label] if 0 <= example.label < len(task.labels) else None
-        row = [example.id, *example.segments, label]
+        target = task.show(example.target) if example.labelled else None
+        row = [example.id, *example.segments, target]
         digest.update(json.dumps(row).encode() + b"\n")
     return digest.hexdigest()

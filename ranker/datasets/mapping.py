@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ranker.errors import Question, UsageError
-from ranker.tasks.classes import fold
+from ranker.tasks.names import fold
 
 Map = dict[str, str]
 """What a model calls an output -> the label that rows have for it: what `label_map` takes."""

@@ -17,7 +17,7 @@ def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list
     id, else the first.
 
     Example:
-        >>> ran, sang = Example("1", ("A dog ran.",), -1), Example("2", ("A dog sang.",), -1)
+        >>> ran, sang = Example("1", ("A dog ran.",), -1), Example("2", ("A dog sang.",), None)
         >>> rows, places = with_labelled([ran, sang], [Example("a", ("A dog sang.",), 1), Example("b", ("Hm.",), 0)])
         >>> [row.id for row in rows], places.tolist()
         (['1', '2', 'b'], [1, 2])

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from factors import Example, Span
-from factors.types import UNLABELLED
 from ranker.datasets.cards import Layout
 from ranker.errors import Assumption, DataError, UsageError, listed, look_up
 from ranker.files import reader
@@ -19,8 +17,9 @@ from ranker.files.cells import cell_text
 from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
 from ranker.records import parse_json
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.base import Task
 from ranker.tasks.empty import is_blank
+from ranker.tasks.names import number_of, with_numbers
 
 log = logging.getLogger(__name__)
 
@@ -214,7 +213,7 @@ def _label(cell: Any, names: Sequence[str]) -> str | None:
 
 def examples(
     rows: Iterable[Row],
-    task: ClassTask | None,
+    task: Task | None,
     layout: Layout,
     marker: Marker = no_marks,
     limits: Limits = LIMITS,
@@ -224,7 +223,7 @@ def examples(
 
     Args:
         rows: what was read.
-        task: the labels; None leaves the rows without.
+        task: what its cells mean; None leaves the rows without a target.
         layout: where their parts stand.
         marker: finds marks in rows that bring none.
         limits: how long a text may be.
@@ -244,11 +243,11 @@ def examples(
             who = str(cells.get("annotator") or "")  # several people's answers to a row share its id
             if taken.setdefault((identity, who), place) is not place:
                 raise ValueError(f"the id {identity!r} is used at {taken[identity, who]} already")
-            label = UNLABELLED if task is None else _label_in(cells, layout, task)
+            target = None if task is None else _target_in(cells, layout, task)
             own = _marks(cells["marks"]) if cells.get("marks") else {}
             group = "" if layout.cluster is None else _group(cells[layout.cluster], layout.cluster)
             made = place if layout.id is None else ""
-            yield Example(identity, segments, label, {**marker(segments, cells), **own}, group, made, (number, size))
+            yield Example(identity, segments, target, {**marker(segments, cells), **own}, group, made, (number, size))
         except KeyError as error:
             raise DataError(f"{place}: the column {error} is missing (columns: {listed(cells)})") from error
         except (ValueError, DataError) as error:
@@ -257,16 +256,24 @@ def examples(
             raise DataError(f"{place}: a value is nested too deeply") from error
 
 
-def _label_in(cells: Mapping[str, Any], layout: Layout, task: ClassTask) -> int:
-    """The class that a row gives.
+def _target_in(cells: Mapping[str, Any], layout: Layout, task: Task) -> Any:
+    """What is right for a row.
 
     Raises:
-        ValueError: its label is empty, or none of the task.
+        ValueError: its cell is empty, or says nothing that is right or wrong in the task.
     """
     cell = cells[layout.label or ""]
     if cell is None:
         raise ValueError(f"the column {layout.label!r} is empty, and must hold a label")
-    return label_of(cell, task, layout.numbers)
+    names = layout.numbers
+    number = number_of(cell) if names and cell not in names else None
+    try:
+        return task.target_of(cell if number is None else names[number] if 0 <= number < len(names) else "")
+    except ValueError as error:
+        if not names:
+            raise
+        labels = with_numbers(names)
+        raise ValueError(f"a label must be one of {labels} or an alias (got {str(cell)[:50]!r})") from error
 
 
 def _group(cell: Any, column: str) -> str:
@@ -327,57 +334,6 @@ def _fault(found: Sequence[str]) -> str:
     if any(name.strip().endswith((".", "?", "!")) for name in found):
         return "is that a row, and the line that names the columns missing?"
     return "say which with `columns`"
-
-
-def label_of(value: Any, task: ClassTask, numbers: Sequence[str] = ()) -> int:
-    """The class that a cell gives: by name, by alias or by number.
-
-    Args:
-        value: the cell.
-        task: the labels.
-        numbers: the labels that 0, 1, ... stand for; empty: the task's own order.
-
-    Raises:
-        ValueError: it is no label of the task.
-    """
-    order = numbers or task.labels
-    label = task.index(str(value))
-    if label is None:
-        number = number_of(value)
-        label = task.index(order[number]) if number is not None and 0 <= number < len(order) else None
-    if label is None:
-        raise ValueError(f"a label must be one of {counted(order)} or an alias (got {str(value)[:50]!r})")
-    return label
-
-
-def counted(labels: Sequence[str]) -> str:
-    """Labels with their numbers.
-
-    Example:
-        >>> counted(["non-entailment", "entailment"])
-        'non-entailment (0), entailment (1)'
-    """
-    return listed(f"{name} ({i})" for i, name in enumerate(labels))
-
-
-def number_of(value: Any) -> int | None:
-    """The whole number that a cell of labels is, or says; None where it is another thing.
-
-    Example:
-        >>> [number_of(cell) for cell in ("1", "1.0", "True", 0.5, "01", "entailment")]
-        [1, 1, 1, None, None, None]
-    """
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else None
-    if isinstance(value, int):
-        return int(value)
-    text = str(value).strip()
-    said = _NUMBER.fullmatch(text)
-    return int(said[1]) if said else _TRUTHS.get(text.casefold())
-
-
-_NUMBER = re.compile(r"(0|[1-9][0-9]{0,5})(\.0)?")
-_TRUTHS = {"false": 0, "true": 1}  # as data frames write them
 
 
 def _texts(cells: Mapping[str, Any], columns: tuple[str, ...], limits: Limits) -> Iterator[str]:

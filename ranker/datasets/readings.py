@@ -6,29 +6,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from factors import Example
-from ranker.datasets.readers import Sheet, number_of
+from ranker.datasets.readers import Sheet
 from ranker.errors import Assumption, listed
 from ranker.numbers import counted
-from ranker.tasks.classes import ClassTask, fold
+from ranker.tasks.classes import ClassTask
+from ranker.tasks.names import fold, number_of
 
 
-def notes(
-    meant: Mapping[str, int], task: ClassTask, kept: Sequence[Example], blank: int = 0, repeated: int = 0
-) -> Iterator[str]:
-    """What a reader of a ranking has to know of its rows.
+def of_labels(meant: Mapping[str, int], task: ClassTask) -> Iterator[str]:
+    """Say which labels of rows count as one, and how bare numbers were read.
 
     Args:
         meant: label as the rows write it -> the class that it was read as.
         task: the labels.
-        kept: the rows.
-        blank: how many have no label.
-        repeated: how many repeat another, label and all.
 
     Example:
         >>> nli = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
-        >>> print(*notes({"neutral": 0, "entailment": 1, "contradiction": 0}, nli, (), repeated=1), sep="\\n")
+        >>> print(*of_labels({"neutral": 0, "entailment": 1, "contradiction": 0}, nli))
         The rows say contradiction and neutral, which count as one label here: non-entailment.
-        1 row that repeats another, label and all, was left out.
     """
     for label, name in enumerate(task.labels):
         says = {fold(said): said for said, read in meant.items() if read == label and number_of(said) is None}
@@ -36,6 +31,20 @@ def notes(
             yield f"The rows say {_and(sorted(says.values()))}, which count as one label here: {name}."
     if read_as := [f"{number} as {task.labels[label]}" for number, label in numbers(meant, task).items()]:
         yield Assumption(f"{listed(read_as).replace(' as', ' was read as', 1)}.")
+
+
+def notes(kept: Sequence[Example], blank: int = 0, repeated: int = 0) -> Iterator[str]:
+    """Count the rows that are left out, and those of one text.
+
+    Args:
+        kept: the rows.
+        blank: how many have no label.
+        repeated: how many repeat another, label and all.
+
+    Example:
+        >>> print(*notes((), repeated=1))
+        1 row that repeats another, label and all, was left out.
+    """
     if blank:
         what = counted(blank, "row has no label yet, and counts", "rows have no label yet, and count")
         yield Assumption(f"{what} only in a pool (`pool`).")

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from factors import Example
-from factors.types import UNLABELLED
 from ranker.datasets import cards as cards_of
 from ranker.datasets import embedded, readers, readings
 from ranker.datasets.cards import Card, Layout
@@ -30,7 +29,7 @@ from ranker.files.columns import MEMORY, Columns
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
 from ranker.tasks.base import Task
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassTask, has_labels, label_names
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +49,7 @@ class OODSet:
 
     Attributes:
         name: of the set, or of the file.
-        task: the labels.
+        task: what is asked of them.
         examples: all rows; accuracy on these is the truth that a ranking is compared with.
         population: how many of them are attributed, at most; they are drawn, always the same.
         designed: the factor that was designed for this set, if any.
@@ -61,7 +60,7 @@ class OODSet:
     Example:
         >>> from ranker import load_set
         >>> rows = load_set("hans-sub")
-        >>> rows.designed, rows.examples[0].segments[1], rows.task.labels[rows.examples[0].label]
+        >>> rows.designed, rows.examples[0].segments[1], rows.task.labels[rows.examples[0].target]
         ('INDEX-DIFF', ...)
     """
 
@@ -75,7 +74,8 @@ class OODSet:
     numbers: Mapping[int, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        labels = f" ({listed(self.task.labels)})" if self.task.labels else ""
+        names = label_names(self.task)
+        labels = f" ({listed(names)})" if names else ""
         rows = counted(len(self.examples), "row")
         return f"<OODSet {self.name}: {rows} of {self.task.name}{labels}, {self.origin or 'in memory'}>"
 
@@ -156,7 +156,7 @@ def _built(card: Card, columns: Columns, origin: str) -> OODSet:
     return OODSet(card.name, card.task, examples, card.population, card.designed, origin)
 
 
-def from_sheet(name: str, sheet: Sheet, task: ClassTask, card: Card | None = None, chosen: bool = False) -> OODSet:
+def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, chosen: bool = False) -> OODSet:
     """Make a set of a user's own rows; all of them are the population.
 
     Blank labels and repeated rows are left out, and the notes count them. The card is of the OOD set whose marks and
@@ -164,7 +164,7 @@ def from_sheet(name: str, sheet: Sheet, task: ClassTask, card: Card | None = Non
 
     Example:
         >>> sheet = readers.sheet([{"text": "Lovely.", "label": "good"}, {"text": "Dull.", "label": "bad"}])
-        >>> [row.label for row in from_sheet("reviews", sheet, ClassTask("mood", ("bad", "good"))).examples]
+        >>> [row.target for row in from_sheet("reviews", sheet, ClassTask("mood", ("bad", "good"))).examples]
         [1, 0]
     """
     labels = readers.written(sheet)
@@ -173,9 +173,10 @@ def from_sheet(name: str, sheet: Sheet, task: ClassTask, card: Card | None = Non
     examples = list(readers.examples(rows, task, sheet.layout, marks, sheet.limits, sheet.size))
     distinct: dict[object, Example] = {}
     for row in examples:
-        distinct.setdefault((row.segments, row.label) if sheet.layout.text else row.id, row)
+        distinct.setdefault((row.segments, row.target) if sheet.layout.text else row.id, row)
     kept = tuple(distinct.values())
-    meant = {label: row.label for label, row in zip(filter(None, labels), examples, strict=True)}
+    meant = {label: row.target for label, row in zip(filter(None, labels), examples, strict=True)}
+    of_labels = tuple(readings.of_labels(meant, task)) if has_labels(task) else ()
     return OODSet(
         name=name,
         task=task,
@@ -184,10 +185,11 @@ def from_sheet(name: str, sheet: Sheet, task: ClassTask, card: Card | None = Non
         designed=None if card is None else card.designed,
         origin=sheet.origin,
         notes=(
-            *readings.notes(meant, task, kept, len(labels) - len(rows), repeated=len(examples) - len(kept)),
+            *of_labels,
+            *readings.notes(kept, len(labels) - len(rows), repeated=len(examples) - len(kept)),
             *readings.of_file(sheet, kept, chosen),
         ),
-        numbers=readings.numbers(meant, task),
+        numbers=readings.numbers(meant, task) if has_labels(task) else {},
     )
 
 
@@ -237,17 +239,16 @@ def with_labels(
     rows: Iterable[Example],
     labels: Iterable[str | None],
     places: Iterable[str],
-    task: ClassTask,
-    numbers: Sequence[str] = (),
+    task: Task,
 ) -> list[Example]:
-    """Give rows their labels (see `readers.label_of`), or none; a DataError says at which place one is no label."""
+    """Give rows their labels as they are written, or none; a DataError says at which place one is no label."""
     labelled = []
     for row, label, place in zip(rows, labels, places, strict=False):
         try:
-            number = UNLABELLED if label is None else readers.label_of(label, task, numbers)
+            target = None if label is None else task.target_of(label)
         except ValueError as error:
             raise DataError(f"{place}: {error}") from error
-        labelled.append(replace(row, label=number))
+        labelled.append(replace(row, target=target))
     return labelled
 
 

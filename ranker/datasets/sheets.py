@@ -40,7 +40,7 @@ def flat(cells: Mapping[str, Any], row: Example, texts: Sequence[str]) -> dict[s
     """A row's cells as text; those that hold its texts as a list become columns of their own.
 
     Example:
-        >>> flat({"text": "A dog ran.", "seen": 3}, Example("1", ("A dog ran.",), -1), ["text"])
+        >>> flat({"text": "A dog ran.", "seen": 3}, Example("1", ("A dog ran.",), None), ["text"])
         {'text': 'A dog ran.', 'seen': '3'}
     """
     found: dict[str, str] = {}

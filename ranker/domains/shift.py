@@ -25,7 +25,8 @@ from ranker.results.shift import Pair, Verdict
 from ranker.statistics import near, shift, summaries
 from ranker.statistics.places import places
 from ranker.statistics.shift import Measure, Mmd
-from ranker.tasks.classes import ClassTask, fold
+from ranker.tasks.classes import ClassTask
+from ranker.tasks.names import fold
 
 FEW = 20
 """Texts of a set below which nothing is said of its distance."""

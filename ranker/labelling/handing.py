@@ -33,7 +33,7 @@ def render(
         column: that labels are to stand in.
 
     Example:
-        >>> row = Example("1", ("Lovely.",), -1)
+        >>> row = Example("1", ("Lovely.",), None)
         >>> print(render("csv", [row], [{"text": "Lovely."}], ["bad", "good"]), end="")
         text,label
         Lovely.,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from factors import Factor
-from factors.types import UNLABELLED, Example, Span
+from factors.types import Example, Span
 from ranker import records
 from ranker.errors import listed
 from ranker.numbers import probability, signed
@@ -127,7 +127,7 @@ class Explanation(Result):
     @property
     def label(self) -> int | None:
         """The true label; None where it is not known."""
-        return self.example.label if self.example.labelled else None
+        return cast("int | None", self.example.target)
 
     @property
     def answer(self) -> str:
@@ -214,7 +214,7 @@ class Explanation(Result):
         whole = records.table(content, "examples")
         labels = records.typed(whole["labels"], tuple[str, ...], "labels")
         given = records.table(whole["example"], "example")
-        label = UNLABELLED if given["label"] is None else labels.index(given["label"])
+        label = None if given["label"] is None else labels.index(given["label"])
         marks = {
             name: tuple(Span(*records.typed(span, tuple[int, ...], name)) for span in spans)
             for name, spans in records.table(given["marks"], "marks").items()

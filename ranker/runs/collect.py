@@ -112,7 +112,7 @@ def ask(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> tuple[dic
             try:
                 if done.failure:
                     raise ModelError(done.failure)
-                if model.source.at_hand:
+                if model.source.precomputed:
                     job = _job(looked, task, asked, runtime, number)
                     found[number] = Told(content_of(job, looked.shelf), read(job, looked.shelf))
                 else:
@@ -140,7 +140,7 @@ def carried_out(
     """
     at: list[int] = []
     for number, one in enumerate(looked.stated):
-        if one.trouble or one.source.at_hand:
+        if one.trouble or one.source.precomputed:
             yield number, Done(failure=one.trouble)
         else:
             at.append(number)
@@ -158,7 +158,7 @@ def unanswered(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> bo
     """
     with runtime.kept() as store:
         for number, one in enumerate(looked.stated):
-            if not (one.trouble or one.source.at_hand):
+            if not (one.trouble or one.source.precomputed):
                 with suppress(ModelError):
                     if orders(_job(looked, task, asked, runtime, number), store, Shelf(known=looked.shelf))[1]:
                         return True

@@ -89,7 +89,7 @@ def decided(made: Plan, seed: int, runtime: Runtime, base: str | None = None) ->
         beside=_beside(found),
         rows=found.rows,
         groups=[example.group for example in made.rows.population],
-        kept=made.gathered.looked.at_hand,
+        kept=made.gathered.looked.precomputed,
         base=base,
         by_metric=found.by_metric,
     )

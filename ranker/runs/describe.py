@@ -14,6 +14,7 @@ from ranker.runs.gather import Looked, Own
 from ranker.sources.base import Machine, Shelf, Source
 from ranker.statistics.posterior import intervals_of_accuracy
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Task
+from ranker.tasks.classes import label_names
 
 STATES = {NO_ANSWER: "no answer", ERROR: "failed or not scored", MISSING: "not asked"}
 """State of an answer -> what is said of it."""
@@ -53,7 +54,7 @@ def _judged(source: Source, task: Task, examples: Sequence[Example], shelf: Shel
     """What the model answers to rows, and how good that is."""
     blocks = list(source.open(task, Machine(), shelf).predict(examples, lambda done: None))
     state = np.concatenate([one.state for one in blocks])
-    labels = task.labels
+    labels = label_names(task)
     probs = [probs for one in blocks if (probs := one.probabilities()) is not None]
     if labels and probs:
         known = np.concatenate(probs)[state == ANSWERED]

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from factors import BUILTIN
-from factors.types import UNLABELLED, Example
+from factors.types import Example
 from ranker.attribution import settings_of
+from ranker.attribution.settings import settle
 from ranker.datasets import readers, sets
 from ranker.datasets.marks import marker
 from ranker.datasets.sets import OODSet
@@ -49,7 +50,7 @@ def check_askable(models: Looked, evidence: Evidence) -> None:
     Raises:
         UsageError: the answers of all models lie in files, and the backend is not "none".
     """
-    if (evidence.settings or settings_of(BACKEND)).name != "none" and models.at_hand:
+    if (evidence.settings or settings_of(BACKEND)).name != "none" and models.precomputed:
         raise UsageError(NOBODY)
 
 
@@ -68,7 +69,7 @@ def explain(
     Args:
         models: one or more: references, or those that were looked at before.
         task: what they do.
-        example: the text. Where it is `UNLABELLED`, factors that need its label have no value.
+        example: the text. Where its target is not known, factors that need its label have no value.
         evidence: the backend of attributions, SHAP where none is named, and the factors to measure, all that are built
             in where none are. The backend "none" is for predictions and baselines alone.
         toward: the label that positive scores speak for, an index; None takes the one that the backend's scores speak
@@ -91,7 +92,7 @@ def explain(
         words by occlusion, toward entailment
     """
     backend = evidence.settings or settings_of(BACKEND)
-    settings = backend.settled(task.labels, task.shortcut if toward is None else toward)
+    settings = settle(backend, task, toward)
     only = settings.only_label(len(task.labels))
     if toward is not None and only not in (None, toward):
         raise UsageError(
@@ -138,7 +139,7 @@ def _every_row(own: Own, models: Looked) -> OODSet:
     rows: Sequence[Example] = readers.unlabelled(sheet, readers.no_marks if card is None else marker(card.marks))
     try:
         places = [row.place for row in sheet.rows]
-        rows = sets.with_labels(rows, readers.written(sheet), places, task, sheet.layout.numbers)
+        rows = sets.with_labels(rows, readers.written(sheet), places, task)
     except DataError as error:
         log.warning("the rows are taken without labels: %s", error)
     if sheet.layout.label is None:
@@ -158,9 +159,9 @@ def text_example(texts: Sequence[str], label: str | None, named: NamedTask, mode
         of_set = "" if card is None else f" for {card.name}"
         times = " or ".join(map(str, sorted(counts)))
         raise UsageError(f"`text` must be given {times} times{of_set} (got {len(texts)})")
-    task = decide_task(named, stated=models.stated)
+    task = of_classes(decide_task(named, stated=models.stated), "`label`")
     marks = readers.no_marks if card is None else marker(card.marks)
-    index = UNLABELLED if label is None else label_index(label, task)
+    index = None if label is None else label_index(label, task)
     try:
         example = Example("text", tuple(texts), index, marks(tuple(texts), {}))
     except ValueError as error:  # bytes of the command line that are no text

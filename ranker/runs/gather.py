@@ -24,7 +24,7 @@ from ranker.scoring.score import check_probe
 from ranker.sources.base import Brought, Shelf, Source, SourceOptions, Stated
 from ranker.sources.suites import Model, Suite, named
 from ranker.tasks.base import Task
-from ranker.tasks.classes import ClassTask, has_labels, of_classes
+from ranker.tasks.classes import has_labels, label_names, of_classes
 from ranker.tasks.given import GivenTask
 
 log = logging.getLogger(__name__)
@@ -58,9 +58,9 @@ class Looked:
         return tuple(replace(model, source=one.source) for model, one in zip(self.named, self.stated, strict=True))
 
     @property
-    def at_hand(self) -> bool:
+    def precomputed(self) -> bool:
         """Whether the answers of all models lie in files."""
-        return all(one.source.at_hand for one in self.stated)
+        return all(one.source.precomputed for one in self.stated)
 
     @property
     def suite(self) -> Suite:
@@ -133,7 +133,7 @@ class Own:
     """
 
     file: Path | Collection[Mapping[str, object]]
-    task: ClassTask | str | None = None
+    task: Task | str | None = None
     columns: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
     like: str | None = None
     include: tuple[str | Path, ...] = ()
@@ -175,8 +175,8 @@ class Own:
         Args:
             stated: what the models say of themselves.
         """
-        at_hand = bool(stated) and all(one.source.at_hand for one in stated)
-        whole = self.sheet(*(("label",) if at_hand else ("text", "label")))
+        precomputed = bool(stated) and all(one.source.precomputed for one in stated)
+        whole = self.sheet(*(("label",) if precomputed else ("text", "label")))
         sheet, words = mask_empty_words(whole, self.empty_words, self.named, stated)
         if not any(label is not None for label in readers.written(sheet)):
             what = f"the column {sheet.layout.label!r} is still empty in all {len(sheet.rows)} rows"
@@ -204,7 +204,7 @@ def check_columns(*files: object, absent: str = "") -> None:
 
 def labelled(
     data: str | Path | Collection[Mapping[str, object]],
-    task: str | ClassTask | None = None,
+    task: str | Task | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     like: str | None = None,
     include: Iterable[str | Path] = (),
@@ -234,8 +234,9 @@ def labelled(
         DataError: the file cannot be read, with the line, or holds no row with a label.
 
     Example:
+        >>> from ranker import ClassTask
         >>> rows = [{"text": "Lovely.", "label": "good"}, {"text": "Dull.", "label": "bad"}]
-        >>> [row.label for row in labelled(rows, ClassTask("sentiment", ("bad", "good"))).examples]
+        >>> [row.target for row in labelled(rows, ClassTask("sentiment", ("bad", "good"))).examples]
         [1, 0]
     """
     file = Path(data) if isinstance(data, str) else data
@@ -410,7 +411,7 @@ def brought(seen: Looked, pool_from_unlabelled: bool = False) -> tuple[OODSet, t
     _check_labels([(name, one.task) for name, one in found])
     task = _agreed_task([one.task for _, one in found])
     every = tuple(rows.values())
-    judged = every if not has_labels(task) else tuple(row for row in every if row.label >= 0)
+    judged = every if not has_labels(task) else tuple(row for row in every if row.labelled)
     origin = ", ".join(dict.fromkeys(one.source.place.partition("#")[0] for one in seen.stated if one.rows is not None))
     name = task.name if len({one.task.name for _, one in found}) == 1 else OWN_ROWS
     notes = [*_other_questions(found), *_asked_otherwise(found)]
@@ -498,12 +499,12 @@ def _other_questions(found: Sequence[tuple[str, Brought]]) -> Iterator[str]:
 
 
 def _another(of_known: Task, known: Example, task: Task, example: Example) -> bool:
-    """Whether two files give one row different labels, both of which are known; labels may stand in another order."""
-    if min(known.label, example.label) < 0:
+    """Whether two files say that other things are right for one row; labels may stand in another order."""
+    if not (known.labelled and example.labelled):
         return False
-    if set(of_known.labels) == set(task.labels) and task.labels:
-        return of_known.labels[known.label] != task.labels[example.label]
-    return known.label != example.label
+    if {*label_names(of_known)} == {*label_names(task)}:
+        return of_known.show(known.target) != task.show(example.target)
+    return bool(known.target != example.target)
 
 
 def _check_labels(found: Sequence[tuple[str, Task]]) -> None:
@@ -514,15 +515,15 @@ def _check_labels(found: Sequence[tuple[str, Task]]) -> None:
     """
     first, of_first = found[0]
     for name, task in found:
-        if has_labels(task) and task.labels != of_first.labels:
-            theirs = f"{first} has the labels {listed(of_first.labels)} and {name} {listed(task.labels)}"
+        if has_labels(task) and task.labels != label_names(of_first):
+            theirs = f"{first} has the labels {listed(label_names(of_first))} and {name} {listed(task.labels)}"
             raise UsageError(f"{theirs}; put the rows into a file of their own: `data`")
 
 
 def _agreed_task(tasks: Sequence[Task]) -> Task:
     """The task of several files: the first; answers that were judged have labels only where all name the same."""
     first = tasks[0]
-    if not has_labels(first) and any(one.labels != first.labels for one in tasks):
+    if not has_labels(first) and any(label_names(one) != label_names(first) for one in tasks):
         return GivenTask(first.name, first.metric)
     return first
 
@@ -531,7 +532,7 @@ def _met(seen: Looked, rows: Rows, in_domain: OODSet | Own | None) -> Gathered:
     """Models and rows together, once they are two or more and their labels are known to be the same."""
     _ = Suite(seen.name, seen.named)
     if isinstance(in_domain, Own):
-        in_domain = replace(in_domain, task=of_classes(rows.ood.task, "`in_domain`"), like=None).labelled()
+        in_domain = replace(in_domain, task=rows.ood.task, like=None).labelled()
     numbered = [*([] if rows.truth else [rows.ood]), *([in_domain] if in_domain else [])]
     if any(one.numbers for one in numbered):
         check_numbers(numbered, seen.stated)

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 
 from factors import Example
-from factors.types import UNLABELLED, Ints
+from factors.types import Ints
 from ranker.datasets import readers, sets
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.pools import check_alike, with_labelled
@@ -36,7 +36,7 @@ from ranker.statistics.betting import rows_apart
 from ranker.statistics.pool import Pool
 from ranker.statistics.stopping import MARGIN, PROBABLE
 from ranker.tasks.base import Task
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassTask, of_classes
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Labelling:
         >>> session = label(rows.examples, load_suite(["hans-sub-mini"]).models[-3:], task=rows.task)
         >>> for _ in range(3):
         ...     row = session.next()
-        ...     session.tell(row, rows.task.labels[row.label])
+        ...     session.tell(row, rows.task.labels[row.target])
         >>> session.ranking().answers
         3
     """
@@ -124,7 +124,7 @@ class Labelling:
     @property
     def fingerprint(self) -> str:
         """What identifies the pool: a SHA-256 over its rows, whatever their labels."""
-        return fingerprint((Example(row.id, row.segments, -1) for row in self.rows), self.task)
+        return fingerprint((Example(row.id, row.segments) for row in self.rows), self.task)
 
     def next(self) -> Example | None:
         """The row to label next; None where none is left, or nothing is in question any more."""
@@ -329,7 +329,7 @@ def read_pool(pool: Own, others: Sequence[Path], models: Looked, label_map: bool
     read = (pool.with_texts(), *(file.sheet("text", "label") for file in files))
     sheet, *sheets = (_masked(each, pool, models) for each in read)
     telling = next(iter(sheets), sheet)
-    task = decide_task(pool.named, telling, models.stated)
+    task = of_classes(decide_task(pool.named, telling, models.stated), "`label`")
     if not (pool.task or pool.like or label_map):
         check_known_labels(task, models.stated, telling.origin)
     rows = readers.unlabelled(sheet)
@@ -348,8 +348,8 @@ def _masked(sheet: Sheet, pool: Own, models: Looked) -> Sheet:
 def _labelled(sheet: Sheet, rows: Sequence[Example], task: ClassTask) -> list[Example]:
     """Those rows of a sheet that have a label, with it."""
     places = [row.place for row in sheet.rows]
-    every = sets.with_labels(rows, readers.written(sheet), places, task, sheet.layout.numbers)
-    return [row for row in every if row.label != UNLABELLED]
+    every = sets.with_labels(rows, readers.written(sheet), places, task)
+    return [row for row in every if row.labelled]
 
 
 def _distinct_answers(sheet: Sheet, task: ClassTask) -> Iterable[Example]:
@@ -358,7 +358,7 @@ def _distinct_answers(sheet: Sheet, task: ClassTask) -> Iterable[Example]:
     alone = sheet._replace(rows=tuple(rows), layout=replace(sheet.layout, id=None))  # their answers share its id
     people = [str(row.cells.get("annotator") or "") for row in rows]
     answers = _labelled(alone, readers.unlabelled(alone), task)
-    return {(row.segments, row.label, who): row for row, who in zip(answers, people, strict=True)}.values()
+    return {(row.segments, row.target, who): row for row, who in zip(answers, people, strict=True)}.values()
 
 
 def label(
@@ -402,7 +402,7 @@ def label(
         True
     """
     seen = looked(models)
-    of = decide_task(NamedTask(task), stated=seen.stated)
+    of = of_classes(decide_task(NamedTask(task), stated=seen.stated), "`label`")
     rows, places = with_labelled(distinct(unlabelled(pool)), labelled)
     check_alike(rows)
     rows, places, lines = _first(seen, of, rows, places, lines, runtime)
@@ -410,7 +410,7 @@ def label(
     places = placed(places, asked, len(rows))
     if (found.said == found.said[0]).all():
         log.warning("all models predict the same on every row of the pool; no label would tell them apart")
-    before = [Event(int(at), "answered", row.label) for at, row in zip(places, labelled, strict=True) if at >= 0]
+    before = [Event(int(at), "answered", row.target) for at, row in zip(places, labelled, strict=True) if at >= 0]
     moved = placed(np.array([line.event.row for line in lines], dtype=np.int64), asked, len(rows))
     own = [replace(one, event=replace(one.event, row=int(at))) for at, one in zip(moved, lines, strict=True)]
     if any(line.event.row < 0 for line in own):

@@ -26,8 +26,8 @@ from ranker.runtime.base import Answer
 from ranker.runtime.shards import Scores
 from ranker.runtime.store import Entry, Store
 from ranker.scoring.diagnostics import judged, quality_of
-from ranker.scoring.score import ModelScores, label_rule, score_model
-from ranker.tasks.classes import are_classes
+from ranker.scoring.score import FIXED, ModelScores, label_rule, score_model
+from ranker.tasks.classes import are_classes, has_labels
 
 REVISION = 1
 """Of what is kept here: raised when the same sources come to give other numbers."""
@@ -57,12 +57,13 @@ class Measuring:
             StoreError: the store cannot be read or written.
         """
         predictions, plan = answer.predictions, self.plan
-        if not are_classes(predictions):
+        task = plan.task
+        if not (are_classes(predictions) and has_labels(task)):
             return ModelScores(np.zeros((0, len(examples))), {})
 
         def compute(places: Sequence[int]) -> list[Scores]:
             some = [factors[place] for place in places]
-            found = score_model(predictions, answer.attributions, examples, some, plan.task, plan.target, plan.norm)
+            found = score_model(predictions, answer.attributions, examples, some, task, plan.target, plan.norm)
             return [_packed(found, f, factor.name) for f, factor in enumerate(some)]
 
         names = [self._named(factor, examples) if answer.attributions else None for factor in factors]
@@ -112,7 +113,7 @@ class Measuring:
             "of": answer.key,
             "source": {"content": one.content},
             "norm": plan.norm,
-            "task": {"shortcut": task.shortcut, "evidence": task.evidence},
+            "task": {rule: getattr(task, rule, None) for rule in FIXED},
         }
         return self.store.entry(key, one.model.name)
 
@@ -141,8 +142,9 @@ def rows_digest(examples: Sequence[Example]) -> bytes:
     """32 bytes that identify rows by all that is in them."""
     found = hashlib.sha256()
     for example, text in zip(examples, text_names(examples), strict=True):
+        target = -1 if example.target is None else example.target
         marks = sorted((name, [asdict(span) for span in spans]) for name, spans in example.marks.items())
-        found.update(text + json.dumps([example.id, example.label, example.group, marks]).encode() + b"\n")
+        found.update(text + json.dumps([example.id, target, example.group, marks]).encode() + b"\n")
     return found.digest()
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
-import numpy as np
-
 from factors import Example
 from factors.types import Ints
 from ranker.datasets import readings, sets
@@ -20,7 +18,7 @@ from ranker.runs.collect import ask
 from ranker.runs.gather import Looked, check_numbers
 from ranker.runtime.base import Request
 from ranker.runtime.runtime import Runtime
-from ranker.tasks.classes import ClassTask, are_classes
+from ranker.tasks.classes import ClassTask, are_classes, labels_of
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ def over_sets(domains: Sequence[Domain], models: Looked, task: ClassTask, runtim
                 given = answer.predictions
                 predicted = given.predicted if are_classes(given) else None
                 answers[name].append(Answers(model, task.outcomes(given, examples), predicted))
-    true = np.array([example.label for example in rows[domains[0].name]], dtype=np.int64)
+    true = labels_of(rows[domains[0].name])
     return OverSets(answers, true, failures)
 
 
@@ -81,5 +79,5 @@ def _hint(domains: Sequence[Domain]) -> str:
 
 def _numbered(domain: Domain, rows: Sequence[Example], task: ClassTask) -> OODSet:
     """The set with what its bare numbers were taken for."""
-    meant = {label: row.label for label, row in zip(domain.labels, rows, strict=True) if label is not None}
+    meant = {label: row.target for label, row in zip(domain.labels, rows, strict=True) if label is not None}
     return OODSet(domain.name, task, tuple(rows), len(rows), origin=domain.name, numbers=readings.numbers(meant, task))

@@ -10,7 +10,7 @@ from functools import cached_property
 from factors import BUILTIN, Factor
 from factors.types import Norm
 from ranker.attribution import hiding, settings_of
-from ranker.attribution.settings import Settings
+from ranker.attribution.settings import Settings, settle
 from ranker.datasets.identity import Texts
 from ranker.errors import UsageError
 from ranker.runs.gather import Gathered, Rows
@@ -24,7 +24,8 @@ from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod
 from ranker.tasks.base import Task
 from ranker.tasks.classes import has_labels
-from ranker.tasks.metrics import Metric, metric_named
+from ranker.tasks.given import is_recorded
+from ranker.tasks.metrics import Metric
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ BACKEND = "shap"
 
 UNREAD = "reads attributions, and there are none"
 
-JUDGED = "reads what models answer, and these answers were judged elsewhere"
+JUDGED = "reads probabilities of labels, and these answers have none"
 
 NEEDS = {
     "in_domain": "needs labelled rows: `in_domain`",
@@ -116,7 +117,7 @@ class Plan:
             pool: the rows of the pool, if there are any.
         """
         stated = not self.rows.truth or (self.metric is None and self.rows.ood.fingerprint in model.ood_accuracy)
-        without = {"set": stated, "population": self.rows.places is not None and model.source.at_hand}
+        without = {"set": stated, "population": self.rows.places is not None and model.source.precomputed}
         return {
             name: request
             for name, request in self._requests.items()
@@ -167,8 +168,10 @@ def plan(
     chosen = tuple(one for one in chosen if one.name != task.metric)  # which is always there
     settings = evidence.settings or backend(chosen, gathered, evidence.target)
     if settings.name != "none" and not has_labels(task):
-        raise UsageError(f"`attribution` must be none: {task.metric} is given for answers that were judged elsewhere")
-    settings = settings.settled(task.labels, task.shortcut)
+        raise UsageError(
+            f"`attribution` must be none: answers to {task.name} are judged by {task.metric}, and no labels"
+        )
+    settings = settle(settings, task)
     kept, left_out = fitting(chosen, rows, evidence.target, settings)
     if settings.name == "none" and any(one.kind == "factor" for one in kept):  # which somebody has asked for
         left_out |= {one.name: UNREAD for one in chosen if one.kind == "factor"}
@@ -195,14 +198,9 @@ def metric_of(name: str | None, rows: Rows) -> Metric | None:
         UsageError: the answers have no labels, or not such ones, or a pool is read, too.
     """
     task = rows.ood.task
-    name = of_task(name or "", task.name)
-    if not name or name.casefold() == task.metric.casefold() or is_recorded(name, task.metric):
+    made = task.metric_named(of_task(name or "", task.name))
+    if made is None:
         return None
-    if task.metric == "ACC" and name.casefold() == "accuracy":
-        return None
-    if not task.labels:
-        raise UsageError(f"`metric` {name} is of labels, and these answers have none: they are judged by {task.metric}")
-    made = metric_named(name, task.labels, getattr(task, "ordered", False))
     if rows.truth and not made.higher_is_better:
         raise UsageError(f"`metric` {made.name} is for a decision: less of it is better")
     if rows.pool:
@@ -221,22 +219,11 @@ def is_recorded_by(name: str, stated: Iterable[Stated]) -> bool:
     return "=" in name or any(is_recorded(name, metric) for metric in recorded)
 
 
-def is_recorded(name: str, metric: str) -> bool:
-    """Whether somebody names what a log records: the metric, a scorer or a part of its, with or without a reducer.
-
-    Example:
-        >>> is_recorded("acc,none", "acc_none"), is_recorded("quality", "judge.quality[max]")
-        (True, True)
-    """
-    whole = metric.casefold().partition("[")[0]
-    return "_".join(name.casefold().replace(",", " ").split()) in (whole, *whole.split("."))
-
-
 def _lacks(method: PoolMethod, made: Plan) -> str | None:
     """Why a method cannot be had of these rows, as far as that is known before models are asked; None if it can."""
     if made.metric is not None:
         return f"estimates accuracies, and models are compared by {made.metric.name}"
-    unlabelled = any(example.label < 0 for example in made.rows.population)
+    unlabelled = any(not example.labelled for example in made.rows.population)
     missing = {
         "in_domain": made.gathered.in_domain is None,
         "factor": made.about_all is None,
@@ -266,10 +253,10 @@ def backend(factors: Sequence[Factor], gathered: Gathered, target: Target) -> Se
         UsageError: it cannot be set so.
     """
     task, settings = gathered.rows.ood.task, settings_of(BACKEND)
-    if not has_labels(task) or any(model.source.at_hand for model in gathered.looked.models):
+    if not has_labels(task) or any(model.source.precomputed for model in gathered.looked.models):
         return settings_of("none")
     reading = [factor for factor in factors if factor.kind == "factor"]
-    kept, _ = fitting(reading, gathered.rows, target, settings.settled(task.labels, task.shortcut))
+    kept, _ = fitting(reading, gathered.rows, target, settle(settings, task))
     return settings if kept else settings_of("none")
 
 

@@ -14,6 +14,7 @@ from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer
 from ranker.statistics.pool import InDomain, Pool, Targets
 from ranker.tasks.base import NO_ANSWER
+from ranker.tasks.classes import label_names, labels_of
 
 
 def own(one: Answered) -> Answer:
@@ -45,7 +46,7 @@ def pool_of(measuring: Measuring, answered: Sequence[Answered]) -> tuple[Pool | 
         found = [measuring.scores(one, answer, examples, [designed]).values[0] for one, answer in given]
         factor = sign * np.array(found)[:, asked]
     domain = [one.to["in-domain"].predictions.probabilities() for one in answered if "in-domain" in one.to]
-    labels = np.array([example.label for example in plan.gathered.in_domain_rows])
+    labels = labels_of(plan.gathered.in_domain_rows)
     known = [one for one in domain if one is not None]
     seen = silent_apart(np.array(some))
     if not known:
@@ -86,7 +87,7 @@ def targets_of(plan: Plan, table: ScoreTable, asked: Ints, places: Ints | None) 
         asked: (P,) which rows are in the pool.
         places: (K,) where the labelled rows stand in it, -1 for those that do not; None where they are all of it.
     """
-    labels = labels_of(plan)
+    labels = true_labels(plan)
     if places is None:
         return Targets(table.outcomes[:, asked], labels[asked])
     there = places >= 0
@@ -99,9 +100,10 @@ def targets_of(plan: Plan, table: ScoreTable, asked: Ints, places: Ints | None) 
     return Targets(outcomes, every)
 
 
-def labels_of(plan: Plan) -> Ints:
-    """(K,) the labels of the labelled rows."""
-    return np.array([example.label for example in plan.rows.population], dtype=np.int64)
+def true_labels(plan: Plan) -> Ints:
+    """(K,) The labels of the labelled rows; -1 where answers are no labels."""
+    rows = plan.rows.population
+    return labels_of(rows) if label_names(plan.task) else np.full(len(rows), -1, dtype=np.int64)
 
 
 def placed(places: Ints, asked: Ints, size: int) -> Ints:

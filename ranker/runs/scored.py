@@ -14,7 +14,7 @@ import numpy as np
 from factors import BUILTIN, Example, Factor
 from factors.types import Ints
 from ranker.attribution import hiding, spelled
-from ranker.attribution.settings import Attributing
+from ranker.attribution.settings import Attributing, settle
 from ranker.errors import Assumption, ModelError, listed
 from ranker.numbers import counted, percent
 from ranker.results.decision import RowResult
@@ -24,7 +24,7 @@ from ranker.results.table import ScoreTable
 from ranker.runs.collect import Answered, Collected
 from ranker.runs.measured import Measuring
 from ranker.runs.plan import NEEDS, Plan
-from ranker.runs.pool import labels_of, own, placed, pool_of, targets_of
+from ranker.runs.pool import own, placed, pool_of, targets_of, true_labels
 from ranker.runtime.base import Answer
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.by_metric import MetricRows
@@ -39,8 +39,8 @@ from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
 from ranker.scoring.views import View, telling
 from ranker.sources.base import Machine
 from ranker.statistics.pool import Pool, PoolMethod, Targets
-from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Predictions
-from ranker.tasks.classes import are_classes, has_labels
+from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Predictions, Task
+from ranker.tasks.classes import are_classes, has_labels, label_names
 from ranker.tasks.metrics import F1, Metric
 
 log = logging.getLogger(__name__)
@@ -115,7 +115,8 @@ def scored(plan: Plan, collected: Collected, runtime: Runtime = Runtime()) -> Sc
 def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
     rows, ood, answered = plan.rows, plan.rows.ood, collected.answered
     in_domain = _known(answered, lambda one: _in_domain(plan, one))
-    warnings = tuple(below_chance(in_domain, len(plan.task.labels))) if plan.task.labels else ()
+    labels = label_names(plan.task)
+    warnings = tuple(below_chance(in_domain, len(labels))) if labels else ()
     for warning in warnings:
         log.warning(warning)
     if len(answered) < 2:
@@ -141,9 +142,9 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
     return Scored(
         table=table,
         pool=pool,
-        targets=targets_of(plan, table, asked, places) if pool else Targets(table.outcomes, labels_of(plan)),
+        targets=targets_of(plan, table, asked, places) if pool else Targets(table.outcomes, true_labels(plan)),
         places=None if places is None else places[places >= 0],
-        labels=labels_of(plan)[... if places is None else places >= 0],
+        labels=true_labels(plan)[... if places is None else places >= 0],
         methods=plan.methods,
         left_out={**plan.left_out, **ungraded, **nowhere, **without},
         families=tuple(families) if any(families) else None,
@@ -158,7 +159,7 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
             *_own_truth(plan),
             *_positive(plan),
             *_here(plan, answered),
-            *copies({one.model.name: one.content for one in answered if not one.model.source.at_hand}),
+            *copies({one.model.name: one.content for one in answered if not one.model.source.precomputed}),
             *states(plan, answered),
             *_on_asked_rows(plan, answered),
             *hiding.speaks(_known(answered, _effects), plan.settings),
@@ -171,38 +172,22 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
 
 
 def _metric_rows(metric: Metric, plan: Plan, answered: Sequence[Answered]) -> MetricRows:
-    """What the population adds to a metric of labels."""
-    found = [_labels(metric, one, own(one), plan.rows.population) for one in answered]
-    answers, targets = map(np.stack, zip(*found, strict=True))
-    return MetricRows.of(metric, answers, targets)
-
-
-def _labels(metric: Metric, one: Answered, answer: Answer, examples: Sequence[Example]) -> tuple[Ints, Ints]:
-    """(N,) the labels that a model answers, -1 for none, and (N,) the true ones, -1 where there is nothing to judge.
-
-    Raises:
-        ModelError: its answers have no labels.
-    """
-    given = answer.predictions
-    probs = given.probabilities()
-    if probs is None:
-        raise ModelError(f"{one.model.name} says how good its answers are, and `metric` {metric.name} is of labels")
-    named = (given.state == ANSWERED) & ~np.isnan(probs).any(axis=1)
-    labels = np.array([example.label for example in examples])
-    return np.where(named, probs.argmax(axis=1), -1), np.where(given.state <= NO_ANSWER, labels, -1)
+    """What the population adds to a metric that is no mean."""
+    return MetricRows.of(metric, plan.task, [own(one).predictions for one in answered], plan.rows.population)
 
 
 def _positive(plan: Plan) -> Iterator[str]:
     """Which label a metric of one is about, where nobody named it."""
-    if plan.metric is not None and plan.metric.name == F1:
-        other, positive = plan.task.labels
+    labels = label_names(plan.task)
+    if plan.metric is not None and plan.metric.name == F1 and len(labels) == 2:
+        other, positive = labels
         yield Assumption(f"f1 is that of {positive}, the second label; f1:{other} is that of the other.")
 
 
 def _graded(plan: Plan, answered: Sequence[Answered]) -> tuple[tuple[Factor, ...], dict[str, str]]:
     """The factors that can be had, and why others cannot: where answers are labels alone there is no confidence."""
     reading = [one for one in plan.factors if one.kind == "baseline"]
-    hard = [one.model.name for one in answered if one.model.source.at_hand and _labels_alone(own(one).predictions)]
+    hard = [one.model.name for one in answered if one.model.source.precomputed and _labels_alone(own(one).predictions)]
     if not hard:
         return plan.factors, {}
     others = f" and of {counted(len(hard) - 1, 'other')}" if len(hard) > 1 else ""
@@ -252,7 +237,7 @@ def _truth(plan: Plan, one: Answered) -> float:
     """A model's mean outcome on the whole set: as its suite states it, else as it was asked; or the metric there."""
     ood = plan.rows.ood
     if plan.metric is not None:
-        return _value(plan.metric, one, one.to["set"], ood.examples)
+        return _value(plan.metric, plan.task, one.to["set"], ood.examples)
     stated = one.model.ood_accuracy.get(ood.fingerprint)
     return _mean(plan, one.to["set"], ood.examples) if stated is None else stated
 
@@ -267,13 +252,12 @@ def _in_domain_value(plan: Plan, one: Answered) -> float | None:
     asked = one.to.get("in-domain")
     if asked is None or plan.metric is None:
         return None
-    return _value(plan.metric, one, asked, plan.gathered.in_domain_rows)
+    return _value(plan.metric, plan.task, asked, plan.gathered.in_domain_rows)
 
 
-def _value(metric: Metric, one: Answered, answer: Answer, examples: Sequence[Example]) -> float:
-    """A metric of labels, over what can be judged."""
-    answers, targets = _labels(metric, one, answer, examples)
-    return float(MetricRows.of(metric, answers[None], targets[None]).values[0])
+def _value(metric: Metric, task: Task, answer: Answer, examples: Sequence[Example]) -> float:
+    """A metric that is no mean, over what can be judged."""
+    return float(MetricRows.of(metric, task, [answer.predictions], examples).values[0])
 
 
 def _mean(plan: Plan, answer: Answer, examples: Sequence[Example]) -> float:
@@ -283,7 +267,9 @@ def _mean(plan: Plan, answer: Answer, examples: Sequence[Example]) -> float:
 
 def _misled(plan: Plan, one: Answered) -> float | None:
     predictions = own(one).predictions
-    return misled_share(predictions, plan.rows.population, plan.task) if are_classes(predictions) else None
+    if not (are_classes(predictions) and has_labels(plan.task)):
+        return None
+    return misled_share(predictions, plan.rows.population, plan.task)
 
 
 def _effects(one: Answered) -> tuple[float, float] | None:
@@ -330,7 +316,7 @@ UNANSWERED = 0.1
 def states(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
     """What became of answers that were made elsewhere: rows without one, no answer, and one that failed."""
     for one in answered:
-        if not one.model.source.at_hand:
+        if not one.model.source.precomputed:
             continue
         state = own(one).predictions.state
         counts = {word: int((state == what).sum()) for what, word in STATES.items()}
@@ -355,8 +341,8 @@ def asked_rows(plan: Plan, one: Answered) -> tuple[int, float]:
 def _on_asked_rows(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
     """How good each model is on the rows that it was asked and, beside it, on all, where some were not asked all."""
     rows = len(plan.rows.population)
-    found = {one.model.name: asked_rows(plan, one) for one in answered if one.model.source.at_hand}
-    if not any((own(one).predictions.state == MISSING).any() for one in answered if one.model.source.at_hand):
+    found = {one.model.name: asked_rows(plan, one) for one in answered if one.model.source.precomputed}
+    if not any((own(one).predictions.state == MISSING).any() for one in answered if one.model.source.precomputed):
         return
     each = [
         f"{name} {percent(right / max(asked, 1))} % of {asked:,} ({percent(right / rows)} %)"
@@ -403,9 +389,9 @@ def _asked_label(plan: Plan) -> dict[str, str | None]:
     """The label that is attributed, by name, where it is another than what the task has by itself."""
     if not isinstance(plan.settings, Attributing):
         return {}
-    labels, label = plan.task.labels, plan.settings.label
-    of_task = Attributing().settled(labels, plan.task.shortcut).label
-    return {"target": None if label == of_task else labels[label]}
+    label = plan.settings.label
+    of_task = settle(Attributing(), plan.task).label
+    return {"target": None if label == of_task else plan.task.show(label)}
 
 
 def _made_from(plan: Plan, collected: Collected, machine: Machine) -> Provenance:
@@ -452,24 +438,23 @@ BEGINNING = 300
 
 
 def _predicted(plan: Plan, answered: Sequence[Answered]) -> tuple[RowResult, ...]:
-    """What the models take the labelled rows for; no labels where answers have none, or some rows no true one."""
-    labels, rows = plan.task.labels, plan.rows.population
+    """What the models answer to the labelled rows; none where nobody knows it, or some rows have no truth."""
+    task, rows = plan.task, plan.rows.population
     given = {one.model.name: own(one).predictions for one in answered}
-    probs_of = {name: probs for name, one in given.items() if (probs := one.probabilities()) is not None}
-    named = bool(labels) and all(row.label >= 0 for row in rows)
+    answers_of = {name: answers for name, one in given.items() if (answers := one.answers()) is not None}
+    named = len(answers_of) == len(given) and all(row.labelled for row in rows)
     said = {
         name: [
-            UNSAID.get(state, labels[label])
-            for state, label in zip(given[name].state.tolist(), probs.argmax(axis=1).tolist(), strict=True)
+            UNSAID[state] if answer is None else task.show(answer)
+            for state, answer in zip(given[name].state.tolist(), answers, strict=True)
         ]
-        for name, probs in probs_of.items()
+        for name, answers in answers_of.items()
         if named
     }
-    named = len(said) == len(given)
     return tuple(
         RowResult(
             row.id,
-            labels[row.label] if named else "",
+            task.show(row.target) if named else "",
             {name: answers[n] for name, answers in said.items()} if named else {},
             "\n".join(row.segments)[:BEGINNING],
         )

@@ -26,7 +26,7 @@ from ranker.runs.gather import Models, looked
 from ranker.runs.over_sets import over_sets
 from ranker.runs.task import NamedTask, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime
-from ranker.tasks.classes import ClassTask, has_labels
+from ranker.tasks.classes import ClassTask, has_labels, of_classes
 from ranker.tasks.empty import is_blank
 
 log = logging.getLogger(__name__)
@@ -174,7 +174,8 @@ def answered(question: Question) -> Shift:
     _check(question, of.domains)
     named = NamedTask(question.task or of.task)
     models = None if question.models is None else looked(question.models)
-    task = named.lookup() if models is None else decide_task(named, of.sheet, models.stated)
+    decided = named.lookup() if models is None else decide_task(named, of.sheet, models.stated)
+    task = None if decided is None else of_classes(decided, "`shift`")
     given, said = (of.domains, "") if question.encoding is None else _encoded(of.domains, question.encoding, question)
     done = None if models is None or task is None else over_sets(given, models, task, question.runtime)
     if task is not None:
@@ -287,8 +288,7 @@ def _read(source: Texts, reading: Reading, task_named: ClassTask | str | None) -
         source = sets.load(source)
     if isinstance(source, OODSet):
         task = source.task if has_labels(source.task) else None
-        names = () if task is None else task.labels
-        labels = [names[one.label] if 0 <= one.label < len(names) else None for one in source.examples]
+        labels = [None if task is None or not row.labelled else task.show(row.target) for row in source.examples]
         return _Read(Domain(source.name, source.examples, labels, limits=reading.limits), None, task)
     columns = {role: names for role, names in reading.columns.items() if role != "summary"}
     read = Path(source) if isinstance(source, str) else source

@@ -10,11 +10,13 @@ from pathlib import Path
 from ranker.datasets import readings, sets
 from ranker.datasets.cards import Card
 from ranker.datasets.mapping import candidate_label_maps, check_alike, differing, number_in, unlike
-from ranker.datasets.readers import Sheet, counted, number_of, written
+from ranker.datasets.readers import Sheet, written
 from ranker.errors import DataError, ModelError, Question, UsageError, listed, look_up
 from ranker.sources.base import Stated
-from ranker.tasks.classes import ClassTask, NameIndex, fold
+from ranker.tasks.base import Task
+from ranker.tasks.classes import ClassTask, has_labels
 from ranker.tasks.empty import ask, is_empty_word
+from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
 
 SHARED = "own labels"
 """Name of a task that is made of the models' own labels."""
@@ -41,7 +43,7 @@ class NamedTask:
         (('non-entailment', 'entailment'), None)
     """
 
-    task: ClassTask | str | None = None
+    task: Task | str | None = None
     like: str | None = None
     include: tuple[str | Path, ...] = ()
     option: str = "task"
@@ -51,7 +53,7 @@ class NamedTask:
         """The card of the OOD set."""
         return None if self.like is None else sets.find_card(self.like, self.include)
 
-    def lookup(self) -> ClassTask | None:
+    def lookup(self) -> Task | None:
         """Look up the task; None where none is named. It raises a UsageError: there is none, or the set has another."""
         card, task = self.card, self.task
         of_set = None if card is None else card.task
@@ -62,7 +64,7 @@ class NamedTask:
         return task or of_set
 
 
-def decide_task(named: NamedTask = NamedTask(), rows: Sheet | None = None, stated: Sequence[Stated] = ()) -> ClassTask:
+def decide_task(named: NamedTask = NamedTask(), rows: Sheet | None = None, stated: Sequence[Stated] = ()) -> Task:
     """Decide what the task is; the first of these that applies.
 
     1. What the user named: a task, or an OOD set that has one.
@@ -108,7 +110,8 @@ def decide_task(named: NamedTask = NamedTask(), rows: Sheet | None = None, state
     shared_names = {*labels} <= {label for model in stated for label in model.labels}
     positions = bool(numbers) and not shared_names and max(numbers) < len(labels)  # others are names, and count nothing
     by_name = [task for task in fitting if not shared_names or all(task.index(label) is not None for label in labels)]
-    if rows is not None and len(names) > 1 and not positions and stated and all(one.source.at_hand for one in stated):
+    in_files = bool(stated) and all(model.source.precomputed for model in stated)
+    if rows is not None and len(names) > 1 and not positions and in_files:
         unnamed = not differ and (own is None or all(number_in(name) is not None for name in own.labels))
         if not by_name or (unnamed and len(names) > max(len(task.labels) for task in by_name)):
             check_alike(rows.origin, repr(rows.layout.label), names)
@@ -175,10 +178,12 @@ def _cells(count: int) -> str:
 def _declared(rows: Sheet, named: NamedTask, stated: Sequence[Stated]) -> NameIndex | None:
     """The names of labels that somebody declares; None where nobody does."""
     task = named.lookup()
+    if task is not None and not has_labels(task):
+        return None
     if task is not None:
         names = {name for label in task.labels for name in (label, *task.aliases.get(label, ()))}
     else:
-        of_models = (label for model in stated if not model.source.at_hand for label in model.labels)
+        of_models = (label for model in stated if not model.source.precomputed for label in model.labels)
         names = {*of_models, *rows.layout.numbers}
     return NameIndex((name, 0) for name in names) if names else None
 
@@ -209,7 +214,7 @@ def _shared_labels(stated: Iterable[Stated]) -> ClassTask | None:
     if not names or any({*map(fold, labels)} != {*map(fold, names[0])} for labels in names):
         return None
     labels = tuple(dict.fromkeys(names[0]))  # those of one model stay apart
-    in_order = not all(model.source.at_hand for model in stated)  # of files of answers it is the alphabet's
+    in_order = not all(model.source.precomputed for model in stated)  # of files of answers it is the alphabet's
     return ClassTask(SHARED, labels, ordered=in_order) if len(labels) > 1 else None
 
 
@@ -239,8 +244,9 @@ def _misfit(sheet: Sheet, labels: Sequence[str], candidates: Sequence[ClassTask]
     place = next(row.place for row, label in zip(sheet.rows, written(sheet), strict=True) if label == wrong)
     if 2 * len(misfits) < len(labels):
         return (
-            f"{place}: a label must be one of {counted(near.labels)} or an alias (got {wrong[:50]!r}); for another "
-            f"task say `task=NAME`, or describe it: {CARD}, or say with `label_map` what the models' outputs mean"
+            f"{place}: a label must be one of {with_numbers(near.labels)} or an alias (got {wrong[:50]!r}); for "
+            f"another task say `task=NAME`, or describe it: {CARD}, or say with `label_map` what the models' outputs "
+            "mean"
         )
     if outputs and len(labels) <= MOST_LABELS:
         return f"{sheet.origin}: {unlike(labels, outputs)}"

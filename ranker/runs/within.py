@@ -50,7 +50,7 @@ def decide_within(
         >>> with TemporaryDirectory() as folder:
         ...     file = Path(folder, "rows.jsonl")
         ...     lines = [
-        ...         {"premise": a, "hypothesis": b, "label": row.label, "half": "even" if n % 2 else "odd"}
+        ...         {"premise": a, "hypothesis": b, "label": row.target, "half": "even" if n % 2 else "odd"}
         ...         for n, row in enumerate(rows)
         ...         for a, b in [row.segments]
         ...     ]

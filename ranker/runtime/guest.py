@@ -12,7 +12,7 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.attribution import attribute
-from ranker.attribution.settings import Settings
+from ranker.attribution.settings import Settings, settle
 from ranker.errors import ModelError
 from ranker.runtime.base import Answer, Done, Job, Order, Request
 from ranker.runtime.estimate import estimate
@@ -83,7 +83,7 @@ def orders(job: Job, store: Store, shelf: Shelf) -> tuple[Done, list[Order]]:
     Raises:
         ModelError: the model cannot be read; StoreError: the store cannot.
     """
-    settled = [one.settings and one.settings.settled(job.task.labels, job.task.shortcut) for one in job.requests]
+    settled = [one.settings and settle(one.settings, job.task) for one in job.requests]
     asked: dict[Settings | None, list[Request]] = {}
     for settings, request in zip(settled, job.requests, strict=True):
         asked.setdefault(settings, []).append(request)

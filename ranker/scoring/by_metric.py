@@ -5,18 +5,19 @@ Axis letters as in `statistics.engine`; k statistics a row, J rows that all mode
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from factors.types import Bools, Floats, Ints
+from factors.types import Bools, Example, Floats, Ints
 from ranker.errors import UsageError
 from ranker.statistics import engine, resampling
 from ranker.statistics.engine import TIE
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.significance import holm
+from ranker.tasks.base import Predictions, Task
 from ranker.tasks.metrics import Metric
 
 
@@ -37,31 +38,39 @@ class MetricRows:
     unseen: Floats | None
 
     @classmethod
-    def of(cls, metric: Metric, answers: Ints | Floats, targets: Ints | Floats) -> MetricRows:
-        """From what models answered.
+    def of(cls, metric: Metric, task: Task, answers: Sequence[Predictions], examples: Sequence[Example]) -> MetricRows:
+        """Judge the answers of models, on the rows where all of them can be judged.
 
         Args:
-            metric: what is compared.
-            answers: (M, N) as `Metric.statistics` takes them.
-            targets: (M, N) the same for all models, but nothing to judge (-1, nan) where a model's answer is missing.
+            metric: what is compared: one of the task's.
+            task: what the models were asked.
+            answers: (M,) of the models, each to all examples.
+            examples: (N,) the rows.
 
         Raises:
             UsageError: there is no row that all models were judged on, or answers that the metric cannot judge.
+            LabelError: answers do not say what the metric is of.
 
         Example:
-            >>> from ranker.tasks.metrics import metric_named
-            >>> answers, targets = np.array([[0, 1, 1], [0, 0, 1]]), np.array([[0, 1, 1], [0, 1, -1]])
-            >>> rows = MetricRows.of(metric_named("macro-f1", ("no", "yes")), answers, targets)
+            >>> from ranker.tasks.classes import ClassTask
+            >>> task = ClassTask("mood", ("no", "yes"))
+            >>> answers = [task.predictions(given) for given in ([0, 1, 1], [0, 0, 1])]
+            >>> examples = [Example("1", ("a",), 0), Example("2", ("b",), 1), Example("3", ("c",))]
+            >>> rows = MetricRows.of(task.metric_named("macro-f1"), task, answers, examples)
             >>> rows.judged.tolist(), rows.values.round(3).tolist()
             ([True, True, False], [1.0, 0.333])
         """
-        judged = np.asarray((targets >= 0 if targets.dtype.kind == "i" else ~np.isnan(targets)).all(axis=0))
+        outcomes = np.array([task.outcomes(one, examples) for one in answers])
+        judged = ~np.isnan(outcomes).any(axis=0) & [example.labelled for example in examples]
         if not judged.any():
             raise UsageError(
                 "there is no row that all models were judged on; do their answers belong to the same rows?"
             )
-        statistics = [metric.statistics(one, targets[0, judged]) for one in answers[:, judged]]
-        return cls(metric, judged, np.stack(statistics), metric.unseen(targets[0, judged]))
+        places = np.flatnonzero(judged)
+        rows = [examples[place] for place in places.tolist()]
+        inputs = [task.metric_inputs(one.part(places), rows) for one in answers]
+        statistics = np.stack([metric.statistics(given, targets) for given, targets in inputs])
+        return cls(metric, judged, statistics, metric.unseen(inputs[0][1]))
 
     @cached_property
     def values(self) -> Floats:

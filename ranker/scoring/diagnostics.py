@@ -12,16 +12,15 @@ from factors.types import Floats
 from ranker.attribution.settings import Settings
 from ranker.results.evaluation import FOLLOWS
 from ranker.results.header import Quality
-from ranker.tasks.base import Task
-from ranker.tasks.classes import Classes
+from ranker.tasks.classes import Classes, ClassTask
 
 
-def misled_share(answers: Classes, examples: Sequence[Example], task: Task) -> float | None:
+def misled_share(answers: Classes, examples: Sequence[Example], task: ClassTask) -> float | None:
     """The share of the examples on which the shortcut is wrong where a model gives the shortcut's label, a fraction.
 
     None where the task has no such label, or every example that one.
     """
-    given = answers.predicted[[example.label != task.shortcut for example in examples]]
+    given = answers.predicted[[example.target != task.shortcut for example in examples]]
     return float((given == task.shortcut).sum() / len(given)) if len(given) and task.shortcut is not None else None
 
 

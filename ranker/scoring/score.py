@@ -22,8 +22,7 @@ from ranker.statistics import engine
 from ranker.statistics.pool import PoolMethod
 
 if TYPE_CHECKING:
-    from ranker.tasks.base import Task
-    from ranker.tasks.classes import Classes
+    from ranker.tasks.classes import Classes, ClassTask
 
 Target = Literal["declared", "shortcut", "evidence", "true", "predicted"]
 """Which label a factor's attributions speak for: as the factor declares it, or one rule for all factors."""
@@ -104,7 +103,7 @@ def score_model(
     attributions: Sequence[Attributions],
     examples: Sequence[Example],
     factors: Sequence[Factor],
-    task: Task,
+    task: ClassTask,
     target: Target = "declared",
     norm: Norm = "raw",
 ) -> ModelScores:
@@ -220,14 +219,14 @@ def _nowhere(reasons: Sequence[str]) -> str:
     return f"is defined on no example; {among}{reasons[0]}"
 
 
-def target_label(explains: str, predicted: int, example: Example, task: Task) -> int:
+def target_label(explains: str, predicted: int, example: Example, task: ClassTask) -> int:
     """The label that a factor is about, on one row.
 
     Raises:
         ValueError: the task declares no such label.
     """
     label: int | None = {
-        "true": example.label,
+        "true": example.target,
         "predicted": predicted,
         "shortcut": task.shortcut,
         "evidence": task.evidence,
@@ -240,7 +239,7 @@ def target_label(explains: str, predicted: int, example: Example, task: Task) ->
 def applicable(
     factors: Sequence[Factor],
     examples: Sequence[Example],
-    task: Task,
+    task: ClassTask,
     designed: str | None = None,
     target: Target = "declared",
     only_label: int | None = None,
@@ -286,7 +285,7 @@ def about_one_label(factor: Factor, target: Target) -> bool:
     return label_rule(factor, target) in FIXED
 
 
-def _fixed_label(factor: Factor, task: Task, target: Target) -> int | None:
+def _fixed_label(factor: Factor, task: ClassTask, target: Target) -> int | None:
     """The label that a factor is about on every row; None where it depends on the row."""
     return getattr(task, label_rule(factor, target)) if about_one_label(factor, target) else None
 

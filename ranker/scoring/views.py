@@ -13,8 +13,7 @@ from ranker.attribution.settings import Settings
 from ranker.results.explanation import Explanation, Reading, Word
 from ranker.scoring.score import UNDEFINED, Target, about_one_label, label_rule, score_model, target_label
 from ranker.statistics.engine import known
-from ranker.tasks.base import Task
-from ranker.tasks.classes import Classes
+from ranker.tasks.classes import Classes, ClassTask
 
 NEEDS_LABEL = "needs the true label"
 
@@ -36,7 +35,7 @@ class View:
         target, norm: as in `ranker.scoring.score.score_model`.
     """
 
-    task: Task
+    task: ClassTask
     settings: Settings
     factors: Sequence[Factor]
     designed: str | None = None
@@ -110,7 +109,7 @@ def telling(answers: Mapping[str, Classes], examples: Sequence[Example], view: V
 
 
 def read_by(
-    factor: Factor, attribution: Attributions, example: Example, task: Task, target: Target = "declared"
+    factor: Factor, attribution: Attributions, example: Example, task: ClassTask, target: Target = "declared"
 ) -> tuple[int, ...]:
     """The tokens that a factor reads: those whose score, if it were quite another, would give it another value.
 
@@ -139,17 +138,17 @@ def measure(
     attribution: Attributions,
     example: Example,
     factors: Sequence[Factor],
-    task: Task,
+    task: ClassTask,
     target: Target = "declared",
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Every factor's value on one example, nan where it is undefined, and why it is, where there is something to say.
 
     Where the true label is not known, a factor has a value if it is the same under every label.
     """
-    labels = [example.label] if example.labelled else range(len(task.labels))
+    labels = [example.target] if example.labelled else range(len(task.labels))
     answers = Classes(attribution.probs[None])
     runs = [
-        score_model(answers, [attribution], [replace(example, label=label)], factors, task, target) for label in labels
+        score_model(answers, [attribution], [replace(example, target=label)], factors, task, target) for label in labels
     ]
     table = np.stack([run.values[:, 0] for run in runs])  # (labels, F)
     settled = np.all((table == table[0]) | (np.isnan(table) & np.isnan(table[0])), axis=0)

@@ -262,7 +262,7 @@ class Source(Protocol):
         """Sources of one word are opened by one process, one after the other; "" where there is nothing to share."""
 
     @property
-    def at_hand(self) -> bool:
+    def precomputed(self) -> bool:
         """Its answers lie in a file: they are read each time, and the store keeps no copy."""
 
     def look(self, shelf: Shelf) -> Stated:

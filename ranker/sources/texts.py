@@ -67,7 +67,7 @@ class TextSource(ABC):
     """
 
     name: str
-    family, shares, at_hand = "", "", False
+    family, shares, precomputed = "", "", False
     libraries: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod

@@ -1,15 +1,28 @@
-"""What every kind of answer has in common: answers are columns, a row for each example, and a task judges them."""
+"""Tasks and answers, of whatever kind: answers are columns, a row for each example, and a task judges them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self
 
+import numpy as np
+
 from factors.types import Example, Floats, Ints
+from ranker.tasks.metrics import Metric
 
 ANSWERED, NO_ANSWER, ERROR, MISSING = range(4)
 """The states of an answer: given; asked for and not given (an abstention, what cannot be read); not given because
 something failed; never asked for. What was asked for and not answered is wrong; of the last two nothing is known."""
+
+
+def states_of(answers: Sequence[Any]) -> Ints:
+    """(N,) The states of answers that were all asked for: `NO_ANSWER` where there is None.
+
+    Example:
+        >>> states_of(["a", None]).tolist()
+        [0, 1]
+    """
+    return np.array([NO_ANSWER if answer is None else ANSWERED for answer in answers], dtype=np.int64)
 
 
 class Predictions(Protocol):
@@ -29,6 +42,10 @@ class Predictions(Protocol):
 
     def part(self, places: Sequence[int] | Ints) -> Self:
         """Some of the answers, in another order."""
+        ...
+
+    def answers(self) -> Sequence[Any] | None:
+        """The answers row by row, as `Task.show` takes them; None for a row without one. None where none was kept."""
         ...
 
     def columns(self) -> Mapping[str, Any]:
@@ -55,7 +72,10 @@ class Predictions(Protocol):
 
 
 class Task(Protocol):
-    """What the models are asked, and how good an answer is. A task may add attributes of its own.
+    """What the models are asked, what cells of files say of it, and how good an answer is.
+
+    Nothing else is known of a task where models and rows of any kind meet. What belongs to labels alone (their names,
+    the one that the shortcut speaks for) is `ranker.tasks.classes.ClassTask`'s, and of no other task.
 
     Attributes:
         answers: the kind of the answers that it judges.
@@ -71,17 +91,47 @@ class Task(Protocol):
     def metric(self) -> str:
         """What an outcome is, the name of its column in tables: one word: "ACC", "EXACT-MATCH"."""
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """(C,) the names of the answers where they are classes, in their order; else none."""
+    def target_of(self, cell: Any) -> Any:
+        """What is right for a row, as a cell of its file says it: `Example.target`, which hashes.
 
-    @property
-    def shortcut(self) -> int | None:
-        """The label that the shortcut speaks for; None where there is no such label."""
+        Raises:
+            ValueError: the cell says nothing of the kind.
+        """
 
-    @property
-    def evidence(self) -> int | None:
-        """The label that the right evidence speaks for; None where it depends on the row."""
+    def answer_of(self, cell: Any) -> Any:
+        """What a model answers to a row, as a cell of its file says it.
+
+        Raises:
+            ValueError: it cannot be read as an answer.
+        """
+
+    def predictions(self, answers: Sequence[Any], state: Ints | None = None) -> Predictions:
+        """Answers as `answer_of` gives them, None for a row without one.
+
+        Args:
+            answers: (N,) one of each row.
+            state: (N,) their states; None where all were asked for.
+        """
+        ...
+
+    def show(self, answer: Any) -> str:
+        """An answer, or a target, as reports write it."""
+        ...
+
+    def metric_named(self, name: str) -> Metric | None:
+        """The metric of that name; "" names the task's own. None where that is the mean outcome.
+
+        Raises:
+            UsageError: there is no such metric of these answers.
+        """
+
+    def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Any, Any]:
+        """N answers and N targets as `Metric.statistics` takes them; all of them can be judged.
+
+        Raises:
+            LabelError: the answers do not say what the metrics of the task are of.
+        """
+        ...
 
     def outcomes(self, answers: Predictions, examples: Sequence[Example]) -> Floats:
         """(N,) how good the answers are, in [0, 1].

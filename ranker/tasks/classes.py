@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeGuard
@@ -12,7 +11,9 @@ import numpy as np
 
 from factors.types import Example, Floats, Frozen, Ints
 from ranker.errors import LabelError, UnknownName, repeated
-from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task
+from ranker.tasks import metrics
+from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task, states_of
+from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class ClassTask:
 
     Attributes:
         name: "nli", "paraphrase", ...: suites say which task they are for.
-        labels: (C,) in class order; `Example.label` is an index into it. In a binary task class 1 is the positive one.
+        labels: (C,) in class order; `Example.target` is an index into it. In a binary task class 1 is the positive one.
         aliases: label -> other names of it, in files and in the configurations of checkpoints. Several of a
             checkpoint's labels may be aliases of one label: their probabilities add up.
         shortcut: the label that the shortcut speaks for; None where there is no such label.
@@ -69,16 +70,64 @@ class ClassTask:
 
         Example:
             >>> answers = Classes(np.array([[0.2, 0.8], [0.6, 0.4], [0.1, 0.9]]))
-            >>> rows = [Example("1", ("a",), 1), Example("2", ("b",), 1), Example("3", ("c",), -1)]
+            >>> rows = [Example("1", ("a",), 1), Example("2", ("b",), 1), Example("3", ("c",), None)]
             >>> ClassTask("mood", ("bad", "good")).outcomes(answers, rows).tolist()
             [1.0, 0.0, nan]
         """
         if not isinstance(answers, Classes):
             raise TypeError(f"the task {self.name} judges classes (got {answers.kind})")
-        labels = np.array([example.label for example in examples], dtype=np.int64)
+        labels = labels_of(examples)
         right = (answers.predicted == labels) & (labels >= 0)
         known = (labels >= 0) & (answers.state <= NO_ANSWER)
         return np.where(known, right.astype(np.float64), np.nan)
+
+    def target_of(self, cell: Any) -> int:
+        """The class that a cell gives: by name, by alias or by number.
+
+        Raises:
+            ValueError: it is no label of the task.
+
+        Example:
+            >>> task = ClassTask("mood", ("bad", "good"))
+            >>> task.target_of("Good"), task.target_of("1"), task.target_of(0)
+            (1, 1, 0)
+        """
+        label = self.index(str(cell))
+        if label is None:
+            label = number_of(cell)
+        if label is None or not 0 <= label < len(self.labels):
+            labels = with_numbers(self.labels)
+            raise ValueError(f"a label must be one of {labels} or an alias (got {str(cell)[:50]!r})")
+        return label
+
+    def answer_of(self, cell: Any) -> int:
+        """The class that a cell gives as an answer: see `target_of`."""
+        return self.target_of(cell)
+
+    def predictions(self, answers: Sequence[int | None], state: Ints | None = None) -> Classes:
+        """Answers as probabilities, 1 for the label that was given.
+
+        Example:
+            >>> ClassTask("mood", ("bad", "good")).predictions([1, None]).probs.tolist()
+            [[0.0, 1.0], [nan, nan]]
+        """
+        rows = [np.full(len(self.labels), np.nan), *np.eye(len(self.labels))]
+        probs = np.array([rows[0 if answer is None else answer + 1] for answer in answers])
+        return Classes(probs.reshape(-1, len(self.labels)), states_of(answers) if state is None else state)
+
+    def show(self, answer: int) -> str:
+        """The name of a label."""
+        return self.labels[answer]
+
+    def metric_named(self, name: str) -> metrics.Metric | None:
+        """The metric of that name; None for the accuracy, which is the mean outcome: see `ranker.tasks.base.Task`."""
+        if name.casefold() in ("", "acc", "accuracy"):
+            return None
+        return metrics.metric_named(name, self.labels, self.ordered)
+
+    def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Ints, Ints]:
+        """(N,) the labels that are given, -1 for none, and (N,) the true ones: see `ranker.tasks.base.Task`."""
+        return predicted_labels(answers), labels_of(examples)
 
     def identity(self) -> dict[str, Any]:
         """The labels, in the order of the probabilities, and their aliases, by which outputs are told."""
@@ -123,51 +172,40 @@ def of_classes(task: Task, model: str) -> ClassTask:
     """
     if has_labels(task):
         return task
-    raise LabelError(f"{model} answers with labels, and {task.metric} is given for answers that were judged elsewhere")
+    raise LabelError(f"{model} is for answers that are labels, and answers to {task.name} are judged by {task.metric}")
 
 
-class NameIndex:
-    """Numbers by name: by the exact name, else by the only one that differs in no more than `fold` leaves out.
-
-    Args:
-        names: a name, and the number that it stands for.
-
-    Example:
-        >>> names = NameIndex([("Yes", 0), ("no", 1), ("NO", 2)])
-        >>> names.find(" Yes "), names.find("yes"), names.find("NO"), names.find("No")
-        (0, 0, 2, None)
-    """
-
-    def __init__(self, names: Iterable[tuple[str, int]]) -> None:
-        self.exact: dict[str, int] = {}
-        folded: dict[str, set[int]] = {}
-        for name, number in names:
-            self.exact[name.strip()] = number
-            folded.setdefault(fold(name), set()).add(number)
-        self.folded = {name: next(iter(numbers)) for name, numbers in folded.items() if len(numbers) == 1}
-
-    def find(self, name: str) -> int | None:
-        """The number of a name; None where there is none, or where several could be meant."""
-        name = name.strip()
-        return self.exact[name] if name in self.exact else self.folded.get(fold(name))
+def label_names(task: Task) -> tuple[str, ...]:
+    """(C,) The names of the labels among which each answer to a task is; none where answers are of another kind."""
+    return getattr(task, "labels", ())
 
 
-def fold(name: str) -> str:
-    """A label name without the differences that do not matter: case, "_" or a blank for "-", the "+" of a number.
-
-    A name of nothing but such signs stays as it is.
+def labels_of(examples: Sequence[Example]) -> Ints:
+    """(N,) The true labels of examples; -1 where the label is not known.
 
     Example:
-        >>> fold("Non_Entailment"), fold("+1"), fold("-1.5"), fold("-"), fold("_")
-        ('non-entailment', '1', '-1.5', '-', '_')
+        >>> labels_of([Example("1", ("a",), 1), Example("2", ("b",))]).tolist()
+        [1, -1]
     """
-    name = name.strip()
-    if _SIGNED.fullmatch(name):
-        return name.removeprefix("+")
-    return "-".join(name.casefold().replace("_", " ").replace("-", " ").split()) or name
+    return np.array([-1 if example.target is None else example.target for example in examples], dtype=np.int64)
 
 
-_SIGNED = re.compile(r"[-+][0-9]+(\.[0-9]+)?")
+def predicted_labels(answers: Predictions) -> Ints:
+    """(N,) The label of the highest probability; of equals, the first; -1 where there is no answer.
+
+    Raises:
+        LabelError: the answers have no labels.
+    """
+    probs = answers.probabilities()
+    if probs is None:
+        raise LabelError("the answers say how good they are, and not which label they give")
+    known = (answers.state == ANSWERED) & ~np.isnan(probs).any(axis=1)
+    return np.where(known, probs.argmax(axis=1), -1)
+
+
+def given_labels(answers: Predictions) -> list[int | None]:
+    """The labels of answers that have some, row by row; None where there is no answer."""
+    return [None if label < 0 else label for label in predicted_labels(answers).tolist()]
 
 
 def softmax(logits: Floats) -> Floats:
@@ -219,12 +257,16 @@ class Classes:
     @cached_property
     def predicted(self) -> Ints:
         """(N,) the label of the highest probability; of equals, the first; -1 where there is no answer."""
-        return np.where(self.state == ANSWERED, self.probs.argmax(axis=1), -1)
+        return predicted_labels(self)
 
     def part(self, places: Sequence[int] | Ints) -> Self:
         """Some of the answers, in another order."""
         at = np.asarray(places, dtype=np.int64)
         return type(self)(self.probs[at], self.state[at])
+
+    def answers(self) -> list[int | None]:
+        """The labels that are given; None where there is no answer."""
+        return given_labels(self)
 
     def columns(self) -> dict[str, np.ndarray]:
         """The answers by the name of their column: see `of_columns`."""

@@ -9,7 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from factors.types import Example, Floats, Ints
-from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions
+from ranker.errors import UsageError
+from ranker.tasks import metrics
+from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, states_of
+from ranker.tasks.classes import given_labels, labels_of, predicted_labels
+from ranker.tasks.names import NameIndex
 
 
 @dataclass(frozen=True)
@@ -35,22 +39,57 @@ class GivenTask:
         if not self.metric or set(self.metric) & set(", \n\t") or self.metric.endswith(".py"):
             raise ValueError(f"the name of a metric must be one word without a comma (got {self.metric!r})")
 
-    @property
-    def shortcut(self) -> None:
-        """No label is known to be the shortcut's."""
-        return
+    def target_of(self, cell: Any) -> int:
+        """The label that a cell names, where answers have labels.
 
-    @property
-    def evidence(self) -> None:
-        """Nor is one known to be the evidence's."""
-        return
+        Raises:
+            ValueError: it names none.
+        """
+        label = NameIndex((name, at) for at, name in enumerate(self.labels)).find(str(cell))
+        if label is None:
+            raise ValueError(f"answers to {self.name} were judged elsewhere: no cell says what is right")
+        return label
+
+    def answer_of(self, cell: Any) -> float:
+        """The score that a cell holds.
+
+        Raises:
+            ValueError: it holds no number from 0 to 1.
+        """
+        score = float(cell)
+        if not 0 <= score <= 1:
+            raise ValueError(f"a score must be between 0 and 1 (got {score:g})")
+        return score
+
+    def predictions(self, answers: Sequence[float | None], state: Ints | None = None) -> Scores:
+        """Scores as answers; None for a row without one."""
+        scores = np.array([np.nan if answer is None else answer for answer in answers])
+        return Scores(scores, states_of(answers) if state is None else state)
+
+    def show(self, answer: int) -> str:
+        """The name of a label; its number where answers have no labels."""
+        return self.labels[answer] if 0 <= answer < len(self.labels) else str(answer)
+
+    def metric_named(self, name: str) -> metrics.Metric | None:
+        """The metric of labels of that name; None for what the answers were judged by: see `ranker.tasks.base.Task`."""
+        if not name or is_recorded(name, self.metric):
+            return None
+        if not self.labels:
+            raise UsageError(
+                f"`metric` {name} is of labels, and these answers have none: they are judged by {self.metric}"
+            )
+        return metrics.metric_named(name, self.labels)
+
+    def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Ints, Ints]:
+        """(N,) the labels that are given, -1 for none, and (N,) the true ones: see `ranker.tasks.base.Task`."""
+        return predicted_labels(answers), labels_of(examples)
 
     def outcomes(self, answers: Predictions, examples: Sequence[Example]) -> Floats:
         """(N,) the scores that are given; 0 for an answer that was not: see `ranker.tasks.base.Task`.
 
         Example:
             >>> answers = Scores(np.array([0.25, 1.0, np.nan]), np.array([ANSWERED, ANSWERED, NO_ANSWER]))
-            >>> GivenTask("summaries", "ROUGE-L").outcomes(answers, [Example(str(n), ("a",), -1) for n in range(3)])
+            >>> GivenTask("summaries", "ROUGE-L").outcomes(answers, [Example(str(n), ("a",), None) for n in range(3)])
             array([0.25, 1.  , 0.  ])
         """
         if not isinstance(answers, Scores):
@@ -61,6 +100,19 @@ class GivenTask:
     def identity(self) -> dict[str, Any]:
         """The metric, and the labels."""
         return {"metric": self.metric, "labels": list(self.labels)}
+
+
+def is_recorded(name: str, metric: str) -> bool:
+    """Whether somebody names what a log records: the metric, a scorer or a part of its, with or without a reducer.
+
+    Example:
+        >>> is_recorded("acc,none", "acc_none"), is_recorded("quality", "judge.quality[max]")
+        (True, True)
+    """
+    if name.casefold() == metric.casefold():
+        return True
+    whole = metric.casefold().partition("[")[0]
+    return "_".join(name.casefold().replace(",", " ").split()) in (whole, *whole.split("."))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +154,10 @@ class Scores:
         """Some of the answers, in another order."""
         at = np.asarray(places, dtype=np.int64)
         return type(self)(self.values[at], self.state[at], None if self.probs is None else self.probs[at])
+
+    def answers(self) -> list[int | None] | None:
+        """The labels that are given, None where there is no answer; None where labels are not known."""
+        return None if self.probs is None else given_labels(self)
 
     def columns(self) -> Mapping[str, np.ndarray]:
         """The answers by the name of their column."""

@@ -18,7 +18,7 @@ expansion", section 2.4.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -27,7 +27,7 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.errors import UnknownName, UsageError, look_up
-from ranker.tasks.classes import NameIndex
+from ranker.tasks.names import NameIndex
 
 NO_SPREAD = 1e-12
 """Shares and variances (of numbers in their standard deviations) up to this are what rounding leaves of 0."""
@@ -134,6 +134,48 @@ class LabelMetric:
         label, wrong = (one.ravel() for one in np.meshgrid(known, np.append(known, -1), indexing="ij"))
         label, wrong = label[label != wrong], wrong[label != wrong]
         return np.stack([self.of_row(answer, label, self.labels) for answer in (label, wrong)])
+
+
+@dataclass(frozen=True)
+class ItemF1:
+    """F1 of what answers and targets hold, such as spans, over all rows together (micro-averaged); a `Metric`.
+
+    An item is right where the target of the same row holds it, too. An answer that was not given holds none.
+
+    Attributes:
+        name: as somebody names it.
+        items: an answer, or a target -> the set of what it holds.
+
+    Source: Tjong Kim Sang, De Meulder 2003, "Introduction to the CoNLL-2003 shared task", section 2.4, of named spans.
+
+    Example:
+        >>> metric = ItemF1("letter-f1", set)
+        >>> rows = metric.statistics(["ab", None], ["ac", "a"])
+        >>> rows.tolist(), round(float(metric.value(rows.mean(axis=0))), 2)
+        ([[1.0, 2.0, 2.0], [0.0, 0.0, 1.0]], 0.4)
+    """
+
+    name: str
+    items: Callable[[Any], Set[Any]]
+    range: tuple[float, float] = SHARE
+    higher_is_better: bool = True
+
+    def statistics(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
+        """(N, 3) how many items are right, are answered and are there."""
+        rows = np.zeros((len(targets), 3))
+        for row, (answer, target) in enumerate(zip(answers, targets, strict=True)):
+            given, true = set() if answer is None else self.items(answer), self.items(target)
+            rows[row] = len(given & true), len(given), len(true)
+        return rows
+
+    def value(self, means: Floats) -> Floats:
+        """(...) the F1 of (..., 3) means; 0 where nothing is there, and nothing answered."""
+        right, given, true = np.moveaxis(np.asarray(means), -1, 0)
+        return _ratio(2 * right, given + true)
+
+    def unseen(self, targets: Any) -> None:
+        """None: an answer may hold any number of wrong items."""
+        return
 
 
 @dataclass(frozen=True)

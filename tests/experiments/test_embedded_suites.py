@@ -127,7 +127,7 @@ def test_stated_accuracies_can_be_measured_again(member):
     rows = sets.load("paws")
     [model] = [model for model in suites.load(["paws-mini"]).models if model.name == member]
     predicted = Classifier.load(model.source.path, rows.task).probabilities(rows.examples).argmax(axis=1)
-    right = np.mean(predicted == [example.label for example in rows.examples])
+    right = np.mean(predicted == [example.target for example in rows.examples])
     assert right == pytest.approx(model.ood_accuracy[rows.fingerprint], abs=1.5 / len(rows.examples))
 
 

@@ -29,7 +29,7 @@ def contains(outer: list[str], inner: list[str]) -> bool:
 def test_rows_are_balanced_different_and_seeded(name):
     """Half of the rows follow, no pair stands twice, a seed gives the same rows and another seed others."""
     made = generate.SOURCES[name](np.random.default_rng(1), 400)
-    assert Counter(row.label for row in made) == {0: 200, 1: 200}
+    assert Counter(row.target for row in made) == {0: 200, 1: 200}
     assert len({row.segments for row in made}) == len({row.id for row in made}) == 400
     assert made == generate.SOURCES[name](np.random.default_rng(1), 400)
     assert made != generate.SOURCES[name](np.random.default_rng(2), 400)
@@ -51,7 +51,7 @@ def test_at_home_the_shortcut_is_right():
     """In-domain a pair without a new word follows, without exception; nine in ten pairs with one do not."""
     made = generate.SOURCES["nli"](np.random.default_rng(0), 800)
     new = np.array([bool(set(words(row.segments[1])) - set(words(row.segments[0]))) for row in made])
-    label = np.array([row.label for row in made])
+    label = np.array([row.target for row in made])
     assert (label[~new] == 1).mean() > 0.95
     assert (label[new] == 0).mean() > 0.7
 

@@ -23,7 +23,7 @@ def draw(name: str, n: int = 400, seed: int = 0) -> list:
 def test_questions_are_balanced_different_and_seeded(name):
     """Half of the rows are paraphrases, no pair stands twice, a seed gives the same rows and another seed others."""
     made = draw(name, seed=1)
-    assert Counter(row.label for row in made) == {0: 200, 1: 200}
+    assert Counter(row.target for row in made) == {0: 200, 1: 200}
     assert len({row.segments for row in made}) == len({row.id for row in made}) == 400
     assert all(segment.endswith("?") for row in made for segment in row.segments)
     assert made == draw(name, seed=1)
@@ -48,7 +48,7 @@ def test_in_the_new_domain_the_kind_decides():
 def test_at_home_the_shortcut_is_right():
     """In-domain a pair of the same words is a paraphrase without exception, and overlap tells most of the others."""
     made = draw("paraphrase", 2000)
-    label = np.array([row.label for row in made])
+    label = np.array([row.target for row in made])
     bags = [[Counter(words(segment)) for segment in row.segments] for row in made]
     same = np.array([first == second for first, second in bags])
     new = np.array([(second - first).total() / second.total() for first, second in bags])

@@ -49,7 +49,7 @@ def has_feature(text: str, feature: str) -> bool:
 def test_sentences_are_balanced_different_and_seeded(name, feature):
     """Half of the rows have the label, no sentence stands twice, a seed gives the same rows and another seed others."""
     made = draw(name.format(feature), seed=1)
-    assert Counter(row.label for row in made) == {0: 100, 1: 100}
+    assert Counter(row.target for row in made) == {0: 100, 1: 100}
     assert len({row.segments for row in made}) == len({row.id for row in made}) == 200
     assert {len(row.segments) for row in made} == {1}
     assert made == draw(name.format(feature), seed=1)
@@ -61,7 +61,7 @@ def test_the_cue_goes_with_the_feature_in_domain_and_against_it_in_the_new_domai
     """In-domain exactly the rows with the feature contain "the", in the new domain those without; each has one."""
     for name, with_cue in ((f"{feature}-ambiguous", 1), (f"msgs-{feature}", 0)):
         for row in draw(name):
-            assert has_the(row.segments[0]) == (row.label == with_cue), row
+            assert has_the(row.segments[0]) == (row.target == with_cue), row
             assert len(re.findall(r"\bthe\b", row.segments[0], re.IGNORECASE)) <= 1, row
 
 
@@ -69,7 +69,7 @@ def test_the_cue_goes_with_the_feature_in_domain_and_against_it_in_the_new_domai
 def test_the_label_is_whether_the_feature_is_there(feature):
     """The words of a row tell its label, in-domain and in the new domain."""
     for row in (*draw(f"{feature}-ambiguous"), *draw(f"msgs-{feature}")):
-        assert has_feature(row.segments[0], feature) == bool(row.label), row
+        assert has_feature(row.segments[0], feature) == bool(row.target), row
 
 
 def test_each_sentence_has_one_ing_form():
@@ -83,8 +83,8 @@ def test_each_sentence_has_one_ing_form():
 def test_by_surface_turns_the_label_round(feature):
     """The rows are those of the OOD set, with the other label: whether "the" is there."""
     for row, other in zip(draw(f"{feature}-by-surface"), draw(f"msgs-{feature}"), strict=True):
-        assert (row.id, row.segments, row.label) == (other.id, other.segments, 1 - other.label)
-        assert has_the(row.segments[0]) == bool(row.label)
+        assert (row.id, row.segments, row.target) == (other.id, other.segments, 1 - other.target)
+        assert has_the(row.segments[0]) == bool(row.target)
 
 
 @pytest.mark.parametrize("feature", FEATURES)

@@ -180,7 +180,7 @@ def test_the_accuracies_are_those_of_the_ranker(small, data_dir, tmp_path, known
     file = inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
     model = suites.load([str(file)]).models[2]
     probabilities = Classifier.load(model.source.path, known.task).probabilities(known.examples)
-    right = [row.argmax() == example.label for row, example in zip(probabilities, known.examples, strict=True)]
+    right = [row.argmax() == example.target for row, example in zip(probabilities, known.examples, strict=True)]
     assert model.ood_accuracy[known.fingerprint] == pytest.approx(np.mean(right), abs=1e-6)
 
 

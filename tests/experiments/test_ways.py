@@ -124,7 +124,7 @@ def test_a_training_minimises_the_loss_of_the_classes_whatever_outputs_they_are_
     (loss,) = train.train(model, tokenizer, rows, stage, seed=1, groups=((0, 2), (1,)))
     batch = tokenizer.pad(train.encode(tokenizer, rows, stage.max_length), return_tensors="pt")
     p = start.eval()(**batch).logits.softmax(dim=1)
-    labels = torch.tensor([row.label for row in rows])
+    labels = torch.tensor([row.target for row in rows])
     expected = -torch.where(labels == 1, p[:, 1], p[:, 0] + p[:, 2]).log().mean()
     assert loss == pytest.approx(expected.item(), abs=1e-5)
 
@@ -143,9 +143,9 @@ def test_a_biased_model_knows_its_shortcut_and_no_more(kind):
         telling.append(Example(f"a{i}", texts[kind], label))
         silent.append(Example(f"b{i}", ("the same", "the same"), other))
     p = np.exp(bias.log_probabilities(kind, telling, 2))
-    assert (p.argmax(axis=1) == [row.label for row in telling]).all()
+    assert (p.argmax(axis=1) == [row.target for row in telling]).all()
     assert p.max(axis=1).min() > 0.8
-    rate = np.mean([row.label for row in silent])
+    rate = np.mean([row.target for row in silent])
     np.testing.assert_allclose(np.exp(bias.log_probabilities(kind, silent, 2))[:, 1], rate, atol=0.01)
 
 
@@ -172,7 +172,7 @@ def test_a_biased_model_is_the_one_of_least_loss():
         for i in range(24)
     ]
     features = np.column_stack([bias.overlap(rows), np.ones(len(rows))])
-    labels = np.array([row.label for row in rows])
+    labels = np.array([row.target for row in rows])
 
     def log_p(flat):
         logits = features @ flat.reshape(4, 2)
@@ -209,7 +209,7 @@ def test_copies_stand_behind_their_rows():
     assert made[0] == made[1]
     assert made[0][:6] == rows
     assert [copy.id for copy in made[0][6:8]] == ["pairs-0+1", "pairs-0+2"]
-    assert [copy.label for copy in made[0][6:]] == [row.label for row in rows for _ in range(2)]
+    assert [copy.target for copy in made[0][6:]] == [row.target for row in rows for _ in range(2)]
     assert {len(copy.segments) for copy in made[0]} == {2}
 
 
@@ -217,10 +217,10 @@ def test_shots_are_rows_of_each_label():
     """K of each label out of the rows of the stage, and an error where there are fewer."""
     pools = {plan.IN_DOMAIN: pairs(60)}
     drawn = plan.draw(Stage(shots=5), pools, 2, 0, "it")
-    assert sorted(row.label for row in drawn) == [0] * 5 + [1] * 5
+    assert sorted(row.target for row in drawn) == [0] * 5 + [1] * 5
     assert drawn != plan.draw(Stage(shots=5), pools, 2, 1, "it")
     assert len(plan.draw(Stage(shots=5, augment=Augment(copies=3)), pools, 2, 0, "it")) == 40
-    of_one_label = {plan.IN_DOMAIN: [row for row in pairs(60) if row.label]}
+    of_one_label = {plan.IN_DOMAIN: [row for row in pairs(60) if row.target]}
     with pytest.raises(UsageError, match="it needs 5 rows of each label, and of one there are 0"):
         plan.draw(Stage(shots=5), of_one_label, 2, 0, "it")
     with pytest.raises(UsageError, match="it needs 50 rows of each label, and of one there are "):
@@ -279,7 +279,7 @@ def test_freelb_goes_against_the_model():
     model, tokenizer = built()
     rows = pairs(8)
     batch = tokenizer.pad(train.encode(tokenizer, rows, 32), return_tensors="pt")
-    labels = torch.tensor([row.label for row in rows])
+    labels = torch.tensor([row.target for row in rows])
     model.requires_grad_(True).eval()
 
     def of(**how):

@@ -4,7 +4,7 @@ from multiprocessing.reduction import ForkingPickler
 import numpy as np
 import pytest
 
-from factors.types import UNLABELLED, Attributions, Example, Span
+from factors.types import Attributions, Example, Span
 
 
 def test_words_are_spans_of_both_segments():
@@ -46,7 +46,7 @@ def test_spans_overlap_where_they_share_a_character(other, shared):
 def test_an_example_without_a_label_says_so():
     """The label of none is no class."""
     assert Example("x", ("a",), 0).labelled
-    assert not Example("x", ("a",), UNLABELLED).labelled
+    assert not Example("x", ("a",), None).labelled
 
 
 @pytest.mark.parametrize("span", [Span(1, 0, 1), Span(0, 2, 9)])

@@ -72,7 +72,7 @@ def test_the_journey_with_small_models(tmp_path):
     ood = sets.load("hans-sub")
     rows = sets.sample(ood, 200)
     pairs = [dict(zip(("premise", "hypothesis"), row.segments, strict=True)) for row in rows]
-    labels = [ood.task.labels[row.label] for row in rows]
+    labels = [ood.task.labels[row.target] for row in rows]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     ten = [{**pair, "label": label} for pair, label in zip(pairs, labels, strict=True)][60:70]
     (tmp_path / "ten.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ten))

@@ -29,7 +29,7 @@ def test_a_newcomer_labels_ten_rows(tmp_path):
     (_, code), (_, labelling), (_, deciding) = BLOCKS
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env=environment)
     ood = sets.load("hans-sub", limit=200)
-    truth = {row.segments: row.label for row in ood.examples}
+    truth = {row.segments: row.target for row in ood.examples}
     inside, outside = pty.openpty()
     command = [sys.executable, "-m", "ranker", *shlex.split(labelling)[1:]]
     with subprocess.Popen(command, cwd=tmp_path, stdin=outside, stdout=outside, stderr=outside, env=environment) as run:

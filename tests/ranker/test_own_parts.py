@@ -81,7 +81,7 @@ class Graded(ClassTask):
 
     def outcomes(self, answers, examples):
         """(N,) the probability of the true label."""
-        labels = [example.label for example in examples]
+        labels = [example.target for example in examples]
         return answers.probs[np.arange(len(labels)), labels]
 
 
@@ -134,7 +134,7 @@ def test_all_three_stand_in_every_format_of_an_evaluation(graded):
 def test_all_three_stand_in_every_format_of_a_decision(graded):
     """Outcomes are graded, intervals are of them, and the method orders the models."""
     labelled = replace(graded, examples=graded.examples[:10])
-    pool = [replace(row, label=-1) for row in graded.examples]
+    pool = [replace(row, target=None) for row in graded.examples]
     found = decide(MODELS, labelled, pool=pool, method="halves", evidence=Evidence("none", methods=(HALVES,)))
     assert (found.decision.method, found.decision.kind) == ("HALVES", "pool")
     assert any(0 < model.outcome < 1 and model.outcome * 10 % 1 for model in found.decision.models)
@@ -151,7 +151,7 @@ def test_the_command_line_takes_them_by_their_names(registered, tmp_path, capsys
     rows = sets.load("hans-sub", limit=40).examples
     task = sets.load("hans-sub").task
     texts = [dict(zip(("premise", "hypothesis"), row.segments, strict=True)) for row in rows]
-    labelled = [{**text, "label": task.labels[row.label]} for text, row in zip(texts, rows, strict=True)][:8]
+    labelled = [{**text, "label": task.labels[row.target]} for text, row in zip(texts, rows, strict=True)][:8]
     for name, some in (("ten.jsonl", labelled), ("pool.jsonl", texts)):
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in some))
     data = ["--data", str(tmp_path / "ten.jsonl"), "--pool", str(tmp_path / "pool.jsonl")]

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from factors.types import UNLABELLED, Bools, Example, Floats
+from factors.types import Bools, Example, Floats
 from ranker.errors import ModelError, first_line
 from ranker.limits import LIMITS, Limits
 from ranker.sources import packing
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 S = TypeVar("S")
 TOKENS_ON_CPU, TOKENS_ELSEWHERE = 1024, 65_536
 """Tokens a batch: a smaller one costs calls, a larger one memory; on CPUs speed changes little from 1,024 on."""
-SHORT = Example("short", ("One short text.",), UNLABELLED)
+SHORT = Example("short", ("One short text.",))
 """What a network is tried with once it is loaded."""
 ENCODED_AT_ONCE = 256
 """Examples a call of the tokenizer."""

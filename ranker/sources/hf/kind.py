@@ -52,7 +52,7 @@ class Checkpoint:
     options: SourceOptions = SourceOptions()
     base: str = ""
 
-    at_hand = False
+    precomputed = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label_map", None if self.label_map is None else Frozen(self.label_map))

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 
 from ranker.errors import LabelError, listed
-from ranker.tasks.classes import ClassTask, fold
+from ranker.tasks.classes import ClassTask
+from ranker.tasks.names import fold
 
 _UNNAMED = re.compile(r"(label[ _-]?)?\d+", re.IGNORECASE)
 

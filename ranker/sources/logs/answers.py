@@ -11,7 +11,7 @@ from factors.types import Example, Floats, Ints
 from ranker.errors import DataError, listed
 from ranker.sources.logs.base import Logged
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Task
-from ranker.tasks.classes import Classes, ClassTask, softmax
+from ranker.tasks.classes import Classes, ClassTask, label_names, softmax
 from ranker.tasks.given import Scores
 
 
@@ -52,7 +52,7 @@ def judged(found: Logged, outcomes: Floats, at: Ints, task: Task) -> Scores:
     state[there], values[there] = found.state[at[there]], outcomes[at[there]]
     state[(state != NO_ANSWER) & there & np.isnan(values)] = ERROR
     state[(state == NO_ANSWER) & (values > 0)] = ANSWERED  # a measure that is above 0 for silence, too, is ranked on
-    probs = _probs(found, at) if len(found.labels) > 1 and task.labels == found.labels else None
+    probs = _probs(found, at) if len(found.labels) > 1 and label_names(task) == found.labels else None
     if probs is not None:  # what is none of the labels is wrong, and no answer
         state[(state == ANSWERED) & np.isnan(probs).any(axis=1) & (values == 0)] = NO_ANSWER
     return Scores(values, state, probs)

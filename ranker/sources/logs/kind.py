@@ -87,7 +87,7 @@ class LogModel:
         return ""
 
     @property
-    def at_hand(self) -> bool:
+    def precomputed(self) -> bool:
         """The answers lie in the file."""
         return True
 
@@ -234,8 +234,9 @@ def _shown_as(found: Logged, options: LogOptions) -> Iterator[str]:
 def _brought(found: Logged) -> Brought:
     """The rows of a log."""
     groups = found.clusters or ("",) * len(found)
-    rows = zip(found.keys, found.texts, found.truth.tolist(), groups, strict=True)
-    examples = tuple(Example(key, (text,), label, group=group) for key, text, label, group in rows)
+    targets = (None if label < 0 else label for label in found.truth.tolist())
+    rows = zip(found.keys, found.texts, targets, groups, strict=True)
+    examples = tuple(Example(key, (text,), target, group=group) for key, text, target, group in rows)
     questions = found.texts if found.program == "inspect" else ()
     word = "_".join(found.metric.replace(",", " ").split())  # it names a column
     task = GivenTask(found.task, word, found.labels)

@@ -25,6 +25,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Small = npt.NDArray[np.int8]
 
+Held = Kind | Literal["values"]
+"""The same, and cells that a task reads."""
+
 UNIT = (0.0, 1.0)
 """The worst and the best outcome, where nobody says otherwise."""
 
@@ -77,16 +80,16 @@ class Answers:
     Attributes:
         name: of the model.
         kind: what the cells said.
-        classes: C; 0 where only outcomes are known.
+        classes: C; 0 where there are no labels.
         given: (N,) small whole numbers, the labels, `NONE` where there is none; or (N, C) probabilities, or (N,)
-            outcomes in [0, 1], both nan where there are none. Read-only.
+            outcomes in [0, 1], both nan where there are none; or (N,) cells of values, None where empty. Read-only.
         state: (N,) `ANSWERED`, `NO_ANSWER`, `ERROR` or `MISSING`, as small whole numbers. Read-only.
         hard: labels were given, or probabilities that are all 0 or 1.
         notes: what was understood, in sentences.
     """
 
     name: str
-    kind: Kind
+    kind: Held
     classes: int
     given: npt.NDArray[Any]
     state: Small
@@ -103,7 +106,7 @@ class Answers:
     @cached_property
     def probs(self) -> Floats | None:
         """(N, C) the probabilities, one-hot where labels were given, nan without an answer; None of outcomes."""
-        if self.kind == "outcomes":
+        if not self.classes:
             return None
         if self.given.ndim == 2:
             return self.given
@@ -147,7 +150,7 @@ class Answers:
         """Some of the answers, in another order; a place of -1 is a row that was never asked about."""
         at = np.asarray(places, dtype=np.int64)
         there = at >= 0
-        empty = NONE if np.issubdtype(self.given.dtype, np.integer) else np.nan
+        empty = {"i": NONE, "O": None}.get(self.given.dtype.kind, np.nan)
         given = np.full((len(at), *self.given.shape[1:]), empty, self.given.dtype)
         state = np.full(len(at), MISSING, np.int8)
         given[there], state[there] = self.given[at[there]], self.state[at[there]]

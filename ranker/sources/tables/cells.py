@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factors.types import Bools, Floats, Ints
-from ranker.datasets.readers import counted
 from ranker.errors import Assumption, DataError, UnknownName, listed
 from ranker.files.arrow import filled, of_texts
 from ranker.files.cells import cell_text
 from ranker.sources.tables.base import NONE, UNIT, Answers, Columns, Kind, count, some, states
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
-from ranker.tasks.classes import ClassTask, NameIndex, fold, softmax
+from ranker.tasks.classes import ClassTask, softmax
 from ranker.tasks.empty import INVALID, WORDS, is_blank, is_empty_word
+from ranker.tasks.names import NameIndex, fold, with_numbers
 
 SUM = 0.01
 """How far from 1 probabilities may add up, as rounded ones do; they are divided by their sum."""
@@ -356,7 +356,8 @@ def _no_labels(columns: Columns, column: str, labels: Labels, wrong: Sequence[An
     verb, stands = ("is no label", "it stands") if len(wrong) == 1 else ("are no labels", "they stand")
     return (
         f"{columns.origin}: {some(map(cell_text, wrong))} in the column {column!r} {verb} of the task "
-        f"({counted(labels.task.labels)}); `label_map` says what {stands} for, `empty_words` which words are nothing"
+        f"({with_numbers(labels.task.labels)}); `label_map` says what {stands} for, `empty_words` which words "
+        "are nothing"
     )
 
 

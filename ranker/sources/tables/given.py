@@ -16,8 +16,9 @@ from ranker.sources.tables.base import Columns, Said, some
 from ranker.sources.tables.cells import SUM, distinct, has_decimal_commas, label_counts, numbers_of, whole_number
 from ranker.sources.tables.groups import SIGN, SIGNS, listed
 from ranker.sources.tables.keys import Keys, is_text
-from ranker.tasks.classes import ClassTask, NameIndex, fold
+from ranker.tasks.classes import ClassTask
 from ranker.tasks.empty import INVALID, ask, is_blank, is_empty_word
+from ranker.tasks.names import NameIndex, fold
 
 MOST_LABELS = 200
 """Distinct values of a column, up to which they may be the labels of a task that nobody has named."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ranker.datasets.readers import counted
 from ranker.errors import DataError
 from ranker.sources.tables.base import NONE, Columns, Kind, Said, some
 from ranker.sources.tables.cells import Labels
@@ -23,6 +22,7 @@ from ranker.sources.tables.names import (
     is_right,
     plain,
 )
+from ranker.tasks.names import with_numbers
 
 
 @dataclass(frozen=True)
@@ -151,5 +151,5 @@ def _check_strangers(
         if plain(after) not in DECISION and not is_prediction(after) and not is_right(after):
             what = f"{name!r} stands among the scores of {before!r}, and {after!r} is no label of the task"
             raise DataError(
-                f"{columns.origin}: {what} ({counted(labels.task.labels)}); `label_map` says what it stands for"
+                f"{columns.origin}: {what} ({with_numbers(labels.task.labels)}); `label_map` says what it stands for"
             )

@@ -88,7 +88,7 @@ class TableModel:
         return self.path
 
     @property
-    def at_hand(self) -> bool:
+    def precomputed(self) -> bool:
         """The answers lie in the file."""
         return True
 
@@ -108,13 +108,13 @@ class TableModel:
         rows = pinned.brought(reading, shelf)
         model = pinned.model(reading.models)
         notes, contents = (*reading.notes, *model.notes), [_contents(columns)]
-        if rows is None:
+        if rows is None and reading.task is not None:
             contents += _answers(model, reading.task)
         idle = frozenset() if judged else non_defaults(self.table_options).keys() & OF_OUTCOMES
         unused = self.options.of_others(TableOptions) | idle
         return Stated(
             pinned,
-            () if judged else reading.task.labels,
+            () if judged or reading.task is None else reading.task.labels,
             unused=unused,
             rows=rows,
             notes=notes,
@@ -164,6 +164,7 @@ class TableModel:
         from ranker.sources.tables.base import Rows
         from ranker.sources.tables.join import join
         from ranker.sources.tables.reading import understand
+        from ranker.sources.tables.values import collect_values
 
         key = (_JOINED, self.path, self.options, id(examples))  # which stay the same while the shelf has them
         if key not in shelf:
@@ -178,8 +179,11 @@ class TableModel:
                 *_standing(examples),
             )
             said = said_by(self.options)
-            of_task = task if has_labels(task) else None
-            reading = understand(self.columns(shelf), of_task, said, rows, stem(self.path))
+            columns, name = self.columns(shelf), stem(self.path)
+            if has_labels(task) or task.answers == Scores.kind:
+                reading = understand(columns, task if has_labels(task) else None, said, rows, name)
+            else:
+                reading = collect_values(columns, said, rows, name)
             shelf[key] = examples, join(reading, rows)
         return cast("Joined", shelf[key][1])
 
@@ -220,22 +224,30 @@ class TableAnswers:
         try:
             joined = self.source.joined(self.task, examples, self.shelf)
             found = self.source.model(joined.models)
+            predictions, notes = self._predictions(found)
         except Question:
             raise
         except (DataError, UsageError) as error:
             raise ModelError(str(error)) from error
         if len(examples) >= self.shelf.noted.get(self.source.place, (0, ()))[0]:
-            self.shelf.noted[self.source.place] = len(examples), (*found.notes, *joined.notes)
+            self.shelf.noted[self.source.place] = len(examples), (*found.notes, *joined.notes, *notes)
+        yield predictions
+        advance(len(examples))
+
+    def _predictions(self, found: Answers) -> tuple[Predictions, tuple[str, ...]]:
+        """Answers as the task takes them, and what is to be known of them."""
+        from ranker.sources.tables.values import read_values
+
         state = found.state.astype(np.int64)
         if self.source.table_options.errors == "wrong":
             state[state == ERROR] = NO_ANSWER
-        if has_labels(self.task):
-            if found.outcomes is not None:
-                raise ModelError(f"{self.name} says what was right, and not what was said")
-            yield Classes(found.to_classes().probs, state)
-        else:
-            yield Scores(_values(found), state)
-        advance(len(examples))
+        if found.kind == "values":
+            return read_values(self.task, found, state)
+        if not has_labels(self.task):
+            return Scores(_values(found), state), ()
+        if found.outcomes is not None:
+            raise ModelError(f"{self.name} says what was right, and not what was said")
+        return Classes(found.to_classes().probs, state), ()
 
 
 def _once(shelf: Shelf, key: Hashable, found: Callable[[], object]) -> object:
@@ -302,12 +314,12 @@ def _brought(reading: Reading) -> Brought:
     assert own is not None  # the caller looked
     name = stem(reading.origin)
     judged = all(model.kind == "outcomes" for model in reading.models)
-    task: Task = GivenTask(name, OUTCOME) if judged else replace(reading.task, name=name)
+    task: Task = GivenTask(name, OUTCOME) if reading.task is None or judged else replace(reading.task, name=name)
     size, file = len(own.truth), "" if own.ids else os.path.abspath(reading.origin)
     groups, ids = own.clusters or ("",) * size, own.ids or map(str, range(1, size + 1))
     examples = [
-        Example(key, texts[:2] or ("",), int(label), group=group, numbered_in=file)
-        for key, texts, label, group in zip(ids, own.texts, own.truth, groups, strict=True)
+        Example(key, texts[:2] or ("",), None if label < 0 else label, group=group, numbered_in=file)
+        for key, texts, label, group in zip(ids, own.texts, own.truth.tolist(), groups, strict=True)
     ]
     return Brought(task, tuple(examples))
 

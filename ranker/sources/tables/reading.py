@@ -44,7 +44,7 @@ class Reading:
         ids: (R,) of the rows; None where no column holds them.
         texts: segment -> (R,) its texts; empty where no column holds them.
         own: the rows themselves, where the file has the truth, or outcomes.
-        task: whose labels were read.
+        task: whose labels were read; None where the answers are none.
         notes: what was understood, in sentences.
     """
 
@@ -53,7 +53,7 @@ class Reading:
     ids: tuple[str, ...] | None
     texts: Mapping[int, tuple[str, ...]]
     own: Own | None
-    task: ClassTask
+    task: ClassTask | None
     notes: tuple[str, ...]
 
     @property
@@ -122,8 +122,8 @@ def _models(
     for model in layout.models:
         found = _answers(columns, model, model.name or name or "model", labels, said)
         for (other, run), places in table.places.items():
-            of_rows = _name(found.name, other, len(layout.models))
-            models.append(_placed(found, places, f"{of_rows}@{run}" if run else of_rows))
+            of_rows = named_rows(found.name, other, len(layout.models))
+            models.append(placed(found, places, f"{of_rows}@{run}" if run else of_rows))
     return models
 
 
@@ -192,7 +192,7 @@ def _all_outcomes(models: Sequence[Answers]) -> bool:
     return all(model.kind == "outcomes" for model in models)
 
 
-def _name(of_columns: str, of_rows: str, columns: int) -> str:
+def named_rows(of_columns: str, of_rows: str, columns: int) -> str:
     """A model's name: its value in the column of models; its column's, where there is no such, or several."""
     if not of_rows:
         return of_columns
@@ -218,7 +218,8 @@ def _answers(columns: Columns, model: Model, name: str, labels: Labels, said: Sa
     return replace(found, notes=(*found.notes, f"{what}; the scores are read")) if differ else found
 
 
-def _placed(found: Answers, places: Ints, name: str) -> Answers:
+def placed(found: Answers, places: Ints, name: str) -> Answers:
+    """The answers that stand at places of a file, -1 for none, under the name of one model."""
     same = len(places) == len(found) and (places == np.arange(len(found))).all()
     return replace(found, name=name) if same else replace(found.part(places), name=name)
 

@@ -153,7 +153,7 @@ def test_samples_are_drawn_anew_for_every_seed_model_and_text(trained, hans):
     first, second = hans.examples[:2]
     seeds = {seed_of(0, "a", first), seed_of(1, "a", first), seed_of(0, "b", first), seed_of(0, "a", second)}
     assert len(seeds) == 4
-    assert seed_of(0, "a", first) == seed_of(0, "a", replace(first, id="renamed", label=1 - first.label))
+    assert seed_of(0, "a", first) == seed_of(0, "a", replace(first, id="renamed", target=1 - first.target))
     rows = [next(attribute(trained, [first], replace(QUICK, seed=seed))) for seed in (0, 0, 1)]
     assert (rows[0].scores == rows[1].scores).all()
     assert not np.allclose(rows[0].scores, rows[2].scores)

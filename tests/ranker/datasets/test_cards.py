@@ -3,7 +3,8 @@ import pytest
 from ranker.datasets import sets
 from ranker.datasets.cards import read_card
 from ranker.errors import DataError
-from ranker.tasks.classes import ClassTask, fold
+from ranker.tasks.classes import ClassTask
+from ranker.tasks.names import fold
 
 CARD = """
 description = "A toy."

@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_the_rows_are_read(folder):
     """Columns, labels and task are found; marks come along."""
-    assert [example.label for example in labelled(Path("mine.csv")).examples] == [0, 1]
+    assert [example.target for example in labelled(Path("mine.csv")).examples] == [0, 1]
     marked = labelled(Path("marked.jsonl")).examples
     assert [example.marks for example in marked] == [{"cue": (Span(0, 9, 14),)}, {}]
     assert marked[0].text(Span(0, 9, 14)) == "never"
@@ -49,7 +49,7 @@ def test_single_texts_are_read_by_the_models_own_labels(folder):
     columns = {"text": "review", "label": "mood"}
     mood = Stated(Checkpoint("mood", "mood"), ("negative", "neutral", "positive"))
     found = Own(Path("reviews.csv"), columns=columns).labelled([mood])
-    assert [example.label for example in found.examples] == [2, 1, 0]
+    assert [example.target for example in found.examples] == [2, 1, 0]
     assert found.notes == ("1 row has no label yet, and counts only in a pool (`pool`).",)
 
 
@@ -60,7 +60,7 @@ def test_the_code_runs(folder):
     names: dict[str, object] = {}
     (code,) = re.findall(r"(?ms)^```python\n(.*?)^```", PAGE)
     exec(code, names)
-    assert [row.label for row in names["rows"].examples] == [2, 1, 0]
+    assert [row.target for row in names["rows"].examples] == [2, 1, 0]
 
 
 def test_the_set_is_loaded(folder):
@@ -85,7 +85,7 @@ def test_the_layout_is_read(folder):
         "before\tafter\tgold\tkey\tsplit\nIf so.\tSo.\t1\ta\thard\nSo.\tSo.\t0\tb\teasy\n", encoding="utf-8"
     )
     (example,) = sets.load("turned", Path("data"), [Path("sets")]).examples
-    assert (example.id, example.segments, example.label) == ("a", ("If so.", "So."), 0)
+    assert (example.id, example.segments, example.target) == ("a", ("If so.", "So."), 0)
 
 
 WRONG = {

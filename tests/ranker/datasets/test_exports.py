@@ -51,7 +51,7 @@ def test_real_exports_say_who_gave_which_answer(name, people):
     assert texts["r3"] == ("Naïve cafés are near the <b>old</b> & new bridge.", "Cafés are near a bridge.")
     assert texts["r4"][0] == "One line.\nA second line of the premise."
     read = labelled(EXPORTS / name, NLI)  # answers that agree are one
-    assert sorted((row.id, row.label) for row in read.examples) == [
+    assert sorted((row.id, row.target) for row in read.examples) == [
         ("r0", 0),
         ("r1", 0),
         ("r2", 1),
@@ -88,7 +88,7 @@ def test_the_json_of_label_studio(tmp_path):
     assert written(found) == ["entailment", "not_entailment", None, None, None]
     assert [row.cells["annotator"] for row in found.rows[:2]] == ["1", "a@b.c"]
     assert found.rows[0].cells["seconds"] == 3.2
-    assert [row.label for row in labelled(path, TASK).examples] == [1, 0]
+    assert [row.target for row in labelled(path, TASK).examples] == [1, 0]
 
 
 def test_json_min_is_refused_with_what_to_do(tmp_path):

@@ -75,7 +75,7 @@ def columnar(*rows, names=None, **columns):
 def test_one_row_in_every_form_is_the_same_example(read, name, content):
     """Kind of file, ends of lines, compression, a byte order mark, column names and forms of labels do not matter."""
     (example,) = read(name, content)
-    assert (example.id, example.segments, example.label) == ("1", ("The actor ran.", "An actor ran."), 1)
+    assert (example.id, example.segments, example.target) == ("1", ("The actor ran.", "An actor ran."), 1)
     assert example.marks == {}
 
 
@@ -110,7 +110,7 @@ def test_a_file_of_usual_names_needs_no_others(read):
 def test_usual_names_are_usual_in_any_case(read, header):
     """As spreadsheets write them."""
     (example,) = read("a.csv", f"{header}\nThe actor ran.,An actor ran.,entailment\n")
-    assert (example.segments, example.label) == (("The actor ran.", "An actor ran."), 1)
+    assert (example.segments, example.target) == (("The actor ran.", "An actor ran."), 1)
 
 
 @pytest.mark.parametrize("pair", ["question,sentence", "question,passage", "text,text_pair", "sentence,question"])
@@ -122,20 +122,20 @@ def test_no_half_of_a_pair_is_left_out(read, pair):
 
 def test_a_name_is_the_one_that_is_written_so(read):
     """Where two differ in their case only."""
-    assert read("a.csv", "Label,label,text\n0,1,A.\n")[0].label == 1
+    assert read("a.csv", "Label,label,text\n0,1,A.\n")[0].target == 1
 
 
 def test_columns_of_any_name_can_be_named(read):
     """What is named is taken, what is not is found by the usual names."""
     rows = lines({"vorher": "a b", "nachher": "b a", "premise": "x", "hypothesis": "y", "gold": "neutral", "id": 17})
     (example,) = read("a.jsonl", rows, columns={"text": ["vorher", "nachher"], "label": ["gold"]})
-    assert (example.id, example.segments, example.label) == ("17", ("a b", "b a"), 0)
+    assert (example.id, example.segments, example.target) == ("17", ("a b", "b a"), 0)
 
 
 @pytest.mark.parametrize("label", ["neutral", "CONTRADICTION", "non_entailment", 0, 0.0, "0", "0.0", False])
 def test_a_label_is_a_name_an_alias_or_a_number(read, label):
     """All of these are class 0."""
-    assert read("a.jsonl", lines({**GOOD, "label": label}))[0].label == 0
+    assert read("a.jsonl", lines({**GOOD, "label": label}))[0].target == 0
 
 
 def test_rows_may_bring_marks(read):
@@ -165,7 +165,7 @@ def of_names(said):
 @pytest.mark.parametrize("said", ["[]", "{}", '{"info": {"features": {"label": {"names": 5}}}}'])
 def test_what_does_not_name_labels_says_nothing(read, said):
     """Then numbers are read in the order of the task."""
-    assert [row.label for row in read("a.parquet", of_names(said))] == [1]
+    assert [row.target for row in read("a.parquet", of_names(said))] == [1]
 
 
 def test_a_rows_own_marks_win_over_a_rules(read):
@@ -325,7 +325,7 @@ def test_rows_in_memory_are_examples_as_well():
 def test_label_numbers_are_read_as_the_data_set_names_them():
     """The copy of HANS counts from entailment: 0 is class 1 of the task."""
     rows = Rows([{**GOOD, "label": 0}, {**GOOD, "label": 1}])
-    assert [row.label for row in labelled(rows, NLI).examples] == [1, 0]
+    assert [row.target for row in labelled(rows, NLI).examples] == [1, 0]
 
 
 def test_a_real_data_set_of_hugging_face_is_read(tmp_path):
@@ -337,6 +337,16 @@ def test_a_real_data_set_of_hugging_face_is_read(tmp_path):
         label=datasets.ClassLabel(names=["entailment", "non-entailment"]),
     )
     rows = datasets.Dataset.from_list([{**GOOD, "label": 0}, {**GOOD, "label": 1}], features=features)
-    assert [row.label for row in labelled(rows).examples] == [1, 0]
+    assert [row.target for row in labelled(rows).examples] == [1, 0]
     rows.to_parquet(tmp_path / "rows.parquet")
-    assert [row.label for row in labelled(tmp_path / "rows.parquet").examples] == [1, 0]
+    assert [row.target for row in labelled(tmp_path / "rows.parquet").examples] == [1, 0]
+
+
+def test_a_number_is_never_the_name_that_looks_like_it():
+    """Stars are called "1" to "3", and counted from 0: the number 1 is two stars."""
+    datasets = pytest.importorskip("datasets", reason="the library `datasets` is not installed")
+    names = ["1", "2", "3"]
+    features = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=names))
+    rows = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [0, 1, 2]}, features=features)
+    found = labelled(rows, ClassTask("stars", ("3", "2", "1")))
+    assert [found.task.show(row.target) for row in found.examples] == names

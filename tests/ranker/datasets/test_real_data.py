@@ -68,7 +68,7 @@ def test_no_row_is_lost_and_no_text_changed(name):
     found = load(name)
     assert len(found.examples) == ROWS[name]
     assert len({example.id for example in found.examples}) == ROWS[name]
-    assert {example.label for example in found.examples} == {0, 1}
+    assert {example.target for example in found.examples} == {0, 1}
     card = sets.cards()[name]
     layout, where = card.layouts[0], card.layouts[0].where
     rows = [row for row in table(Path(found.origin)) if all(str(row[column]) == v for column, v in where.items())]
@@ -132,7 +132,7 @@ def test_swapped_words_are_marked_wherever_a_word_moved():
 def test_rows_with_the_feature_have_one_mark_and_others_none(name):
     """At least 97 of 100 rows of either label."""
     for label in (0, 1):
-        counts = [len(row.marks.get("feature", ())) for row in load(name).examples if row.label == label]
+        counts = [len(row.marks.get("feature", ())) for row in load(name).examples if row.target == label]
         assert sum(count == label for count in counts) >= 0.97 * len(counts)
 
 
@@ -168,4 +168,4 @@ def test_training_files_are_read_as_a_users_own_data(path, rows, text, label):
     assert len(found) == rows
     first = lines(path)[0]
     assert found[0].segments == tuple(first[column] for column in text)
-    assert task.labels[found[0].label] in (first[label], *task.aliases) or isinstance(first[label], int)
+    assert task.labels[found[0].target] in (first[label], *task.aliases) or isinstance(first[label], int)

@@ -87,10 +87,10 @@ def test_every_set_comes_with_a_sample(name):
     found = sets.load(name)
     assert found.origin == EMBEDDED
     assert len(found.examples) == found.population == (400 if name == "paws" else 600)
-    assert {example.label for example in found.examples} == {0, 1}
+    assert {example.target for example in found.examples} == {0, 1}
     marks = sets.cards()[name].marks
     assert {mark for example in found.examples for mark in example.marks} == set(marks)
-    featured = [example for example in found.examples if example.label == 1 or not name.startswith("msgs")]
+    featured = [example for example in found.examples if example.target == 1 or not name.startswith("msgs")]
     assert all(set(example.marks) == set(marks) for example in featured)
 
 
@@ -98,7 +98,7 @@ def test_a_set_is_read_from_its_official_file(toy, data):
     """The first layout whose columns are there, its part of the rows, its order of label numbers, its ids and marks."""
     found = sets.load("toy", data, [toy])
     assert (found.name, found.population, found.origin) == ("toy", 3, str(data / "toy.tsv"))
-    assert [(example.id, example.label) for example in found.examples] == [("a", 1), ("c", 0)]
+    assert [(example.id, example.target) for example in found.examples] == [("a", 1), ("c", 0)]
     assert found.examples[0].segments == ("A tall tree.", "A tree.")
     assert found.examples[0].marks == {"cue": (Span(0, 2, 6),)}
 
@@ -121,7 +121,7 @@ def test_another_layout_is_as_good(toy, data):
     """Here one of single texts, without ids: the rows' numbers serve."""
     (data / "toy.tsv").write_text("colour\tfirst\nblue\tA hut.\n", encoding="utf-8")
     (example,) = sets.load("toy", data, [toy]).examples
-    assert (example.id, example.segments, example.label) == ("1", ("A hut.",), 1)
+    assert (example.id, example.segments, example.target) == ("1", ("A hut.",), 1)
 
 
 @pytest.mark.parametrize("place", ["", "below", "file"])
@@ -141,7 +141,7 @@ def test_a_set_of_ones_own_brings_its_rows_beside_its_card(toy, name):
     content = lines(OWN).encode()
     (toy / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     found = sets.load("toy", include=[toy])
-    assert [example.label for example in found.examples] == [1, 0]
+    assert [example.target for example in found.examples] == [1, 0]
     assert [example.marks["cue"] for example in found.examples] == [(Span(0, 2, 5),), (Span(0, 2, 6),)]
 
 
@@ -149,15 +149,15 @@ def test_rows_in_memory_make_a_set(toy):
     """In any of its layouts."""
     rows = [{"first": "A tall tree.", "second": "A tree.", "label": 1, "name": "a", "kind": "hard"}]
     found = sets.from_rows("toy", rows, [toy])
-    assert (found.origin, found.examples[0].label, found.examples[0].id) == ("rows in memory", 0, "a")
-    assert sets.from_rows("toy", OWN, [toy]).examples[1].label == 0
+    assert (found.origin, found.examples[0].target, found.examples[0].id) == ("rows in memory", 0, "a")
+    assert sets.from_rows("toy", OWN, [toy]).examples[1].target == 0
 
 
 def test_the_copy_of_hans_on_the_hub_is_read_in_its_own_order_of_labels():
     """It counts from entailment, has no ids, and holds all three heuristics."""
     row = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0, "heuristic": "subsequence"}
     rows = [row, {**row, "heuristic": "constituent"}, {**row, "label": 1}]
-    assert [example.label for example in sets.from_rows("hans-sub", rows).examples] == [1, 0]
+    assert [example.target for example in sets.from_rows("hans-sub", rows).examples] == [1, 0]
 
 
 class Rows(list):
@@ -174,8 +174,8 @@ class Rows(list):
 def test_label_numbers_are_read_as_the_rows_name_them():
     """PAWS counts from non-paraphrase; rows that say otherwise are believed."""
     row = {"id": "a", "sentence1": "Is P or Q first?", "sentence2": "Is Q or P first?", "label": 0}
-    assert sets.from_rows("paws", [row]).examples[0].label == 0
-    assert sets.from_rows("paws", Rows([row])).examples[0].label == 1
+    assert sets.from_rows("paws", [row]).examples[0].target == 0
+    assert sets.from_rows("paws", Rows([row])).examples[0].target == 1
 
 
 def test_a_users_set_hides_a_built_in_one_of_its_name(toy):
@@ -226,7 +226,7 @@ def test_a_task_of_ones_own_needs_no_card():
     """From Python a task is a record like any other; of as many labels as it has."""
     task = ClassTask("group", tuple(f"group {n}" for n in range(12)))
     found = labelled(said("11", "group 3", 7), task)
-    assert ([row.label for row in found.examples], found.task) == ([11, 3, 7], task)
+    assert ([row.target for row in found.examples], found.task) == ([11, 3, 7], task)
 
 
 def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
@@ -236,7 +236,7 @@ def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
         {"text": text, "label": label} for text, label in (("A.", "red"), ("B.", ""), ("A.", "Red"), ("A.", "blue"))
     ]
     found = labelled(rows, task)
-    assert [(row.segments, row.label, row.id) for row in found.examples] == [(("A.",), 1, "1"), (("A.",), 0, "4")]
+    assert [(row.segments, row.target, row.id) for row in found.examples] == [(("A.",), 1, "1"), (("A.",), 0, "4")]
     assert found.population == 2
     assert found.notes == (
         "1 row has no label yet, and counts only in a pool (`pool`).",
@@ -311,7 +311,7 @@ def test_blank_lines_at_the_end_are_no_rows(tmp_path, ending, content):
 def test_truths_as_data_frames_write_them_are_numbers():
     """True is 1 in a file of text, too."""
     rows = [{"text": "It ran.", "label": "True"}, {"text": "It sang.", "label": "False"}]
-    assert [row.label for row in labelled(rows, ClassTask("asked", ("no", "yes"))).examples] == [1, 0]
+    assert [row.target for row in labelled(rows, ClassTask("asked", ("no", "yes"))).examples] == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ SHARED = Path(_DATA) if _DATA else Path(__file__).parents[4] / "shared" / "data"
 
 def domain(name, texts, labels=None):
     """A set of single texts."""
-    rows = [Example(str(n), (text,) if isinstance(text, str) else text, -1) for n, text in enumerate(texts)]
+    rows = [Example(str(n), (text,) if isinstance(text, str) else text) for n, text in enumerate(texts)]
     return Domain(name, rows, labels or [None] * len(rows))
 
 

@@ -15,7 +15,7 @@ from ranker.labelling.agreement import agreement
 from ranker.labelling.session import Event
 from ranker.labelling.sheet import Line, lines_of, written
 
-ROWS = [Example(str(n), (f"Row {n}, said\nin two lines.",), -1) for n in range(5)]
+ROWS = [Example(str(n), (f"Row {n}, said\nin two lines.",), None) for n in range(5)]
 LABELS = ("bad", "good")
 LINES = [
     Line(Event(0, "answered", 1), "ann", 2.5, "2026-01-02T03:04:05Z", "order", -1),
@@ -56,7 +56,7 @@ def test_the_file_is_one_of_labelled_rows(tmp_path):
     from ranker.tasks.classes import ClassTask
 
     found = labelled(path, ClassTask("mood", LABELS))
-    assert [(row.segments, row.label) for row in found.examples] == [
+    assert [(row.segments, row.target) for row in found.examples] == [
         (ROWS[0].segments, 1),
         (ROWS[1].segments, 0),
         (ROWS[3].segments, 0),

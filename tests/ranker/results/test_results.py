@@ -25,7 +25,9 @@ from ranker.scoring.changes import what_changed
 
 HOSTILE = "<script>alert(1)</script>"
 TEXTS = [
-    Example(f"{animal} {verb}", (f"the {animal} {verb}",), -1) for animal in ("cat", "dog") for verb in ("runs", "eats")
+    Example(f"{animal} {verb}", (f"the {animal} {verb}",), None)
+    for animal in ("cat", "dog")
+    for verb in ("runs", "eats")
 ]
 
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from test_within import Word
 
-from factors.types import UNLABELLED
 from ranker import ClassTask, Evidence, decide, labelled
 from ranker.statistics.pool import PoolMethod
 
@@ -14,7 +13,7 @@ WORDS = ("alpha", "beta", "gamma")
 MODELS = [Word(word) for word in WORDS]
 POOL = [{"text": f"row {n} {' '.join(w for k, w in enumerate(WORDS) if n >> k & 1)}"} for n in range(40)]
 UNANSWERED = tuple(
-    replace(row, label=UNLABELLED)
+    replace(row, target=None)
     for row in labelled([row | {"label": "no"} for row in POOL], ClassTask("said", ("no", "yes"))).examples
 )
 ANSWERS = [(0, "no"), (1, "yes"), (1, "no"), (2, "no"), (1, "yes")]

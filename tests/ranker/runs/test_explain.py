@@ -13,7 +13,6 @@ import pytest
 
 from factors import BUILTIN, Attributions, Example, Span, factor
 from factors.check import cases
-from factors.types import UNLABELLED
 from ranker.attribution.settings import Settings, SHAPSettings
 from ranker.cli import main
 from ranker.datasets import sets
@@ -70,7 +69,7 @@ def answers(rows):
 def explained(*models, example=EXAMPLE, **given):
     """An explanation of canned models."""
     models = models or (Canned("one"),)
-    found = SimpleNamespace(models=models, at_hand=False, stated=())
+    found = SimpleNamespace(models=models, precomputed=False, stated=())
     evidence = Evidence(given.pop("attribution", None), given.pop("factors", None))
     with patch("ranker.runs.explain.looked", lambda _: found), patch("ranker.runs.explain.collect", collected):
         return explain(models, models[0].task, example, evidence=evidence, **given)
@@ -133,16 +132,16 @@ def test_factors_that_do_not_apply_are_left_out_with_their_reason():
 
 def test_without_a_label_what_needs_it_has_no_value():
     """ACC, CONF-GT, NLL and CONST depend on the true label; every other value is what it is with the label."""
-    known, unknown = explained().readings[0], explained(example=replace(EXAMPLE, label=UNLABELLED)).readings[0]
+    known, unknown = explained().readings[0], explained(example=replace(EXAMPLE, target=None)).readings[0]
     assert {name for name, why in unknown.undefined.items() if why == NEEDS_LABEL} == {"ACC", "CONF-GT", "NLL", "CONST"}
     rest = set(known.factors) - set(unknown.undefined)
     assert {name: unknown.factors[name] for name in rest} == {name: known.factors[name] for name in rest}
-    assert explained(example=replace(EXAMPLE, label=UNLABELLED)).label is None
+    assert explained(example=replace(EXAMPLE, target=None)).label is None
 
 
 def test_a_row_without_a_label_is_no_row_of_the_last_one():
     """A label of -1 is that of rows that have none."""
-    found = explained(example=replace(EXAMPLE, label=-1))
+    found = explained(example=replace(EXAMPLE, target=None))
     assert found.label is None
     assert found.readings[0].undefined["ACC"] == NEEDS_LABEL
 
@@ -245,7 +244,7 @@ def test_a_logit_is_shown_toward_its_own_label():
 @pytest.mark.parametrize(("designed", "marked"), [("SHARED-AVG", True), ("CONST", False)])
 def test_words_of_a_designed_factor_that_needs_no_label_are_marked_without_one(designed, marked):
     """SHARED-AVG is about the shortcut's label, which is known; CONST about the true one."""
-    (reading,) = explained(Canned("x"), designed=designed, example=replace(EXAMPLE, label=UNLABELLED)).readings
+    (reading,) = explained(Canned("x"), designed=designed, example=replace(EXAMPLE, target=None)).readings
     assert any(word.read for word in reading.words) == marked
 
 

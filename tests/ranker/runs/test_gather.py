@@ -6,7 +6,6 @@ import pandas
 import pytest
 from conftest import TASK
 
-from factors.types import UNLABELLED
 from ranker import labelled
 from ranker.datasets import sets
 from ranker.errors import DataError, UsageError
@@ -145,8 +144,8 @@ def test_labels_that_models_do_not_have_come_with_the_line_to_type(models, outpu
     for label_map in maps:
         ood = asked(both, labels, label_map)
         named = [label_map[outputs[0]], *label_map.values()]
-        assert {ood.task.labels[row.label] for row in ood.examples} <= set(named)
-        assert [ood.task.labels[row.label] for row in ood.examples] == list(map(str, labels))
+        assert {ood.task.labels[row.target] for row in ood.examples} <= set(named)
+        assert [ood.task.labels[row.target] for row in ood.examples] == list(map(str, labels))
     if not maps:
         assert "5 labels are more than 2 outputs: write labels of the models into the rows" in said
 
@@ -208,7 +207,7 @@ def test_a_pool_is_read_from_wherever_it_is(kind, models, tmp_path):
     pool = known.get(kind) if kind in known else sets.unlabelled(rows)
     found = without_truth(models(POLAR, POLAR), [{"text": "It rang.", "label": "negative"}], pool).rows
     assert [row.segments for row in found.pool] == [(text,) for text in (*TEXTS, "It rang.")]
-    assert [row.label for row in found.pool[:3]] == [UNLABELLED] * 3
+    assert [row.target for row in found.pool[:3]] == [None] * 3
 
 
 def test_a_pool_in_memory_that_cannot_be_read_is_one_line(models):

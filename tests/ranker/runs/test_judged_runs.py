@@ -17,7 +17,7 @@ from ranker.statistics import methods
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER
 from ranker.tasks.given import GivenTask, Scores
 
-ROWS = tuple(Example(str(n), (f"question {n}",), -1) for n in range(80))
+ROWS = tuple(Example(str(n), (f"question {n}",)) for n in range(80))
 TASK = GivenTask("questions", "JUDGE")
 LEVELS = {"poor": 0.3, "fair": 0.5, "good": 0.7}
 
@@ -36,7 +36,7 @@ class Judged:
     labelled: bool = False
     odd: tuple[tuple[str, int], ...] = ()
     family: str = ""
-    at_hand: bool = True
+    precomputed: bool = True
 
     @property
     def place(self):
@@ -141,7 +141,7 @@ def test_of_a_label_that_is_not_known_nothing_is_said():
     assert not any("same label" in note for note in decision.notes)
     with pytest.raises(UsageError, match="`method`: SURROGATE cannot order these models: needs the true labels"):
         decide(suite(labelled=True), a_set(40, task), pool=ROWS, method="SURROGATE")
-    known = OODSet("questions", task, tuple(replace(row, label=n % 2) for n, row in enumerate(ROWS[:40])), 40)
+    known = OODSet("questions", task, tuple(replace(row, target=n % 2) for n, row in enumerate(ROWS[:40])), 40)
     decision = decide(suite(labelled=True), known, pool=ROWS).decision
     assert (decision.method, decision.kind) == ("SURROGATE", "pool")
     assert [row.label for row in decision.rows] == ["no", "yes"] * 20
@@ -156,11 +156,11 @@ def test_a_saved_run_is_the_same(tmp_path):
 
 def test_what_needs_labels_is_refused():
     """A factor that reads answers orders nothing here, nothing is attributed, and no rows can be chosen."""
-    with pytest.raises(UsageError, match="`method`: NLL cannot order these models: reads what models answer"):
+    with pytest.raises(UsageError, match="`method`: NLL cannot order these models: reads probabilities of labels"):
         decide(suite(), a_set(40), method="NLL")
-    with pytest.raises(UsageError, match="`attribution` must be none: JUDGE is given for answers that were judged"):
+    with pytest.raises(UsageError, match="`attribution` must be none: answers to questions are judged by JUDGE"):
         rank(suite(), a_set(), probe=5, evidence=Evidence("shap"))
-    with pytest.raises(ModelError, match="some models say only how good their answers were"):
+    with pytest.raises(ModelError, match="`label` is for answers that are labels, and answers to questions are judged"):
         label(ROWS, suite(), task=TASK)
     factors = [BUILTIN["NLL"]]
     found = rank(suite(), a_set(), probe=5, evidence=Evidence(factors=factors))

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from factors import Example
-from factors.types import UNLABELLED
 from ranker import labelled
 from ranker.cli import main
 from ranker.datasets import readers, sets
@@ -55,7 +54,7 @@ def task():
 
 def unlabelled(rows):
     """The rows as a pool has them."""
-    return [Example(row.id, row.segments, UNLABELLED) for row in rows]
+    return [Example(row.id, row.segments) for row in rows]
 
 
 def chosen(models, task, pool, count, rule="order", **given):
@@ -82,7 +81,7 @@ def test_the_choice_looks_at_no_label(suite, rows, task, runtime):
     ten = chosen(suite, task, unlabelled(rows), 10, runtime=runtime)
     assert [row.id for row in chosen(suite, task, rows, 10, runtime=runtime)] == [row.id for row in ten]
     ten = chosen(suite, task, unlabelled(rows), 10, "random", runtime=runtime)
-    known = [replace(row, label=1) for row in ten[:5]]
+    known = [replace(row, target=1) for row in ten[:5]]
     assert chosen(suite, task, unlabelled(rows), 5, "random", labelled=known, runtime=runtime) == ten[5:]
 
 
@@ -105,7 +104,7 @@ def test_two_models_can_choose(suite, rows, task, runtime):
 
 def test_a_text_is_chosen_once(suite, rows, task, runtime):
     """A pool that holds each text twice gives each text once, under its first id."""
-    again = [Example(f"again-{row.id}", row.segments, UNLABELLED) for row in rows]
+    again = [Example(f"again-{row.id}", row.segments) for row in rows]
     ten = chosen(suite, task, [*unlabelled(rows), *again], 10, runtime=runtime)
     assert len({row.segments for row in ten}) == 10
     assert not any(row.id.startswith("again") for row in ten)
@@ -127,7 +126,7 @@ def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
         file.write_text(content.replace('"It moved.",""', '"It moved.","entailment"'), encoding="utf-8", newline="")
         read = labelled(file, "nli").examples
         assert [row.segments for row in read] == [row.segments for row in readers.unlabelled(pool)]
-        assert {row.label for row in read} == {1}
+        assert {row.target for row in read} == {1}
 
 
 def test_what_json_does_not_know_is_written_as_text():
@@ -183,7 +182,7 @@ def test_rows_of_one_text_beside_a_pool_of_two_are_refused(suite, rows, runtime)
         decide(
             suite,
             labelled,
-            pool=[Example("one", ("A dog ran.",), UNLABELLED)],
+            pool=[Example("one", ("A dog ran.",), None)],
             evidence=Evidence("none"),
             runtime=runtime,
         )
@@ -191,14 +190,14 @@ def test_rows_of_one_text_beside_a_pool_of_two_are_refused(suite, rows, runtime)
 
 def test_rows_of_one_text_and_of_two_are_not_chosen_from_together(suite, rows, task, runtime):
     """One file holds one kind."""
-    mixed = [*unlabelled(rows), Example("one", ("A dog ran.",), UNLABELLED)]
+    mixed = [*unlabelled(rows), Example("one", ("A dog ran.",), None)]
     with pytest.raises(UsageError, match="some rows have one text and some two"):
         chosen(suite, task, mixed, 2, runtime=runtime)
 
 
 def test_labelled_rows_that_are_not_in_the_pool_join_it():
     """By their texts: whatever their ids, and whether or not they have a label."""
-    pool = [Example("1", ("A dog ran.",), UNLABELLED), Example("2", ("A dog sang.",), UNLABELLED)]
+    pool = [Example("1", ("A dog ran.",)), Example("2", ("A dog sang.",), None)]
     labelled = [Example("x", ("A dog sang.",), 1), Example("y", ("A cat ran.",), 0)]
     rows, places = with_labelled(pool, labelled)
     assert [row.segments[0] for row in rows] == ["A dog ran.", "A dog sang.", "A cat ran."]
@@ -262,7 +261,7 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
     assert (code, err) == (0, "")
     read = list(csv.DictReader(io.StringIO(to_label.read_text())))
     assert [list(row) for row in read] == [["premise", "hypothesis", "label"]] * 4
-    truth = {row.segments: ("non-entailment", "entailment")[row.label] for row in rows}
+    truth = {row.segments: ("non-entailment", "entailment")[row.target] for row in rows}
     with to_label.open("w", newline="") as file:
         writer = csv.DictWriter(file, ["premise", "hypothesis", "label"])
         writer.writeheader()

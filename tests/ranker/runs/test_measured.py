@@ -25,7 +25,7 @@ MODELS = suites.Suite("two", suites.load(["hans-sub-mini"]).models[::4])
 EXAMPLES = {
     "id": "b",
     "segments": ("The doctor saw the actor.", "An old judge danced"),
-    "label": 0,
+    "target": 0,
     "marks": {"subject": (Span(0, 0, 3),)},
     "group": "passage 1",
 }

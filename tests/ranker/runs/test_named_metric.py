@@ -368,7 +368,7 @@ def test_an_evaluation_takes_the_metric_for_the_truth(run, tmp_path):
     rows, suite = load_set("hans-sub", limit=200), load_suite(["hans-sub-mini"]).models[-4:]
     found = rank(suite, rows, metric="macro-f1", evidence=Evidence("none"))
     told = explicit_labels(suite, rows)
-    labels = np.array([row.label for row in rows.examples])
+    labels = np.array([row.target for row in rows.examples])
     expected = {name: f1_score(labels, said, average="macro") for name, said in told.items()}
     models = found.evaluation.models
     assert {one.name: one.outcome for one in models} == pytest.approx(expected)
@@ -406,7 +406,7 @@ def test_the_pairwise_accuracy_of_a_metric_is_that_of_drawn_probes():
     """A slow loop over drawn probes agrees, within what draws leave."""
     rows, suite = load_set("hans-sub", limit=200), load_suite(["hans-sub-mini"]).models[-4:]
     found = rank(suite, rows, metric="mcc", evidence=Evidence("none")).evaluation
-    told, labels = explicit_labels(suite, rows), np.array([row.label for row in rows.examples])
+    told, labels = explicit_labels(suite, rows), np.array([row.target for row in rows.examples])
     said = np.array([told[one.name] for one in found.models])
     rng, points = np.random.default_rng(1), []
     pairs = [(a, b) for a in range(len(said)) for b in range(a + 1, len(said))]
@@ -455,13 +455,13 @@ def test_checkpoints_are_decided_between_by_the_metric(tmp_path):
     """As files of answers are, in clusters, too."""
     rows, suite = load_set("hans-sub", limit=60), load_suite(["hans-sub-mini"])
     found = decide(suite, rows, metric="macro-f1", evidence=Evidence("none"))
-    labels = np.array([row.label for row in rows.examples])
+    labels = np.array([row.target for row in rows.examples])
     told = explicit_labels(suite, rows)
     expected = {name: f1_score(labels, said, average="macro") for name, said in told.items()}
     assert {one.name: one.outcome for one in found.decision.models} == pytest.approx(expected)
     lines = [
         json.dumps({"premise": row.segments[0], "hypothesis": row.segments[1], "group": n // 3}
-                   | {"label": rows.task.labels[row.label]})
+                   | {"label": rows.task.labels[row.target]})
         for n, row in enumerate(rows.examples)
     ]  # fmt: skip
     (tmp_path / "rows.jsonl").write_text("\n".join(lines))

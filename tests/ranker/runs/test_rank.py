@@ -33,7 +33,7 @@ from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.suites import Model, Suite
 from ranker.tasks.classes import ClassTask
 
-POOL = tuple(Example(f"p{n}", (f"The actor saw {n} dogs.", "The dogs ran."), -1) for n in range(5))
+POOL = tuple(Example(f"p{n}", (f"The actor saw {n} dogs.", "The dogs ran."), None) for n in range(5))
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_stated_accuracies_are_those_that_are_measured():
 def test_how_often_the_shortcut_misleads_is_told_of_each_model(ranking):
     """In a binary task that is how often it is wrong where the shortcut is; pairs are parted by it."""
     table, data = ranking.table, sets.load("hans-sub")
-    labels = {example.id: example.label for example in data.examples}
+    labels = {example.id: example.target for example in data.examples}
     deceptive = np.array([labels[name] != data.task.shortcut for name in table.examples])
     assert 0 < deceptive.sum() < len(deceptive)
     wrong = 1 - table.outcomes[:, deceptive].mean(axis=1)
@@ -108,7 +108,7 @@ def test_how_often_the_shortcut_misleads_is_told_of_each_model(ranking):
 def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     """A note says so, if there are factors at all; not where one model does, nor where nobody can know."""
     data = dataclasses.replace(sets.load("hans-sub"), population=40)
-    right = [row for row in data.examples if row.label == data.task.shortcut]
+    right = [row for row in data.examples if row.target == data.task.shortcut]
     folder = suites.embedded()["hans-sub-mini"]
 
     def notes(*names, attribution="lime:samples=8", data=data):
@@ -218,7 +218,7 @@ def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
     rows = labelled(labelled_rows)
     first = dataclasses.replace(rows, examples=rows.examples[:2])
     for pool in ((), POOL):
-        more = [dataclasses.replace(row, label=-1) for row in rows.examples] if pool else ()
+        more = [dataclasses.replace(row, target=None) for row in rows.examples] if pool else ()
         asked = decide("hans-sub-mini", rows, evidence=Evidence("none", methods=()), pool=pool, probe=2)
         alone = decide("hans-sub-mini", first, evidence=Evidence("none", methods=()), pool=(*pool, *more))
         assert asked.decision == alone.decision

@@ -430,7 +430,7 @@ def test_outcomes_alone_are_ranked(run, tmp_path):
     status, out, _ = run("--models", "outcomes.csv", "--answers", "outcomes")
     assert status == 0
     assert "outcome puts m0 first. It had a mean outcome of 100.0 % on the 40 rows" in flat(out)
-    assert "(reads what models answer, and these answers were judged elsewhere)" in flat(out)
+    assert "(reads probabilities of labels, and these answers have none)" in flat(out)
     assert "must be one of labels" in one_line(run("--models", "outcomes.csv", "--answers", "marks"))
 
 
@@ -814,7 +814,7 @@ def test_beside_a_checkpoint_on_the_same_rows(run, tmp_path):
     labels = sets.cards()["hans-sub"].task.labels
     ids = [row.id for row in hans]
     texts = {"premise": [row.segments[0] for row in hans], "hypothesis": [row.segments[1] for row in hans]}
-    right = [labels[row.label] for row in hans]
+    right = [labels[row.target] for row in hans]
     written(tmp_path / "rows.csv", {"id": ids, **texts, "label": right})
     written(tmp_path / "perfect.csv", {"id": ids, "prediction": right})
     written(tmp_path / "wide.csv", {"id": ids, "u": right[::-1], "v": [labels[0]] * 30})

@@ -17,9 +17,9 @@ MOOD = ("negative", "positive")
 MINE = ClassTask("mine", ("yes", "no"))
 
 
-def stated(*labels, at_hand=False, **more):
+def stated(*labels, precomputed=False, **more):
     """What models with these labels say of themselves."""
-    sources = [SimpleNamespace(name=f"model-{number}", at_hand=at_hand) for number in range(len(labels))]
+    sources = [SimpleNamespace(name=f"model-{number}", precomputed=precomputed) for number in range(len(labels))]
     return [Stated(source, of, **more) for source, of in zip(sources, labels, strict=True)]
 
 
@@ -119,7 +119,7 @@ def test_numbers_that_several_tasks_count_are_not_taken_for_one():
 
 def test_the_rows_own_labels_are_the_task_where_files_of_answers_name_none():
     """In the order of the alphabet, which nobody gave them; a known task that would count two of them as one waits."""
-    files = stated(("0", "1", "2"), ("0", "1", "2"), at_hand=True)
+    files = stated(("0", "1", "2"), ("0", "1", "2"), precomputed=True)
     task = decide_task(rows=sheet("maybe", "yes", "no"), stated=files)
     assert (task.labels, task.ordered) == (("maybe", "no", "yes"), False)
     assert decide_task(rows=sheet(*THREE), stated=files).labels == ("contradiction", "entailment", "neutral")
@@ -133,7 +133,7 @@ def test_the_rows_own_labels_are_the_task_where_files_of_answers_name_none():
 def test_two_spellings_of_a_label_are_asked_about():
     """They may be one label or two."""
     with pytest.raises(DataError, match="'Good' and 'good' in 'label' may be one label or two; `label_map` says it"):
-        decide_task(rows=sheet("Good", "good"), stated=stated((), at_hand=True))
+        decide_task(rows=sheet("Good", "good"), stated=stated((), precomputed=True))
 
 
 def test_labels_that_no_model_knows_are_refused_beside_some_that_all_know():

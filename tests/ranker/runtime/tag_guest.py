@@ -1,72 +1,58 @@
-"""A kind of answers of its own: a set of tags for each row, with a task and a source."""
+"""A kind of answers of its own: a tag for each word, with its task, metric and source."""
 # ruff: noqa: D102
 
-from dataclasses import dataclass
+from itertools import islice
 from types import SimpleNamespace
 
-import numpy as np
-import pyarrow as pa
 from toys import Toy
 
-
-@dataclass(frozen=True, eq=False)
-class Tags:
-    """(N,) sets of tags."""
-
-    kind = "tag-sets"
-    tags: tuple[frozenset[str], ...]
-    state: np.ndarray
-
-    def __len__(self):
-        return len(self.tags)
-
-    def part(self, places):
-        return Tags(tuple(self.tags[at] for at in places), self.state[list(places)])
-
-    def columns(self):
-        return {"state": self.state, "tags": pa.array([sorted(tags) for tags in self.tags], pa.list_(pa.string()))}
-
-    def probabilities(self):
-        return None
-
-    @classmethod
-    def of_columns(cls, columns):
-        return cls(tuple(map(frozenset, columns["tags"].to_pylist())), columns["state"])
-
-    @classmethod
-    def joined(cls, blocks):
-        return cls(sum((one.tags for one in blocks), ()), np.concatenate([one.state for one in blocks]))
+from ranker.tasks.metrics import ItemF1
+from ranker.tasks.values import ValueAnswers, ValueTask
 
 
-@dataclass(frozen=True)
-class TagTask:
-    """What taggers are asked."""
+class Tags(ValueAnswers):
+    """(N,) tuples of tags."""
 
-    name: str = "tags"
-    answers: str = "tag-sets"
-    labels: tuple[str, ...] = ()
-    shortcut: None = None
-
-    def identity(self):
-        return {"tags": "any"}
+    kind = "tags"
 
 
-def tags_of(name, example):
-    """The letters of a text that a model of this name knows."""
-    return frozenset(example.segments[0]) & frozenset(name + "rown1234567890"[: 4 + len(name)])
+class TagTask(ValueTask):
+    """What taggers are asked; F1 of spans."""
+
+    answers, metric = "tags", "EXACT"
+
+    def answer_of(self, cell):
+        if {*str(cell).split()} - {"B", "I", "O"}:
+            raise ValueError("a tag must be B, I or O")
+        return tuple(str(cell).split())
+
+    def outcome(self, answer, target):
+        return float(answer == target)
+
+    def metric_named(self, name):
+        return ItemF1("span-f1", spans) if name in ("", "span-f1") else super().metric_named(name)
 
 
 class Tagger(Toy):
-    """It answers with sets of tags, in blocks of eight."""
+    """It answers with tags, in blocks of eight."""
 
     def open(self, task, machine, shelf):
         name, does = self.name, super().open(task, machine, shelf)
 
         def predict(examples, advance):
+            rows = iter(examples)
             for block in does.predict(examples, advance):
-                some = examples[predict.done : predict.done + len(block)]
-                predict.done += len(block)
-                yield Tags(tuple(tags_of(name, one) for one in some), np.zeros(len(some), int))
+                yield Tags([tags_of(name, row) for row in islice(rows, len(block))])
 
-        predict.done = 0
         return SimpleNamespace(name=name, predict=predict)
+
+
+def tags_of(name, example):
+    """B for each word that begins as the name does."""
+    return tuple("B" if word[0] == name[0] else "O" for word in example.segments[0].split())
+
+
+def spans(tags):
+    """(first, end) of each span."""
+    starts = [at for at, tag in enumerate(tags) if tag == "B"]
+    return {(at, next((end for end in range(at + 1, len(tags)) if tags[end] != "I"), len(tags))) for at in starts}

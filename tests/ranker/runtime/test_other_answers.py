@@ -24,7 +24,7 @@ from ranker.tasks import answers
 def registered(monkeypatch):
     """The kind, as an installed package registers it."""
     find = metadata.entry_points
-    point = SimpleNamespace(name="tag-sets", value="tag_guest:Tags")
+    point = SimpleNamespace(name="tags", value="tag_guest:Tags")
     monkeypatch.setattr(
         metadata, "entry_points", lambda group: [point] if group == answers.GROUP else find(group=group)
     )
@@ -33,7 +33,7 @@ def registered(monkeypatch):
 def asked(taggers, executor, store, rows=ROWS):
     """What taggers answer, by name."""
     runtime = Runtime(store=store, executor=executor, progress=silent)
-    found, failures = ask(looked(taggers), TagTask(), [[Request(rows)]] * len(taggers), runtime)
+    found, failures = ask(looked(taggers), TagTask("tags"), [[Request(rows)]] * len(taggers), runtime)
     return {name: told.answers[0].predictions for name, told in found.items()}, failures
 
 
@@ -45,13 +45,13 @@ def test_answers_of_any_kind_are_asked_kept_and_joined(tmp_path, executor):
     found, failures = asked(taggers, executor, tmp_path / "store")
     assert not failures
     for name, said in found.items():
-        assert (type(said).__name__, list(said.tags)) == ("Tags", [tags_of(name, row) for row in ROWS])
+        assert (type(said).__name__, list(said.values)) == ("Tags", [tags_of(name, row) for row in ROWS])
     before = mark.read_text()
     again, _ = asked(taggers, executor, tmp_path / "store", ROWS[::-2])
-    assert list(again["xy"].tags) == [tags_of("xy", row) for row in ROWS[::-2]]
+    assert list(again["xy"].values) == [tags_of("xy", row) for row in ROWS[::-2]]
     assert mark.read_text() == before
     assert not verify(tmp_path / "store")[1]
-    assert {kept.key["answers"] for kept in contents(tmp_path / "store")} == {"tag-sets"}
+    assert {kept.key["answers"] for kept in contents(tmp_path / "store")} == {"tags"}
 
 
 def test_a_run_that_ended_early_goes_on_with_what_it_has(tmp_path):

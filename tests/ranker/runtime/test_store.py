@@ -68,7 +68,7 @@ def test_the_second_run_computes_nothing(tmp_path):
     """Whatever the order, the ids and the labels of the rows are the second time."""
     attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     second = Counter()
-    renamed = [Example("other", example.segments, 1 - example.label) for example in reversed(EXAMPLES)]
+    renamed = [Example("other", example.segments, 1 - example.target) for example in reversed(EXAMPLES)]
     rows = attributions(Store(tmp_path).entry(KEY), renamed, second)
     assert second.asked == []
     assert same(rows[0], row_of(EXAMPLES[-1]))

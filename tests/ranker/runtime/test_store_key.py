@@ -86,7 +86,7 @@ TASKS = {
 EXAMPLES = {
     "id": ("b", False),
     "segments": (("The doctor saw the actor.", "An old judge danced"), True),
-    "label": (0, False),
+    "target": (0, False),
     "marks": ({"subject": (Span(0, 0, 3),)}, False),
     "group": ("passage 1", False),
 }

@@ -125,7 +125,7 @@ def test_a_run_without_a_store_leaves_nothing_behind(tmp_path, monkeypatch):
 
 def test_answers_at_hand_are_read_and_not_kept(store):
     """Nor is an attribution made of them; what they are known by is told all the same."""
-    models = looked([Toy("a", at_hand=True), Toy("b")])
+    models = looked([Toy("a", precomputed=True), Toy("b")])
     asked = [[Request(EXAMPLES), Request(EXAMPLES, LIME, optional=True)]] * 2
     found, failures = ask(models, TASK, asked, Runtime(store=store))
     assert failures == {}
@@ -163,7 +163,7 @@ def test_sources_of_ones_own_are_ranked_beside_checkpoints(tmp_path):
                    runtime=Runtime(store=tmp_path))  # fmt: skip
     assert {model.name for model in ranking.evaluation.models} == {"mine", "untouched", "yours"}
     assert ranking.header.provenance.models["mine"] == "mine"
-    good = truth("mine", rows.examples).argmax(axis=1) == [example.label for example in rows.examples]
+    good = truth("mine", rows.examples).argmax(axis=1) == [example.target for example in rows.examples]
     outcomes = {model.name: model.outcome for model in ranking.evaluation.models}
     assert outcomes["mine"] == pytest.approx(good.mean())
 

@@ -50,7 +50,7 @@ class Toy:
     content: str = ""
     shares: str = ""
     family: str = ""
-    at_hand: bool = False
+    precomputed: bool = False
 
     @property
     def place(self):

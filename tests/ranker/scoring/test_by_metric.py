@@ -4,13 +4,17 @@ import scipy.stats
 import sklearn.metrics
 from test_evaluation import table
 
+from factors import Example
 from ranker.errors import UsageError
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.decision import decide
 from ranker.statistics import engine
+from ranker.tasks.base import MISSING, NO_ANSWER
+from ranker.tasks.classes import Classes, ClassTask
 from ranker.tasks.metrics import metric_named
 
 LABELS = ("a", "b", "c")
+TASK = ClassTask("three", LABELS)
 
 
 def answered(models=3, rows=60, seed=0, right=(0.9, 0.7, 0.5)):
@@ -21,10 +25,21 @@ def answered(models=3, rows=60, seed=0, right=(0.9, 0.7, 0.5)):
     return np.where(hit, targets, rng.integers(3, size=(models, rows))), np.tile(targets, (models, 1))
 
 
+def rows_of(name, answers, targets):
+    """What rows add to a metric; where a target is -1, the model's answer is missing."""
+    truth = targets.max(axis=0).tolist()
+    examples = [Example(str(n), ("a text",), None if label < 0 else label) for n, label in enumerate(truth)]
+    given = [
+        Classes(np.where(one[:, None] < 0, np.nan, np.arange(len(LABELS)) == one[:, None]), state)
+        for one, state in zip(answers, np.where(targets < 0, MISSING, np.where(answers < 0, NO_ANSWER, 0)), strict=True)
+    ]
+    return MetricRows.of(metric_named(name, LABELS, ordered=True), TASK, given, examples)
+
+
 def decided(name, answers, targets, **options):
     """A decision by that metric, and its rows."""
     outcomes = np.where(targets < 0, np.nan, answers == targets)
-    rows = MetricRows.of(metric_named(name, LABELS, ordered=True), answers, targets)
+    rows = rows_of(name, answers, targets)
     return decide(table(outcomes[:, None], ["ACC"], None), by_metric=rows, **options), rows
 
 
@@ -124,13 +139,13 @@ def test_a_row_that_one_model_was_not_judged_on_counts_for_none():
     assert rows.judged.sum() == 50
     assert found.versus == whole.versus
     with pytest.raises(UsageError, match="no row that all models were judged on"):
-        MetricRows.of(rows.metric, answers, np.full_like(targets, -1))
+        rows_of("mcc", answers, np.full_like(targets, -1))
 
 
 def test_probes_rank_by_the_metric_in_the_true_order():
     """The share of the decided pairs that draws put right, beside scikit-learn."""
     answers, targets = answered(rows=80)
-    rows = MetricRows.of(metric_named("macro-f1", LABELS), answers, targets)
+    rows = rows_of("macro-f1", answers, targets)
     draws, order = engine.draw_probes(np.random.default_rng(0), 80, 10, 50), np.argsort(-rows.values)
     found = rows.simulate(draws, np.ones(3, dtype=bool), order)
     points = []

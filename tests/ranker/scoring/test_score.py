@@ -289,12 +289,12 @@ def test_a_factor_changes_no_example():
     answers = Classes(np.array([[0.9, 0.1]]))
 
     def meddles(attributions, example):
-        object.__setattr__(example, "label", 1)
+        object.__setattr__(example, "target", 1)
         object.__setattr__(attributions, "target", 1)
-        return float(example.label)
+        return float(example.target)
 
     first = Factor("MEDDLES", meddles, True, "predicted", "ours", kind="baseline")
-    seen = Factor("SEES", lambda _, example: float(example.label), True, "predicted", "ours", kind="baseline")
+    seen = Factor("SEES", lambda _, example: float(example.target), True, "predicted", "ours", kind="baseline")
     found = score_model(answers, [], [example], [first, seen, first, seen], TASK)
     assert found.values[:, 0].tolist() == [1.0, 0.0, 1.0, 0.0]
-    assert example.label == 0
+    assert example.target == 0

@@ -72,7 +72,7 @@ def table_made(folder):
         writer.writerow(["id", "premise", "hypothesis", "label", "prediction"])
         for at, row in enumerate(EXAMPLES):
             answer = TASK.labels[at % 3 == 0]
-            writer.writerow([row.id, *row.segments, TASK.labels[row.label], answer])
+            writer.writerow([row.id, *row.segments, TASK.labels[row.target], answer])
 
     def change():
         file.write_text(file.read_text().replace("entailment\n", "non-entailment\n", 1))
@@ -154,7 +154,7 @@ def test_a_source_that_was_looked_at_is_pinned(made, kind, tmp_path, monkeypatch
     assert stated.source.identity(one.task, Machine(), Shelf())
     assert stated.size == one.size
     assert set(stated.labels) == one.labels
-    assert stated.source.at_hand == (not one.works) == (stated.rows is not None)
+    assert stated.source.precomputed == (not one.works) == (stated.rows is not None)
     assert stated.source.place == one.source.look(Shelf()).source.place
 
 

@@ -308,7 +308,7 @@ def test_a_source_says_what_it_is():
     bag = Bag("bag")
     stated = bag.look(Shelf())
     assert (stated.source, stated.labels, stated.trouble) == (bag, TASK.labels, "")
-    assert (bag.family, bag.place, bag.shares, bag.at_hand) == ("", "bag", "", False)
+    assert (bag.family, bag.place, bag.shares, bag.precomputed) == ("", "bag", "", False)
     known = bag.identity(TASK, Machine(), Shelf())
     assert known == {
         "content": "weights",

@@ -116,7 +116,7 @@ def test_only_classes_are_judged_by_labels():
     with pytest.raises(TypeError, match=r"the task nli judges classes \(got scores\)"):
         TASK.outcomes(Scores(np.array([0.5]), np.array([ANSWERED])), examples(1))
     assert of_classes(TASK, "bert") is TASK
-    with pytest.raises(LabelError, match="bert answers with labels, and JUDGE is given for answers that were judged"):
+    with pytest.raises(LabelError, match="bert is for answers that are labels, and answers to summaries are"):
         of_classes(GivenTask("summaries", "JUDGE"), "bert")
 
 

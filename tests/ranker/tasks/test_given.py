@@ -17,7 +17,7 @@ TASK = GivenTask("summaries", "ROUGE-L")
 
 def rows(count):
     """So many rows, of which no true label is known."""
-    return [Example(str(n), ("x",), -1) for n in range(count)]
+    return [Example(str(n), ("x",), None) for n in range(count)]
 
 
 def same(one, other):
@@ -125,12 +125,11 @@ def test_labels_are_those_of_all_blocks_or_of_none():
 
 
 def test_the_identity_of_a_task_is_its_metric_and_labels():
-    """As plain JSON; its name changes no answer, and no label is a shortcut's or the evidence's."""
+    """As plain JSON; its name changes no answer."""
     task = GivenTask("answers", "EM", ("A", "B"))
     assert json.loads(json.dumps(task.identity())) == {"metric": "EM", "labels": ["A", "B"]}
     assert GivenTask("other", "EM", ("A", "B")).identity() == task.identity()
     assert TASK.identity() != GivenTask("summaries", "BLEU").identity()
-    assert (task.shortcut, task.evidence) == (None, None)
 
 
 @pytest.mark.parametrize("metric", ["", "exact match", "A,B", "metric.py"])

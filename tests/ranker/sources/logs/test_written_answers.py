@@ -174,7 +174,7 @@ def test_rows_of_ones_own_are_found_by_id_or_by_a_text_that_stands_alone(tmp_pat
     assert found.numbered
 
     def asked(*rows):
-        return places(found, [Example(key, (text,), -1) for key, text in rows]).tolist()
+        return places(found, [Example(key, (text,), None) for key, text in rows]).tolist()
 
     assert asked(("1", "One."), ("3", "Two."), ("4", "Other."), ("9", "Four.")) == [0, 2, -1, -1]
     assert asked(("x", " One. "), ("y", "Two."), ("4", "Fourth."), ("z", "Four.")) == [0, -1, -1, 3]

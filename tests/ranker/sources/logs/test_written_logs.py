@@ -192,7 +192,7 @@ def test_written_answers_are_seen_by_methods_that_read_a_pool():
     suite = suites.load(
         [samples(run, "written") for run in ("run-a", "run-b")], SourceOptions(kinds=[LogOptions(filter="loose")])
     )
-    pool = [Example(key, (text,), -1) for key, text in zip(logs[0].keys, logs[0].texts, strict=True)]
+    pool = [Example(key, (text,), None) for key, text in zip(logs[0].keys, logs[0].texts, strict=True)]
     found = decide(suite, pool=pool).decision
     assert found.method == "SURROGATE"
     assert {one.name: one.outcome for one in found.models} == {"run-a": 19 / 32, "run-b": 20 / 32}

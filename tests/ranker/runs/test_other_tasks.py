@@ -1,0 +1,121 @@
+"""Whole runs of a task that nobody here knows: rows and files of answers whose cells only the task can read."""
+
+import csv
+import random
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import sklearn.metrics
+from tag_guest import Tagger, TagTask, spans, tags_of
+
+from factors import Example
+from ranker import Evidence, decide
+from ranker.errors import DataError, UsageError
+from ranker.runs.gather import Own, labelled
+from ranker.tasks import answers
+
+TASK = TagTask("tags")
+TEXTS = [f"{a} {b} {c}" for a in ("ann", "bob", "cat") for b in ("ate", "bit", "saw") for c in ("apples", "bats", "it")]
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    """The kind, as an installed package registers it."""
+    find, point = metadata.entry_points, SimpleNamespace(name="tags", value="tag_guest:Tags")
+    monkeypatch.setattr(
+        metadata, "entry_points", lambda group: [point] if group == answers.GROUP else find(group=group)
+    )
+
+
+def tags(rng, wrong):
+    """Tags of three words for each text, some of them other than B where a word begins with a or b."""
+    true = [["B" if word[0] in "ab" else "O" for word in text.split()] for text in TEXTS]
+    return [" ".join("BO"[tag == "B"] if rng.random() < wrong else tag for tag in row) for row in true]
+
+
+def written(path, **columns):
+    """A CSV file of columns."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Rows with tags, and two models' answers to them, in another order; the second is worse."""
+    rng, ids = random.Random(0), [f"r{n}" for n in range(len(TEXTS))]
+    right = tags(rng, 0)
+    given = {"good": tags(rng, 0.05), "poor": tags(rng, 0.3)}
+    paths = [written(tmp_path / f"{name}.csv", id=ids[::-1], prediction=said[::-1]) for name, said in given.items()]
+    return written(tmp_path / "rows.csv", id=ids, text=TEXTS, label=right), paths, right, given
+
+
+def f1(given, right):
+    """F1 of spans, by scikit-learn."""
+    items = [(row, at) for row in range(len(right)) for at in ("0 1", "1 2", "2 3")]
+    table = [[f"{a} {b}" for a, b in spans(tuple(said.split()))] for said in (*given, *right)]
+    said, true = ([(at in table[row + start]) for row, at in items] for start in (0, len(right)))
+    return sklearn.metrics.f1_score(true, said)
+
+
+def test_files_of_answers_are_compared_by_the_metric_of_the_task(files):
+    """Values, order and the answers beside the rows; the default metric is no mean."""
+    rows, paths, right, given = files
+    found = decide(paths, Own(Path(rows), TASK)).decision
+    assert (found.metric, found.names) == ("span-f1", ("good", "poor"))
+    assert [model.outcome for model in found.models] == pytest.approx([f1(given[name], right) for name in found.names])
+    assert found.versus[0].rows == len(TEXTS)
+    assert [(row.label, row.predicted["poor"]) for row in found.rows] == list(zip(right, given["poor"], strict=True))
+    assert np.all([model.low <= model.outcome <= model.high for model in found.models])
+
+
+def test_models_that_are_asked_are_compared_as_well(files):
+    """Beside files: none of them has labels."""
+    rows, paths, right, _ = files
+    found = decide([*paths, Tagger("a"), Tagger("b")], Own(Path(rows), TASK)).decision
+    known = labelled(rows, TASK).examples
+    expected = f1([" ".join(tags_of("a", row)) for row in known], right)
+    assert next(model.outcome for model in found.models if model.name == "a") == pytest.approx(expected)
+
+
+def test_the_mean_outcome_and_a_metric_that_is_none(files):
+    """Exact matches are counted; of labels alone there is no F1 here."""
+    rows, paths, _, _ = files
+    with pytest.raises(UsageError, match="`metric` mcc is none of tags"):
+        decide(paths, Own(Path(rows), TASK), metric="mcc")
+    with pytest.raises(UsageError, match="`attribution` must be none: answers to tags are judged by EXACT"):
+        decide(paths, Own(Path(rows), TASK), evidence=Evidence("lime"))
+
+
+def test_cells_that_are_no_answers_are_counted(files, tmp_path):
+    """As no answer, with a note; a file of hardly anything else is refused."""
+    rows, paths, _, given = files
+    ids = [f"r{n}" for n in range(len(TEXTS))]
+    some = written(tmp_path / "some.csv", id=ids, prediction=["PER", *given["good"][1:]])
+    found = decide([some, paths[1]], Own(Path(rows), TASK))
+    assert any(
+        "1 cell is no answer to tags (of 27; the first 'PER': a tag must be B, I or O)" in n for n in found.notes
+    )
+    none = written(tmp_path / "none.csv", id=ids, prediction=["PER"] * len(ids))
+    found = decide([*paths, none], Own(Path(rows), TASK))
+    assert found.header.failures["none"].startswith("27 cells are no answers to tags (of 27; the first 'PER'")
+
+
+def test_rows_whose_cells_are_no_targets_are_refused(tmp_path):
+    """With the line, as a label that is none."""
+    rows = written(tmp_path / "rows.csv", id="ab", text=["a b", "c d"], label=["B O", "X O"])
+    with pytest.raises(DataError, match="rows.csv, line 3: a tag must be B, I or O"):
+        labelled(rows, TASK)
+
+
+def test_a_target_hashes_and_tells_repeated_rows(tmp_path):
+    """Tuples of tags: a row that repeats another, target and all, is left out."""
+    rows = written(tmp_path / "rows.csv", id="abc", text=["a b", "a b", "a b"], label=["B O", "B O", "O O"])
+    found = labelled(rows, TASK)
+    assert [row.target for row in found.examples] == [("B", "O"), ("O", "O")]
+    assert isinstance(found.examples[0], Example)
