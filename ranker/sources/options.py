@@ -63,6 +63,7 @@ def option(default: Any, help: str, **more: Any) -> Any:
             which makes the value of what was typed; `of_run`, where the run itself reads it, too.
 
     Example:
+        >>> from dataclasses import dataclass
         >>> @dataclass(frozen=True)
         ... class Options:
         ...     temperature: float = option(1.0, "Of prompted models: how random answers are.", metavar="T")
