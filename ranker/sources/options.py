@@ -67,8 +67,8 @@ def option(default: Any, help: str, **more: Any) -> Any:
         >>> @dataclass(frozen=True)
         ... class Options:
         ...     temperature: float = option(1.0, "Of prompted models: how random answers are.", metavar="T")
-        >>> Options().temperature, flags_of(Options)["temperature"].metavar
-        (1.0, 'T')
+        >>> Options(), Options(0.5).temperature
+        (Options(temperature=1.0), 0.5)
     """
     return field(default=default, metadata={FLAG: Flag(default, help, **more)})
 
