@@ -10,8 +10,6 @@ from ranker.commands import arguments, outputs, stderr
 from ranker.commands.program import spoken
 from ranker.errors import UsageError, look_up
 from ranker.report import GENERAL, over_tasks
-from ranker.runs.gather import looked
-from ranker.runs.plan import is_recorded_by
 from ranker.runs.within import decide_within
 
 
@@ -45,14 +43,12 @@ def run(given: Mapping[str, Any], format_name: str) -> None:
     look_up("format of several parts", format_name, GENERAL)
     outputs.check(given)
     arguments.check_mode(given)
-    models = looked(arguments.suite(given, None))
-    if given["metric"] and not is_recorded_by(given["metric"], models.stated):
-        raise UsageError("`--metric` is for one decision, without `--within`")
     found = decide_within(
-        models,
+        arguments.suite(given, None),
         rows,
         given["within"],
         seed=given["seed"],
+        metric=given["metric"],
         evidence=arguments.evidence(given),
         runtime=arguments.runtime(given, stderr.bars(given)),
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ranker.errors import DataError
@@ -30,7 +31,7 @@ Record = tuple[int, Mapping[str, Any]]
 
 
 def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", limits: Limits = LIMITS) -> Columns:
-    """Rows as columns; what a row does not name is empty there.
+    """Rows as columns; what a row does not name is empty there, and `absent` says so.
 
     Args:
         records: the rows.
@@ -50,12 +51,18 @@ def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", 
     groups: dict[str, dict[str, None]] = {}
     unread: dict[str, str] = {}
     deep: dict[str, list[Any]] = {}
+    unnamed: dict[str, list[int]] = {}
     stands = array("q")
     inside = 0
     for block, values in _blocks(records, origin, unit, limits):
         size, inside = len(stands), inside + values
         stands.extend(at for at, _ in block)
-        order.update(dict.fromkeys(chain.from_iterable(cells for _, cells in block)))
+        new = dict.fromkeys(chain.from_iterable(cells for _, cells in block if cells.keys() != order.keys()))
+        unnamed |= {name: [*range(size)] for name in new.keys() - order.keys() if size}
+        order.update(new)
+        for row, (_, cells) in enumerate(block, size):
+            for name in order.keys() - cells.keys() if len(cells) < len(order) else ():
+                unnamed.setdefault(name, []).append(row)
         flat = [shapes.flat(cells, groups, unread, limits.list) for _, cells in block]
         for name in dict.fromkeys(chain.from_iterable(flat)):
             parts.setdefault(name, [pa.nulls(size)] if size else [])
@@ -85,7 +92,8 @@ def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", 
     for name in unread:
         for part in (name, *whole.pop(name, ())):
             cells.pop(part, None)
-    return Columns(origin, len(stands), cells, whole, unread, {}, nested, tuple(order), stands, unit, limits)
+    absent = {name: np.isin(np.arange(len(stands)), rows) for name, rows in unnamed.items()}
+    return Columns(origin, len(stands), cells, whole, unread, {}, nested, tuple(order), stands, unit, limits, absent)
 
 
 def _filled(columns: Columns, name: str, texts: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from factors.types import Bools
 from ranker.limits import LIMITS, Limits
 
 MEMORY = "rows in memory"
@@ -44,6 +45,7 @@ class Columns:
         stands: (n,) the line or row that each row is; None for rows from 1.
         unit: what these count.
         limits: how much of it was read.
+        absent: column of the file -> (n,) the rows that do not name it, as rows of JSON may; none where all do.
         worked_out: what readers know of the columns already, by a name of their own; nothing of others than these.
     """
 
@@ -58,6 +60,7 @@ class Columns:
     stands: Sequence[int] | None = None
     unit: str = "row"
     limits: Limits = LIMITS
+    absent: Mapping[str, Bools] = field(default_factory=dict)
     worked_out: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
     def place(self, row: int) -> str:

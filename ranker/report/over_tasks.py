@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from ranker.numbers import counted, interval, p_value, percent, points
+from ranker.numbers import Unit, counted, interval, p_value, points
 from ranker.report.answer import equals, spread
 from ranker.report.document import Document
 from ranker.report.remarks import verdict
@@ -45,10 +45,12 @@ def answer(found: OverTasks) -> tuple[str, str]:
     if not sure and not probable:
         lead = f"Not told apart {on}: {first} and {second}"
     values = {mean.model: mean.value for mean in whole[-1].means}
+    of, each = found.unit, ", each task counting the same" if len(found.tasks) > 1 else ""
     said = [
-        f"{first} has a mean {'outcome' if not whole[-1].metric else whole[-1].metric} of {percent(values[first])} %, "
-        f"{second} {percent(values[second])} %{', each task counting the same' if len(whole) > 1 else ''}.",
-        f"The difference is {points(gap.difference)} points ({spread(gap.low, gap.high)}; p {equals(gap.p)}).",
+        f"{first} has a mean {'outcome' if not whole[-1].metric else whole[-1].metric} of "
+        f"{of.value(values[first])}{of.sign}, {second} {of.value(values[second])}{of.sign}{each}.",
+        f"The difference is {of.difference(gap.difference)}{of.points} ({spread(gap.low, gap.high, of)}; "
+        f"p {equals(gap.p)}).",
     ]
     if len(whole) > 1:
         pooled = whole[0].gap(first, second)
@@ -61,7 +63,7 @@ def answer(found: OverTasks) -> tuple[str, str]:
 
 def _strength(found: OverTasks, whole: Sequence[Part], first: str, second: str) -> tuple[bool, bool]:
     """Whether the first model may be called better, and probably better: of one task as its decision has it."""
-    if len(whole) == 1:
+    if len(found.tasks) == 1:
         decision = found.rankings[whole[0].name].decision
         i, j = map(decision.names.index, (first, second))
         return decision.better(i, j), decision.apart(i, j) and decision.p_beats[i][j] > 0.5
@@ -96,7 +98,9 @@ def tables(found: OverTasks) -> list[Table]:
         made.append(table("Means over tasks", ["group"], heads, [_line(found, part) for part in found.means]))
     if len(found.models) > 2:
         gaps = [
-            (named(found, part), gap.a, gap.b, *_said(gap)) for part in found.means or found.tasks for gap in part.gaps
+            (named(found, part), gap.a, gap.b, *_said(gap, found.unit))
+            for part in found.means or found.tasks
+            for gap in part.gaps
         ]
         made.append(
             table("Two models at a time", ["group", "model", "minus"], ["difference (95 % interval)", "p"], gaps)
@@ -113,16 +117,16 @@ def named(found: OverTasks, part: Part) -> str:
 
 def _line(found: OverTasks, part: Part) -> list[str]:
     gaps = part.gaps if len(found.models) == 2 else ()
-    means = (percent(mean.value) for mean in part.means)
-    return [named(found, part), f"{part.rows:,}", *means, *(cell for gap in gaps for cell in _said(gap))]
+    means = (found.unit.value(mean.value) for mean in part.means)
+    return [named(found, part), f"{part.rows:,}", *means, *(cell for gap in gaps for cell in _said(gap, found.unit))]
 
 
 def _corrected(part: Part, wanted: bool) -> list[str]:
     return [p_value(part.gaps[0].p_corrected)] if wanted else []
 
 
-def _said(gap: Gap) -> tuple[str, str]:
-    return f"{points(gap.difference)} ({interval(gap.low, gap.high, points)})", p_value(gap.p)
+def _said(gap: Gap, of: Unit) -> tuple[str, str]:
+    return f"{of.difference(gap.difference)} ({interval(gap.low, gap.high, of.difference)})", p_value(gap.p)
 
 
 def remarks(found: OverTasks) -> Iterator[str]:
@@ -136,7 +140,8 @@ def remarks(found: OverTasks) -> Iterator[str]:
     if len(found.tasks) > 1:
         yield "p (Holm) is corrected for all tasks and pairs. A difference is that of the first model minus the second."
     if found.means:
-        yield "Pooled: each row counts the same. Macro: each task does."
+        pooled = "Pooled: each row counts the same. Macro: each task does."
+        yield pooled if any(part.over == "pooled" for part in found.means) else "Macro: each task counts the same."
         yield "Intervals of means over tasks say what other rows of these tasks would give, and nothing of other tasks."
     if len({part.metric for part in found.tasks}) > 1:
         yield "The tasks have different metrics; a mean over them takes each as an outcome from 0 to 1."

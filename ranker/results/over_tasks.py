@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ranker.errors import listed
-from ranker.numbers import counted, p_value, percent
+from ranker.numbers import Unit, counted, p_value, unit
 from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 from ranker.results.result import NAMES, Result, plain
@@ -127,8 +127,14 @@ class OverTasks(Result):
 
     @property
     def whole(self) -> tuple[Part, ...]:
-        """The pooled and the macro mean over all tasks; of one task that alone."""
-        return tuple(part for part in self.parts if len(part.tasks) == len(self.tasks))[-2:]
+        """The means over all tasks, pooled (but of a metric that is no mean) and macro; of one task that alone."""
+        of_all = [part for part in self.parts if len(part.tasks) == len(self.tasks)]
+        return tuple(part for part in of_all if part.name == of_all[-1].name)
+
+    @property
+    def unit(self) -> Unit:
+        """How values are written."""
+        return unit(next((ranking.found.metric for ranking in self.rankings.values()), ""))
 
     @property
     def title(self) -> str:
@@ -142,7 +148,9 @@ class OverTasks(Result):
         gap = self.whole[-1].gap(first, second)
         p = "" if gap.p is None else f", p {p_value(gap.p)}"
         failed = [f"failed: {listed(list(self.failures), NAMES)}"] if self.failures else []
-        return "\n".join([self.title, f"{first} is {percent(gap.difference)} points above {second}{p}", *failed])
+        return "\n".join(
+            [self.title, f"{first} is {self.unit.value(gap.difference)}{self.unit.points} above {second}{p}", *failed]
+        )
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A row for each part and model, with the fields of `Mean`; `over` says what kind of part it is."""
@@ -154,12 +162,12 @@ class OverTasks(Result):
         ]
 
     def in_words(self) -> list[dict[str, str]]:
-        """The mean outcomes of the first models in percent, a row for each part."""
+        """The mean outcomes of the first models, as they are written, a row for each part."""
         return [
             {
                 "task": part.name if part.over == "task" else f"{part.name}, {part.over}",
                 "rows": f"{part.rows:,}",
-                **{mean.model: percent(mean.value) for mean in part.means[:NAMES]},
+                **{mean.model: self.unit.value(mean.value) for mean in part.means[:NAMES]},
             }
             for part in self.parts
         ]

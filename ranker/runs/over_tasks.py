@@ -102,6 +102,7 @@ def over_tasks(
     options: SourceOptions = SourceOptions(),
     *,
     seed: int = 0,
+    metric: str | None = None,
     evidence: Evidence = Evidence(),
     runtime: Runtime = Runtime(),
 ) -> OverTasks:
@@ -110,7 +111,7 @@ def over_tasks(
     Args:
         references: folders of logs with several tasks each.
         options: what is said of all logs.
-        seed, evidence, runtime: as in `ranker.decide`.
+        seed, metric, evidence, runtime: as in `ranker.decide`.
 
     Returns:
         The decision on each task, and the means over groups of tasks and over all.
@@ -145,7 +146,7 @@ def over_tasks(
         raise UsageError("`references` must be folders of logs that hold several tasks each, or name `#TASK` of none")
 
     def ask(models: Sequence[str], shelf: Shelf) -> tuple[Plan, Ranking]:
-        made = plan(without_truth(suites.load(models, options, shelf)), evidence)
+        made = plan(without_truth(suites.load(models, options, shelf)), evidence, metric=metric)
         return made, decided(made, seed, runtime)
 
     return decide_each(found, ask)

@@ -24,13 +24,14 @@ def decide_within(
     column: str,
     *,
     seed: int = 0,
+    metric: str | None = None,
     evidence: Evidence = Evidence(),
     runtime: Runtime = Runtime(),
 ) -> OverTasks:
     """Decide between models within each part of a file, and over all parts.
 
     Args:
-        models, seed, evidence, runtime: as in `ranker.decide`.
+        models, seed, metric, evidence, runtime: as in `ranker.decide`.
         rows: the file.
         column: what says which part a row belongs to.
 
@@ -73,7 +74,7 @@ def decide_within(
     first = None
     for value in values:
         try:
-            ranking = decided(plan(_part(whole, value), evidence), seed, runtime)
+            ranking = decided(plan(_part(whole, value), evidence, metric=metric), seed, runtime)
         except RankModelsError as error:
             failures[value], first = str(error), first or error
             continue

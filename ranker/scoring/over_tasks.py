@@ -37,13 +37,31 @@ class Judged:
         """(N,) one model's outcomes."""
         return np.asarray(self.outcomes[self.ranking.table.models.index(model)])
 
+    @property
+    def by_metric(self) -> bool:
+        """Whether models are compared by a metric that is no mean over rows."""
+        return bool(self.ranking.found.metric)
+
+    def score(self, model: str) -> float:
+        """What the model's order over tasks goes by: its mean outcome, or the metric."""
+        return self.mean(model).value if self.by_metric else float(self.of(model).mean())
+
     def mean(self, model: str) -> Estimate:
-        """One model's mean outcome."""
-        return paired.estimate_mean(self.of(model), self.clusters)
+        """One model's mean outcome; or the metric, as the decision has it."""
+        if not self.by_metric:
+            return paired.estimate_mean(self.of(model), self.clusters)
+        decided = next(one for one in self.ranking.decision.models if one.name == model)
+        low, high = (np.nan if end is None else end for end in (decided.low, decided.high))
+        return Estimate(decided.outcome, np.nan, np.nan, low, high)
 
     def difference(self, pair: tuple[str, str]) -> Estimate:
-        """The mean outcome of one model minus that of another."""
-        return paired.estimate_difference(np.stack([self.of(model) for model in pair]), self.clusters)
+        """The mean outcome, or the metric, of one model minus that of another."""
+        if not self.by_metric:
+            return paired.estimate_difference(np.stack([self.of(model) for model in pair]), self.clusters)
+        compared = next(one for one in self.ranking.decision.versus if {one.a, one.b} == {*pair})
+        sign = 1 if compared.a == pair[0] else -1
+        ends = [np.nan if end is None else sign * end for end in (compared.low, compared.high)]
+        return Estimate(sign * compared.difference, np.nan, np.nan, *sorted(ends))
 
     def p(self, a: str, b: str) -> float | None:
         """The p of the decision's own test; None where it did not compare these two."""
@@ -58,10 +76,13 @@ def judged(ranking: Ranking, groups: Sequence[str]) -> Judged:
         groups: (N,) which of its rows belong together; all "" where rows are independent.
 
     Raises:
-        UsageError: it is by a metric that is no mean over rows, of which no mean over tasks is made.
+        UsageError: it is by a metric of which less is better, or of more models than are compared two at a time.
     """
-    if ranking.found.metric:
-        raise UsageError(f"`metric` {ranking.found.metric} is for one task: means over tasks are of mean outcomes")
+    metric, models = ranking.found.metric, ranking.table.models
+    if metric and any(model.score != model.outcome for model in ranking.decision.models):
+        raise UsageError(f"`metric` {metric} is for one decision: errors have no scale that tasks share")
+    if metric and len(models) > MOST:
+        raise UsageError(f"`metric` {metric}: means over tasks are made of at most {MOST} models (got {len(models)})")
     there = engine.defined(ranking.table.values)[0]
     clusters = clusters_of([group for group, kept in zip(groups, there, strict=True) if kept])
     return Judged(ranking, ranking.table.outcomes[:, there], clusters)
@@ -81,7 +102,7 @@ def parts(tasks: Mapping[str, Judged], groups: Mapping[str, Sequence[str]]) -> t
     """
     one = next(iter(tasks.values()))
     over_all = {
-        model: float(np.mean([task.of(model).mean() for task in tasks.values()])) for model in one.ranking.table.models
+        model: float(np.mean([task.score(model) for task in tasks.values()])) for model in one.ranking.table.models
     }
     models = tuple(sorted(over_all, key=lambda model: -round(over_all[model], 12)))
     pairs = [(a, b) for a, b in combinations(models, 2) if len(models) <= MOST or a == models[0]]
@@ -104,12 +125,18 @@ def parts(tasks: Mapping[str, Judged], groups: Mapping[str, Sequence[str]]) -> t
         named[ALL] = tuple(tasks)
     for group, of in named.items():
         rows = np.array([tasks[task].outcomes.shape[1] for task in of])
-        weights: dict[Over, Floats] = {"pooled": rows / rows.sum(), "macro": np.full(len(of), 1 / len(of))}
+        by_metric = any(tasks[task].by_metric for task in of)
+        weights: dict[Over, Floats] = {"macro": np.full(len(of), 1 / len(of))}
+        if not by_metric:  # a metric of all rows together is no mean of those of the tasks
+            weights = {"pooled": rows / rows.sum(), **weights}
         metric = metrics[of[0]] if len({metrics[task] for task in of}) == 1 else ""
         for over, each in weights.items():
-            mean = {one: paired.mean_over_tasks([means[task][one] for task in of], each) for one in models}
-            apart = {one: paired.difference_over_tasks([differences[task][one] for task in of], each) for one in pairs}
-            gaps = tuple(_gap(pair, one, known(paired.p_of(one))) for pair, one in apart.items())
+            average = paired.combine_intervals if by_metric else paired.mean_over_tasks
+            subtract = paired.combine_intervals if by_metric else paired.difference_over_tasks
+            p_of = paired.p_of_interval if by_metric else paired.p_of
+            mean = {model: average([means[task][model] for task in of], each) for model in models}
+            apart = {pair: subtract([differences[task][pair] for task in of], each) for pair in pairs}
+            gaps = tuple(_gap(pair, one, known(p_of(one))) for pair, one in apart.items())
             found.append(Part(group, over, metric, of, int(rows.sum()), _means(mean), gaps))
     return models, tuple(found)
 

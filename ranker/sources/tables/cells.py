@@ -313,7 +313,8 @@ def silent_notes(columns: Columns, column: str, labels: Labels, what: str) -> It
         if many and labels.index(value) == NONE:
             says = f"{count(many, 'cell', 'says', 'say')} {cell_text(value)!r} in {column!r}: {what}"
             yield says if cell_text(value) == INVALID else Assumption(says)
-    if empty := int((at < 0).sum()):
+    there = ~columns.absent[column] if column in columns.absent else True
+    if empty := int(((at < 0) & there).sum()):
         yield f"{count(empty, 'cell', 'is', 'are')} empty in {column!r}: {what}"
 
 

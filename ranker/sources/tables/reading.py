@@ -93,6 +93,8 @@ def understand(
         task = ClassTask("given", labels_there, ordered=ordered)
     labels = Labels(task, said.label_map, words=said.empty_words is None)
     layout = roles.find(columns, said, keys, labels)
+    if columns.absent and len(layout.models) == 1:
+        columns = replace(columns, absent={})  # a row of a file of one model is one that it was asked
     if not declared:
         of_answers = [model.columns[0] for model in layout.models if not model.classes and model.kind != "outcomes"]
         check_words(columns, filter(None, (layout.truth, *of_answers)), said)
@@ -121,6 +123,7 @@ def _models(
     models = []
     for model in layout.models:
         found = _answers(columns, model, model.name or name or "model", labels, said)
+        found = _asked(found, columns, model)
         for (other, run), places in table.places.items():
             of_rows = named_rows(found.name, other, len(layout.models))
             models.append(placed(found, places, f"{of_rows}@{run}" if run else of_rows))
@@ -216,6 +219,16 @@ def _answers(columns: Columns, model: Model, name: str, labels: Labels, said: Sa
     if differ > SWAPPED * both.sum():
         raise DataError(f"{columns.origin}: {what}; are columns swapped? `prediction` says which are to be read")
     return replace(found, notes=(*found.notes, f"{what}; the scores are read")) if differ else found
+
+
+def _asked(answers: Answers, columns: Columns, model: Model) -> Answers:
+    """The same, with a row missing that names no column of the model, as rows of JSON may: it was not asked that."""
+    of_list = {part: name for name, parts in columns.groups.items() for part in parts}
+    names = {of_list.get(column, column) for column in model.columns}
+    if not names <= columns.absent.keys():
+        return answers
+    absent = np.all([columns.absent[name] for name in names], axis=0)
+    return replace(answers, state=np.where(absent, MISSING, answers.state).astype(np.int8))
 
 
 def placed(found: Answers, places: Ints, name: str) -> Answers:

@@ -1,5 +1,6 @@
 """Decisions by a metric that is no mean over rows, from files of answers: what stands in them, and in every format."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -266,11 +267,38 @@ def test_two_runs_by_a_metric_are_compared_in_its_unit(files, tmp_path, run):
     assert "different metrics (got macro-f1 and ACC)" in err
 
 
-def test_within_and_means_over_sets_take_no_such_metric(files, tmp_path, run):
+def test_parts_of_a_file_are_compared_by_the_metric(files, tmp_path, run):
+    """Within each part it is that of a decision on it, and the mean over parts that of these."""
+    rows, models = files
+    with open(rows, newline="") as file:
+        table = [*csv.DictReader(file)]
+    for number, row in enumerate(table):
+        row["half"] = "even" if number % 2 else "odd"
+    halves = {half: [row for row in table if row["half"] == half] for half in ("even", "odd")}
+    for name, content in {"both": table, **halves}.items():
+        with open(tmp_path / f"{name}.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, table[0])
+            writer.writeheader()
+            writer.writerows(content)
+    asked = ("--data", tmp_path / "both.csv", "--within", "half", "--metric", "macro-f1", "--models", *models)
+    found = json.loads(run(*asked, "--format", "json")[1])
+    parts = {part["name"]: part for part in found["parts"]}
+    values: dict[str, list[float]] = {}
+    for half in halves:
+        means = {mean["model"]: mean["value"] for mean in parts[half]["means"]}
+        for model in decide(models, tmp_path / f"{half}.csv", metric="macro-f1").decision.models:
+            assert means[model.name] == pytest.approx(model.outcome)
+            values.setdefault(model.name, []).append(model.outcome)
+    means = {mean["model"]: mean["value"] for mean in parts["all tasks"]["means"]}
+    assert means == pytest.approx({name: np.mean(of_halves) for name, of_halves in values.items()})
+    assert [part["over"] for part in found["parts"]] == ["task", "task", "macro"]
+    status, out, _ = run(*asked)
+    assert (status, "Macro: each task counts the same." in out, "Pooled" in out) == (0, True, False)
+
+
+def test_means_over_sets_take_no_such_metric(files, tmp_path, run):
     """They are of mean outcomes."""
     rows, models = files
-    status, _, err = run("--data", rows, "--within", "label", "--metric", "macro-f1", "--models", *models)
-    assert (status, "`--metric` is for one decision, without `--within`" in err) == (2, True)
     runs = [tmp_path / f"{number}.json" for number in range(3)]
     for number, file in enumerate(runs):
         decide(models, rows, metric="mcc" if number == 1 else None).save(file)
@@ -440,15 +468,23 @@ def test_a_metric_that_is_named_for_logs_is_not_lost(tmp_path):
     assert values == pytest.approx({name: matthews_corrcoef(truth, given) for name, given in said.items()})
 
 
-def test_means_over_tasks_take_no_such_metric(tmp_path, run):
-    """Each task is refused, in one line."""
-    for name in ("a", "b"):
-        folder = log_of(tmp_path / name, [(n % 2, (n + len(name)) % 3 % 2) for n in range(30)])
+def test_means_over_tasks_are_of_the_metric(tmp_path, run):
+    """Of two tasks that are alike they are the metric of one, with a narrower interval."""
+    pairs = {"a": [(n % 2, n % 2 if n % 5 else 0) for n in range(40)], "b": [(n % 2, n // 2 % 2) for n in range(40)]}
+    for name, rows in pairs.items():
+        folder = log_of(tmp_path / name, rows)
         (log,) = folder.glob("samples_*")
         (folder / log.name.replace("small", "other")).write_text(log.read_text())
-    status, _, err = run("--models", tmp_path / "a", tmp_path / "b", "--metric", "mcc")
-    assert (status, len(err.strip().splitlines())) == (2, 1)
-    assert "`--metric` mcc is for one task: means over tasks are of mean outcomes" in err
+    status, out, _ = run("--models", tmp_path / "a", tmp_path / "b", "--metric", "mcc", "--format", "json")
+    parts = json.loads(out)["parts"]
+    expected = {name: matthews_corrcoef(*zip(*rows, strict=True)) for name, rows in pairs.items()}
+    for part in parts:
+        assert {mean["model"]: mean["value"] for mean in part["means"]} == pytest.approx(expected)
+    (task, _, macro), gaps = parts, [part["gaps"][0] for part in parts]
+    assert (status, task["over"], macro["over"], macro["metric"]) == (0, "task", "macro", "mcc")
+    width = [gap["high"] - gap["low"] for gap in gaps]
+    assert width[2] == pytest.approx(np.sqrt(width[0] ** 2 + width[1] ** 2) / 2, rel=0.05)
+    assert gaps[2]["p"] < min(gaps[0]["p"], gaps[1]["p"])
 
 
 def test_checkpoints_are_decided_between_by_the_metric(tmp_path):

@@ -9,6 +9,7 @@ from tables_made import ROWS, TASK, answers, said_by, understood
 from ranker.errors import DataError, UsageError
 from ranker.files import arrow, collect, reader
 from ranker.sources.tables import reading
+from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER
 
 RECORDS = [
     {"id": "a", "text": "Lovely.", "prediction": "positive"},
@@ -306,3 +307,33 @@ def test_a_table_in_another_encoding(tmp_path, name, encoding):
         "id": ["caf\xe9"],
         "prediction": ["positive"],
     }
+
+
+def test_a_key_that_rows_of_json_leave_out_is_a_row_that_was_not_asked(tmp_path):
+    """A null is an answer that was not given. It holds for tables of several models, in any block of rows."""
+    rows = [{"id": str(n), "label": "ab"[n % 2], "m1": "a", "m2": "b"} for n in range(1_200)]
+    for n in (0, 1_100):
+        del rows[n]["m2"]
+    rows[2]["m2"] = None
+    file = tmp_path / "wide.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    columns = reader.read(file)
+    assert {name: np.flatnonzero(rows).tolist() for name, rows in columns.absent.items()} == {"m2": [0, 1_100]}
+    first, second = reading.understand(columns).models
+    assert (first.state == ANSWERED).all()
+    assert {n: int(state) for n, state in enumerate(second.state) if state} == {
+        0: MISSING,
+        2: NO_ANSWER,
+        1_100: MISSING,
+    }
+    assert "1 cell is empty in 'm2': no answer" in second.notes
+
+
+def test_a_list_that_rows_of_json_leave_out_is_a_row_that_was_not_asked(tmp_path):
+    """Scores of labels, as one list a row."""
+    rows = [{"id": str(n), "label": "ab"[n % 2], "m/probs": [0.2, 0.8], "n/probs": [1.0, 0.0]} for n in range(10)]
+    del rows[3]["m/probs"]
+    file = tmp_path / "wide.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    model, _ = reading.understand(reader.read(file)).models
+    assert model.state.tolist() == [MISSING if n == 3 else ANSWERED for n in range(10)]
