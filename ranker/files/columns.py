@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from factors.types import Bools
 from ranker.limits import LIMITS, Limits
 
 MEMORY = "rows in memory"
@@ -60,7 +59,7 @@ class Columns:
     stands: Sequence[int] | None = None
     unit: str = "row"
     limits: Limits = LIMITS
-    absent: Mapping[str, Bools] = field(default_factory=dict)
+    absent: Mapping[str, Any] = field(default_factory=dict)
     worked_out: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
     def place(self, row: int) -> str:

@@ -169,6 +169,7 @@ class Needs:
     Attributes:
         secrets: environment variables that its worker sees, as far as the run has them. A worker sees no other secret.
         network: its worker sees the variables that say how to reach the network: proxies and certificates.
+        accelerator: it computes on the machine's device. A GPU takes one model at a time; others work beside it.
         at_once: how many models of its kind may work side by side; None for as many as there are cores and memory for.
         silence: seconds without a sign of life after which it counts as hung; None for what the executor says.
 
@@ -182,6 +183,7 @@ class Needs:
 
     secrets: tuple[str, ...] = ()
     network: bool = False
+    accelerator: bool = False
     at_once: int | None = None
     silence: float | None = None
 

@@ -158,12 +158,13 @@ def fair(groups: Sequence[Sequence[WorkerTask]]) -> int:
     On an accelerator it is one: models beside each other there share its memory, and gain nothing. Models that are
     reached over a network wait for it, and take no core here.
     """
-    if not groups or any(one.job.machine.device != "cpu" for group in groups for one in group):
+    every = [task.job for group in groups for task in group]
+    if not groups or any(job.needs.accelerator and job.machine.device != "cpu" for job in every):
         return 1
     free = free_memory()
-    most = max(PROCESS + COPIES * one.job.size for group in groups for one in group)
+    most = max(PROCESS + COPIES * job.size for job in every)
     room = len(groups) if free is None else free // most
-    here = len(groups) if all(one.job.needs.network for group in groups for one in group) else cores()
+    here = len(groups) if all(job.needs.network for job in every) else cores()
     return max(min(len(groups), here, room), 1)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from factors.types import Frozen
 from ranker.errors import ModelError, UsageError
-from ranker.sources.base import Machine, Shelf, Source, SourceOptions, Stated, version
+from ranker.sources.base import Machine, Needs, Shelf, Source, SourceOptions, Stated, version
 from ranker.sources.hf import align, checkpoints
 from ranker.sources.hf.files import Files, opened
 from ranker.sources.hf.labels import check_inverse, meanings, said_by
@@ -107,6 +107,7 @@ class Checkpoint:
             (*PRELOAD, *_modules(config), *(("peft",) if base else ())),
             self.options.of_others() | ({"label_map"} if idle else frozenset()),
             outputs=tuple(names.values()),
+            needs=Needs(accelerator=True),
         )
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:

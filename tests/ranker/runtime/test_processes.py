@@ -38,7 +38,7 @@ from ranker.runtime.store import Store
 from ranker.runtime.upkeep import contents, verify
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
-from ranker.sources.base import Machine
+from ranker.sources.base import Machine, Needs
 from ranker.sources.hf.classifiers import TextClassifier
 
 ROOT = Path(__file__).parents[3]
@@ -100,9 +100,11 @@ class Stage:
         self.done += count
 
 
-def visitor(number, size=45_000_000, shares="", device="cpu"):
+def visitor(number, size=45_000_000, shares="", device="cpu", accelerator=False):
     """A model that is to be a guest."""
-    job = Job(Toy(str(number), shares=shares), TASK, (), Machine(device), size=size)
+    job = Job(
+        Toy(str(number), shares=shares), TASK, (), Machine(device), size=size, needs=Needs(accelerator=accelerator)
+    )
     return WorkerTask(number, job, None, ())
 
 
@@ -118,9 +120,11 @@ def test_auto_is_as_many_as_work_cores_and_memory_allow(monkeypatch, models, cor
 
 
 def test_auto_is_one_on_an_accelerator(monkeypatch):
-    """Models beside each other share its memory, and gain nothing."""
+    """Models that compute there share its memory, and gain nothing; others do not wait for it."""
     monkeypatch.setattr(processes, "cores", lambda: 8)
-    assert fair(grouped([visitor(n, device="cuda") for n in range(3)])) == 1
+    on_device = [visitor(n, device="cuda", accelerator=True) for n in range(3)]
+    assert fair(grouped(on_device)) == 1
+    assert fair(grouped([visitor(n, device="cuda") for n in range(3)])) == 3
 
 
 def test_models_that_share_something_are_one_group():
