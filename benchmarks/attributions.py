@@ -60,7 +60,7 @@ from ranker.attribution.trees import Tree, leaves
 from ranker.datasets import sets
 from ranker.sources import suites
 from ranker.sources.hf.classifiers import Classifier
-from ranker.tasks.classes import of_classes
+from ranker.tasks.classes import require_labels
 
 STEPS, SAMPLES = 50, 500
 NAMES = ("non-entailment", "entailment")
@@ -370,7 +370,7 @@ def peak(count: int) -> int:
 def explain_and_forget(count: int) -> int:
     """What `peak` runs."""
     data = sets.load("hans-sub")
-    classifier = Classifier.load(checkpoint("mini", Path()), of_classes(data.task, "mini"))
+    classifier = Classifier.load(checkpoint("mini", Path()), require_labels(data.task, "mini"))
     few = data.examples[: math.isqrt(count) + 1]
     pairs = itertools.product((example.segments[0] for example in few), (example.segments[1] for example in few))
     examples = [Example(str(i), pair, 0) for i, pair in enumerate(itertools.islice(pairs, count))]
@@ -427,8 +427,10 @@ def main() -> None:
         for name in given.models:
             folder = checkpoint(name, Path(scratch))
             name = folder.name if name not in MADE else name
-            classifier = Classifier.load(folder, of_classes(data.task, name), device=given.device, dtype=given.dtype)
-            exact = Classifier.load(folder, of_classes(data.task, name), device=given.device)
+            classifier = Classifier.load(
+                folder, require_labels(data.task, name), device=given.device, dtype=given.dtype
+            )
+            exact = Classifier.load(folder, require_labels(data.task, name), device=given.device)
             libraries = Libraries(folder, exact, given.device)
             for method in given.methods:
                 for result in compare(name, classifier, libraries, method, examples, given.repeats):

@@ -24,7 +24,7 @@ from factors.types import Floats, Ints
 from ranker.commands.options import PATH, together
 from ranker.datasets import sets
 from ranker.numbers import percent, points
-from ranker.runs.gather import Own, labelled, looked
+from ranker.runs.gather import RowsFile, inspect_models, labelled
 from ranker.runs.label import predictions
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
@@ -130,12 +130,16 @@ def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None
     data = labelled(Path(ood), "nli") if Path(ood).is_file() else sets.load(ood, where)
     suite = suites.load([reference])
     population = sets.sample(data, data.population)
-    probs = predictions(looked(suite), data.task, population, Runtime(store=store))[0].probs
+    probs = predictions(inspect_models(suite), data.task, population, Runtime(store=store))[0].probs
     labels = np.array([example.target for example in population])
     stated = [model.ood_accuracy.get(data.fingerprint) for model in suite.models]
     if None in stated:
         every = len(population) == len(data.examples)
-        whole = probs if every else predictions(looked(suite), data.task, data.examples, Runtime(store=store))[0].probs
+        whole = (
+            probs
+            if every
+            else predictions(inspect_models(suite), data.task, data.examples, Runtime(store=store))[0].probs
+        )
         truth = (whole.argmax(axis=2) == [example.target for example in data.examples]).mean(axis=1)
     else:
         truth = np.array(stated, dtype=np.float64)
@@ -236,8 +240,8 @@ def accuracies(
 @click.option("--seed", default=0, show_default=True)
 def files(data: Path, models: Sequence[str], draws: int, seed: int) -> None:
     """Pairwise accuracy of ACC and SURROGATE from random labels, with all rows of DATA as the pool."""
-    seen = looked(models)
-    rows = Own(data).labelled(seen.stated)
+    seen = inspect_models(models)
+    rows = RowsFile(data).labelled(seen.stated)
     pool, _, failures = predictions(seen, rows.task, rows.examples)
     if failures:
         raise click.ClickException(f"some models have no answers: {failures}")

@@ -32,7 +32,7 @@ from factors.types import Bools, Floats, Ints
 from ranker.commands.options import PATH
 from ranker.numbers import percent
 from ranker.statistics import posterior, stopping
-from ranker.statistics.asking import Goal, next_rows
+from ranker.statistics.acquisition import Goal, next_rows
 from ranker.statistics.beliefs import LABEL_NOISE, Beliefs, believe
 from ranker.statistics.engine import pairs
 from ranker.statistics.patterns import Patterns, fold

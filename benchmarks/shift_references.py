@@ -12,13 +12,13 @@ import numpy as np
 from ranker.datasets import sets
 from ranker.domains import words
 from ranker.domains.references import FILE
-from ranker.domains.words import Counted
+from ranker.domains.words import WordCounts
 from ranker.statistics.shift import mmd
 
 HALVINGS = 10
 
 
-def squared(first: Counted, second: Counted, rng: np.random.Generator) -> float:
+def squared(first: WordCounts, second: WordCounts, rng: np.random.Generator) -> float:
     """MMD^2 of the words of two sets, as `ranker.domains.shift` measures it."""
     embedding, drawing = rng.spawn(2)
     value = mmd(*words.vectors(words.both(first, second), embedding), drawing).squared.value

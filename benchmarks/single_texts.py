@@ -26,7 +26,7 @@ from ranker.scoring.reference import Truth
 from ranker.scoring.score import Evidence, turned
 from ranker.statistics import combined, engine, intervals
 from ranker.statistics.pool import MANY
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 ATTRIBUTION, ROWS, MOST, AGREE = "ig:baseline=pad", 200, 2_000, 0.9
 PROBE, TIES = 10, "ACC+TIES"
@@ -117,7 +117,7 @@ def measure(name: str, found: tuple[list[Row], list[Row], int], encoder: Path, w
         models.append(work / name / member)
         if not (models[-1] / "config.json").exists():
             train(shuffled(rows, seed) + shuffled(rows, seed + 100), encoder, models[-1], seed)
-    task = ClassTask(name, tuple(sorted({row["label"] for row in home})))
+    task = ClassificationTask(name, tuple(sorted({row["label"] for row in home})))
     rows = other[base // 6 :][:MOST]
     ood = replace(labelled(rows, task), name=f"{name}-ood", population=min(ROWS, len(rows)))
     runtime = Runtime(store=work / "store")

@@ -78,11 +78,11 @@ with torch.inference_mode():
 
 EVALUATE = """
 import sys
-from ranker.runs.gather import brought, looked
+from ranker.runs.gather import bundled_rows, inspect_models
 from ranker.runs.rank import rank
-models = looked(sys.argv[1])
+models = inspect_models(sys.argv[1])
 from ranker.runtime.runtime import Runtime
-rank(models, brought(models)[0], runtime=Runtime(store=None))
+rank(models, bundled_rows(models)[0], runtime=Runtime(store=None))
 """
 
 DECIDE = """

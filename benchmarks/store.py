@@ -24,7 +24,7 @@ from factors.types import Example
 from ranker.datasets.identity import Texts
 from ranker.runtime.shards import answers
 from ranker.runtime.store import Store, filling
-from ranker.tasks.classes import Classes
+from ranker.tasks.classes import ClassProbabilities
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -39,7 +39,7 @@ def main() -> None:
     rows, models = (int(given or default) for given, default in zip_longest(sys.argv[1:], (100_000, 8)))
     examples = Texts(Example(str(n), (f"The doctor {n} saw the actor.", "The actor ran."), 0) for n in range(rows))
     rng = np.random.default_rng(0)
-    told = [Classes(rng.dirichlet([1.0, 1.0], rows)) for _ in range(models)]
+    told = [ClassProbabilities(rng.dirichlet([1.0, 1.0], rows)) for _ in range(models)]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
 

@@ -103,18 +103,18 @@ def measured(path: Path, models: int, rows: int) -> tuple[float, float, float, f
     imported = time.process_time() - start
     from ranker.files import reader
     from ranker.sources.tables import join, reading
-    from ranker.sources.tables.base import Rows
-    from ranker.tasks.classes import ClassTask
+    from ranker.sources.tables.base import RequestedRows
+    from ranker.tasks.classes import ClassificationTask
 
-    asked = Rows(
+    asked = RequestedRows(
         tuple(f"row-{at}" for at in range(rows)),
         tuple((f"A sentence, the one of number {at}.",) for at in range(rows)),
     )
     before = peak()
     start = time.process_time()
-    columns = reader.read(path)
+    columns = reader.read_columns(path)
     read = time.process_time() - start
-    understood = reading.understand(columns, ClassTask("sentiment", NAMES), rows=asked)
+    understood = reading.parse_predictions(columns, ClassificationTask("sentiment", NAMES), rows=asked)
     known = time.process_time() - start - read
     joined = join.join(understood, asked)
     done = time.process_time() - start - read - known

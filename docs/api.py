@@ -24,7 +24,7 @@ from ranker.results import (
 from ranker.results.table import ScoreTable
 from ranker.statistics.leaders import Friedman
 from ranker.statistics.paired import PairedComparison
-from ranker.statistics.shift import Measure
+from ranker.statistics.shift import DistanceMeasure
 
 PAGE = Path(__file__).with_name("api.md")
 WIDTH = 100
@@ -50,7 +50,14 @@ PARTS = {
     "What models are ranked by, and how they are run": (
         *("Evidence", "LabelSettings", "Runtime", "Machine", "Store", "USER_STORE", "Processes", "silent"),
     ),
-    "What rows and models are": ("ClassTask", "OODSet", "Suite", "SourceOptions", "TableOptions", "LogOptions"),
+    "What rows and models are": (
+        "ClassificationTask",
+        "LabelledDataset",
+        "Suite",
+        "SourceOptions",
+        "TableOptions",
+        "LogOptions",
+    ),
     "Models of your own kind": ("TextSource", "option", "attribute", "marker"),
     "Parts of answers": (),
     "Errors": ("RankModelsError", "UsageError", "DataError", "ModelError", "StoreError"),
@@ -73,8 +80,8 @@ RECORDS = (
     ),
     *(changes.ModelChange, changes.MethodChange, changes.SettingChange),
     *(over_tasks.Part, over_tasks.Mean, over_tasks.Gap),
-    *(shift.Domain, shift.Pair, Measure),
-    *(shift.Score, shift.Estimated, shift.Correlation, shift.Choice),
+    *(shift.DomainSummary, shift.Pair, DistanceMeasure),
+    *(shift.Score, shift.Estimated, shift.Correlation, shift.SetChoice),
 )
 """What answers are made of; nobody needs their names."""
 
@@ -91,9 +98,9 @@ from ranker import {some}
 
 `Example`, `Attributions`, `Factor` and `@factor` come from `factors` ([factors of your
 own](custom-factors.md)). In signatures, `Models` is whatever names models: a `Suite`, or what
-`load_suite` takes, one or several. `LabelledRows` is an `OODSet`, a file, or rows in memory;
-`UnlabelledRows` is a file, or examples. `Named` and `Own` are a set and a file as the command line
-names them, and a `Task` is mostly a `ClassTask`.
+`load_suite` takes, one or several. `LabelledRows` is a `LabelledDataset`, a file, or rows in memory;
+`UnlabelledRows` is a file, or examples. `NamedDataset` and `RowsFile` are a set and a file as the command line
+names them, and a `Task` is mostly a `ClassificationTask`.
 
 The numbers are fractions, never percent. Whatever is asked for and cannot be had is refused by an
 error with one line ([errors](#errors)). Every answer shows itself: `repr` says what was found in one

@@ -26,13 +26,13 @@ from experiments.plan import Kept, Plan, Training
 from experiments.recipe import Member, Recipe
 from ranker import progress
 from ranker.datasets.embedded import SUITE
-from ranker.datasets.sets import OODSet
+from ranker.datasets.sets import LabelledDataset
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.runtime.storage import put
 from ranker.sources import suites
 from ranker.sources.devices import device_named
 from ranker.sources.hf.classifiers import Classifier
-from ranker.tasks.classes import ClassTask, of_classes
+from ranker.tasks.classes import ClassificationTask, require_labels
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -148,7 +148,7 @@ def make_member(
         }
 
 
-def trained(training: Training, task: ClassTask, output: Path, machine: Machine) -> Path:
+def trained(training: Training, task: ClassificationTask, output: Path, machine: Machine) -> Path:
     """The folder of the finished model, trained now unless all that it leaves is there, and so what it goes on from."""
     folder, wanted = output / training.folder, {kept.step: kept for kept in missing(training, output, machine)}
     if not wanted:
@@ -194,7 +194,7 @@ def trained(training: Training, task: ClassTask, output: Path, machine: Machine)
     return folder
 
 
-def started(training: Training, task: ClassTask, output: Path, machine: Machine) -> train.Start:
+def started(training: Training, task: ClassificationTask, output: Path, machine: Machine) -> train.Start:
     """The model and the tokenizer that a training starts from."""
     start = training.start
     if isinstance(start, Training):
@@ -243,13 +243,13 @@ def check_folder(folder: Path) -> None:
         raise UsageError(f"{folder} is no model of a suite, and would be written over; move it, or set another `-o`")
 
 
-def measure(folder: Path, measured: tuple[OODSet, ...], machine: Machine) -> list[dict[str, Any]]:
+def measure(folder: Path, measured: tuple[LabelledDataset, ...], machine: Machine) -> list[dict[str, Any]]:
     """A finished model's accuracy on each of the sets, as the ranker computes it; what is known is kept."""
     memo = folder / MEASURED
     known: dict[str, dict[str, Any]] = read_json(memo)
     missing = [one for one in measured if one.fingerprint not in known]
     if missing:
-        classifier = Classifier.load(folder, of_classes(measured[0].task, folder.name), device=machine.device)
+        classifier = Classifier.load(folder, require_labels(measured[0].task, folder.name), device=machine.device)
         for one in missing:
             with progress.bar(machine.console, f"measuring {folder.name} on {one.name}", len(one.examples)) as advance:
                 predicted = classifier.probabilities(one.examples, advance).argmax(axis=1)

@@ -20,11 +20,11 @@ from experiments.recipe import Base, Member, Recipe, Stage, at_step
 from experiments.train import number_of_steps
 from factors import Example
 from ranker.datasets import sets
-from ranker.datasets.sets import OODSet
+from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError, look_up
 from ranker.sources.hf.checkpoints import locate
 from ranker.sources.hf.files import content_hash
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 SHARED = ".shared"
 """The folder of the models after the shared stage; it may be deleted once the suite is complete."""
@@ -103,9 +103,9 @@ class Plan:
     """
 
     recipe: Recipe
-    task: ClassTask
-    in_domain: OODSet
-    ood: tuple[OODSet, ...]
+    task: ClassificationTask
+    in_domain: LabelledDataset
+    ood: tuple[LabelledDataset, ...]
     trainings: tuple[Training, ...]
 
 
@@ -135,7 +135,7 @@ def make(recipe: Recipe, data_dir: Path | None, include: Sequence[str | Path] = 
     return Plan(
         recipe=recipe,
         task=task,
-        in_domain=OODSet("in-domain", task, held_out, population=len(held_out)),
+        in_domain=LabelledDataset("in-domain", task, held_out, population=len(held_out)),
         ood=measured,
         trainings=_trainings(recipe, pools, len(task.labels)),
     )

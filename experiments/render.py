@@ -54,7 +54,7 @@ def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]
 def comma_separated(cells: Sequence[Cell]) -> str:
     """A line a cell, its fields and the difference as columns; all numbers in percent."""
     rows = [{**asdict(cell), "difference": cell.difference} for cell in cells]
-    return csv.written([{name: _rounded(value) for name, value in row.items()} for row in rows])
+    return csv.to_csv([{name: _rounded(value) for name, value in row.items()} for row in rows])
 
 
 def _grid(exhibit: Exhibit, cells: Sequence[Cell]) -> Table:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from ranker.progress import Advance
-    from ranker.tasks.classes import ClassTask
+    from ranker.tasks.classes import ClassificationTask
 
 Start: TypeAlias = "tuple[PreTrainedModel, PreTrainedTokenizerBase]"
 """A classifier and its tokenizer."""
@@ -67,7 +67,7 @@ def resolve(path: str) -> str:
     return str(found)
 
 
-def load(path: str, task: ClassTask, seed: int, labels: Sequence[str] | None = None) -> Start:
+def load(path: str, task: ClassificationTask, seed: int, labels: Sequence[str] | None = None) -> Start:
     """A checkpoint with a head for the task: its own if it has one, else a new one.
 
     Its own head may tell more classes apart than the task does, as three-way NLI models do.
@@ -98,7 +98,7 @@ def load(path: str, task: ClassTask, seed: int, labels: Sequence[str] | None = N
     return model, tokenizer
 
 
-def configured(path: str, task: ClassTask, labels: Sequence[str] | None = None) -> dict[str, dict[Any, Any]]:
+def configured(path: str, task: ClassificationTask, labels: Sequence[str] | None = None) -> dict[str, dict[Any, Any]]:
     """The label names that a checkpoint has to be given, and whether it can be trained for a task; nothing is loaded.
 
     Args:
@@ -121,7 +121,7 @@ def configured(path: str, task: ClassTask, labels: Sequence[str] | None = None) 
         return names_of(labels or task.labels) if labels or not has_head else {}
 
 
-def outputs(names: Mapping[Any, str], task: ClassTask, path: str) -> tuple[tuple[int, ...], ...]:
+def outputs(names: Mapping[Any, str], task: ClassificationTask, path: str) -> tuple[tuple[int, ...], ...]:
     """(C,) the outputs of a model that make up each class of the task, by their names.
 
     Raises:

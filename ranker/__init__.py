@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ranker.attribution import attribute
     from ranker.datasets.marks import marker
-    from ranker.datasets.sets import OODSet, unlabelled
+    from ranker.datasets.sets import LabelledDataset, unlabelled
     from ranker.datasets.sets import from_rows as set_from_rows
     from ranker.datasets.sets import load as load_set
     from ranker.domains.compare import compare
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ranker.runs.explain import explain
     from ranker.runs.gather import labelled
     from ranker.runs.label import Labelling, label
-    from ranker.runs.label import Settings as LabelSettings
+    from ranker.runs.label import LabelSettings as LabelSettings
     from ranker.runs.over_tasks import over_tasks
     from ranker.runs.rank import rank
     from ranker.runs.shift import shift
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
     from ranker.sources.suites import load as load_suite
     from ranker.sources.tables.options import TableOptions
     from ranker.sources.texts import TextSource
-    from ranker.tasks.classes import ClassTask
+    from ranker.tasks.classes import ClassificationTask
 
 __all__ = [
     "USER_STORE",
     "Changes",
-    "ClassTask",
+    "ClassificationTask",
     "DataError",
     "Decision",
     "Evaluation",
@@ -64,11 +64,11 @@ __all__ = [
     "Explanation",
     "LabelRanking",
     "LabelSettings",
+    "LabelledDataset",
     "Labelling",
     "LogOptions",
     "Machine",
     "ModelError",
-    "OODSet",
     "OverSets",
     "OverTasks",
     "Processes",
@@ -107,7 +107,7 @@ __all__ = [
 _HOME = {
     "ranker.attribution": ("attribute",),
     "ranker.datasets.marks": ("marker",),
-    "ranker.datasets.sets": ("OODSet", "unlabelled"),
+    "ranker.datasets.sets": ("LabelledDataset", "unlabelled"),
     "ranker.domains.compare": ("compare",),
     "ranker.errors": ("DataError", "ModelError", "RankModelsError", "StoreError", "UsageError"),
     "ranker.progress": ("silent",),
@@ -141,12 +141,12 @@ _HOME = {
     "ranker.sources.suites": ("Suite",),
     "ranker.sources.tables.options": ("TableOptions",),
     "ranker.sources.texts": ("TextSource",),
-    "ranker.tasks.classes": ("ClassTask",),
+    "ranker.tasks.classes": ("ClassificationTask",),
 }
 """Module -> the public names that are its own."""
 
 _PLACES = {name: (module, name) for module, names in _HOME.items() for name in names} | {
-    "LabelSettings": ("ranker.runs.label", "Settings"),
+    "LabelSettings": ("ranker.runs.label", "LabelSettings"),
     "load_set": ("ranker.datasets.sets", "load"),
     "load_suite": ("ranker.sources.suites", "load"),
     "set_from_rows": ("ranker.datasets.sets", "from_rows"),

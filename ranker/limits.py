@@ -169,7 +169,7 @@ def _stated(file: str, name: str) -> int | None:
         return None
 
 
-def opened(path: Path) -> int:
+def open_regular(path: Path) -> int:
     """A regular file, opened for reading; a pipe, a device or a folder is never waited for, nor read.
 
     Returns:

@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from factors.types import Frozen
 from ranker.errors import DataError, UnknownName
-from ranker.limits import LIMITS, Limits, opened
+from ranker.limits import LIMITS, Limits, open_regular
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     Raises:
         DataError: it cannot be read, or is no TOML; the place is named.
     """
-    content: dict[str, Any] = read(path, what, _parse_toml)
+    content: dict[str, Any] = read_text(path, what, _parse_toml)
     return content
 
 
@@ -78,7 +78,7 @@ def read_json(path: Path, what: str, limits: Limits = LIMITS) -> Any:
         limits.check_objects(path, text)
         return parse_json(text)
 
-    return read(path, what, parse, limits)
+    return read_text(path, what, parse, limits)
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -118,7 +118,7 @@ def digest(fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read(
+def read_text(
     path: Path,
     what: str,
     parse: Callable[[str], Any],
@@ -140,7 +140,7 @@ def read(
         DataError: it cannot be read, is too large or nested too deeply, or the parser refuses it.
     """
     try:
-        opening = os.fdopen(opened(path), "rb") if content is None else io.BytesIO(content)
+        opening = os.fdopen(open_regular(path), "rb") if content is None else io.BytesIO(content)
         with opening as raw, io.TextIOWrapper(raw, "utf-8") as file:
             text = file.read(getattr(limits, limit) + 1)
         limits.check(path, limit, len(text))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, and so do all that a test starts
@@ -77,7 +77,7 @@ OTHERS = {
     ),
 }
 
-TASK = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+TASK = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
 LABELS = ("contradiction", "entailment", "neutral")
 
 WORDS = ("the", "The", "doctor", "actor", "saw", "near", "an", "old", "judge", "danc", "believ", "because", "wait")

@@ -19,7 +19,7 @@ SAMPLE = ROOT / "data" / "hans-sub" / "examples.jsonl.gz"
 
 CALLS = {
     "look-ups": ("ranker.sources.hf.checkpoints", "_located"),
-    "keys built": ("ranker.runtime.guest", "key_of"),
+    "keys built": ("ranker.runtime.worker", "key_of"),
 }
 """What no file tells of -> the module and the name of the function that does it; a move changes these lines alone."""
 

@@ -107,7 +107,7 @@ def attribute(
 
     Example:
         >>> from factors import Example
-        >>> from ranker import ClassTask, TextSource, attribute
+        >>> from ranker import ClassificationTask, TextSource, attribute
         >>> class Polite(TextSource):
         ...     def labels(self):
         ...         return ("rude", "kind")
@@ -117,7 +117,7 @@ def attribute(
         ...
         ...     def probabilities(self, texts):
         ...         return [[0.1, 0.9] if "please" in text else [0.8, 0.2] for (text,) in texts]
-        >>> model = Polite("polite").open(ClassTask("tone", ("rude", "kind")))
+        >>> model = Polite("polite").open(ClassificationTask("tone", ("rude", "kind")))
         >>> (row,) = attribute(model, [Example("1", ("Come, please.",), 1)], "occlusion:hide=remove")
         >>> max(zip(row.scores, row.tokens))[1]
         'please'

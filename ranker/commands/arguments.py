@@ -19,7 +19,7 @@ from ranker.commands.options import records
 from ranker.commands.outputs import meant
 from ranker.datasets import sets
 from ranker.datasets.mapping import by_hand
-from ranker.datasets.sets import OODSet
+from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError, look_up
 from ranker.limits import LIMITS, Limits
 from ranker.progress import Progress, silent
@@ -28,9 +28,18 @@ from ranker.report import FORMATS
 from ranker.results.ranking import Ranking
 from ranker.runs.decide import decided
 from ranker.runs.explain import Chosen, find_example, text_example
-from ranker.runs.gather import Looked, Named, Own, look, looked, unread, with_truth, without_truth
-from ranker.runs.label import Settings
-from ranker.runs.over_tasks import Matched, matched
+from ranker.runs.gather import (
+    InspectedModels,
+    NamedDataset,
+    RowsFile,
+    inspect_models,
+    inspect_references,
+    unread,
+    with_truth,
+    without_truth,
+)
+from ranker.runs.label import LabelSettings
+from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import Plan, plan
 from ranker.runs.rank import evaluated
 from ranker.runs.task import NamedTask
@@ -42,7 +51,7 @@ from ranker.runtime.store import Store
 from ranker.scoring.gate import MARGIN
 from ranker.scoring.score import Evidence
 from ranker.sources import kinds, suites
-from ranker.sources.base import Machine, Shelf, SourceOptions
+from ranker.sources.base import Machine, ResourceCache, SourceOptions
 from ranker.sources.options import from_flags
 from ranker.sources.suites import Suite
 from ranker.sources.tables.options import TableOptions
@@ -77,7 +86,7 @@ def store_folder(given: Given) -> Path | Remote:
     return place(given["store_folder"]) if given["store_folder"] else USER_STORE.place()
 
 
-def set_of(given: Given) -> Named:
+def set_of(given: Given) -> NamedDataset:
     """The set of ``--ood``.
 
     Raises:
@@ -85,7 +94,7 @@ def set_of(given: Given) -> Named:
     """
     if not given["ood_name"]:
         raise UsageError(NOTHING_NAMED)
-    return Named(
+    return NamedDataset(
         given["ood_name"],
         data_dir=given.get("data_dir"),
         include=tuple(given["include"]),
@@ -95,7 +104,7 @@ def set_of(given: Given) -> Named:
     )
 
 
-def own_rows(given: Given, option: str) -> Own | None:
+def own_rows(given: Given, option: str) -> RowsFile | None:
     """The file of an option with rows of one's own; None where it was left out."""
     if given.get(option) is None:
         return None
@@ -103,7 +112,9 @@ def own_rows(given: Given, option: str) -> Own | None:
     if option == "data" and given.get("cluster"):
         known["cluster"] = [given["cluster"]]
     like, include, of = given["ood_name"], tuple(given["include"]), from_flags(TableOptions, given)
-    return Own(given[option], given.get("task"), known, like, include, of.encoding, given["limits"], of.empty_words)
+    return RowsFile(
+        given[option], given.get("task"), known, like, include, of.encoding, given["limits"], of.empty_words
+    )
 
 
 def evidence(given: Given) -> Evidence:
@@ -130,7 +141,7 @@ def _names(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunRequest:
     """What `rank-models run` was asked.
 
     Attributes:
@@ -150,10 +161,10 @@ class Wanted:
     """
 
     models: Suite
-    rows: Named | Own | None
-    pool: Own | None
+    rows: NamedDataset | RowsFile | None
+    pool: RowsFile | None
     pool_from_unlabelled: bool
-    in_domain: Own | None
+    in_domain: RowsFile | None
     evidence: Evidence
     method: str | None
     metric: str | None
@@ -165,7 +176,7 @@ class Wanted:
 
     def plan(self) -> Plan:
         """What models are to be asked."""
-        if isinstance(self.rows, Named):
+        if isinstance(self.rows, NamedDataset):
             return plan(
                 with_truth(self.models, self.rows, self.size, self.in_domain), self.evidence, metric=self.metric
             )
@@ -175,7 +186,7 @@ class Wanted:
 
     def answer(self, made: Plan) -> Ranking:
         """What comes of it."""
-        if isinstance(self.rows, Named):
+        if isinstance(self.rows, NamedDataset):
             return evaluated(made, self.size, self.draws, self.seed, self.runtime)
         return decided(made, self.seed, self.runtime, self.base)
 
@@ -185,27 +196,27 @@ class Wanted:
         return PROBE if self.probe is None else self.probe
 
 
-def tasks(given: Given) -> Matched | None:
+def tasks(given: Given) -> MatchedTasks | None:
     """The tasks of the logs that are named, where each place holds several; None where there are none to match.
 
     Raises:
         UsageError: no task was asked of all models.
     """
-    return matched(_references(given), source_options(given)) if decides_on_own(given) else None
+    return match_tasks(_references(given), source_options(given)) if decides_on_own(given) else None
 
 
-def alone(given: Given, format_name: str, shelf: Shelf) -> Looked | None:
+def alone(given: Given, format_name: str, shelf: ResourceCache) -> InspectedModels | None:
     """The only model that is named, where its answers lie in a file: nothing but a description can be made of it."""
     check_mode(given)
     asked = any(given[name] for name in ("output", "save", "not_worse_than", "plots", "pool", "dry_run"))
     if given["ood_name"] or not _references(given) or format_name != "table" or asked:
         return None
-    name, found = suites.named(_references(given), source_options(given), shelf)
+    name, found = suites.name_models(_references(given), source_options(given), shelf)
     described = len(found) == 1 and found[0].source.precomputed and not getattr(found[0].source, "doubt", "")
-    return Looked(found, name, shelf) if described else None
+    return InspectedModels(found, name, shelf) if described else None
 
 
-def wanted(given: Given, progress: Progress, shelf: Shelf | None = None) -> Wanted:
+def wanted(given: Given, progress: Progress, shelf: ResourceCache | None = None) -> RunRequest:
     """What `rank-models run` was asked; what cannot be right is refused before any model is looked at.
 
     Args:
@@ -215,7 +226,7 @@ def wanted(given: Given, progress: Progress, shelf: Shelf | None = None) -> Want
     """
     check_mode(given)
     rows = None if decides_on_own(given) else own_rows(given, "data") or set_of(given)
-    return Wanted(
+    return RunRequest(
         models=suite(given, None if given["data"] else given["ood_name"], shelf),
         rows=rows,
         pool=own_rows(given, "pool"),
@@ -248,20 +259,20 @@ class LabellingRequest:
         runtime: how models are run.
     """
 
-    models: Looked
-    pool: Own
+    models: InspectedModels
+    pool: RowsFile
     labelled: tuple[Path, ...]
     label_map: bool
     output: Path | None
     annotator: str | None
     budget: int | None
-    settings: Settings
+    settings: LabelSettings
     runtime: Runtime
 
 
-def labelling(given: Given, settings: Settings, progress: Progress) -> LabellingRequest:
+def labelling(given: Given, settings: LabelSettings, progress: Progress) -> LabellingRequest:
     """What `rank-models label` was asked, beside how rows are picked."""
-    models = looked(suite(given, given["ood_name"]))
+    models = inspect_models(suite(given, given["ood_name"]))
     point_out(given, models)
     pool = own_rows(given, "pool")
     assert pool is not None  # click requires it
@@ -290,7 +301,7 @@ def check_example(given: Given) -> None:
         raise UsageError("`--models A B` are needed to explain a text of your own" if given["texts"] else NOTHING_NAMED)
 
 
-def example(given: Given, models: Looked) -> Chosen:
+def example(given: Given, models: InspectedModels) -> Chosen:
     """The example that ``--id`` or ``--text`` names."""
     if given["texts"]:
         named = NamedTask(like=given["ood_name"], include=tuple(given["include"]), option="ood")
@@ -298,23 +309,23 @@ def example(given: Given, models: Looked) -> Chosen:
     return find_example(own_rows(given, "data") or set_of(given), given["example_id"], models)
 
 
-def suite(given: Given, ood_name: str | None, shelf: Shelf | None = None) -> Suite:
+def suite(given: Given, ood_name: str | None, shelf: ResourceCache | None = None) -> Suite:
     """The models of ``--models``; else the embedded suite of an OOD set."""
     references = _references(given)
     return suites.load(references, source_options(given), shelf) if references else _embedded_suite(given, ood_name)
 
 
-def models(given: Given, ood_name: str | None) -> Looked:
+def models(given: Given, ood_name: str | None) -> InspectedModels:
     """The same where one model is enough, and what they say of themselves."""
-    return named_models(given) or looked(_embedded_suite(given, ood_name))
+    return named_models(given) or inspect_models(_embedded_suite(given, ood_name))
 
 
-def named_models(given: Given) -> Looked | None:
+def named_models(given: Given) -> InspectedModels | None:
     """The models of ``--models``, one or more; None where there are none."""
     references, said = _references(given), source_options(given)
     if not references:
         kinds.check_concerned(said, ())
-    return look(references, said) if references else None
+    return inspect_references(references, said) if references else None
 
 
 def _references(given: Given) -> list[str]:
@@ -377,7 +388,7 @@ def executor(given: Given) -> Executor:
     return executor_named(given.get("executor", "auto"), ExecutorOptions(workers, isolated, memory))
 
 
-def point_out(given: Given, models: Looked) -> None:
+def point_out(given: Given, models: InspectedModels) -> None:
     """Refuse options that none of these models reads; point out a label map that fits none.
 
     Under `--strict` what their files leave to guess is refused, too.
@@ -389,7 +400,7 @@ def point_out(given: Given, models: Looked) -> None:
     kinds.refuse(idle - {"label_map"})
 
 
-def point_out_sample(given: Given, loaded: OODSet) -> None:
+def point_out_sample(given: Given, loaded: LabelledDataset) -> None:
     """Say of a set's embedded sample how to have the official rows."""
     card = sets.cards(given["include"]).get(loaded.name)
     if loaded.origin == sets.EMBEDDED and card is not None and card.files:

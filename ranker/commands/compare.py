@@ -73,7 +73,7 @@ def compare(**given: Any) -> None:
     name = arguments.format_name(given)
     look_up("format of comparisons", name, GENERAL)
     outputs.check(given)
-    shown = asked(given)
+    shown = compare_files(given)
     answer = outputs.rendered(shown, name, given["output"])
     with ExitStack() as rest:  # written, whatever becomes of the answer
         if given["plots"] is not None:
@@ -83,7 +83,7 @@ def compare(**given: Any) -> None:
         outputs.write(answer, given["output"])
 
 
-def asked(given: Mapping[str, Any]) -> Document:
+def compare_files(given: Mapping[str, Any]) -> Document:
     """What the files say, before any format: what changed between two runs on one set, or who leads over sets.
 
     Raises:

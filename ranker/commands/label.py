@@ -118,17 +118,17 @@ def label(**given: Any) -> None:
 
 def _settings(given: dict[str, Any]) -> Any:
     from ranker.labelling.session import RULES
-    from ranker.runs.label import Settings
+    from ranker.runs.label import LabelSettings
 
     usual = "order" if given["batch"] else "best"
     named = look_up("rule", given["rule"] or usual, dict(zip(RULES, RULES, strict=True)))
     rule = "certain" if given["certain"] else named
-    return Settings(rule, given["label_noise"], given["margin"], given["until"], given["seed"])
+    return LabelSettings(rule, given["label_noise"], given["margin"], given["until"], given["seed"])
 
 
 def _batch(given: dict[str, Any]) -> None:
-    from ranker.commands import arguments, desks
-    from ranker.labelling import handing
+    from ranker.commands import arguments, session_files
+    from ranker.labelling import export
     from ranker.labelling.sheet import cells_of
 
     outputs.check(given)
@@ -136,7 +136,7 @@ def _batch(given: dict[str, Any]) -> None:
     if suffix not in ("", FORMATS[given["format_name"]]):
         raise UsageError(f"`--output` must be a {FORMATS[given['format_name']]} file (got {given['output']})")
     settings = _settings(given)
-    desk = desks.opened(arguments.labelling(given, settings, stderr.bars(given)), going_on=False)
+    desk = session_files.open_session(arguments.labelling(given, settings, stderr.bars(given)), going_on=False)
     rows = desk.labelling.several(given["batch"])
     if settings.rule != "random":
         log.warning(
@@ -147,8 +147,8 @@ def _batch(given: dict[str, Any]) -> None:
     cells = cells_of(desk.pool.sheet, desk.pool.rows)
     table = [cells.get(row.segments, {}) for row in rows]
     labels, studio = desk.labelling.task.labels, given["format_name"] == "label-studio"
-    configuration = handing.configuration(list(table[0]), labels) if studio else ""
-    outputs.write(handing.render(given["format_name"], rows, table, labels, desk.column), given["output"])
+    configuration = export.configuration(list(table[0]), labels) if studio else ""
+    outputs.write(export.render(given["format_name"], rows, table, labels, desk.column), given["output"])
     if studio and given["output"] is not None:
         beside = given["output"].with_suffix(".xml")
         outputs.check_path(beside, "`--output`", force=given["force"])
@@ -164,14 +164,14 @@ def _guidelines(given: dict[str, Any]) -> str:
     Raises:
         DataError: it cannot be read, or is longer than its limit.
     """
-    from ranker.records import read
+    from ranker.records import read_text
 
     path = given["guidelines"]
-    return "" if path is None else str(read(path, "`--guidelines`", str, given["limits"], limit="guidelines"))
+    return "" if path is None else str(read_text(path, "`--guidelines`", str, given["limits"], limit="guidelines"))
 
 
 def _session(given: dict[str, Any]) -> None:
-    from ranker.commands import arguments, asking, desks
+    from ranker.commands import arguments, labelling_ui, session_files
     from ranker.errors import RankModelsError
     from ranker.runtime.storage import held
 
@@ -192,8 +192,10 @@ def _session(given: dict[str, Any]) -> None:
             raise UsageError(f"`--output`: another process is labelling into {path}; end it first") from error
         except OSError as error:
             raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
-        desk = desks.opened(arguments.labelling(given, settings, stderr.bars(given)), going_on=path.exists())
+        desk = session_files.open_session(
+            arguments.labelling(given, settings, stderr.bars(given)), going_on=path.exists()
+        )
         terminal = sys.stdin.isatty() and sys.stdout.isatty() and not given["plain"]
-        asking.ask(desk, asking.Screen() if terminal else asking.Lines(), guidelines)
+        labelling_ui.ask(desk, labelling_ui.Screen() if terminal else labelling_ui.Lines(), guidelines)
     if desk.labelling.failures:
         raise SystemExit(1)

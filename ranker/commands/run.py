@@ -161,11 +161,11 @@ def run(**given: Any) -> None:
     from ranker.commands import arguments
     from ranker.commands.program import spoken
     from ranker.report.ranking import document
-    from ranker.runs.collect import foretold
-    from ranker.runs.describe import described
+    from ranker.runs.collect import dry_run_lines
+    from ranker.runs.describe import describe_model
     from ranker.runs.plan import is_recorded_by
     from ranker.scoring.gate import of_decision
-    from ranker.sources.base import Shelf
+    from ranker.sources.base import ResourceCache
 
     stderr.log(given)
     format_name = arguments.format_name(given)
@@ -181,12 +181,12 @@ def run(**given: Any) -> None:
         tasks.run(given, several, format_name)
         return
     outputs.check(given)
-    shelf = Shelf()
+    shelf = ResourceCache()
     if (one := arguments.alone(given, format_name, shelf)) is not None:
         stderr.check_strict(given, one.stated[0].notes)
         if given["metric"] and not is_recorded_by(given["metric"], one.stated):
             raise UsageError(f"`--metric` {given['metric']} compares models: name two or more with `--models`")
-        for line in described(one, arguments.own_rows(given, "data")):
+        for line in describe_model(one, arguments.own_rows(given, "data")):
             say(spoken(line))
         return
     wanted = arguments.wanted(given, stderr.bars(given), shelf)
@@ -194,7 +194,7 @@ def run(**given: Any) -> None:
     arguments.point_out(given, made.gathered.looked)
     arguments.point_out_sample(given, made.rows.ood)
     if given["dry_run"]:
-        for line in foretold(made, wanted.runtime):
+        for line in dry_run_lines(made, wanted.runtime):
             say(line)
         return
     ranking = outputs.in_words_of_the_command(wanted.answer(made)).made_by(click.get_current_context().obj)

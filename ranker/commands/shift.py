@@ -14,7 +14,7 @@ from ranker.commands.program import spoken
 from ranker.errors import UsageError, look_up
 
 if TYPE_CHECKING:
-    from ranker.runs.shift import Question, Selecting
+    from ranker.runs.shift import Selecting, ShiftRequest
 
 
 @click.command()
@@ -99,13 +99,13 @@ def shift(**given: Any) -> None:
     from ranker.commands import arguments
     from ranker.report import GENERAL
     from ranker.report import shift as report
-    from ranker.runs.shift import answered
+    from ranker.runs.shift import answer_request
 
     stderr.log(given)
     format_name = arguments.format_name(given)
     look_up("format of shifts", format_name, GENERAL)
     outputs.check(given)
-    found = answered(_question({**given, "more_models": ()}))
+    found = answer_request(_question({**given, "more_models": ()}))
     found = replace(found, failures={model: spoken(why) for model, why in found.failures.items()})
     stderr.check_strict(given, found.notes)
     shown = report.document(found)
@@ -116,23 +116,23 @@ def shift(**given: Any) -> None:
         raise SystemExit(1)
 
 
-def _question(given: Mapping[str, Any]) -> Question:
+def _question(given: Mapping[str, Any]) -> ShiftRequest:
     """What was typed, as the flow takes it."""
     from ranker.commands import arguments
-    from ranker.runs.shift import Encoding, Question, Reading
+    from ranker.runs.shift import ReadOptions, SentenceEncoding, ShiftRequest
     from ranker.sources.options import from_flags
     from ranker.sources.tables.options import TableOptions
 
     columns, of = arguments.columns(given["columns"], ("summary",)), from_flags(TableOptions, given)
-    return Question(
+    return ShiftRequest(
         given["texts"],
         by=given["by"],
         topics=given["topics"],
         models=arguments.named_models(given),
         task=given["task"],
-        reading=Reading(columns, of.encoding, given["limits"], of.empty_words),
+        reading=ReadOptions(columns, of.encoding, given["limits"], of.empty_words),
         selecting=_selecting(given),
-        encoding=Encoding(given["encoder"], given["layer"], given["pooling"]) if given["encoder"] else None,
+        encoding=SentenceEncoding(given["encoder"], given["layer"], given["pooling"]) if given["encoder"] else None,
         seed=given["seed"],
         runtime=arguments.runtime(given, stderr.bars(given)),
     )

@@ -13,10 +13,10 @@ from ranker.commands.program import say, spoken
 from ranker.errors import UsageError, look_up
 from ranker.report import GENERAL, over_tasks
 from ranker.results.ranking import Ranking
-from ranker.runs.over_tasks import Matched, decide_each
+from ranker.runs.over_tasks import MatchedTasks, decide_each
 from ranker.runs.plan import Plan
 from ranker.scoring.gate import of_tasks
-from ranker.sources.base import Shelf
+from ranker.sources.base import ResourceCache
 
 
 def check(given: Mapping[str, Any], format_name: str) -> None:
@@ -33,7 +33,7 @@ def check(given: Mapping[str, Any], format_name: str) -> None:
         outputs.check_path(given["save"], "`--save`", force=given["force"], folder=True)
 
 
-def run(given: Mapping[str, Any], tasks: Matched, format_name: str) -> None:
+def run(given: Mapping[str, Any], tasks: MatchedTasks, format_name: str) -> None:
     """Decide each task, and report them together; `--save` names a folder, for a file each.
 
     Args:
@@ -47,7 +47,7 @@ def run(given: Mapping[str, Any], tasks: Matched, format_name: str) -> None:
     check(given, format_name)
     first = arguments.wanted(_of(given, tasks.of(tasks.shared[0])), stderr.bars(given))
 
-    def asked(models: Sequence[str], shelf: Shelf) -> tuple[Plan, Ranking]:
+    def asked(models: Sequence[str], shelf: ResourceCache) -> tuple[Plan, Ranking]:
         wanted = replace(first, models=arguments.suite(_of(given, models), None, shelf))
         made = wanted.plan()
         ranking = wanted.answer(made)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ranker.errors import DataError, UsageError, look_up
 from ranker.records import read_toml, record, table
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Card:
 
     name: str
     description: str
-    task: ClassTask
+    task: ClassificationTask
     source: str
     licence: str
     folder: Path
@@ -106,11 +106,11 @@ def read_card(path: Path) -> Card:
         raise DataError(f"{path}: {error}") from error
 
 
-def _task(content: Any) -> ClassTask:
+def _task(content: Any) -> ClassificationTask:
     """A task's table names its shortcut and evidence label; the record counts them."""
     values = dict(table(content, "task"))
     labels = values.get("labels", ())
     numbers = {str(label): i for i, label in enumerate(labels if isinstance(labels, list) else [labels])}
     for role in {"shortcut", "evidence"} & values.keys():
         values[role] = look_up(f"label for `{role}`", str(values[role]), numbers)
-    return record(ClassTask, values, "task")
+    return record(ClassificationTask, values, "task")

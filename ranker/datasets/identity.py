@@ -61,8 +61,8 @@ def fingerprint(examples: Iterable[Example], task: Task) -> str:
     """A SHA-256 over the rows' ids, texts and targets; marks, which no accuracy depends on, are left out.
 
     Example:
-        >>> from ranker.tasks.classes import ClassTask
-        >>> task = ClassTask("nli", ("non-entailment", "entailment"))
+        >>> from ranker.tasks.classes import ClassificationTask
+        >>> task = ClassificationTask("nli", ("non-entailment", "entailment"))
         >>> fingerprint([Example("a", ("A dog ran.", "A dog ran."), 1)], task)[:8]
         '...'
     """

@@ -97,7 +97,7 @@ def sheet(
         columns: "text" -> one or two columns, "label", "id" and "cluster", which says which rows belong together, ->
             one; what is left out is found by `USUAL` names.
         required: the parts that there must be columns for.
-        encoding: of a file that is not UTF-8 and does not say what it is: see `ranker.files.reader.read`.
+        encoding: of a file that is not UTF-8 and does not say what it is: see `ranker.files.reader.read_columns`.
         limits: how much of it is read.
 
     Raises:
@@ -136,7 +136,7 @@ def content(
     if not isinstance(source, Path):
         return reader.of_rows(source, limits)
     named = (name for names in (columns or {}).values() for name in ((names,) if isinstance(names, str) else names))
-    return reader.read(source, encoding, limits, (*NESTED, *named))
+    return reader.read_columns(source, encoding, limits, (*NESTED, *named))
 
 
 def check_named(columns: Mapping[str, str | Sequence[str]], files: Sequence[Columns], absent: str = "") -> None:
@@ -191,7 +191,7 @@ def unlabelled(of: Sheet, marker: Marker = no_marks) -> tuple[Example, ...]:
     return tuple(examples(of.rows, None, of.layout, marker, of.limits, of.size))
 
 
-def written(of: Sheet) -> list[str | None]:
+def raw_labels(of: Sheet) -> list[str | None]:
     """The label of each row, as it is written or as the rows' container names it; None where it is blank."""
     layout = of.layout
     return [None if layout.label is None else _label(row.cells.get(layout.label), layout.numbers) for row in of.rows]

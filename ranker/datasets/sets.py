@@ -18,7 +18,7 @@ import numpy as np
 
 from factors import Example
 from ranker.datasets import cards as cards_of
-from ranker.datasets import embedded, readers, readings
+from ranker.datasets import embedded, readers, row_notes
 from ranker.datasets.cards import Card, Layout
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.marks import marker
@@ -29,7 +29,7 @@ from ranker.files.columns import MEMORY, Columns
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
 from ranker.tasks.base import Task
-from ranker.tasks.classes import ClassTask, has_labels, label_names
+from ranker.tasks.classes import ClassificationTask, has_labels, label_names
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ OWN = Layout(text=("segments",), label="label", id="id")
 
 
 @dataclass(frozen=True, repr=False)
-class OODSet:
+class LabelledDataset:
     """Labelled examples of a new domain.
 
     Attributes:
@@ -77,7 +77,7 @@ class OODSet:
         names = label_names(self.task)
         labels = f" ({listed(names)})" if names else ""
         rows = counted(len(self.examples), "row")
-        return f"<OODSet {self.name}: {rows} of {self.task.name}{labels}, {self.origin or 'in memory'}>"
+        return f"<LabelledDataset {self.name}: {rows} of {self.task.name}{labels}, {self.origin or 'in memory'}>"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -91,7 +91,7 @@ def load(
     include: Iterable[str | Path] = (),
     limit: int | None = None,
     limits: Limits = LIMITS,
-) -> OODSet:
+) -> LabelledDataset:
     """Read an OOD set.
 
     Args:
@@ -110,7 +110,7 @@ def load(
     Example:
         >>> from ranker import load_set
         >>> load_set("hans-sub", limit=40)
-        <OODSet hans-sub: 40 rows of nli (non-entailment, entailment), embedded sample>
+        <LabelledDataset hans-sub: 40 rows of nli (non-entailment, entailment), embedded sample>
     """
     if limit is not None and limit < 1:
         raise UsageError(f"`limit` must be at least 1 (got {limit})")
@@ -118,11 +118,11 @@ def load(
     file = _find(card, None if data_dir is None else Path(data_dir))
     origin = EMBEDDED if file in [card.folder / name for name in SAMPLE] else str(file)
     nested = ("segments", "marks", *(column for layout in card.layouts for column in layout.columns))
-    whole = _built(card, reader.read(file, limits=limits, nested=nested), origin)
+    whole = _built(card, reader.read_columns(file, limits=limits, nested=nested), origin)
     return whole if limit is None else replace(whole, examples=sample(whole, limit))
 
 
-def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[str | Path] = ()) -> OODSet:
+def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[str | Path] = ()) -> LabelledDataset:
     """An OOD set from its rows in memory, such as its copy on the Hugging Face hub.
 
     Args:
@@ -138,13 +138,13 @@ def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[st
         >>> from ranker import set_from_rows
         >>> texts = {"premise": "The cook near the maid ran.", "hypothesis": "The maid ran."}
         >>> set_from_rows("hans-sub", [texts | {"label": 1, "heuristic": "subsequence"}])
-        <OODSet hans-sub: 1 row of nli (non-entailment, entailment), rows in memory>
+        <LabelledDataset hans-sub: 1 row of nli (non-entailment, entailment), rows in memory>
     """
     card = find_card(name, include)
     return _built(card, reader.of_rows(rows), MEMORY)
 
 
-def _built(card: Card, columns: Columns, origin: str) -> OODSet:
+def _built(card: Card, columns: Columns, origin: str) -> LabelledDataset:
     """The set of a card's rows, in the first of its layouts whose columns are there."""
     layouts = (*card.layouts, OWN)
     layout = next((layout for layout in layouts if set(layout.columns) <= set(columns.order)), layouts[0])
@@ -153,10 +153,10 @@ def _built(card: Card, columns: Columns, origin: str) -> OODSet:
     if not examples:
         wanted = " or ".join(sorted({f"{c} = {v}" for layout in card.layouts for c, v in layout.where.items()}))
         raise DataError(f"{origin} holds no row of {card.name}" + (f": none has {wanted}" if wanted else ""))
-    return OODSet(card.name, card.task, examples, card.population, card.designed, origin)
+    return LabelledDataset(card.name, card.task, examples, card.population, card.designed, origin)
 
 
-def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, chosen: bool = False) -> OODSet:
+def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, chosen: bool = False) -> LabelledDataset:
     """Make a set of a user's own rows; all of them are the population.
 
     Blank labels and repeated rows are left out, and the notes count them. The card is of the OOD set whose marks and
@@ -164,10 +164,10 @@ def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, ch
 
     Example:
         >>> sheet = readers.sheet([{"text": "Lovely.", "label": "good"}, {"text": "Dull.", "label": "bad"}])
-        >>> [row.target for row in from_sheet("reviews", sheet, ClassTask("mood", ("bad", "good"))).examples]
+        >>> [row.target for row in from_sheet("reviews", sheet, ClassificationTask("mood", ("bad", "good"))).examples]
         [1, 0]
     """
-    labels = readers.written(sheet)
+    labels = readers.raw_labels(sheet)
     rows = [row for row, label in zip(sheet.rows, labels, strict=True) if label is not None]
     marks = readers.no_marks if card is None else marker(card.marks)
     examples = list(readers.examples(rows, task, sheet.layout, marks, sheet.limits, sheet.size))
@@ -176,8 +176,8 @@ def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, ch
         distinct.setdefault((row.segments, row.target) if sheet.layout.text else row.id, row)
     kept = tuple(distinct.values())
     meant = {label: row.target for label, row in zip(filter(None, labels), examples, strict=True)}
-    of_labels = tuple(readings.of_labels(meant, task)) if has_labels(task) else ()
-    return OODSet(
+    of_labels = tuple(row_notes.of_labels(meant, task)) if has_labels(task) else ()
+    return LabelledDataset(
         name=name,
         task=task,
         examples=kept,
@@ -186,10 +186,10 @@ def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, ch
         origin=sheet.origin,
         notes=(
             *of_labels,
-            *readings.notes(kept, len(labels) - len(rows), repeated=len(examples) - len(kept)),
-            *readings.of_file(sheet, kept, chosen),
+            *row_notes.notes(kept, len(labels) - len(rows), repeated=len(examples) - len(kept)),
+            *row_notes.of_file(sheet, kept, chosen),
         ),
-        numbers=readings.numbers(meant, task) if has_labels(task) else {},
+        numbers=row_notes.numbers(meant, task) if has_labels(task) else {},
     )
 
 
@@ -230,7 +230,7 @@ def unlabelled(
     """
     marks = readers.no_marks if like is None else marker(find_card(like, include).marks)
     pool = readers.pool(Path(data) if isinstance(data, str) else data, columns, encoding, limits)
-    if hint := readings.swapped(pool):
+    if hint := row_notes.swapped(pool):
         log.warning("%s: %s", pool.origin, hint)
     return readers.unlabelled(pool, marks)
 
@@ -272,12 +272,12 @@ def names(include: Iterable[str | Path] = ()) -> tuple[str, ...]:
     return tuple(cards(include))
 
 
-def tasks(include: Iterable[str | Path] = ()) -> dict[str, ClassTask]:
+def tasks(include: Iterable[str | Path] = ()) -> dict[str, ClassificationTask]:
     """The tasks of the known sets, by name."""
     return {card.task.name: card.task for card in cards(include).values()}
 
 
-def sample(ood: OODSet, size: int, seed: int = 0) -> tuple[Example, ...]:
+def sample(ood: LabelledDataset, size: int, seed: int = 0) -> tuple[Example, ...]:
     """The population: ``size`` of the examples, drawn without replacement, in the order of the set.
 
     A smaller one is part of a larger one, so that what is known of its examples serves both.

@@ -10,7 +10,7 @@ import numpy as np
 from factors.types import Floats
 from ranker.domains.words import Both
 from ranker.statistics import shift
-from ranker.statistics.shift import Measure
+from ranker.statistics.shift import DistanceMeasure
 
 FOLDS = 5
 
@@ -21,7 +21,7 @@ TELLING = 20
 """Words that are listed of each domain."""
 
 
-class Told(NamedTuple):
+class DomainClassification(NamedTuple):
     """What a classifier makes of two domains.
 
     Attributes:
@@ -30,15 +30,17 @@ class Told(NamedTuple):
         first, second: the words that give each domain away, the most telling first.
     """
 
-    auc: Measure
+    auc: DistanceMeasure
     first: tuple[str, ...]
     second: tuple[str, ...]
 
 
-UNTOLD = Told(Measure("auc", None, None, None), (), ())
+UNTOLD = DomainClassification(DistanceMeasure("auc", None, None, None), (), ())
 
 
-def told(of: Both, groups: tuple[Sequence[str], Sequence[str]], rng: np.random.Generator) -> Told:
+def classify_domains(
+    of: Both, groups: tuple[Sequence[str], Sequence[str]], rng: np.random.Generator
+) -> DomainClassification:
     """Fit a classifier of words, and see how well it does on texts that it has not seen.
 
     TF-IDF, logistic regression with scikit-learn's own settings, and the mean AUC over five folds. Texts of one group
@@ -79,7 +81,7 @@ def told(of: Both, groups: tuple[Sequence[str], Sequence[str]], rng: np.random.G
     )
     coefficients: Floats = _model().fit(texts, new)[-1].coef_[0]
     order = np.argsort(coefficients, kind="stable")
-    return Told(
+    return DomainClassification(
         shift.estimate("auc", float(areas[0]), areas[1:], 0.0, 1.0),
         tuple(of.words[n] for n in order[:TELLING] if coefficients[n] < 0),
         tuple(of.words[n] for n in order[::-1][:TELLING] if coefficients[n] > 0),

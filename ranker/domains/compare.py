@@ -12,7 +12,7 @@ from ranker.domains.decided import decided
 from ranker.domains.leaders import ROPE, lead
 from ranker.domains.runs import of_runs
 from ranker.domains.trends import trends
-from ranker.domains.values import Values, as_rows, of_rows, read
+from ranker.domains.values import Values, as_rows, of_rows, read_values
 from ranker.limits import LIMITS, Limits
 from ranker.results.over_sets import OverSets
 from ranker.results.ranking import Ranking
@@ -76,5 +76,5 @@ def _values(table: Any, percent: bool | None, limits: Limits) -> Values:
     """The table of files, of a data frame or of rows."""
     parts = table if isinstance(table, (list, tuple)) and table else [table]
     if all(isinstance(one, (str, Path)) for one in parts):
-        return read(parts, percent=percent, limits=limits)
+        return read_values(parts, percent=percent, limits=limits)
     return of_rows(as_rows(table), percent=percent)

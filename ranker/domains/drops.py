@@ -17,7 +17,7 @@ FEW = 8
 
 
 @dataclass(frozen=True)
-class Answers:
+class SetAnswers:
     """One model's answers to the rows of one set.
 
     Attributes:
@@ -33,7 +33,7 @@ class Answers:
 
 def with_models(
     found: Shift,
-    answers: Mapping[str, Sequence[Answers]],
+    answers: Mapping[str, Sequence[SetAnswers]],
     metric: str,
     labels: Sequence[str] = (),
     true: Ints | None = None,
@@ -62,7 +62,7 @@ def with_models(
     return replace(known, estimated=estimated, correlations=correlations, notes=notes)
 
 
-def _scored(domain: str, one: Answers) -> Iterator[Score]:
+def _scored(domain: str, one: SetAnswers) -> Iterator[Score]:
     there = one.outcomes[~np.isnan(one.outcomes)]
     if len(there) > 1:
         mean, se = float(there.mean()), float(standard_errors(there[None])[0])
@@ -71,7 +71,7 @@ def _scored(domain: str, one: Answers) -> Iterator[Score]:
 
 
 def _estimated(
-    found: Shift, answers: Mapping[str, Sequence[Answers]], labels: Sequence[str], true: Ints
+    found: Shift, answers: Mapping[str, Sequence[SetAnswers]], labels: Sequence[str], true: Ints
 ) -> Iterator[Estimated]:
     """Black-box shift estimation for each model and each new set."""
     own = {one.model: one.predicted for one in answers[found.first] if one.predicted is not None}

@@ -36,7 +36,7 @@ SPOKEN: dict[Kind, str] = {"ood": "OOD", "in-domain": "in-domain"}
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class TableCounts:
     """What counts of a table: its models and sets, and the means over the sets of each task.
 
     Attributes:
@@ -80,7 +80,7 @@ def lead(values: Values, missing: str, rope: float, rng: np.random.Generator) ->
     return OverSets(found, tasks, rule, rope, differences, test, known.left_out, notes, draws_of)
 
 
-def counting(values: Values, missing: Missing) -> Counted:
+def counting(values: Values, missing: Missing) -> TableCounts:
     """The part of a table that counts, by the rule for missing cells.
 
     Raises:
@@ -114,7 +114,7 @@ def counting(values: Values, missing: Missing) -> Counted:
     known = set(map(str, kept))
     left_out |= {name: f"{counted(int(count), 'model')} missing" for name, count in lost_models if name not in known}
     tasks, in_domain = (np.column_stack([_mean(part, task, kind) for task in part.tasks]) for kind in KINDS.values())
-    return Counted(part, left_out, tasks, in_domain)
+    return TableCounts(part, left_out, tasks, in_domain)
 
 
 def _mean(values: Values, task: str, kind: Kind) -> Floats:
@@ -123,7 +123,7 @@ def _mean(values: Values, task: str, kind: Kind) -> Floats:
     return values.values[:, places].mean(axis=1) if places else np.full(len(values.models), np.nan)
 
 
-def _leaders(known: Counted, missing: Missing, rng: np.random.Generator) -> tuple[list[int], tuple[Leader, ...]]:
+def _leaders(known: TableCounts, missing: Missing, rng: np.random.Generator) -> tuple[list[int], tuple[Leader, ...]]:
     """The models in order, as indices and as records."""
     values, own = known.tasks.mean(axis=1), known.in_domain.mean(axis=1)  # nan where one task is missing
     decay = np.full(len(values), np.nan)
@@ -141,16 +141,16 @@ def _leaders(known: Counted, missing: Missing, rng: np.random.Generator) -> tupl
         Leader(
             model=names[at],
             rank=places[at],
-            value=engine.known(values[at]),
-            in_domain=engine.known(own[at]),
-            decay=engine.known(decay[at]),
+            value=engine.none_if_nan(values[at]),
+            in_domain=engine.none_if_nan(own[at]),
+            decay=engine.none_if_nan(decay[at]),
             friedman=float(mean_ranks[at]),
-            friedman_in_domain=engine.known(own_ranks[at]),
+            friedman_in_domain=engine.none_if_nan(own_ranks[at]),
             rank_by_decay=None if np.isnan(decay[at]) else by_decay[at],
             low=None if low is None else int(low[at]),
             high=None if high is None else int(high[at]),
             p_first=None if first is None else float(first[at]),
-            tasks={task: engine.known(known.tasks[at, column]) for column, task in enumerate(known.values.tasks)},
+            tasks={task: engine.none_if_nan(known.tasks[at, column]) for column, task in enumerate(known.values.tasks)},
         )
         for at in order
     )
@@ -163,7 +163,7 @@ def _places(values: Floats) -> list[int]:
     return [1 + int((rounded > one).sum()) for one in rounded]
 
 
-def _intervals(known: Counted, rng: np.random.Generator) -> tuple[Ints, Ints, Floats] | None:
+def _intervals(known: TableCounts, rng: np.random.Generator) -> tuple[Ints, Ints, Floats] | None:
     """Ends of the intervals of ranks, and how often each model is first; None where there is nothing to draw."""
     values = known.values
     places = [(at, task) for task, name in enumerate(values.tasks) for at in values.places(name, "ood")]
@@ -175,7 +175,7 @@ def _intervals(known: Counted, rng: np.random.Generator) -> tuple[Ints, Ints, Fl
     return leaders.rank_intervals(leaders.resampled(values.values[:, sets], errors, outcomes, tasks, rng))
 
 
-def _draws_of(known: Counted) -> Iterator[Drawn]:
+def _draws_of(known: TableCounts) -> Iterator[Drawn]:
     """List what draws take anew: tasks where there are several, and rows where errors or outcomes are known of them."""
     values = known.values
     if len(values.tasks) > 1:
@@ -221,7 +221,7 @@ def _differences(
         )
 
 
-def _notes(known: Counted, missing: Missing, test: leaders.Friedman | None) -> Iterator[str]:
+def _notes(known: TableCounts, missing: Missing, test: leaders.Friedman | None) -> Iterator[str]:
     """What a reader of the numbers has to know."""
     count = len(known.values.tasks)
     if known.left_out:

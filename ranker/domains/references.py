@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ranker.records import read_toml, record
 from ranker.results.shift import Verdict
-from ranker.statistics.shift import Measure
+from ranker.statistics.shift import DistanceMeasure
 
 FILE = Path(__file__).with_name("references.toml")
 """Written by `python -m benchmarks.shift_references`."""
@@ -20,7 +20,7 @@ KINDS: dict[Verdict, str] = {"near": "halves of one set", "far": "two sets of on
 
 
 @dataclass(frozen=True)
-class Reference:
+class ReferencePair:
     """A pair of sets whose distance is known.
 
     Attributes:
@@ -46,7 +46,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedCosine:
     """A pair of sets whose cosine by SimCSE has been published.
 
     Attributes:
@@ -60,21 +60,21 @@ class Published:
 
 
 @cache
-def published() -> tuple[Published, ...]:
+def published() -> tuple[PublishedCosine, ...]:
     """The pairs of BOSS: what cosines by SimCSE are held against, and by no other encoder."""
     read = read_toml(PUBLISHED, "the published pairs")
-    return tuple(record(Published, one, "a published pair") for one in read["pairs"])
+    return tuple(record(PublishedCosine, one, "a published pair") for one in read["pairs"])
 
 
 @cache
-def references() -> tuple[Reference, ...]:
+def references() -> tuple[ReferencePair, ...]:
     """The pairs, the nearest first."""
     read = read_toml(FILE, "the reference pairs")
-    found = [record(Reference, one, "a reference pair") for one in read["pairs"]]
+    found = [record(ReferencePair, one, "a reference pair") for one in read["pairs"]]
     return tuple(sorted(found, key=lambda one: one.mmd))
 
 
-def nearest(mmd: float) -> Reference:
+def nearest(mmd: float) -> ReferencePair:
     """The pair whose MMD^2 is nearest.
 
     Example:
@@ -84,7 +84,7 @@ def nearest(mmd: float) -> Reference:
     return min(references(), key=lambda one: abs(one.mmd - mmd))
 
 
-def kinds(mmd: Measure) -> set[Verdict]:
+def kinds(mmd: DistanceMeasure) -> set[Verdict]:
     """The verdicts that the interval of an MMD^2 reaches; all where there is none."""
     order: list[Verdict] = [*KINDS]
     if mmd.low is None or mmd.high is None:

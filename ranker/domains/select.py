@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ranker.numbers import points
-from ranker.results.shift import Choice
+from ranker.results.shift import SetChoice
 
 SIMILAR = 0.75
 """The cosine with the in-domain set from which on a candidate is too like it. BOSS states none; this one lies between
@@ -39,7 +39,7 @@ def chosen(
     similar: float = SIMILAR,
     sets: int = SETS,
     kept: Collection[str] = (),
-) -> tuple[Choice, ...]:
+) -> tuple[SetChoice, ...]:
     """Choose sets as BOSS does.
 
     Sets of the in-domain source are left out, and so are those too similar to the in-domain set. Of each text source
@@ -78,7 +78,7 @@ def chosen(
     for one in list(first.values())[sets:]:
         reasons[one.name] = f"{sets} others have greater drops than {_points(one.drop)}"
     return tuple(
-        Choice(
+        SetChoice(
             one.name,
             one.source,
             one.similarity,

@@ -13,9 +13,9 @@ import numpy as np
 from factors import Example
 from factors.types import Floats
 from ranker.domains import words
-from ranker.domains.classifier import Told, told
+from ranker.domains.classifier import DomainClassification, classify_domains
 from ranker.domains.references import KINDS, kinds, nearest, published
-from ranker.domains.words import Both, Counted
+from ranker.domains.words import Both, WordCounts
 from ranker.errors import listed
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import interval, p_value, percent
@@ -24,8 +24,8 @@ from ranker.results import shift as results
 from ranker.results.shift import Pair, Verdict
 from ranker.statistics import near, shift, summaries
 from ranker.statistics.places import places
-from ranker.statistics.shift import Measure, Mmd
-from ranker.tasks.classes import ClassTask
+from ranker.statistics.shift import DistanceMeasure, Mmd
+from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.names import fold
 
 FEW = 20
@@ -69,7 +69,7 @@ class Domain:
         examples, labels = [self.examples[row] for row in rows], [self.labels[row] for row in rows]
         return Domain(name, examples, labels, words, summaries, self.limits)
 
-    def called(self, task: ClassTask) -> Domain:
+    def called(self, task: ClassificationTask) -> Domain:
         """Its labels by the names that a task has for them; one that is none of the task's stays as it is written."""
         indices = [None if label is None else task.index(label) for label in self.labels]
         labels = [
@@ -78,7 +78,7 @@ class Domain:
         return replace(self, labels=labels)
 
     @cached_property
-    def counted(self) -> Counted:
+    def counted(self) -> WordCounts:
         """Its words; those of two segments together.
 
         Raises:
@@ -96,14 +96,14 @@ class Domain:
         found = Counter(named.setdefault(fold(label), label) for label in self.labels if label is not None)
         return found if len(found) <= LABELS else {}
 
-    def described(self, rng: np.random.Generator) -> results.Domain:
+    def described(self, rng: np.random.Generator) -> results.DomainSummary:
         """What a report says of it.
 
         Args:
             rng: of the resamples of its summaries.
         """
         lengths, total = self.counted.lengths, sum(self.frequencies.values())
-        return results.Domain(
+        return results.DomainSummary(
             self.name,
             len(self.examples),
             float(lengths.mean()),
@@ -113,7 +113,7 @@ class Domain:
             self._summed_up(rng),
         )
 
-    def _summed_up(self, rng: np.random.Generator) -> tuple[Measure, ...]:
+    def _summed_up(self, rng: np.random.Generator) -> tuple[DistanceMeasure, ...]:
         numbers: dict[str, int] = {}
 
         def tokens(text: str) -> list[int]:
@@ -159,7 +159,7 @@ def between(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
     first, second = words.vectors(of, embedding)
     apart = shift.mmd(first, second, drawing) if min(len(first), len(second)) > 1 else None
     groups = ([example.segments[0] for example in a.examples], [example.segments[0] for example in b.examples])
-    classified = told(of, groups, classifying)
+    classified = classify_domains(of, groups, classifying)
     found = (
         shift.of_centroids(first, second, centring),
         None if apart is None else apart.squared,
@@ -178,7 +178,7 @@ def between(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
     return Pair(a.name, b.name, measures, p, verdict, by, reason, classified.first, classified.second)
 
 
-def _encoded(a: Domain, b: Domain, rng: np.random.Generator) -> Iterator[Measure]:
+def _encoded(a: Domain, b: Domain, rng: np.random.Generator) -> Iterator[DistanceMeasure]:
     """The same two by the vectors of an encoder, where there are some."""
     centring, drawing = rng.spawn(2)
     if a.vectors is None or b.vectors is None:
@@ -188,7 +188,7 @@ def _encoded(a: Domain, b: Domain, rng: np.random.Generator) -> Iterator[Measure
         yield replace(shift.mmd(a.vectors, b.vectors, drawing).squared, name="encoder_mmd")
 
 
-def _overlaps(of: Both, rng: np.random.Generator) -> list[Measure]:
+def _overlaps(of: Both, rng: np.random.Generator) -> list[DistanceMeasure]:
     """Overlaps of words, over as many texts of each."""
     drawing, *resampling = rng.spawn(3)
     size = min(counts.shape[0] for counts in of.counts)
@@ -199,7 +199,7 @@ def _overlaps(of: Both, rng: np.random.Generator) -> list[Measure]:
     ]
 
 
-def _labels(a: Domain, b: Domain, rng: np.random.Generator) -> Measure | None:
+def _labels(a: Domain, b: Domain, rng: np.random.Generator) -> DistanceMeasure | None:
     """How far the labels are apart; None where one set has none, or none of the other's."""
     counts = [{fold(label): count for label, count in one.frequencies.items()} for one in (a, b)]
     if not counts[0].keys() & counts[1].keys():
@@ -216,7 +216,7 @@ def _repeated(a: Domain, b: Domain) -> np.ndarray[tuple[int], np.dtype[np.bool_]
 
 
 def _verdict(
-    a: Domain, b: Domain, apart: Mmd | None, classified: Told, wordless: Sequence[str]
+    a: Domain, b: Domain, apart: Mmd | None, classified: DomainClassification, wordless: Sequence[str]
 ) -> tuple[Verdict, str, str]:
     """How far two domains are, the reference pair that is nearest, and the reason in a sentence.
 

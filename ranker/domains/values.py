@@ -101,7 +101,7 @@ class Values:
         return own or [at for at, one in enumerate(self.sets) if one.kind == kind and one.group == ""]
 
 
-def read(
+def read_values(
     paths: Sequence[str | Path], *, percent: bool | None = None, encoding: str = "", limits: Limits = LIMITS
 ) -> Values:
     """The table that one or several files hold.
@@ -118,7 +118,7 @@ def read(
     """
     files = [Path(path) for path in paths]
     suites = [file for file in files if is_suite(file)]
-    tables = (row for file in files if file not in suites for row in reader.read(file, encoding, limits).rows())
+    tables = (row for file in files if file not in suites for row in reader.read_columns(file, encoding, limits).rows())
     return of_rows(chain(points(suites, limits), tables), percent=percent)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from factors.types import Floats, Ints, split_words
 from ranker.limits import LIMITS, Limits
-from ranker.statistics.near import Texts
+from ranker.statistics.near import WordVectors
 
 COMPONENTS = 100
 """Dimensions of the vectors of texts."""
@@ -46,7 +46,7 @@ def tokens_of(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Counted:
+class WordCounts:
     """A set's texts as numbers of its own words.
 
     Attributes:
@@ -55,7 +55,7 @@ class Counted:
     """
 
     vocabulary: dict[str, int]
-    texts: Texts
+    texts: WordVectors
 
     @property
     def lengths(self) -> Ints:
@@ -63,7 +63,7 @@ class Counted:
         return np.diff(self.texts.ends, prepend=0)
 
 
-def counted(texts: Iterable[str], name: str = "", limits: Limits = LIMITS) -> Counted:
+def counted(texts: Iterable[str], name: str = "", limits: Limits = LIMITS) -> WordCounts:
     """Count the words of texts.
 
     Args:
@@ -86,7 +86,7 @@ def counted(texts: Iterable[str], name: str = "", limits: Limits = LIMITS) -> Co
         ends.append(len(numbers))
         limits.check(name, "words", len(numbers))
         limits.check(name, "distinct_words", len(vocabulary))
-    return Counted(vocabulary, Texts(np.array(numbers, dtype=np.int64), np.array(ends, dtype=np.int64)))
+    return WordCounts(vocabulary, WordVectors(np.array(numbers, dtype=np.int64), np.array(ends, dtype=np.int64)))
 
 
 @dataclass(frozen=True)
@@ -99,15 +99,15 @@ class Both:
     """
 
     words: tuple[str, ...]
-    first: Texts
-    second: Texts
+    first: WordVectors
+    second: WordVectors
 
     @cached_property
     def counts(self) -> tuple[Any, Any]:
         """(N, V) and (O, V) how often each word is in each text, sparse."""
         return self._matrix(self.first), self._matrix(self.second)
 
-    def _matrix(self, texts: Texts) -> Any:
+    def _matrix(self, texts: WordVectors) -> Any:
         from scipy.sparse import csr_array
 
         starts = np.concatenate([[0], texts.ends])
@@ -124,7 +124,7 @@ class Both:
         return np.array([n for n, word in enumerate(self.words) if word not in ENGLISH_STOP_WORDS], dtype=np.int64)
 
 
-def both(first: Counted, second: Counted) -> Both:
+def both(first: WordCounts, second: WordCounts) -> Both:
     """Two sets with their words numbered alike.
 
     Example:
@@ -137,7 +137,7 @@ def both(first: Counted, second: Counted) -> Both:
     texts = []
     for one in (first, second):
         to = np.array([number[word] for word in one.vocabulary], dtype=np.int64)
-        texts.append(Texts(to[one.texts.words] if len(to) else one.texts.words, one.texts.ends))
+        texts.append(WordVectors(to[one.texts.words] if len(to) else one.texts.words, one.texts.ends))
     return Both(words, *texts)
 
 

@@ -26,7 +26,7 @@ _COMMENT = 1 << 16
 _LARGE, _ENCRYPTED, _UTF8 = 0xFFFFFFFF, 0x1, 0x800
 
 
-class Part(NamedTuple):
+class ArchiveMember(NamedTuple):
     """One file of an archive, as the archive's list states it.
 
     Attributes:
@@ -80,7 +80,7 @@ class Archive:
         self._length = stream.seek(0, 2)
         self._size, self._whole = size, whole
         self._left: int = getattr(limits, whole)
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, ArchiveMember] = {}
         self.repeated: set[str] = set()
         for part in self._entries(parts):
             if part.name in self.parts:
@@ -107,7 +107,7 @@ class Archive:
             raise DataError(f"{place}: damaged (its size or its checksum is not what the archive states)")
         return content
 
-    def _raw(self, part: Part, place: str) -> bytes:
+    def _raw(self, part: ArchiveMember, place: str) -> bytes:
         """A part as it is packed."""
         header = self._read(part.at, _LOCAL.size)
         if len(header) < _LOCAL.size or header[:4] != b"PK\3\4":
@@ -121,7 +121,7 @@ class Archive:
         self._stream.seek(at)
         return self._stream.read(min(size, self._length - at))
 
-    def _entries(self, most: str) -> Iterator[Part]:
+    def _entries(self, most: str) -> Iterator[ArchiveMember]:
         """The parts in the order of the list."""
         count, size, at = self._end()
         self._limits.check(self._place, most, count)
@@ -143,7 +143,7 @@ class Archive:
             extra = content[begin + lengths[0] : begin + lengths[0] + lengths[1]]
             unpacked, packed, start = _large(extra, (unpacked, packed, start))
             place = begin + sum(lengths)
-            yield Part(_name(name, flags), method, flags, checksum, packed, unpacked, start)
+            yield ArchiveMember(_name(name, flags), method, flags, checksum, packed, unpacked, start)
         if content[place : place + 4] == b"PK\1\2":
             raise DataError(f"{self._place}: damaged (its list of parts is longer than it states)")
 
@@ -192,7 +192,7 @@ def _name(raw: bytes, flags: int) -> str:
     return raw.decode("utf-8" if flags & _UTF8 else "cp437", "replace")
 
 
-def _unpacked(raw: bytes, part: Part, place: str) -> bytes:
+def _unpacked(raw: bytes, part: ArchiveMember, place: str) -> bytes:
     """A part's content, of no more bytes than it states, and one."""
     if part.method == STORED:
         return raw

@@ -16,7 +16,7 @@ from typing import Any
 from ranker.errors import DataError, listed
 from ranker.files.archive import Archive
 from ranker.files.shapes import of_lines
-from ranker.limits import LIMITS, Limits, opened
+from ranker.limits import LIMITS, Limits, open_regular
 
 CANNOT_TELL = "cannot tell"
 """The choice that is no label."""
@@ -28,7 +28,7 @@ Record = tuple[int, Mapping[str, Any]]
 """Where a row stands, as a number, and its cells."""
 
 
-def told(records: Iterable[Record], place: str = "row") -> Iterator[Record]:
+def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record]:
     """Rows with the label that they have, where a tool writes that in its own way.
 
     Args:
@@ -39,9 +39,10 @@ def told(records: Iterable[Record], place: str = "row") -> Iterator[Record]:
         DataError: a row has two labels.
 
     Example:
-        >>> [cells["label"] for _, cells in told([(1, {"text": "Fine.", "label": ["good"]})])]
+        >>> [cells["label"] for _, cells in label_rows([(1, {"text": "Fine.", "label": ["good"]})])]
         ['good']
-        >>> [cells["label"] for _, cells in told([(1, {"text": "Fine.", "accept": ["good"], "answer": "reject"})])]
+        >>> rejected = {"text": "Fine.", "accept": ["good"], "answer": "reject"}
+        >>> [cells["label"] for _, cells in label_rows([(1, rejected)])]
         [None]
     """
     for at, row in records:
@@ -117,7 +118,7 @@ def doccano(path: Path, limits: Limits = LIMITS) -> Iterator[Record]:
     """
     number = 0
     try:
-        with os.fdopen(opened(path), "rb") as raw:
+        with os.fdopen(open_regular(path), "rb") as raw:
             archive = Archive(raw, path, limits, parts="members", size="json", whole="json")
             if archive.repeated:
                 raise DataError(f"{path}: two files are named {min(archive.repeated)!r}")

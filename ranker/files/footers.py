@@ -21,7 +21,7 @@ _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 1, 2
 _NUMBERS = (4, 5, 6)
 
 
-class Stated(NamedTuple):
+class ColumnChunkInfo(NamedTuple):
     """What is stated of one column in one group of rows.
 
     Attributes:
@@ -33,7 +33,7 @@ class Stated(NamedTuple):
     size: int
 
 
-def stated(stream: IO[bytes], place: object, limits: Limits = LIMITS) -> list[list[Stated]]:
+def stated(stream: IO[bytes], place: object, limits: Limits = LIMITS) -> list[list[ColumnChunkInfo]]:
     """Of each group of rows each column of single values, in the order of the schema.
 
     Args:
@@ -62,9 +62,9 @@ def stated(stream: IO[bytes], place: object, limits: Limits = LIMITS) -> list[li
     return []
 
 
-def _group(footer: _Compact) -> list[Stated]:
+def _group(footer: _Compact) -> list[ColumnChunkInfo]:
     """The columns of one group of rows."""
-    found: list[Stated] = []
+    found: list[ColumnChunkInfo] = []
     for field, kind in footer.fields():
         if (field, kind) == (1, _LIST):
             found = [_column(footer) for _ in footer.items()]
@@ -73,7 +73,7 @@ def _group(footer: _Compact) -> list[Stated]:
     return found
 
 
-def _column(footer: _Compact) -> Stated:
+def _column(footer: _Compact) -> ColumnChunkInfo:
     """One column of a group; ``meta_data`` is its third field."""
     numbers: dict[int, int] = {}
     for field, kind in footer.fields():
@@ -87,7 +87,7 @@ def _column(footer: _Compact) -> Stated:
                 footer.skip(of)
     if len(numbers) < 2 or min(numbers.values()) < 0:
         raise ValueError("a column without its number of values, or its size")
-    return Stated(numbers[5], numbers[6])
+    return ColumnChunkInfo(numbers[5], numbers[6])
 
 
 class _Compact:

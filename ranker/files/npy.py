@@ -19,7 +19,7 @@ from ranker.errors import DataError, listed
 from ranker.files.archive import Archive
 from ranker.files.arrow import compact, masked
 from ranker.files.columns import Columns
-from ranker.limits import LIMITS, Limits, opened
+from ranker.limits import LIMITS, Limits, open_regular
 
 MAX_HEADER = 10_000
 """Bytes of the header of an array, as numpy itself reads."""
@@ -34,7 +34,7 @@ TRUTH = "label_ids"
 """What `trainer.predict` calls the true labels."""
 
 
-def read(path: Path, limits: Limits = LIMITS) -> Columns:
+def read_npy(path: Path, limits: Limits = LIMITS) -> Columns:
     """The columns of arrays: one of n numbers or texts is a column, one of (n, C) numbers a group of C.
 
     Beside `predictions` other arrays that are none of these, such as metrics, are not read.
@@ -76,7 +76,7 @@ def read(path: Path, limits: Limits = LIMITS) -> Columns:
 
 def _arrays(path: Path, limits: Limits, unread: dict[str, str]) -> Iterator[tuple[str, np.ndarray]]:
     """The arrays of a file by name, `ALONE` first; what beside it holds something else is added to `unread`."""
-    with os.fdopen(opened(path), "rb") as file:
+    with os.fdopen(open_regular(path), "rb") as file:
         if path.suffix == ".npy":
             yield ALONE, _array(file.read(), f"{path}", limits)
             return

@@ -20,7 +20,7 @@ from ranker.errors import DataError, repeated
 from ranker.files import footers
 from ranker.files.arrow import compact, is_text, masked, of_texts
 from ranker.files.columns import Columns
-from ranker.limits import LIMITS, Limits, opened, within
+from ranker.limits import LIMITS, Limits, open_regular, within
 
 BATCH = 64
 """Columns that are unpacked at once."""
@@ -28,7 +28,7 @@ BATCH = 64
 _LISTS = ("list", "large_list", "fixed_size_list")
 
 
-def read(path: Path, limits: Limits = LIMITS, nested: Collection[str] = ()) -> Columns:
+def read_parquet(path: Path, limits: Limits = LIMITS, nested: Collection[str] = ()) -> Columns:
     """The columns of a Parquet file.
 
     Args:
@@ -111,7 +111,7 @@ def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) ->
 def _opened(path: Path, limits: Limits, **options: Any) -> Iterator[Any]:
     """A `pyarrow.parquet.ParquetFile`, whose faults are said in one line."""
     try:
-        with os.fdopen(opened(path), "rb") as raw:
+        with os.fdopen(open_regular(path), "rb") as raw:
             limits.check(path, "file", os.fstat(raw.fileno()).st_size)
             with within(limits, path):
                 file = parquet.ParquetFile(raw, **options)
@@ -122,21 +122,23 @@ def _opened(path: Path, limits: Limits, **options: Any) -> Iterator[Any]:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _stated(path: Path, file: Any, limits: Limits) -> dict[str, footers.Stated]:
+def _stated(path: Path, file: Any, limits: Limits) -> dict[str, footers.ColumnChunkInfo]:
     """What a file states of each column of a data frame. Where it lies, there is `within`."""
-    with os.fdopen(opened(path), "rb") as raw:
+    with os.fdopen(open_regular(path), "rb") as raw:
         groups = footers.stated(raw, path, limits)
     stated, at = {}, 0
     for of in file.schema_arrow:
         leaves = [group[j] for group in groups for j in range(at, at + _leaves(of.type)) if j < len(group)]
-        stated[of.name] = footers.Stated(sum(leaf.values for leaf in leaves), sum(leaf.size for leaf in leaves))
+        stated[of.name] = footers.ColumnChunkInfo(
+            sum(leaf.values for leaf in leaves), sum(leaf.size for leaf in leaves)
+        )
         at += _leaves(of.type)
     if any(len(group) != at for group in groups):
         raise DataError(f"{path} cannot be read: a group of its rows has other columns than the file")
     return stated
 
 
-def _is_short(name: str, file: Any, stated: Mapping[str, footers.Stated], limits: Limits) -> bool:
+def _is_short(name: str, file: Any, stated: Mapping[str, footers.ColumnChunkInfo], limits: Limits) -> bool:
     """Whether a column of lists or objects may become columns of single values."""
     kind = file.schema_arrow.field(name).type
     most = limits.list * max(_leaves(kind), 1) * file.metadata.num_rows

@@ -10,16 +10,16 @@ ANSWER = "prediction"
 """What the column of answers is called where a file names none."""
 
 
-def answered(cells: Mapping[str, Any]) -> Mapping[str, Any]:
+def unwrap_answer(cells: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row; of a line of a batch the id that somebody gave to the request, and what the model wrote.
 
     What failed has no answer.
 
     Example:
         >>> body = {"choices": [{"message": {"content": "yes"}}]}
-        >>> answered({"id": "b1", "custom_id": "r1", "response": {"body": body}, "error": None})
+        >>> unwrap_answer({"id": "b1", "custom_id": "r1", "response": {"body": body}, "error": None})
         {'id': 'r1', 'prediction': 'yes'}
-        >>> answered({"custom_id": "r2", "response": None, "error": {"code": "expired"}})
+        >>> unwrap_answer({"custom_id": "r2", "response": None, "error": {"code": "expired"}})
         {'id': 'r2', 'prediction': None}
     """
     if "custom_id" not in cells or "response" not in cells or "error" not in cells:

@@ -26,7 +26,7 @@ ENDINGS = (*_LINES, ".json", PARQUET, ".npy", ".npz", ".zip")
 """How the names of files end that are read; those of text may be gzipped."""
 
 
-def read(
+def read_columns(
     path: Path, encoding: str = "", limits: Limits = LIMITS, nested: Collection[str] = (), empty: bool = False
 ) -> Columns:
     """The columns of a file, whoever wrote it; exports of tools for labelling have an annotation in each row.
@@ -60,11 +60,11 @@ def _read(path: Path, encoding: str, limits: Limits, nested: Collection[str]) ->
     if ending == PARQUET:
         from ranker.files import parquet
 
-        return parquet.read(path, limits, nested)
+        return parquet.read_parquet(path, limits, nested)
     if ending in (".npy", ".npz"):
         from ranker.files import npy
 
-        return npy.read(path, limits)
+        return npy.read_npy(path, limits)
     from ranker.files.collect import collect
 
     unit = "line" if ending in _LINES else "row"
@@ -85,7 +85,7 @@ def of_rows(rows: Iterable[Mapping[str, Any]], limits: Limits = LIMITS) -> Colum
     from ranker.files.collect import collect
 
     features = getattr(rows, "features", None)
-    columns = collect(exports.told(_numbered(rows)), limits=limits)
+    columns = collect(exports.label_rows(_numbered(rows)), limits=limits)
     if not isinstance(features, Mapping):
         return columns
     named = {name: getattr(features.get(name), "names", None) for name in columns.order}
@@ -106,8 +106,8 @@ def _numbered(rows: Any) -> Iterator[separated.Record]:
 def _records(path: Path, ending: str, encoding: str, limits: Limits) -> Iterator[separated.Record]:
     """The rows of a file that is no table of arrays."""
     if ending in _LINES:
-        return exports.told(_LINES[ending](path, encoding, limits), f"{path}, line")
+        return exports.label_rows(_LINES[ending](path, encoding, limits), f"{path}, line")
     if ending == ".zip":
-        return exports.told(exports.doccano(path, limits), f"{path}, row")
+        return exports.label_rows(exports.doccano(path, limits), f"{path}, row")
     whole = text.content(path, encoding, limits)
-    return exports.told(exports.label_studio(path, shapes.of_text(path, whole, limits), limits), f"{path}, row")
+    return exports.label_rows(exports.label_studio(path, shapes.of_text(path, whole, limits), limits), f"{path}, row")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import DataError, repeated
-from ranker.files.programs import ANSWER, answered, promptfoo
+from ranker.files.programs import ANSWER, promptfoo, unwrap_answer
 from ranker.limits import LIMITS, Limits
 
 Record = tuple[int, Mapping[str, Any]]
@@ -54,7 +54,7 @@ def of_lines(origin: str, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
         kind = kind or (list if _are_scores(cells) else dict)
         if not isinstance(cells, kind) or (kind is list and not _are_scores(cells)):
             raise DataError(f"{origin}, line {at}: an object {{...}} is needed (got {line[:50]!r})")
-        yield at, answered(cells) if isinstance(cells, dict) else {ANSWER: cells}
+        yield at, unwrap_answer(cells) if isinstance(cells, dict) else {ANSWER: cells}
 
 
 def _are_scores(cell: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ranker.errors import DataError
 from ranker.files import encodings
-from ranker.limits import LIMITS, Limits, opened
+from ranker.limits import LIMITS, Limits, open_regular
 
 BLOCK = 1 << 16
 """Bytes that are read at once."""
@@ -64,7 +64,7 @@ def unpacking(path: Path, limits: Limits = LIMITS) -> Iterator[io.BufferedReader
         DataError: it cannot be read, or is none: a folder, a pipe, a device; or has too many parts.
     """
     try:
-        with os.fdopen(opened(path), "rb") as raw:
+        with os.fdopen(open_regular(path), "rb") as raw:
             packed = raw.peek(len(GZIP))[: len(GZIP)] == GZIP
             yield io.BufferedReader(_Unpacked(raw, path, limits), BLOCK) if packed else raw
     except UnicodeDecodeError as error:

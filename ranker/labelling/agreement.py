@@ -11,7 +11,7 @@ ENOUGH = 10
 
 
 @dataclass(frozen=True)
-class Agreement:
+class AnnotatorAgreement:
     """What several answers to the same rows say of each other.
 
     Attributes:
@@ -26,7 +26,7 @@ class Agreement:
     share: float | None
 
 
-def agreement(answers: Iterable[tuple[Hashable, Hashable]]) -> Agreement:
+def agreement(answers: Iterable[tuple[Hashable, Hashable]]) -> AnnotatorAgreement:
     """Compare answers.
 
     Args:
@@ -34,7 +34,7 @@ def agreement(answers: Iterable[tuple[Hashable, Hashable]]) -> Agreement:
 
     Example:
         >>> agreement([("a", 1), ("b", 0), ("a", 0), ("b", 0), ("c", 1)])
-        Agreement(rows=2, disputed=('a',), share=None)
+        AnnotatorAgreement(rows=2, disputed=('a',), share=None)
     """
     given: dict[Hashable, list[Hashable]] = {}
     for row, label in answers:
@@ -42,6 +42,6 @@ def agreement(answers: Iterable[tuple[Hashable, Hashable]]) -> Agreement:
     several = {row: labels for row, labels in given.items() if len(labels) > 1}
     disputed = tuple(row for row, labels in several.items() if len(set(labels)) > 1)
     if len(several) < ENOUGH:
-        return Agreement(len(several), disputed, None)
+        return AnnotatorAgreement(len(several), disputed, None)
     pairs = [[a == b for a, b in combinations(labels, 2)] for labels in several.values()]
-    return Agreement(len(several), disputed, sum(sum(one) / len(one) for one in pairs) / len(pairs))
+    return AnnotatorAgreement(len(several), disputed, sum(sum(one) / len(one) for one in pairs) / len(pairs))

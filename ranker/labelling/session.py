@@ -15,11 +15,11 @@ from typing import Literal, get_args
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.statistics import betting, stopping
-from ranker.statistics.asking import Goal, next_rows
+from ranker.statistics import sequential_tests, stopping
+from ranker.statistics.acquisition import Goal, next_rows
 from ranker.statistics.beliefs import LABEL_NOISE, Beliefs, believe
-from ranker.statistics.betting import Evidence
 from ranker.statistics.patterns import fold
+from ranker.statistics.sequential_tests import BettingEvidence
 from ranker.statistics.stopping import MARGIN, PROBABLE
 
 Rule = Goal | Literal["certain", "random"]
@@ -53,7 +53,7 @@ def noted(rule: str, margin: float, predicted: Ints) -> str:
 
 
 @dataclass(frozen=True)
-class Event:
+class LabelEvent:
     """What was said of a row.
 
     Attributes:
@@ -68,7 +68,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SessionStatus:
     """What the answers so far tell.
 
     Attributes:
@@ -127,7 +127,7 @@ class Session:
         self,
         predicted: Ints,
         classes: int,
-        events: Sequence[Event] = (),
+        events: Sequence[LabelEvent] = (),
         *,
         strength: Floats | None = None,
         drawn: int = 0,
@@ -141,7 +141,7 @@ class Session:
             raise ValueError(f"rule must be one of {', '.join(RULES)} (got {rule!r})")
         self.predicted, self.rule, self.label_noise = predicted, rule, label_noise
         self.margin, self.probable, self.seed = margin, probable, seed
-        self.events: list[Event] = list(events)
+        self.events: list[LabelEvent] = list(events)
         for event in self.events:
             self._check(event.row, event.label if event.status == "answered" else 0, classes)
         said = np.array([event.row for event in self.events], dtype=np.int64)
@@ -182,7 +182,8 @@ class Session:
     def several(self, count: int) -> list[int]:
         """So many rows to label at once, the most useful first: fewer, where fewer are left.
 
-        They are picked as if the answers to those before them were known only in part: see `ranker.statistics.asking`.
+        They are picked as if the answers to those before them were known only in part: see
+        `ranker.statistics.acquisition`.
         """
         return self._pick({event.row for event in self.events if event.status != "skipped"}, count)
 
@@ -198,7 +199,7 @@ class Session:
         return [*map(int, rng.permutation(np.intersect1d(rows, np.flatnonzero(self.evidence.frame)))[:count])]
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> BettingEvidence:
         """What the answers to random rows prove, by the first answer to each.
 
         A row counts from when it was asked first. While it has no answer, as one that no model is right on.
@@ -210,7 +211,7 @@ class Session:
                 said[event.row] = event.label
         labels = [label if label >= 0 else self.patterns.classes for label in said.values()]
         rows = np.array([*said], dtype=np.int64)
-        return betting.weigh(self.predicted, rows, np.array(labels, dtype=np.int64), self.margin, len(before))
+        return sequential_tests.weigh(self.predicted, rows, np.array(labels, dtype=np.int64), self.margin, len(before))
 
     def tell(self, row: int, label: int) -> None:
         """Take in an answer.
@@ -219,17 +220,17 @@ class Session:
             ValueError: a row or a label that is none, or a row that has an answer.
         """
         self._check(row, label, self.patterns.classes)
-        self._add(Event(int(row), "answered", int(label)))
+        self._add(LabelEvent(int(row), "answered", int(label)))
 
     def skip(self, row: int) -> None:
         """Ask a row later."""
         self._check(row, 0, self.patterns.classes)
-        self._add(Event(int(row), "skipped"))
+        self._add(LabelEvent(int(row), "skipped"))
 
     def cannot_tell(self, row: int) -> None:
         """Never ask a row again."""
         self._check(row, 0, self.patterns.classes)
-        self._add(Event(int(row), "cannot-tell"))
+        self._add(LabelEvent(int(row), "cannot-tell"))
 
     def _check(self, row: int, label: int, classes: int) -> None:
         if not 0 <= row < self.predicted.shape[1]:
@@ -237,7 +238,7 @@ class Session:
         if not 0 <= label < classes:
             raise ValueError(f"label must be between 0 and {classes - 1} (got {label})")
 
-    def _add(self, event: Event) -> None:
+    def _add(self, event: LabelEvent) -> None:
         if event.row in self.answers[0]:
             raise ValueError(f"row {event.row} has an answer")
         if self.patterns.of[event.row] < 0:
@@ -245,7 +246,7 @@ class Session:
         self.events.append(event)
         self._beliefs = None
 
-    def undo(self) -> Event:
+    def undo(self) -> LabelEvent:
         """Take back what was said last, and return it.
 
         Raises:
@@ -267,10 +268,10 @@ class Session:
             self._chances.append(stopping.chance(self._after(at), int(rows[at]), int(labels[at])))
         return np.array(self._chances)
 
-    def standing(self) -> Standing:
+    def standing(self) -> SessionStatus:
         """What the answers so far tell."""
         known, row = self.beliefs, self.next()
-        return Standing(
+        return SessionStatus(
             order=np.argsort(-known.score, kind="stable"),
             score=known.score,
             beats=known.beats(),

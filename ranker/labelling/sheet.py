@@ -15,7 +15,7 @@ from factors.types import Example
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sheets import flat, table
 from ranker.errors import DataError
-from ranker.labelling.session import Event
+from ranker.labelling.session import LabelEvent
 
 CHANGED = "changed-after-reveal"
 """The status of an answer that was changed once it was shown what the models say; the first one counts."""
@@ -39,7 +39,7 @@ class Line:
         cells: the columns of the pool, or of the file that the line comes from.
     """
 
-    event: Event
+    event: LabelEvent
     annotator: str = ""
     seconds: float | None = None
     when: str = ""
@@ -80,7 +80,7 @@ def cells_of(pool: Sheet, rows: Iterable[Example]) -> dict[tuple[str, ...], dict
     return found
 
 
-def written(
+def to_csv(
     lines: Sequence[Line], waiting: Sequence[Mapping[str, str]], labels: Sequence[str], column: str = "label"
 ) -> str:
     """A session as CSV.
@@ -92,8 +92,8 @@ def written(
         column: that the labels stand in.
 
     Example:
-        >>> told = Line(Event(0, "answered", 1), "ann", 2.5, cells={"text": "Lovely."})
-        >>> print(written([told], [{"text": "Dull."}], ["bad", "good"]), end="")
+        >>> told = Line(LabelEvent(0, "answered", 1), "ann", 2.5, cells={"text": "Lovely."})
+        >>> print(to_csv([told], [{"text": "Dull."}], ["bad", "good"]), end="")
         text,label,changed_to,annotator,seconds,when,picked,order,status
         Lovely.,good,,ann,2.5,,,0,answered
         Dull.,,,,,,,,
@@ -129,7 +129,7 @@ def lines_of(
     A label without a status is an answer: a spreadsheet has none.
 
     Args:
-        file: what `written` wrote, or any file of rows with a column of labels.
+        file: what `to_csv` wrote, or any file of rows with a column of labels.
         rows: its rows.
         place: the place of a row in the pool; it raises a ValueError where it has none.
         label: a label's index by its name; it raises a ValueError where it is none.
@@ -161,18 +161,18 @@ def lines_of(
     return [line for _, line in sorted(found, key=lambda one: one[0])], waiting
 
 
-def _event(row: int, status: str, cell: Any, label: Callable[[Any], int]) -> Event | None:
+def _event(row: int, status: str, cell: Any, label: Callable[[Any], int]) -> LabelEvent | None:
     if status in ("skipped", "cannot-tell"):
         if cell is not None:
             raise ValueError(f"a row that is {status} has no label (got {str(cell)[:50]!r})")
-        return Event(row, "skipped" if status == "skipped" else "cannot-tell")
+        return LabelEvent(row, "skipped" if status == "skipped" else "cannot-tell")
     if status not in ("", "answered", CHANGED):
         raise ValueError(f"a status must be answered, cannot-tell, skipped or {CHANGED} (got {status[:50]!r})")
     if cell is None:
         if status:
             raise ValueError(f"a row that is {status} must have a label")
         return None
-    return Event(row, "answered", label(cell))
+    return LabelEvent(row, "answered", label(cell))
 
 
 def _number(cell: Any) -> float | None:

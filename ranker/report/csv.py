@@ -12,10 +12,10 @@ from ranker.report.document import Document
 
 def write(document: Document) -> str:
     """The rows of a result."""
-    return written(document.rows)
+    return to_csv(document.rows)
 
 
-def written(rows: Sequence[Mapping[str, Any]]) -> str:
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows, all of the same columns, under a line of the columns' names; nothing if there are none."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

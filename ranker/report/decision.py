@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ranker.numbers import counted, interval, p_value, probability, unit
 from ranker.report.tables import READ, Place, Table, letters, table
-from ranker.report.words import ACCURACY, MOST_LABELS, Words, words_of
+from ranker.report.words import ACCURACY, MOST_LABELS, MetricWords, words_of
 from ranker.results.decision import Decision, RowResult
 from ranker.results.ranking import Ranking
 
@@ -54,7 +54,7 @@ def tables(ranking: Ranking, found: Decision) -> Iterator[Table]:
     yield two
 
 
-def order(decision: Decision, of: Words) -> Table:
+def order(decision: Decision, of: MetricWords) -> Table:
     """The models in the predicted order; models that share a letter cannot be told apart."""
     rows = []
     for model in decision.models:

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from ranker.numbers import interval, percent, points, unit
 from ranker.report.tables import Table, table
-from ranker.report.words import Words
+from ranker.report.words import MetricWords
 from ranker.results.evaluation import FOLLOWS, Evaluation
 
 NARROW = 6
 """Columns of methods that a terminal has room for."""
 
 
-def tables(found: Evaluation, metric: str, of: Words) -> Iterator[Table]:
+def tables(found: Evaluation, metric: str, of: MetricWords) -> Iterator[Table]:
     """All of them, each for the formats that have it; the terminal has the methods without the last columns."""
     by_method, every, curve, by_kind = methods(found, metric), accuracies(found), curves(found), splits(found, of)
     yield replace(by_method, formats=("html",))
@@ -32,7 +32,7 @@ def tables(found: Evaluation, metric: str, of: Words) -> Iterator[Table]:
         yield curve
 
 
-def models(found: Evaluation, of: Words) -> Table:
+def models(found: Evaluation, of: MetricWords) -> Table:
     """The models by their true rank."""
     known = ["misled"] if any(model.misled is not None for model in found.models) else []
     rows = [
@@ -113,7 +113,7 @@ def curves(found: Evaluation) -> Table:
     )
 
 
-def splits(found: Evaluation, of: Words) -> Table:
+def splits(found: Evaluation, of: MetricWords) -> Table:
     """Pairwise accuracy over parts of the pairs."""
     near = f"near: OOD {of.whats} less than {of.unit.value(found.near)}{of.unit.points} apart"
     misled = f"; misled: one of the two at least is, on {100 * FOLLOWS:.0f} % of the examples or more"

@@ -145,7 +145,7 @@ class Read(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ExplanationPage:
     """What a page shows of an explanation; the same in a report.
 
     Attributes:
@@ -170,12 +170,12 @@ class Sheet:
     notes: tuple[str, ...]
 
 
-def sheet(explanation: Explanation) -> Sheet:
+def sheet(explanation: Explanation) -> ExplanationPage:
     """What a page shows of an explanation."""
     words = [word for reading in explanation.readings for word in reading.words]
     names = tuple(reading.name for reading in explanation.readings)
     lines = zip(*([word for word in reading.words if word.span] for reading in explanation.readings), strict=True)
-    return Sheet(
+    return ExplanationPage(
         title=_title(explanation),
         legend=_legend(explanation),
         coloured=explanation.attribution != "none",

@@ -341,7 +341,7 @@ def heatmap(ranking: Ranking) -> Drawing | None:
     )
 
 
-def known(end: float | None, value: float) -> float:
+def end_or_value(end: float | None, value: float) -> float:
     """The end of an interval; the value itself where the end is not known."""
     return value if end is None else end
 
@@ -351,7 +351,10 @@ def intervals(ranking: Ranking) -> Drawing | None:
     found, of = ranking.found, words_of(ranking)
     if not isinstance(found, Decision):
         return None
-    ends = [(one.name, known(one.low, one.outcome), known(one.high, one.outcome), one.outcome) for one in found.models]
+    ends = [
+        (one.name, end_or_value(one.low, one.outcome), end_or_value(one.high, one.outcome), one.outcome)
+        for one in found.models
+    ]
     label = f"{of.what} in the domain{',' if of.unit.sign else ''}{of.unit.sign}"
     figure, axes = lines(ends, label, 20, right=52, top=22)
     for i, model in enumerate(found.models):

@@ -98,7 +98,7 @@ def tables(found: OverTasks) -> list[Table]:
         made.append(table("Means over tasks", ["group"], heads, [_line(found, part) for part in found.means]))
     if len(found.models) > 2:
         gaps = [
-            (named(found, part), gap.a, gap.b, *_said(gap, found.unit))
+            (part_name(found, part), gap.a, gap.b, *_said(gap, found.unit))
             for part in found.means or found.tasks
             for gap in part.gaps
         ]
@@ -108,7 +108,7 @@ def tables(found: OverTasks) -> list[Table]:
     return made
 
 
-def named(found: OverTasks, part: Part) -> str:
+def part_name(found: OverTasks, part: Part) -> str:
     """What a part is called in a table: a task with its metric, where that is not the same for all."""
     if part.over == "task":
         return f"{part.name}, {part.metric}" if len({one.metric for one in found.tasks}) > 1 else part.name
@@ -118,7 +118,12 @@ def named(found: OverTasks, part: Part) -> str:
 def _line(found: OverTasks, part: Part) -> list[str]:
     gaps = part.gaps if len(found.models) == 2 else ()
     means = (found.unit.value(mean.value) for mean in part.means)
-    return [named(found, part), f"{part.rows:,}", *means, *(cell for gap in gaps for cell in _said(gap, found.unit))]
+    return [
+        part_name(found, part),
+        f"{part.rows:,}",
+        *means,
+        *(cell for gap in gaps for cell in _said(gap, found.unit)),
+    ]
 
 
 def _corrected(part: Part, wanted: bool) -> list[str]:

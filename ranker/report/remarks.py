@@ -21,7 +21,7 @@ def remarks(ranking: Ranking) -> list[str]:
     """What a reader of the numbers has to know, and what is not in them, a sentence each."""
     found = ranking.found
     first = notes(ranking, found) if isinstance(found, Evaluation) else decision_notes(ranking, found)
-    return [*first, *ranking.notes, *losses(ranking)]
+    return [*first, *ranking.notes, *omissions(ranking)]
 
 
 def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
@@ -100,7 +100,7 @@ def attributed(ranking: Ranking) -> str:
     return backend if dtype in (None, "float32") else f"{backend} in {dtype}"
 
 
-def losses(ranking: Ranking) -> Iterator[str]:
+def omissions(ranking: Ranking) -> Iterator[str]:
     """What is not in the numbers: examples, factors, models."""
     measured = {method.name for method in ranking.table.methods}
     for name, reasons in ranking.table.dropped.items():

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from ranker.errors import listed
 from ranker.numbers import counted, percent
 from ranker.report.figures import BLUE, INK, SOFT, VERMILION, Drawing, empty, lines, short, styled
-from ranker.report.trends import TYPES, joint_interval, named
+from ranker.report.trends import TYPES, joint_interval, set_name
 from ranker.results.over_sets import OverSets, Trend
 from ranker.results.result import NAMES
 
@@ -124,4 +124,4 @@ def trend(one: Trend) -> Drawing | None:
 
 def _as_name(one: Trend) -> str:
     """Task and set, as a file's name and an id may have them."""
-    return re.sub(r"[^a-z0-9]+", "-", named(one).casefold()).strip("-") or "set"
+    return re.sub(r"[^a-z0-9]+", "-", set_name(one).casefold()).strip("-") or "set"

@@ -52,7 +52,7 @@ def trends(found: Sequence[Trend]) -> Table:
     """What in-domain values say of each set."""
     rows = (
         (
-            *(named(one), one.type or "?", str(one.models)),
+            *(set_name(one), one.type or "?", str(one.models)),
             "" if one.correlation is None else f"{one.correlation:.2f}",
             _slopes(one),
             *(percent(one.joint), joint_interval(one)),
@@ -64,7 +64,7 @@ def trends(found: Sequence[Trend]) -> Table:
     return table("Trends: OOD against in-domain", ["set", "type"], numbers, rows)
 
 
-def named(one: Trend) -> str:
+def set_name(one: Trend) -> str:
     """A set, with its task where that has another name."""
     return one.set if one.task == one.set else f"{one.task}: {one.set}"
 

@@ -24,7 +24,7 @@ def labels(more: int, one: str = "more row") -> str:
 
 
 @dataclass(frozen=True)
-class Words:
+class MetricWords:
     """The words of one metric.
 
     Attributes:
@@ -73,7 +73,7 @@ class Words:
         return f"had a {self.column} of {written} on the {rows}"
 
 
-ACCURACY = Words(
+ACCURACY = MetricWords(
     "accuracy",
     "accuracies",
     "accuracy, ACC,",
@@ -84,7 +84,7 @@ ACCURACY = Words(
 )
 
 
-def words(metric: str, of_all: bool = False) -> Words:
+def words(metric: str, of_all: bool = False) -> MetricWords:
     """The words of a metric.
 
     Args:
@@ -99,11 +99,11 @@ def words(metric: str, of_all: bool = False) -> Words:
         return ACCURACY
     if of_all:
         over, same = f"{metric}: of these rows together", "they were right on the same rows"
-        return Words(metric, metric, metric, metric, over, "right", same, unit(metric))
+        return MetricWords(metric, metric, metric, metric, over, "right", same, unit(metric))
     mean, same = f"mean {metric}", "they were as good on every row"
-    return Words(metric, metric, metric, mean, f"{mean}: over these rows", "better", same)
+    return MetricWords(metric, metric, metric, mean, f"{mean}: over these rows", "better", same)
 
 
-def words_of(ranking: Ranking) -> Words:
+def words_of(ranking: Ranking) -> MetricWords:
     """The words of what a run compares models by."""
     return words(ranking.header.metric, bool(ranking.found.metric))

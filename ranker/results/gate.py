@@ -8,7 +8,7 @@ from ranker.numbers import unit
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldModel:
     """A model held to the base on the rows of one task.
 
     Attributes:
@@ -45,14 +45,14 @@ class Gate:
         ValueError: `passes` is not what follows from the rest.
 
     Example:
-        >>> gate = Gate("a", 0.02, (Held("b", "", -0.013, True, "at most 1.3 points worse"),), (), False, True)
+        >>> gate = Gate("a", 0.02, (HeldModel("b", "", -0.013, True, "at most 1.3 points worse"),), (), False, True)
         >>> gate.in_words
         'no worse than a by more than 2.0 points: b (at most 1.3 points worse)'
     """
 
     base: str
     margin: float
-    held: tuple[Held, ...]
+    held: tuple[HeldModel, ...]
     absent: tuple[str, ...]
     allow_absent: bool
     passes: bool

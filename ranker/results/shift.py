@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from ranker.errors import listed
 from ranker.numbers import counted
 from ranker.results.result import NAMES, Result, plain
-from ranker.statistics.shift import Measure
+from ranker.statistics.shift import DistanceMeasure
 
 SCHEMA_VERSION = 1
 
@@ -18,7 +18,7 @@ Verdict = Literal["near", "far", "other", "cannot be told"]
 
 
 @dataclass(frozen=True)
-class Domain:
+class DomainSummary:
     """What is known of one set of texts.
 
     Attributes:
@@ -36,7 +36,7 @@ class Domain:
     median_words: float
     labels: Mapping[str, float] = field(default_factory=dict)
     words: tuple[str, ...] = ()
-    summaries: tuple[Measure, ...] = ()
+    summaries: tuple[DistanceMeasure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Pair:
 
     a: str
     b: str
-    measures: tuple[Measure, ...]
+    measures: tuple[DistanceMeasure, ...]
     p: float | None
     verdict: Verdict
     nearest: str
@@ -63,9 +63,9 @@ class Pair:
     words_a: tuple[str, ...]
     words_b: tuple[str, ...]
 
-    def measure(self, name: str) -> Measure:
+    def measure(self, name: str) -> DistanceMeasure:
         """One of the measures; undefined where it was not taken."""
-        return next((one for one in self.measures if one.name == name), Measure(name, None, None, None))
+        return next((one for one in self.measures if one.name == name), DistanceMeasure(name, None, None, None))
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Correlation:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SetChoice:
     """Whether a set is one to test on outside the domain, and why.
 
     Attributes:
@@ -179,7 +179,7 @@ class Shift(Result):
 
     index: ClassVar[tuple[str, ...]] = ("a", "b", "measure")
 
-    domains: tuple[Domain, ...]
+    domains: tuple[DomainSummary, ...]
     pairs: tuple[Pair, ...]
     places: Mapping[str, tuple[float, float]]
     seed: int
@@ -189,7 +189,7 @@ class Shift(Result):
     scores: tuple[Score, ...] = ()
     estimated: tuple[Estimated, ...] = ()
     correlations: tuple[Correlation, ...] = ()
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[SetChoice, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
 
     @property

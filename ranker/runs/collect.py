@@ -10,25 +10,25 @@ from typing import TypeAlias
 
 from ranker.errors import ModelError
 from ranker.numbers import minutes
-from ranker.runs.gather import Looked
+from ranker.runs.gather import InspectedModels
 from ranker.runs.plan import Plan
-from ranker.runtime.base import Answer, Done, Job, Request
-from ranker.runtime.guest import answer, content_of, orders, read
+from ranker.runtime.base import Answer, Job, JobOutcome, Request
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
-from ranker.sources.base import Shelf
+from ranker.runtime.worker import answer, content_of, find_work, read_precomputed
+from ranker.sources.base import ResourceCache
 from ranker.sources.suites import Model
 from ranker.tasks.base import Task
 
 log = logging.getLogger(__name__)
 
 
-Asked: TypeAlias = Sequence[Sequence[Request]]
+RequestMatrix: TypeAlias = Sequence[Sequence[Request]]
 """(M,) what each model is asked."""
 
 
 @dataclass(frozen=True)
-class Told:
+class RawResponses:
     """What one model answered.
 
     Attributes:
@@ -41,7 +41,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Answered:
+class ModelResponses:
     """What one model answered, by the names of the questions.
 
     Attributes:
@@ -58,7 +58,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Collected:
+class RunResponses:
     """What became of every model, in the order of the suite.
 
     Attributes:
@@ -66,17 +66,17 @@ class Collected:
         failures: model -> why it could not be.
     """
 
-    answered: tuple[Answered, ...]
+    answered: tuple[ModelResponses, ...]
     failures: Mapping[str, str]
 
 
-def collect(plan: Plan, runtime: Runtime = Runtime()) -> Collected:
+def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
     """Ask every model of a plan.
 
     Raises:
         StoreError: the store cannot be read or written.
     """
-    found, failures = ask(plan.gathered.looked, plan.task, plan.asked, runtime)
+    found, failures = run_models(plan.gathered.looked, plan.task, plan.asked, runtime)
     answered = []
     for model in plan.gathered.looked.models:
         if model.name in found:
@@ -85,11 +85,13 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> Collected:
             to = {name: one for name, one in named.items() if one}
             if "population" not in to and plan.rows.places is not None:
                 to["population"] = Answer(to["pool"].predictions.part(plan.rows.places))
-            answered.append(Answered(model, told.content, to, told.answers[len(named) :]))
-    return Collected(tuple(answered), failures)
+            answered.append(ModelResponses(model, told.content, to, told.answers[len(named) :]))
+    return RunResponses(tuple(answered), failures)
 
 
-def ask(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> tuple[dict[str, Told], dict[str, str]]:
+def run_models(
+    looked: InspectedModels, task: Task, asked: RequestMatrix, runtime: Runtime
+) -> tuple[dict[str, RawResponses], dict[str, str]]:
     """Ask models.
 
     Args:
@@ -104,9 +106,9 @@ def ask(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> tuple[dic
     Raises:
         StoreError: the store cannot be read or written.
     """
-    found: dict[int, Told] = {}
+    found: dict[int, RawResponses] = {}
     failures: dict[int, str] = {}
-    with runtime.kept() as store, closing(carried_out(looked, task, asked, runtime, store)) as ended:
+    with runtime.kept() as store, closing(run_jobs(looked, task, asked, runtime, store)) as ended:
         for number, done in ended:
             model = looked.models[number]
             try:
@@ -114,10 +116,10 @@ def ask(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> tuple[dic
                     raise ModelError(done.failure)
                 if model.source.precomputed:
                     job = _job(looked, task, asked, runtime, number)
-                    found[number] = Told(content_of(job, looked.shelf), read(job, looked.shelf))
+                    found[number] = RawResponses(content_of(job, looked.shelf), read_precomputed(job, looked.shelf))
                 else:
                     kept = [answer(store, *pair) for pair in zip(done.keys, asked[number], strict=True)]
-                    found[number] = Told(done.content, kept)
+                    found[number] = RawResponses(done.content, kept)
                     notes = tuple(dict.fromkeys(note for key in done.keys for note in store.kept(key).notes))
                     looked.shelf.noted[looked.stated[number].source.place] = 0, notes
                     for note in notes:
@@ -131,9 +133,9 @@ def ask(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> tuple[dic
     return {names[n]: found[n] for n in sorted(found)}, {names[n]: failures[n] for n in sorted(failures)}
 
 
-def carried_out(
-    looked: Looked, task: Task, asked: Asked, runtime: Runtime, store: Store, *, dry: bool = False
-) -> Generator[tuple[int, Done], None, None]:
+def run_jobs(
+    looked: InspectedModels, task: Task, asked: RequestMatrix, runtime: Runtime, store: Store, *, dry: bool = False
+) -> Generator[tuple[int, JobOutcome], None, None]:
     """The number of each model, and what became of its work, in any order.
 
     Models that cannot be read have no job, nor do those whose answers are at hand.
@@ -141,7 +143,7 @@ def carried_out(
     at: list[int] = []
     for number, one in enumerate(looked.stated):
         if one.trouble or one.source.precomputed:
-            yield number, Done(failure=one.trouble)
+            yield number, JobOutcome(failure=one.trouble)
         else:
             at.append(number)
     jobs = [_job(looked, task, asked, runtime, number, dry) for number in at]
@@ -150,7 +152,7 @@ def carried_out(
             yield at[job], done
 
 
-def unanswered(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> bool:
+def unanswered(looked: InspectedModels, task: Task, asked: RequestMatrix, runtime: Runtime) -> bool:
     """Whether any model would have to be run: no model is loaded to know, and those that cannot be read say nothing.
 
     Raises:
@@ -160,18 +162,22 @@ def unanswered(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> bo
         for number, one in enumerate(looked.stated):
             if not (one.trouble or one.source.precomputed):
                 with suppress(ModelError):
-                    if orders(_job(looked, task, asked, runtime, number), store, Shelf(known=looked.shelf))[1]:
+                    if find_work(_job(looked, task, asked, runtime, number), store, ResourceCache(known=looked.shelf))[
+                        1
+                    ]:
                         return True
     return False
 
 
-def _job(looked: Looked, task: Task, asked: Asked, runtime: Runtime, number: int, dry: bool = False) -> Job:
+def _job(
+    looked: InspectedModels, task: Task, asked: RequestMatrix, runtime: Runtime, number: int, dry: bool = False
+) -> Job:
     stated = looked.stated[number]
     requests = tuple(asked[number])
     return Job(stated.source, task, requests, runtime.machine, dry, stated.size, stated.preload, stated.needs)
 
 
-def foretold(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
+def dry_run_lines(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
     """Say what a run would do, a line for each model: how much is not known yet, and how long it would take.
 
     A model of which anything is missing is loaded, and its speed is measured on a few rows.
@@ -187,7 +193,7 @@ def foretold(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
     yield f"{suite.name} on {rows.ood.name}: {size}"
     seconds = 0.0
     with runtime.kept() as store:
-        ended = dict(carried_out(plan.gathered.looked, plan.task, plan.asked, runtime, store, dry=True))
+        ended = dict(run_jobs(plan.gathered.looked, plan.task, plan.asked, runtime, store, dry=True))
     for number, model in enumerate(suite.models):
         done = ended[number]
         if done.failure:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ranker.datasets.sets import OODSet
+from ranker.datasets.sets import LabelledDataset
 from ranker.errors import look_up
 from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
-from ranker.runs.gather import LabelledRows, Models, Own, UnlabelledRows, without_truth
+from ranker.runs.gather import LabelledRows, Models, RowsFile, UnlabelledRows, without_truth
 from ranker.runs.plan import Plan, check_method, plan
-from ranker.runs.scored import Scored, header, scored
+from ranker.runs.run_measurements import RunMeasurements, header, measure_run
 from ranker.runtime.runtime import Runtime
 from ranker.scoring import decision as deciding
-from ranker.scoring.decision import Beside
+from ranker.scoring.decision import UnlabelledContext
 from ranker.scoring.score import Evidence
 
 
@@ -25,7 +25,7 @@ def decide(
     metric: str | None = None,
     seed: int = 0,
     evidence: Evidence = Evidence(),
-    in_domain: OODSet | Own | None = None,
+    in_domain: LabelledDataset | RowsFile | None = None,
     base: str | None = None,
     pool_from_unlabelled: bool = False,
     runtime: Runtime = Runtime(),
@@ -76,7 +76,7 @@ def decided(made: Plan, seed: int, runtime: Runtime, base: str | None = None) ->
     if base is not None:
         look_up("model", base, {model.name: model for model in made.suite.models})
     collected = collect(made, runtime)
-    found = scored(made, collected, runtime)
+    found = measure_run(made, collected, runtime)
     check_method(made.method, found.left_out)
     decision = deciding.decide(
         found.table,
@@ -97,8 +97,8 @@ def decided(made: Plan, seed: int, runtime: Runtime, base: str | None = None) ->
     return Ranking(of, decision, found.table, found.examples)
 
 
-def _beside(found: Scored) -> Beside | None:
+def _beside(found: RunMeasurements) -> UnlabelledContext | None:
     """The rows without a label, where there are any and the models say something of them."""
     if found.places is None or found.pool is None:
         return None
-    return Beside(found.pool, found.targets, found.places, found.labels, found.methods)
+    return UnlabelledContext(found.pool, found.targets, found.places, found.labels, found.methods)

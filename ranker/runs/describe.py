@@ -10,8 +10,8 @@ import numpy as np
 from factors import Example
 from ranker.errors import ModelError, listed
 from ranker.numbers import counted, interval, percent
-from ranker.runs.gather import Looked, Own
-from ranker.sources.base import Machine, Shelf, Source
+from ranker.runs.gather import InspectedModels, RowsFile
+from ranker.sources.base import Machine, ResourceCache, Source
 from ranker.statistics.posterior import intervals_of_accuracy
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Task
 from ranker.tasks.classes import label_names
@@ -23,7 +23,7 @@ MOST = 20
 """Kinds of answers that are listed."""
 
 
-def described(seen: Looked, beside: Own | None = None) -> Iterator[str]:
+def describe_model(seen: InspectedModels, beside: RowsFile | None = None) -> Iterator[str]:
     """What the file of one model says, a line each.
 
     Args:
@@ -32,7 +32,7 @@ def described(seen: Looked, beside: Own | None = None) -> Iterator[str]:
 
     Raises:
         ModelError: it cannot be read, or answers none of the rows.
-        UsageError, DataError: the rows cannot be read: see `Own.labelled`.
+        UsageError, DataError: the rows cannot be read: see `RowsFile.labelled`.
     """
     (stated,), (model,) = seen.stated, seen.named
     if stated.trouble:
@@ -50,7 +50,7 @@ def described(seen: Looked, beside: Own | None = None) -> Iterator[str]:
     yield "A ranking needs two models or more: name another one with `models`."
 
 
-def _judged(source: Source, task: Task, examples: Sequence[Example], shelf: Shelf) -> Iterator[str]:
+def _judged(source: Source, task: Task, examples: Sequence[Example], shelf: ResourceCache) -> Iterator[str]:
     """What the model answers to rows, and how good that is."""
     blocks = list(source.open(task, Machine(), shelf).predict(examples, lambda done: None))
     state = np.concatenate([one.state for one in blocks])

@@ -13,7 +13,7 @@ import numpy as np
 from factors.types import Floats, Ints
 from ranker.runs import functions
 from ranker.runtime import shards
-from ranker.runtime.shards import Scores
+from ranker.runtime.shards import MeasureColumn
 from ranker.runtime.store import Entry, Store
 from ranker.statistics.pool import MANY, Pool, PoolMethod, Targets
 
@@ -22,7 +22,9 @@ REVISION = 2
 
 
 @contextmanager
-def kept(methods: Sequence[PoolMethod], pool: Pool | None, store: Store | None) -> Iterator[tuple[PoolMethod, ...]]:
+def kept_methods(
+    methods: Sequence[PoolMethod], pool: Pool | None, store: Store | None
+) -> Iterator[tuple[PoolMethod, ...]]:
     """The methods, those that take few draws with a memory. What is new is written at the end, whatever ends it.
 
     A method that nobody can identify (`functions`) has none.
@@ -55,7 +57,7 @@ class _Memory:
     """What is kept of one method on one population, and what is new."""
 
     entry: Entry
-    new: dict[bytes, Scores]
+    new: dict[bytes, MeasureColumn]
 
     def of(self, method: PoolMethod) -> PoolMethod:
         """The method, with this memory."""
@@ -81,7 +83,7 @@ class _Memory:
         if name in known:
             return known[name].values
         values = np.asarray(compute(), dtype=np.float64).ravel()
-        self.new[name] = Scores(values, np.full(len(values), -1))
+        self.new[name] = MeasureColumn(values, np.full(len(values), -1))
         return values
 
     def write(self) -> None:

@@ -13,18 +13,18 @@ from ranker.attribution import settings_of
 from ranker.attribution.settings import settle
 from ranker.datasets import readers, sets
 from ranker.datasets.marks import marker
-from ranker.datasets.sets import OODSet
+from ranker.datasets.sets import LabelledDataset
 from ranker.errors import DataError, ModelError, UnknownName, UsageError
 from ranker.results.explanation import Explanation
 from ranker.runs.collect import collect
-from ranker.runs.gather import Gathered, Looked, Models, Named, Own, Rows, looked
+from ranker.runs.gather import Gathered, InspectedModels, Models, NamedDataset, RowsFile, RunRows, inspect_models
 from ranker.runs.plan import BACKEND, plan
 from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.scoring.views import View
 from ranker.tasks.base import ANSWERED
-from ranker.tasks.classes import ClassTask, of_classes
+from ranker.tasks.classes import ClassificationTask, require_labels
 
 log = logging.getLogger(__name__)
 
@@ -33,14 +33,14 @@ NOBODY = (
 )
 """Why predictions of files are not explained."""
 
-Chosen: TypeAlias = tuple[ClassTask, str | None, Example]
+Chosen: TypeAlias = tuple[ClassificationTask, str | None, Example]
 """An example to explain, with the task and the designed factor of its set."""
 
 UNANSWERED = "has no answer to it in its file"
 """Why a model says nothing of an example."""
 
 
-def check_askable(models: Looked, evidence: Evidence) -> None:
+def check_askable(models: InspectedModels, evidence: Evidence) -> None:
     """Refuse to attribute answers that lie in files.
 
     Args:
@@ -56,7 +56,7 @@ def check_askable(models: Looked, evidence: Evidence) -> None:
 
 def explain(
     models: Models,
-    task: ClassTask,
+    task: ClassificationTask,
     example: Example,
     *,
     evidence: Evidence = Evidence(),
@@ -99,12 +99,12 @@ def explain(
             f"`toward` {task.labels[toward]}: the scores speak for {task.labels[only]} alone; see `target` of "
             f"`attribution` {settings.name}"
         )
-    seen = looked(models)
+    seen = inspect_models(models)
     check_askable(seen, evidence)
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     if settings.name == "none":
         factors = tuple(factor for factor in factors if factor.kind == "baseline")
-    rows = Rows(OODSet("example", task, (example,), 1, designed), (example,))
+    rows = RunRows(LabelledDataset("example", task, (example,), 1, designed), (example,))
     made = plan(Gathered(seen, rows), replace(evidence, attribution=settings, factors=factors))
     collected = collect(replace(made, compares=False), runtime)
     answered = [one for one in collected.answered if one.to["population"].predictions.state[0] == ANSWERED]
@@ -118,20 +118,20 @@ def explain(
     return replace(shown, left_out=made.left_out, failures=failures)
 
 
-def find_example(rows: Own | Named, identity: str, models: Looked) -> Chosen:
+def find_example(rows: RowsFile | NamedDataset, identity: str, models: InspectedModels) -> Chosen:
     """Find an example of a set, or of a user's own rows, by its id: the number of the row where rows have none.
 
     It raises a UsageError: no row has that id, no task fits (see `decide_task`), or the rows cannot be read.
     """
-    ood = rows.load() if isinstance(rows, Named) else _every_row(rows, models)
+    ood = rows.load() if isinstance(rows, NamedDataset) else _every_row(rows, models)
     example = next((row for row in ood.examples if row.id == identity), None)
     if example is None:
         some = ", ".join(row.id for row in ood.examples[:3])
         raise UsageError(f"`id`: {ood.name} has no example {identity!r}; its ids are like {some}")
-    return of_classes(ood.task, ood.name), ood.designed, example
+    return require_labels(ood.task, ood.name), ood.designed, example
 
 
-def _every_row(own: Own, models: Looked) -> OODSet:
+def _every_row(own: RowsFile, models: InspectedModels) -> LabelledDataset:
     """All rows of a user's own, with their labels where these can be read."""
     card = own.named.card
     sheet = own.with_texts()
@@ -139,15 +139,15 @@ def _every_row(own: Own, models: Looked) -> OODSet:
     rows: Sequence[Example] = readers.unlabelled(sheet, readers.no_marks if card is None else marker(card.marks))
     try:
         places = [row.place for row in sheet.rows]
-        rows = sets.with_labels(rows, readers.written(sheet), places, task)
+        rows = sets.with_labels(rows, readers.raw_labels(sheet), places, task)
     except DataError as error:
         log.warning("the rows are taken without labels: %s", error)
     if sheet.layout.label is None:
         log.warning("the rows are taken without labels: no column has a usual name for them; say which with `columns`")
-    return OODSet(own.name, task, tuple(rows), len(rows), None if card is None else card.designed)
+    return LabelledDataset(own.name, task, tuple(rows), len(rows), None if card is None else card.designed)
 
 
-def text_example(texts: Sequence[str], label: str | None, named: NamedTask, models: Looked) -> Chosen:
+def text_example(texts: Sequence[str], label: str | None, named: NamedTask, models: InspectedModels) -> Chosen:
     """Make an example of a user's own text, or pair of texts, with its true label if that is known.
 
     It raises a UsageError: more or fewer texts than the set's rows have, no such label, or no task (see `decide_task`).
@@ -159,7 +159,7 @@ def text_example(texts: Sequence[str], label: str | None, named: NamedTask, mode
         of_set = "" if card is None else f" for {card.name}"
         times = " or ".join(map(str, sorted(counts)))
         raise UsageError(f"`text` must be given {times} times{of_set} (got {len(texts)})")
-    task = of_classes(decide_task(named, stated=models.stated), "`label`")
+    task = require_labels(decide_task(named, stated=models.stated), "`label`")
     marks = readers.no_marks if card is None else marker(card.marks)
     index = None if label is None else label_index(label, task)
     try:
@@ -169,7 +169,7 @@ def text_example(texts: Sequence[str], label: str | None, named: NamedTask, mode
     return task, None if card is None else card.designed, example
 
 
-def label_index(name: str, task: ClassTask) -> int:
+def label_index(name: str, task: ClassificationTask) -> int:
     """Look up the index of a label, by its name or an alias. It raises `UnknownName`."""
     index = task.index(name)
     if index is None:

@@ -12,20 +12,20 @@ from typing import TypeAlias, cast
 
 from factors import Example
 from factors.types import Ints
-from ranker.datasets import readers, readings, sets
+from ranker.datasets import readers, row_notes, sets
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.readers import Sheet
-from ranker.datasets.sets import OODSet, sample
+from ranker.datasets.sets import LabelledDataset, sample
 from ranker.errors import Assumption, DataError, UsageError, listed
 from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits
 from ranker.runs.task import NamedTask, check_readable, decide_task, mask_empty_words
 from ranker.scoring.score import check_probe
-from ranker.sources.base import Brought, Shelf, Source, SourceOptions, Stated
-from ranker.sources.suites import Model, Suite, named
+from ranker.sources.base import BundledRows, ModelInfo, ResourceCache, Source, SourceOptions
+from ranker.sources.suites import Model, Suite, name_models
 from ranker.tasks.base import Task
-from ranker.tasks.classes import has_labels, label_names, of_classes
-from ranker.tasks.given import GivenTask
+from ranker.tasks.classes import has_labels, label_names, require_labels
+from ranker.tasks.precomputed import PrecomputedTask
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ OWN_ROWS = "their own rows"
 
 
 @dataclass(frozen=True)
-class Looked:
+class InspectedModels:
     """Models, and what each says of itself: it is asked once, when somebody wants to know; a hub may be far away.
 
     Attributes:
@@ -45,12 +45,12 @@ class Looked:
 
     named: tuple[Model, ...]
     name: str = "models"
-    shelf: Shelf = field(default_factory=Shelf, repr=False)
+    shelf: ResourceCache = field(default_factory=ResourceCache, repr=False)
 
     @cached_property
-    def stated(self) -> tuple[Stated, ...]:
+    def stated(self) -> tuple[ModelInfo, ...]:
         """(M,) what the models say."""
-        return tuple(model.source.look(self.shelf) for model in self.named)
+        return tuple(model.source.inspect(self.shelf) for model in self.named)
 
     @cached_property
     def models(self) -> tuple[Model, ...]:
@@ -72,32 +72,34 @@ class Looked:
         return Suite(self.name, self.models)
 
 
-Models = Looked | Suite | str | Path | Sequence[str | Path | Source | Model]
+Models = InspectedModels | Suite | str | Path | Sequence[str | Path | Source | Model]
 """Models as somebody names them: references, sources, a suite, or what was looked at before."""
 
 
-def looked(models: Models) -> Looked:
+def inspect_models(models: Models) -> InspectedModels:
     """Models to be asked what they say of themselves, each once.
 
     Raises:
         UsageError: as `ranker.sources.suites.load`, but for fewer than two models.
     """
-    if isinstance(models, Looked):
+    if isinstance(models, InspectedModels):
         return models
     if isinstance(models, Suite):
-        return Looked(models.models, models.name, models.shelf)
-    return look([models] if isinstance(models, (str, Path)) else models)
+        return InspectedModels(models.models, models.name, models.shelf)
+    return inspect_references([models] if isinstance(models, (str, Path)) else models)
 
 
-def look(references: Sequence[str | Path | Source | Model], options: SourceOptions = SourceOptions()) -> Looked:
-    """The same, of one model or more; with what is said of all of them: see `ranker.sources.suites.named`."""
-    shelf = Shelf()
-    name, models = named(references, options, shelf)
-    return Looked(models, name, shelf)
+def inspect_references(
+    references: Sequence[str | Path | Source | Model], options: SourceOptions = SourceOptions()
+) -> InspectedModels:
+    """The same, of one model or more; with what is said of all of them: see `ranker.sources.suites.name_models`."""
+    shelf = ResourceCache()
+    name, models = name_models(references, options, shelf)
+    return InspectedModels(models, name, shelf)
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedDataset:
     """An OOD set by its name: see `ranker.datasets.sets.load`.
 
     Attributes:
@@ -116,14 +118,14 @@ class Named:
     population: int | None = None
     limits: Limits = LIMITS
 
-    def load(self) -> OODSet:
+    def load(self) -> LabelledDataset:
         """The set; it raises what `ranker.datasets.sets.load` does."""
         found = sets.load(self.name, self.data_dir, self.include, self.limit, self.limits)
         return replace(found, population=self.population) if self.population else found
 
 
 @dataclass(frozen=True)
-class Own:
+class RowsFile:
     """A user's own rows, and what is said of them.
 
     Attributes:
@@ -163,11 +165,11 @@ class Own:
     def with_texts(self) -> Sheet:
         """Read the rows that have a text, with or without labels as they are written."""
         sheet = readers.pool(self.content, self.columns, limits=self.limits)
-        if hint := readings.swapped(sheet):
+        if hint := row_notes.swapped(sheet):
             log.warning("%s: %s", sheet.origin, hint)
         return sheet
 
-    def labelled(self, stated: Sequence[Stated] = ()) -> OODSet:
+    def labelled(self, stated: Sequence[ModelInfo] = ()) -> LabelledDataset:
         """Read the rows that have a label, as examples of the task that `decide_task` decides.
 
         Beside models whose answers all lie in files, rows need no text: they are found by their ids, or their order.
@@ -178,7 +180,7 @@ class Own:
         precomputed = bool(stated) and all(one.source.precomputed for one in stated)
         whole = self.sheet(*(("label",) if precomputed else ("text", "label")))
         sheet, words = mask_empty_words(whole, self.empty_words, self.named, stated)
-        if not any(label is not None for label in readers.written(sheet)):
+        if not any(label is not None for label in readers.raw_labels(sheet)):
             what = f"the column {sheet.layout.label!r} is still empty in all {len(sheet.rows)} rows"
             raise DataError(f"{sheet.origin}: {what}")
         task = decide_task(self.named, sheet, stated)
@@ -197,7 +199,7 @@ def check_columns(*files: object, absent: str = "") -> None:
     Raises:
         UsageError: one is in none.
     """
-    own = [file for file in files if isinstance(file, Own) and file.columns]
+    own = [file for file in files if isinstance(file, RowsFile) and file.columns]
     for file in own:
         readers.check_named(file.columns, [each.content for each in own], absent)
 
@@ -211,7 +213,7 @@ def labelled(
     encoding: str = "",
     limits: Limits = LIMITS,
     empty_words: Iterable[str] | None = None,
-) -> OODSet:
+) -> LabelledDataset:
     """Read a user's own labelled rows; all of them are the population.
 
     Rows whose label is blank are left out, and so are those that repeat another, label and all: the notes say how many.
@@ -234,26 +236,26 @@ def labelled(
         DataError: the file cannot be read, with the line, or holds no row with a label.
 
     Example:
-        >>> from ranker import ClassTask
+        >>> from ranker import ClassificationTask
         >>> rows = [{"text": "Lovely.", "label": "good"}, {"text": "Dull.", "label": "bad"}]
-        >>> [row.target for row in labelled(rows, ClassTask("sentiment", ("bad", "good"))).examples]
+        >>> [row.target for row in labelled(rows, ClassificationTask("sentiment", ("bad", "good"))).examples]
         [1, 0]
     """
     file = Path(data) if isinstance(data, str) else data
     words = None if empty_words is None else tuple(empty_words)
-    return Own(file, task, columns or {}, like, tuple(include), encoding, limits, words).labelled()
+    return RowsFile(file, task, columns or {}, like, tuple(include), encoding, limits, words).labelled()
 
 
-LabelledRows: TypeAlias = OODSet | Own | str | Path | Collection[Mapping[str, object]]
+LabelledRows: TypeAlias = LabelledDataset | RowsFile | str | Path | Collection[Mapping[str, object]]
 """Labelled rows as somebody names them: read already, a file, or rows in memory (see `readers.sheet`)."""
 
-UnlabelledRows: TypeAlias = Sequence[Example] | Own | str | Path | Collection[Mapping[str, object]]
+UnlabelledRows: TypeAlias = Sequence[Example] | RowsFile | str | Path | Collection[Mapping[str, object]]
 """Rows without labels as somebody names them: read already, a file, or rows in memory (see `readers.sheet`)."""
 
 
 def unlabelled(rows: UnlabelledRows) -> Sequence[Example]:
     """The rows without labels; it raises what `ranker.datasets.sets.unlabelled` does."""
-    if isinstance(rows, Own):
+    if isinstance(rows, RowsFile):
         return rows.unlabelled()
     if isinstance(rows, (str, Path)):
         return sets.unlabelled(rows)
@@ -262,7 +264,7 @@ def unlabelled(rows: UnlabelledRows) -> Sequence[Example]:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RunRows:
     """The rows that every model of a suite is asked about.
 
     Attributes:
@@ -273,7 +275,7 @@ class Rows:
         places: (K,) where the population stands in the pool; None where there is none.
     """
 
-    ood: OODSet
+    ood: LabelledDataset
     population: Sequence[Example]
     truth: bool = False
     pool: Sequence[Example] = ()
@@ -290,9 +292,9 @@ class Gathered:
         in_domain: labelled rows of the domain that the models were trained for; None where there are none.
     """
 
-    looked: Looked
-    rows: Rows
-    in_domain: OODSet | None = None
+    looked: InspectedModels
+    rows: RunRows
+    in_domain: LabelledDataset | None = None
 
     @property
     def in_domain_rows(self) -> Sequence[Example]:
@@ -301,7 +303,10 @@ class Gathered:
 
 
 def with_truth(
-    models: Models, examples: OODSet | Named | str, probe: int, in_domain: OODSet | Own | None = None
+    models: Models,
+    examples: LabelledDataset | NamedDataset | str,
+    probe: int,
+    in_domain: LabelledDataset | RowsFile | None = None,
 ) -> Gathered:
     """Models and a set whose truth is known.
 
@@ -314,11 +319,11 @@ def with_truth(
     Raises:
         UsageError: K does not fit the population, a reference or a set that is not there, rows that cannot be read.
     """
-    named = Named(examples) if isinstance(examples, str) else examples
-    ood = named.load() if isinstance(named, Named) else named
-    rows = Rows(ood, sample(ood, ood.population), truth=True)
+    named = NamedDataset(examples) if isinstance(examples, str) else examples
+    ood = named.load() if isinstance(named, NamedDataset) else named
+    rows = RunRows(ood, sample(ood, ood.population), truth=True)
     check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
-    return _met(looked(models), rows, in_domain)
+    return _met(inspect_models(models), rows, in_domain)
 
 
 def without_truth(
@@ -326,7 +331,7 @@ def without_truth(
     examples: LabelledRows | None = None,
     pool: UnlabelledRows = (),
     probe: int | None = None,
-    in_domain: OODSet | Own | None = None,
+    in_domain: LabelledDataset | RowsFile | None = None,
     pool_from_unlabelled: bool = False,
 ) -> Gathered:
     """Models, and a few labelled rows of a domain whose truth is not known.
@@ -346,14 +351,16 @@ def without_truth(
         ModelError: no model can be read, whose labels the rows should be judged by.
     """
     check_columns(examples, pool, in_domain)
-    seen, pool = looked(models), unlabelled(pool)
+    seen, pool = inspect_models(models), unlabelled(pool)
     if examples is None:
-        examples, own_pool = brought(seen, pool_from_unlabelled and not pool)
+        examples, own_pool = bundled_rows(seen, pool_from_unlabelled and not pool)
         pool = pool or own_pool
-    whole = unlabelled(examples) if pool_from_unlabelled and not pool and not isinstance(examples, OODSet) else ()
-    if not isinstance(examples, (OODSet, Own)):
-        examples = Own(Path(examples) if isinstance(examples, str) else examples)
-    if isinstance(examples, Own):
+    whole = (
+        unlabelled(examples) if pool_from_unlabelled and not pool and not isinstance(examples, LabelledDataset) else ()
+    )
+    if not isinstance(examples, (LabelledDataset, RowsFile)):
+        examples = RowsFile(Path(examples) if isinstance(examples, str) else examples)
+    if isinstance(examples, RowsFile):
         examples = examples.labelled(seen.stated)
     if {row.segments for row in whole} - {row.segments for row in examples.examples}:
         pool = whole
@@ -365,7 +372,7 @@ def without_truth(
     check_alike(everything)
     if pool and len(everything) > len(pool):
         log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
-    rows = Rows(
+    rows = RunRows(
         examples,
         examples.examples[:probe],
         pool=tuple(everything) if pool else (),
@@ -374,7 +381,9 @@ def without_truth(
     return _met(seen, rows, in_domain)
 
 
-def brought(seen: Looked, pool_from_unlabelled: bool = False) -> tuple[OODSet, tuple[Example, ...]]:
+def bundled_rows(
+    seen: InspectedModels, pool_from_unlabelled: bool = False
+) -> tuple[LabelledDataset, tuple[Example, ...]]:
     """The rows that the models' own files bring: those whose truth is known, and all, if others are to be the pool.
 
     A row is the same in all files where its id is; without ids, where its texts are, or its place. Rows stand in the
@@ -420,11 +429,11 @@ def brought(seen: Looked, pool_from_unlabelled: bool = False) -> tuple[OODSet, t
         has, are, them = ("has", "is", "it") if without == 1 else ("have", "are", "them")
         of = f"{without:,} of {len(every):,} rows {has} no true label, and {are} left out"
         notes.append(Assumption(f"{of}; `pool_from_unlabelled` takes {them} as the pool."))
-    ood = OODSet(name, task, judged, len(judged), origin=origin, notes=tuple(notes))
+    ood = LabelledDataset(name, task, judged, len(judged), origin=origin, notes=tuple(notes))
     return ood, every if without and pool_from_unlabelled else ()
 
 
-def _row_keys(found: Sequence[tuple[str, Brought]]) -> Callable[[Sequence[Example]], Iterator[Hashable]]:
+def _row_keys(found: Sequence[tuple[str, BundledRows]]) -> Callable[[Sequence[Example]], Iterator[Hashable]]:
     """What rows of several files are known by: their ids, else their texts, where a file has no ids, else their places.
 
     Raises:
@@ -449,7 +458,7 @@ def _text_keys(rows: Sequence[Example]) -> Iterator[Hashable]:
         yield row.segments, seen[row.segments]
 
 
-def _asked_otherwise(found: Sequence[tuple[str, Brought]]) -> Iterator[str]:
+def _asked_otherwise(found: Sequence[tuple[str, BundledRows]]) -> Iterator[str]:
     """Which files say that rows were asked by another prompt than in the first file that has them."""
     first: dict[str, tuple[str, str]] = {}
     alike: dict[tuple[str, int, int], list[str]] = {}
@@ -466,7 +475,7 @@ def _asked_otherwise(found: Sequence[tuple[str, Brought]]) -> Iterator[str]:
         )
 
 
-def _differing_questions(found: Sequence[tuple[str, Brought]]) -> Iterator[tuple[str, Brought, str, list[str]]]:
+def _differing_questions(found: Sequence[tuple[str, BundledRows]]) -> Iterator[tuple[str, BundledRows, str, list[str]]]:
     """(file, its rows, the first file, ids) of files that ask something else under ids that another file has."""
     first: dict[str, tuple[str, str]] = {}
     for name, one in found:
@@ -476,7 +485,7 @@ def _differing_questions(found: Sequence[tuple[str, Brought]]) -> Iterator[tuple
             yield name, one, first[ids[0]][1], ids
 
 
-def _check_questions(found: Sequence[tuple[str, Brought]]) -> None:
+def _check_questions(found: Sequence[tuple[str, BundledRows]]) -> None:
     """Refuse files whose ids are positions, and that ask other things under them.
 
     Raises:
@@ -491,7 +500,7 @@ def _check_questions(found: Sequence[tuple[str, Brought]]) -> None:
             )
 
 
-def _other_questions(found: Sequence[tuple[str, Brought]]) -> Iterator[str]:
+def _other_questions(found: Sequence[tuple[str, BundledRows]]) -> Iterator[str]:
     """Which files ask something else under the ids of another one."""
     for name, one, owner, ids in _differing_questions(found):
         of = f"{len(ids):,} of {len(one.examples):,} rows ask another question than in {owner}, under the same ids"
@@ -524,14 +533,14 @@ def _agreed_task(tasks: Sequence[Task]) -> Task:
     """The task of several files: the first; answers that were judged have labels only where all name the same."""
     first = tasks[0]
     if not has_labels(first) and any(label_names(one) != label_names(first) for one in tasks):
-        return GivenTask(first.name, first.metric)
+        return PrecomputedTask(first.name, first.metric)
     return first
 
 
-def _met(seen: Looked, rows: Rows, in_domain: OODSet | Own | None) -> Gathered:
+def _met(seen: InspectedModels, rows: RunRows, in_domain: LabelledDataset | RowsFile | None) -> Gathered:
     """Models and rows together, once they are two or more and their labels are known to be the same."""
     _ = Suite(seen.name, seen.named)
-    if isinstance(in_domain, Own):
+    if isinstance(in_domain, RowsFile):
         in_domain = replace(in_domain, task=rows.ood.task, like=None).labelled()
     numbered = [*([] if rows.truth else [rows.ood]), *([in_domain] if in_domain else [])]
     if any(one.numbers for one in numbered):
@@ -539,7 +548,7 @@ def _met(seen: Looked, rows: Rows, in_domain: OODSet | Own | None) -> Gathered:
     return Gathered(seen, rows, in_domain)
 
 
-def unread(stated: Sequence[Stated]) -> frozenset[str]:
+def unread(stated: Sequence[ModelInfo]) -> frozenset[str]:
     """The options that say nothing of any model, as a label map does whose labels are misspelt.
 
     A model that cannot be read leaves that open.
@@ -547,7 +556,7 @@ def unread(stated: Sequence[Stated]) -> frozenset[str]:
     return frozenset.intersection(*(one.unused for one in stated)) if stated else frozenset()
 
 
-def check_numbers(sets: Iterable[OODSet], stated: Iterable[Stated]) -> None:
+def check_numbers(sets: Iterable[LabelledDataset], stated: Iterable[ModelInfo]) -> None:
     """Refuse labels that are bare numbers where a model counts its labels otherwise than they were read.
 
     Raises:
@@ -558,7 +567,7 @@ def check_numbers(sets: Iterable[OODSet], stated: Iterable[Stated]) -> None:
         names = dict(enumerate(one.labels))
         for rows in counted:
             task, both = (
-                of_classes(rows.task, one.source.name),
+                require_labels(rows.task, one.source.name),
                 {n: (label, names[n]) for n, label in rows.numbers.items() if n in names},
             )
             if any(task.index(name) not in (None, label) for label, name in both.values()):

@@ -17,26 +17,36 @@ from ranker.datasets import readers, sets
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.readers import Sheet
-from ranker.datasets.sets import OODSet
+from ranker.datasets.sets import LabelledDataset
 from ranker.errors import DataError, ModelError, UsageError, listed
-from ranker.labelling.session import RULES, Event, Rule, Session, noted
+from ranker.labelling.session import RULES, LabelEvent, Rule, Session, noted
 from ranker.labelling.sheet import Line
 from ranker.numbers import counted
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.runs.collect import collect, unanswered
-from ranker.runs.gather import Gathered, Looked, Models, Own, Rows, UnlabelledRows, check_columns, looked, unlabelled
-from ranker.runs.measured import Measuring
+from ranker.runs.gather import (
+    Gathered,
+    InspectedModels,
+    Models,
+    RowsFile,
+    RunRows,
+    UnlabelledRows,
+    check_columns,
+    inspect_models,
+    unlabelled,
+)
+from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan, plan
-from ranker.runs.pool import placed, pool_of
+from ranker.runs.pool import pool_of, positions_among
 from ranker.runs.task import NamedTask, check_known_labels, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.statistics.beliefs import LABEL_NOISE
-from ranker.statistics.betting import rows_apart
 from ranker.statistics.pool import Pool
+from ranker.statistics.sequential_tests import rows_apart
 from ranker.statistics.stopping import MARGIN, PROBABLE
 from ranker.tasks.base import Task
-from ranker.tasks.classes import ClassTask, of_classes
+from ranker.tasks.classes import ClassificationTask, require_labels
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +58,7 @@ LONELY = 0.8
 
 
 @dataclass(frozen=True)
-class Settings:
+class LabelSettings:
     """How rows are picked, and when it is enough.
 
     Attributes:
@@ -107,13 +117,13 @@ class Labelling:
         3
     """
 
-    task: ClassTask
+    task: ClassificationTask
     models: tuple[str, ...]
     rows: tuple[Example, ...]
     pool: Pool
     session: Session
     lines: list[Line] = field(default_factory=list)
-    settings: Settings = Settings()
+    settings: LabelSettings = LabelSettings()
     failures: Mapping[str, str] = field(default_factory=dict)
     known: int = 0
 
@@ -174,15 +184,15 @@ class Labelling:
         index = self.task.index(label)
         if index is None:
             raise UsageError(f"`label` must be one of {listed(self.task.labels)} (got {label[:50]!r})")
-        self._add(Line(Event(self.place(row), "answered", index), annotator, seconds, when, self._rule))
+        self._add(Line(LabelEvent(self.place(row), "answered", index), annotator, seconds, when, self._rule))
 
     def skip(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
         """Ask a row later."""
-        self._add(Line(Event(self.place(row), "skipped"), annotator, seconds, when, self._rule))
+        self._add(Line(LabelEvent(self.place(row), "skipped"), annotator, seconds, when, self._rule))
 
     def cannot_tell(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
         """Never ask a row again."""
-        self._add(Line(Event(self.place(row), "cannot-tell"), annotator, seconds, when, self._rule))
+        self._add(Line(LabelEvent(self.place(row), "cannot-tell"), annotator, seconds, when, self._rule))
 
     def _add(self, line: Line) -> None:
         event = line.event
@@ -308,11 +318,11 @@ class PoolFile:
 
     sheet: Sheet
     rows: tuple[Example, ...]
-    task: ClassTask
+    task: ClassificationTask
     labelled: tuple[Example, ...]
 
 
-def read_pool(pool: Own, others: Sequence[Path], models: Looked, label_map: bool = False) -> PoolFile:
+def read_pool(pool: RowsFile, others: Sequence[Path], models: InspectedModels, label_map: bool = False) -> PoolFile:
     """Read a pool, and rows that others have labelled.
 
     Args:
@@ -329,7 +339,7 @@ def read_pool(pool: Own, others: Sequence[Path], models: Looked, label_map: bool
     read = (pool.with_texts(), *(file.sheet("text", "label") for file in files))
     sheet, *sheets = (_masked(each, pool, models) for each in read)
     telling = next(iter(sheets), sheet)
-    task = of_classes(decide_task(pool.named, telling, models.stated), "`label`")
+    task = require_labels(decide_task(pool.named, telling, models.stated), "`label`")
     if not (pool.task or pool.like or label_map):
         check_known_labels(task, models.stated, telling.origin)
     rows = readers.unlabelled(sheet)
@@ -337,7 +347,7 @@ def read_pool(pool: Own, others: Sequence[Path], models: Looked, label_map: bool
     return PoolFile(sheet, rows, task, (*_labelled(sheet, rows, task), *answers))
 
 
-def _masked(sheet: Sheet, pool: Own, models: Looked) -> Sheet:
+def _masked(sheet: Sheet, pool: RowsFile, models: InspectedModels) -> Sheet:
     """A sheet without labels that are words for nothing, which is said."""
     masked, notes = mask_empty_words(sheet, pool.empty_words, pool.named, models.stated)
     for note in notes:
@@ -345,16 +355,16 @@ def _masked(sheet: Sheet, pool: Own, models: Looked) -> Sheet:
     return masked
 
 
-def _labelled(sheet: Sheet, rows: Sequence[Example], task: ClassTask) -> list[Example]:
+def _labelled(sheet: Sheet, rows: Sequence[Example], task: ClassificationTask) -> list[Example]:
     """Those rows of a sheet that have a label, with it."""
     places = [row.place for row in sheet.rows]
-    every = sets.with_labels(rows, readers.written(sheet), places, task)
+    every = sets.with_labels(rows, readers.raw_labels(sheet), places, task)
     return [row for row in every if row.labelled]
 
 
-def _distinct_answers(sheet: Sheet, task: ClassTask) -> Iterable[Example]:
+def _distinct_answers(sheet: Sheet, task: ClassificationTask) -> Iterable[Example]:
     """The labelled rows of a sheet, where several people may answer one row; the same answer of one person once."""
-    rows = [row for row, label in zip(sheet.rows, readers.written(sheet), strict=True) if label is not None]
+    rows = [row for row, label in zip(sheet.rows, readers.raw_labels(sheet), strict=True) if label is not None]
     alone = sheet._replace(rows=tuple(rows), layout=replace(sheet.layout, id=None))  # their answers share its id
     people = [str(row.cells.get("annotator") or "") for row in rows]
     answers = _labelled(alone, readers.unlabelled(alone), task)
@@ -365,10 +375,10 @@ def label(
     pool: UnlabelledRows,
     models: Models,
     *,
-    task: ClassTask | None = None,
+    task: ClassificationTask | None = None,
     labelled: Sequence[Example] = (),
     lines: Sequence[Line] = (),
-    settings: Settings = Settings(),
+    settings: LabelSettings = LabelSettings(),
     runtime: Runtime = Runtime(),
 ) -> Labelling:
     """Start to label rows of a pool, or go on: which row next, what the answers say, and when it is enough.
@@ -401,17 +411,17 @@ def label(
         >>> session.undo() == row
         True
     """
-    seen = looked(models)
-    of = of_classes(decide_task(NamedTask(task), stated=seen.stated), "`label`")
+    seen = inspect_models(models)
+    of = require_labels(decide_task(NamedTask(task), stated=seen.stated), "`label`")
     rows, places = with_labelled(distinct(unlabelled(pool)), labelled)
     check_alike(rows)
     rows, places, lines = _first(seen, of, rows, places, lines, runtime)
     found, asked, failures = predictions(seen, of, rows, runtime)
-    places = placed(places, asked, len(rows))
+    places = positions_among(places, asked, len(rows))
     if (found.said == found.said[0]).all():
         log.warning("all models predict the same on every row of the pool; no label would tell them apart")
-    before = [Event(int(at), "answered", row.target) for at, row in zip(places, labelled, strict=True) if at >= 0]
-    moved = placed(np.array([line.event.row for line in lines], dtype=np.int64), asked, len(rows))
+    before = [LabelEvent(int(at), "answered", row.target) for at, row in zip(places, labelled, strict=True) if at >= 0]
+    moved = positions_among(np.array([line.event.row for line in lines], dtype=np.int64), asked, len(rows))
     own = [replace(one, event=replace(one.event, row=int(at))) for at, one in zip(moved, lines, strict=True)]
     if any(line.event.row < 0 for line in own):
         raise DataError("a row that has a label is not in the files of all models")
@@ -420,7 +430,7 @@ def label(
     return Labelling(of, names, tuple(rows[at] for at in asked), found, session, own, settings, failures, len(before))
 
 
-def _session(pool: Pool, before: Sequence[Event], lines: Sequence[Line], settings: Settings) -> Session:
+def _session(pool: Pool, before: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
     """A session after what others and this one have said; rows that its own rule picked last may prove something."""
     rule = noted(settings.rule, settings.margin, pool.said)
     drawn = sum(1 for _ in takewhile(lambda line: line.picked == rule, reversed(lines)))
@@ -451,7 +461,7 @@ def distinct(pool: Iterable[Example]) -> list[Example]:
 
 
 def _first(
-    seen: Looked, task: Task, rows: list[Example], places: Ints, lines: Sequence[Line], runtime: Runtime
+    seen: InspectedModels, task: Task, rows: list[Example], places: Ints, lines: Sequence[Line], runtime: Runtime
 ) -> tuple[list[Example], Ints, Sequence[Line]]:
     """A seeded part of a large pool, with all labelled rows, where predictions are still to be made."""
     if len(rows) <= FIRST or not unanswered(seen, task, _planned(seen, task, rows).asked, runtime):
@@ -464,14 +474,14 @@ def _first(
         "them about all, and then all are used",
         *(len(kept), len(rows)),
     )
-    at = placed(np.arange(len(rows)), kept, len(rows))
+    at = positions_among(np.arange(len(rows)), kept, len(rows))
     moved = [replace(one, event=replace(one.event, row=int(at[one.event.row]))) for one in lines]
     return [rows[n] for n in kept.tolist()], at[places], moved
 
 
 def _planned(models: Models, task: Task, rows: Sequence[Example]) -> Plan:
-    asked = Rows(OODSet("pool", task, tuple(rows), len(rows)), rows)
-    return plan(Gathered(looked(models), asked), Evidence("none", factors=()))
+    asked = RunRows(LabelledDataset("pool", task, tuple(rows), len(rows)), rows)
+    return plan(Gathered(inspect_models(models), asked), Evidence("none", factors=()))
 
 
 def predictions(
@@ -488,7 +498,7 @@ def predictions(
     if len(collected.answered) < 2:
         count = len(made.gathered.looked.models)
         raise ModelError(f"nothing to choose by: {len(collected.failures)} of {count} models failed")
-    seen, at = pool_of(Measuring(made), collected.answered)
+    seen, at = pool_of(Measurer(made), collected.answered)
     if seen is None:
         why = "some models say only how good their answers were" if len(at) else "no row is in the files of all models"
         raise ModelError(f"nothing to choose by: {why}")

@@ -19,25 +19,25 @@ from factors.types import Floats
 from ranker.datasets.identity import text_names
 from ranker.results.header import Quality
 from ranker.runs import functions
-from ranker.runs.collect import Answered
+from ranker.runs.collect import ModelResponses
 from ranker.runs.plan import Plan
 from ranker.runtime import shards
 from ranker.runtime.base import Answer
-from ranker.runtime.shards import Scores
+from ranker.runtime.shards import MeasureColumn
 from ranker.runtime.store import Entry, Store
-from ranker.scoring.diagnostics import judged, quality_of
+from ranker.scoring.diagnostics import judge_attributions, quality_of
 from ranker.scoring.score import FIXED, ModelScores, label_rule, score_model
 from ranker.tasks.classes import are_classes, has_labels
 
 REVISION = 1
 """Of what is kept here: raised when the same sources come to give other numbers."""
 
-Compute = Callable[[Sequence[int]], Sequence[Scores]]
+Compute = Callable[[Sequence[int]], Sequence[MeasureColumn]]
 """(places of what is not known) -> what it gives, in order."""
 
 
 @dataclass(frozen=True)
-class Measuring:
+class Measurer:
     """How the answers of a plan are measured.
 
     Attributes:
@@ -49,7 +49,7 @@ class Measuring:
     store: Store | None = None
 
     def scores(
-        self, one: Answered, answer: Answer, examples: Sequence[Example], factors: Sequence[Factor]
+        self, one: ModelResponses, answer: Answer, examples: Sequence[Example], factors: Sequence[Factor]
     ) -> ModelScores:
         """What factors make of a model's answers; nothing, where these were judged elsewhere.
 
@@ -61,7 +61,7 @@ class Measuring:
         if not (are_classes(predictions) and has_labels(task)):
             return ModelScores(np.zeros((0, len(examples))), {})
 
-        def compute(places: Sequence[int]) -> list[Scores]:
+        def compute(places: Sequence[int]) -> list[MeasureColumn]:
             some = [factors[place] for place in places]
             found = score_model(predictions, answer.attributions, examples, some, task, plan.target, plan.norm)
             return [_packed(found, f, factor.name) for f, factor in enumerate(some)]
@@ -69,7 +69,7 @@ class Measuring:
         names = [self._named(factor, examples) if answer.attributions else None for factor in factors]
         return _unpacked(self._known(one, answer, names, compute), factors, len(examples))
 
-    def quality(self, one: Answered, answer: Answer, examples: Sequence[Example]) -> Quality:
+    def quality(self, one: ModelResponses, answer: Answer, examples: Sequence[Example]) -> Quality:
         """How good a model's attributions are.
 
         Raises:
@@ -79,9 +79,9 @@ class Measuring:
         if not answer.attributions:
             return quality_of(np.empty((3, 0)))
 
-        def compute(places: Sequence[int]) -> list[Scores]:
-            rows = judged(answer.attributions, examples, self.plan.settings)
-            return [Scores(rows[place], np.full(rows.shape[1], -1)) for place in places]
+        def compute(places: Sequence[int]) -> list[MeasureColumn]:
+            rows = judge_attributions(answer.attributions, examples, self.plan.settings)
+            return [MeasureColumn(rows[place], np.full(rows.shape[1], -1)) for place in places]
 
         settings = json.dumps([REVISION, asdict(self.plan.settings)], sort_keys=True)
         made = json.dumps(functions.made_with(), sort_keys=True)
@@ -89,7 +89,9 @@ class Measuring:
         found = self._known(one, answer, names, compute)
         return quality_of(np.array([part.values for part in found]))
 
-    def _known(self, one: Answered, answer: Answer, names: Sequence[bytes | None], compute: Compute) -> list[Scores]:
+    def _known(
+        self, one: ModelResponses, answer: Answer, names: Sequence[bytes | None], compute: Compute
+    ) -> list[MeasureColumn]:
         """What was measured, in the order of the names; what has none, or is not known, is computed now."""
         entry = self._entry(one, answer) if any(names) else None
         kept = {} if entry is None else entry.scores([name for name in names if name])
@@ -103,7 +105,7 @@ class Measuring:
         found |= new
         return [found[place] for place in range(len(names))]
 
-    def _entry(self, one: Answered, answer: Answer) -> Entry | None:
+    def _entry(self, one: ModelResponses, answer: Answer) -> Entry | None:
         """Where what is measured on a model's answers is kept."""
         if self.store is None or not answer.key:
             return None
@@ -152,16 +154,16 @@ def _digest(what: str, rows: bytes) -> bytes:
     return hashlib.sha256(what.encode() + rows).digest()
 
 
-def _packed(found: ModelScores, place: int, name: str) -> Scores:
+def _packed(found: ModelScores, place: int, name: str) -> MeasureColumn:
     """What one factor gave, as it is kept."""
     reasons = found.undefined.get(name, {})
     why = np.full(found.values.shape[1], -1)
     for number, rows in enumerate(reasons.values()):
         why[list(rows)] = number
-    return Scores(found.values[place], why, tuple(reasons))
+    return MeasureColumn(found.values[place], why, tuple(reasons))
 
 
-def _unpacked(rows: Sequence[Scores], factors: Sequence[Factor], size: int) -> ModelScores:
+def _unpacked(rows: Sequence[MeasureColumn], factors: Sequence[Factor], size: int) -> ModelScores:
     """What all factors gave."""
     undefined = {
         factor.name: {

@@ -8,21 +8,21 @@ from itertools import repeat
 
 from factors import Example
 from factors.types import Ints
-from ranker.datasets import readings, sets
+from ranker.datasets import row_notes, sets
 from ranker.datasets.identity import Texts
-from ranker.datasets.sets import OODSet
-from ranker.domains.drops import Answers
+from ranker.datasets.sets import LabelledDataset
+from ranker.domains.drops import SetAnswers
 from ranker.domains.shift import Domain
 from ranker.errors import DataError, ModelError
-from ranker.runs.collect import ask
-from ranker.runs.gather import Looked, check_numbers
+from ranker.runs.collect import run_models
+from ranker.runs.gather import InspectedModels, check_numbers
 from ranker.runtime.base import Request
 from ranker.runtime.runtime import Runtime
-from ranker.tasks.classes import ClassTask, are_classes, labels_of
+from ranker.tasks.classes import ClassificationTask, are_classes, labels_of
 
 
 @dataclass(frozen=True)
-class OverSets:
+class SetResponses:
     """What models do on several sets.
 
     Attributes:
@@ -31,12 +31,14 @@ class OverSets:
         failures: model -> why it could not be asked.
     """
 
-    answers: Mapping[str, Sequence[Answers]]
+    answers: Mapping[str, Sequence[SetAnswers]]
     true: Ints
     failures: Mapping[str, str]
 
 
-def over_sets(domains: Sequence[Domain], models: Looked, task: ClassTask, runtime: Runtime = Runtime()) -> OverSets:
+def over_sets(
+    domains: Sequence[Domain], models: InspectedModels, task: ClassificationTask, runtime: Runtime = Runtime()
+) -> SetResponses:
     """Ask every model about every row of several sets.
 
     Args:
@@ -56,18 +58,18 @@ def over_sets(domains: Sequence[Domain], models: Looked, task: ClassTask, runtim
         raise DataError(f"{error}{_hint(domains)}") from error
     check_numbers([_numbered(domain, rows[domain.name], task) for domain in domains], models.stated)
     requests = [Request(Texts(examples)) for examples in rows.values()]
-    told, failures = ask(models, task, [requests for _ in models.models], runtime)
+    told, failures = run_models(models, task, [requests for _ in models.models], runtime)
     if not told:
         raise ModelError(f"no model could be asked: {next(iter(failures.items()), ('', ''))[1]}")
-    answers: dict[str, list[Answers]] = {name: [] for name in rows}
+    answers: dict[str, list[SetAnswers]] = {name: [] for name in rows}
     for model, one in told.items():
         for (name, examples), answer in zip(rows.items(), one.answers, strict=True):
             if answer is not None:
                 given = answer.predictions
                 predicted = given.predicted if are_classes(given) else None
-                answers[name].append(Answers(model, task.outcomes(given, examples), predicted))
+                answers[name].append(SetAnswers(model, task.outcomes(given, examples), predicted))
     true = labels_of(rows[domains[0].name])
-    return OverSets(answers, true, failures)
+    return SetResponses(answers, true, failures)
 
 
 def _hint(domains: Sequence[Domain]) -> str:
@@ -77,7 +79,9 @@ def _hint(domains: Sequence[Domain]) -> str:
     return f"; the task {fitting[0]} has the labels of all sets: say `task`" if fitting else ""
 
 
-def _numbered(domain: Domain, rows: Sequence[Example], task: ClassTask) -> OODSet:
+def _numbered(domain: Domain, rows: Sequence[Example], task: ClassificationTask) -> LabelledDataset:
     """The set with what its bare numbers were taken for."""
     meant = {label: row.target for label, row in zip(domain.labels, rows, strict=True) if label is not None}
-    return OODSet(domain.name, task, tuple(rows), len(rows), origin=domain.name, numbers=readings.numbers(meant, task))
+    return LabelledDataset(
+        domain.name, task, tuple(rows), len(rows), origin=domain.name, numbers=row_notes.numbers(meant, task)
+    )

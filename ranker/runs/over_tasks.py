@@ -14,17 +14,17 @@ from ranker.runs.decide import decided
 from ranker.runs.gather import without_truth
 from ranker.runs.plan import Plan, plan
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.over_tasks import Judged, judged, parts
+from ranker.scoring.over_tasks import TaskOutcomes, parts, task_outcomes
 from ranker.scoring.paired_comparison import FEW_CLUSTERS, FEW_ROWS
 from ranker.scoring.score import Evidence
 from ranker.sources import kinds, suites
-from ranker.sources.base import Shelf, SourceOptions
+from ranker.sources.base import ResourceCache, SourceOptions
 from ranker.sources.logs.options import LogOptions
 from ranker.sources.references import parse
 
 
 @dataclass(frozen=True)
-class Matched:
+class MatchedTasks:
     """References to places with answers to several tasks.
 
     Attributes:
@@ -41,7 +41,7 @@ class Matched:
     only: Mapping[str, tuple[str, ...]]
     asked: tuple[Mapping[str, tuple[str, ...]], ...]
     groups: Mapping[str, tuple[str, ...]]
-    shelf: Shelf = field(compare=False, repr=False)
+    shelf: ResourceCache = field(compare=False, repr=False)
 
     def of(self, task: str) -> list[str]:
         """References to the models' answers to one task."""
@@ -61,7 +61,7 @@ class Matched:
         return found
 
 
-def matched(references: Sequence[str | Path], options: SourceOptions) -> Matched | None:
+def match_tasks(references: Sequence[str | Path], options: SourceOptions) -> MatchedTasks | None:
     """Match the tasks of several places; None where all have a single task, or one is a file, or names its task.
 
     Args:
@@ -71,8 +71,8 @@ def matched(references: Sequence[str | Path], options: SourceOptions) -> Matched
     Raises:
         UsageError: no task was asked of all models, or there is more than `options.limits` let us look at.
     """
-    texts, shelf = tuple(map(str, references)), Shelf()
-    found = [kinds.tasks(parse(text, kinds.known(shelf)), options, shelf) for text in texts]
+    texts, shelf = tuple(map(str, references)), ResourceCache()
+    found = [kinds.tasks(parse(text, kinds.known_kinds(shelf)), options, shelf) for text in texts]
     several = any(len({task for tasks in one.of.values() for task in tasks}) > 1 for one in found)
     if not several or not all(one.of for one in found):
         return None
@@ -94,7 +94,7 @@ def matched(references: Sequence[str | Path], options: SourceOptions) -> Matched
         if (rest := tuple(t for t in tasks if t not in shared))
     }
     groups = {name: tasks for one in found for name, tasks in one.groups.items()}
-    return Matched(texts, shared, only, tuple(one.of for one in found), groups, shelf)
+    return MatchedTasks(texts, shared, only, tuple(one.of for one in found), groups, shelf)
 
 
 def over_tasks(
@@ -141,18 +141,18 @@ def over_tasks(
 
     Source: Miller 2024, "Adding error bars to evals"; of the means see `ranker.statistics.paired`.
     """
-    found = matched(references, options)
+    found = match_tasks(references, options)
     if found is None:
         raise UsageError("`references` must be folders of logs that hold several tasks each, or name `#TASK` of none")
 
-    def ask(models: Sequence[str], shelf: Shelf) -> tuple[Plan, Ranking]:
+    def ask(models: Sequence[str], shelf: ResourceCache) -> tuple[Plan, Ranking]:
         made = plan(without_truth(suites.load(models, options, shelf)), evidence, metric=metric)
         return made, decided(made, seed, runtime)
 
     return decide_each(found, ask)
 
 
-def decide_each(found: Matched, ask: Callable[[Sequence[str], Shelf], tuple[Plan, Ranking]]) -> OverTasks:
+def decide_each(found: MatchedTasks, ask: Callable[[Sequence[str], ResourceCache], tuple[Plan, Ranking]]) -> OverTasks:
     """Decide each task for itself, and put them together; a task that cannot be decided is listed with the reason.
 
     Args:
@@ -162,16 +162,16 @@ def decide_each(found: Matched, ask: Callable[[Sequence[str], Shelf], tuple[Plan
     Raises:
         RankModelsError: no task can be decided: why the first cannot.
     """
-    made: dict[str, Judged] = {}
+    made: dict[str, TaskOutcomes] = {}
     failures: dict[str, str] = {}
     first = None
     for task in found.shared:
         try:
-            asked, ranking = ask(found.of(task), Shelf(known=found.shelf))
+            asked, ranking = ask(found.of(task), ResourceCache(known=found.shelf))
         except RankModelsError as error:
             failures[task], first = str(error), first or error
             continue
-        made[task] = judged(ranking, [example.group for example in asked.rows.population])
+        made[task] = task_outcomes(ranking, [example.group for example in asked.rows.population])
         if ranking.header.failures:
             failures[task] = "; ".join(f"{model}: {why}" for model, why in ranking.header.failures.items())
     whole = {task: one for task, one in made.items() if task not in failures}
@@ -182,7 +182,7 @@ def decide_each(found: Matched, ask: Callable[[Sequence[str], Shelf], tuple[Plan
     return OverTasks(names, found_parts, rankings, found.only, failures, tuple(_notes(found, whole, rankings)))
 
 
-def _notes(found: Matched, whole: Mapping[str, Judged], rankings: Mapping[str, Ranking]) -> Iterator[str]:
+def _notes(found: MatchedTasks, whole: Mapping[str, TaskOutcomes], rankings: Mapping[str, Ranking]) -> Iterator[str]:
     """Groups that are not all there, tasks with few rows, and what is said of tasks, once for all of which it holds."""
     for group, tasks in found.groups.items():
         there = sum(task in whole for task in tasks)

@@ -13,19 +13,19 @@ from ranker.attribution import hiding, settings_of
 from ranker.attribution.settings import Settings, settle
 from ranker.datasets.identity import Texts
 from ranker.errors import UsageError
-from ranker.runs.gather import Gathered, Rows
+from ranker.runs.gather import Gathered, RunRows
 from ranker.runtime.base import Request
-from ranker.scoring.decision import named
+from ranker.scoring.decision import resolve_method
 from ranker.scoring.score import Evidence, Target, about_one_label, applicable
-from ranker.sources.base import Stated
+from ranker.sources.base import ModelInfo
 from ranker.sources.logs.kind import of_task
 from ranker.sources.suites import Model, Suite
 from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod
 from ranker.tasks.base import Task
 from ranker.tasks.classes import has_labels
-from ranker.tasks.given import is_recorded
 from ranker.tasks.metrics import Metric
+from ranker.tasks.precomputed import is_recorded
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Plan:
     compares: bool = True
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RunRows:
         """What the models are asked about."""
         return self.gathered.rows
 
@@ -164,7 +164,9 @@ def plan(
     if method is not None:
         method = method_named(method, rows, known, pooled)
     by = metric_of(metric or next((one.metric for one in gathered.looked.stated if one.metric), None), rows)
-    chosen = needed(known, rows.ood.designed, method) if evidence.factors is None and not rows.truth else known
+    chosen = (
+        factors_for_decision(known, rows.ood.designed, method) if evidence.factors is None and not rows.truth else known
+    )
     chosen = tuple(one for one in chosen if one.name != task.metric)  # which is always there
     settings = evidence.settings or backend(chosen, gathered, evidence.target)
     if settings.name != "none" and not has_labels(task):
@@ -172,7 +174,7 @@ def plan(
             f"`attribution` must be none: answers to {task.name} are judged by {task.metric}, and no labels"
         )
     settings = settle(settings, task)
-    kept, left_out = fitting(chosen, rows, evidence.target, settings)
+    kept, left_out = applicable_factors(chosen, rows, evidence.target, settings)
     if settings.name == "none" and any(one.kind == "factor" for one in kept):  # which somebody has asked for
         left_out |= {one.name: UNREAD for one in chosen if one.kind == "factor"}
         kept = [one for one in kept if one.kind != "factor"]
@@ -186,7 +188,7 @@ def plan(
     return made
 
 
-def metric_of(name: str | None, rows: Rows) -> Metric | None:
+def metric_of(name: str | None, rows: RunRows) -> Metric | None:
     """Make the metric that somebody named; None where that is the mean outcome: accuracy, or what a log records.
 
     Args:
@@ -208,7 +210,7 @@ def metric_of(name: str | None, rows: Rows) -> Metric | None:
     return made
 
 
-def is_recorded_by(name: str, stated: Iterable[Stated]) -> bool:
+def is_recorded_by(name: str, stated: Iterable[ModelInfo]) -> bool:
     """Say whether a metric that somebody named is one that the logs among some models record.
 
     Args:
@@ -233,8 +235,8 @@ def _lacks(method: PoolMethod, made: Plan) -> str | None:
     return next((NEEDS[need] for need in sorted(method.needs) if missing[need]), None)
 
 
-def fitting(
-    factors: Sequence[Factor], rows: Rows, target: Target, settings: Settings
+def applicable_factors(
+    factors: Sequence[Factor], rows: RunRows, target: Target, settings: Settings
 ) -> tuple[list[Factor], dict[str, str]]:
     """The factors that rows have what they need for, and why the others are left out."""
     task = rows.ood.task
@@ -256,24 +258,24 @@ def backend(factors: Sequence[Factor], gathered: Gathered, target: Target) -> Se
     if not has_labels(task) or any(model.source.precomputed for model in gathered.looked.models):
         return settings_of("none")
     reading = [factor for factor in factors if factor.kind == "factor"]
-    kept, _ = fitting(reading, gathered.rows, target, settle(settings, task))
+    kept, _ = applicable_factors(reading, gathered.rows, target, settle(settings, task))
     return settings if kept else settings_of("none")
 
 
-def needed(factors: Iterable[Factor], designed: str | None, method: str | None) -> tuple[Factor, ...]:
+def factors_for_decision(factors: Iterable[Factor], designed: str | None, method: str | None) -> tuple[Factor, ...]:
     """The factors that a decision needs: baselines, the one designed for the set, and the one that it goes by.
 
     Baselines need no attributions; of the others nobody knows on rows of one's own what they are worth.
 
     Example:
-        >>> [one.name for one in needed(BUILTIN.values(), None, None)]
+        >>> [one.name for one in factors_for_decision(BUILTIN.values(), None, None)]
         ['ACC', 'CONF', 'CONF-GT', 'NLL', 'CONF-H']
     """
     return tuple(one for one in factors if one.kind == "baseline" or one.name in (designed, method))
 
 
-def method_named(method: str, rows: Rows, factors: Sequence[Factor], pooled: Sequence[PoolMethod]) -> str:
-    """The method of a decision by the name that somebody wrote (see `ranker.scoring.decision.named`).
+def method_named(method: str, rows: RunRows, factors: Sequence[Factor], pooled: Sequence[PoolMethod]) -> str:
+    """The method of a decision by the name that somebody wrote (see `ranker.scoring.decision.resolve_method`).
 
     Raises:
         UnknownName: there is none of that name.
@@ -283,7 +285,7 @@ def method_named(method: str, rows: Rows, factors: Sequence[Factor], pooled: Seq
     if method.upper() in deciding and not rows.pool:
         raise UsageError(f"`method`: {method.upper()} needs rows without labels: `pool`")
     names = dict.fromkeys([rows.ood.task.metric, *(factor.name for factor in factors)])
-    return named(method, list(names), rows.ood.designed, deciding if rows.pool else ())
+    return resolve_method(method, list(names), rows.ood.designed, deciding if rows.pool else ())
 
 
 def check_method(method: str | None, left_out: Mapping[str, str]) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.results.table import ScoreTable
-from ranker.runs.collect import Answered
-from ranker.runs.measured import Measuring
+from ranker.runs.collect import ModelResponses
+from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer
 from ranker.statistics.pool import InDomain, Pool, Targets
@@ -17,12 +17,12 @@ from ranker.tasks.base import NO_ANSWER
 from ranker.tasks.classes import label_names, labels_of
 
 
-def own(one: Answered) -> Answer:
+def population_answers(one: ModelResponses) -> Answer:
     """A model's answers to the population."""
     return one.to["population"]
 
 
-def pool_of(measuring: Measuring, answered: Sequence[Answered]) -> tuple[Pool | None, Ints]:
+def pool_of(measuring: Measurer, answered: Sequence[ModelResponses]) -> tuple[Pool | None, Ints]:
     """What the models make of rows, labelled or not, and (P,) which rows these are: those that no model lacks.
 
     There is no pool where some model says nothing of labels.
@@ -31,7 +31,7 @@ def pool_of(measuring: Measuring, answered: Sequence[Answered]) -> tuple[Pool | 
         StoreError: the store cannot be read or written.
     """
     plan = measuring.plan
-    of_pool = [one.to.get("pool", own(one)) for one in answered]
+    of_pool = [one.to.get("pool", population_answers(one)) for one in answered]
     asked = np.flatnonzero(np.all([one.predictions.state <= NO_ANSWER for one in of_pool], axis=0))
     probs = [one.predictions.probabilities() for one in of_pool]
     some = [one[asked] for one in probs if one is not None and one.shape[1] > 1]
@@ -106,7 +106,7 @@ def true_labels(plan: Plan) -> Ints:
     return labels_of(rows) if label_names(plan.task) else np.full(len(rows), -1, dtype=np.int64)
 
 
-def placed(places: Ints, asked: Ints, size: int) -> Ints:
+def positions_among(places: Ints, asked: Ints, size: int) -> Ints:
     """(K,) where rows stand among some of all: -1 where they are none of these.
 
     Args:
@@ -115,7 +115,7 @@ def placed(places: Ints, asked: Ints, size: int) -> Ints:
         size: how many all are.
 
     Example:
-        >>> placed(np.array([3, 0]), np.array([1, 3]), 4).tolist()
+        >>> positions_among(np.array([3, 0]), np.array([1, 3]), 4).tolist()
         [1, -1]
     """
     at = np.full(size, -1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Literal
 
-from ranker.datasets.sets import OODSet
+from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError
 from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
-from ranker.runs.estimates import kept
-from ranker.runs.gather import Models, Named, Own, with_truth
+from ranker.runs.estimates import kept_methods
+from ranker.runs.gather import Models, NamedDataset, RowsFile, with_truth
 from ranker.runs.plan import Plan, plan
-from ranker.runs.scored import header, scored
+from ranker.runs.run_measurements import header, measure_run
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.evaluation import evaluate
 from ranker.scoring.score import Evidence
@@ -20,14 +20,14 @@ from ranker.scoring.score import Evidence
 
 def rank(
     models: Models,
-    examples: OODSet | Named | str,
+    examples: LabelledDataset | NamedDataset | str,
     *,
     probe: int = 10,
     draws: int | Literal["exact"] = "exact",
     seed: int = 0,
     metric: str | None = None,
     evidence: Evidence = Evidence(),
-    in_domain: OODSet | Own | None = None,
+    in_domain: LabelledDataset | RowsFile | None = None,
     runtime: Runtime = Runtime(),
 ) -> Ranking:
     """Rank models on an OOD set, and say how often each method would have ranked them rightly from a small probe.
@@ -80,10 +80,10 @@ def check_draws(draws: int | str) -> None:
 def evaluated(made: Plan, probe: int, draws: int | Literal["exact"], seed: int, runtime: Runtime) -> Ranking:
     """What comes of a plan on a set whose truth is known; see `rank` for arguments and errors."""
     collected = collect(made, runtime)
-    found = scored(made, collected, runtime)
+    found = measure_run(made, collected, runtime)
     with (
         nullcontext() if runtime.store is None else runtime.kept() as store,
-        kept(found.methods, found.pool, store) as methods,
+        kept_methods(found.methods, found.pool, store) as methods,
     ):
         evaluation = evaluate(
             found.table,

@@ -13,7 +13,7 @@ import numpy as np
 
 from ranker.datasets import readers, sets
 from ranker.datasets.readers import Sheet
-from ranker.datasets.sets import OODSet
+from ranker.datasets.sets import LabelledDataset
 from ranker.domains import parts
 from ranker.domains.drops import with_models
 from ranker.domains.select import SETS, SIMILAR, Candidate, chosen
@@ -22,21 +22,21 @@ from ranker.errors import DataError, UsageError, listed, look_up
 from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
 from ranker.results.shift import Shift
-from ranker.runs.gather import Models, looked
+from ranker.runs.gather import Models, inspect_models
 from ranker.runs.over_sets import over_sets
 from ranker.runs.task import NamedTask, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime
-from ranker.tasks.classes import ClassTask, has_labels, of_classes
+from ranker.tasks.classes import ClassificationTask, has_labels, require_labels
 from ranker.tasks.empty import is_blank
 
 log = logging.getLogger(__name__)
 
-Texts: TypeAlias = OODSet | str | Path | Collection[Mapping[str, object]]
+Texts: TypeAlias = LabelledDataset | str | Path | Collection[Mapping[str, object]]
 """A set of texts as somebody names it: read already, a file, or rows in memory (see `readers.sheet`)."""
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How files of texts are read.
 
     Attributes:
@@ -54,7 +54,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Encoding:
+class SentenceEncoding:
     """An encoder of sentences, and which vectors of it are taken: see `ranker.sources.hf.sentences`.
 
     Attributes:
@@ -86,7 +86,7 @@ class Selecting:
 
 
 @dataclass(frozen=True)
-class Question:
+class ShiftRequest:
     """All that `shift` is asked.
 
     Attributes:
@@ -100,10 +100,10 @@ class Question:
     by: str | None = None
     topics: int | None = None
     models: Models | None = None
-    task: ClassTask | str | None = None
-    reading: Reading = Reading()
+    task: ClassificationTask | str | None = None
+    reading: ReadOptions = ReadOptions()
     selecting: Selecting | None = None
-    encoding: Encoding | None = None
+    encoding: SentenceEncoding | None = None
     seed: int = 0
     runtime: Runtime = Runtime()
 
@@ -113,7 +113,7 @@ def shift(
     by: str | None = None,
     topics: int | None = None,
     models: Models | None = None,
-    task: ClassTask | str | None = None,
+    task: ClassificationTask | str | None = None,
     sources: Mapping[str, str] | None = None,
     similar: float = SIMILAR,
     sets: int = SETS,
@@ -163,19 +163,19 @@ def shift(
         'far'
     """
     selecting = None if sources is None else Selecting(sources, similar, sets, tuple(keep))
-    encoding = None if encoder is None else Encoding(encoder, layer, pooling)
-    reading = Reading(columns or {})
-    return answered(Question(texts, by, topics, models, task, reading, selecting, encoding, seed, runtime))
+    encoding = None if encoder is None else SentenceEncoding(encoder, layer, pooling)
+    reading = ReadOptions(columns or {})
+    return answer_request(ShiftRequest(texts, by, topics, models, task, reading, selecting, encoding, seed, runtime))
 
 
-def answered(question: Question) -> Shift:
+def answer_request(question: ShiftRequest) -> Shift:
     """What comes of a question; see `shift` for errors."""
-    of = compared(question)
+    of = compare_sets(question)
     _check(question, of.domains)
     named = NamedTask(question.task or of.task)
-    models = None if question.models is None else looked(question.models)
+    models = None if question.models is None else inspect_models(question.models)
     decided = named.lookup() if models is None else decide_task(named, of.sheet, models.stated)
-    task = None if decided is None else of_classes(decided, "`shift`")
+    task = None if decided is None else require_labels(decided, "`shift`")
     given, said = (of.domains, "") if question.encoding is None else _encoded(of.domains, question.encoding, question)
     done = None if models is None or task is None else over_sets(given, models, task, question.runtime)
     if task is not None:
@@ -187,7 +187,7 @@ def answered(question: Question) -> Shift:
     return found if question.selecting is None else _selected(found, question.selecting)
 
 
-def _encoded(given: Sequence[Domain], of: Encoding, question: Question) -> tuple[list[Domain], str]:
+def _encoded(given: Sequence[Domain], of: SentenceEncoding, question: ShiftRequest) -> tuple[list[Domain], str]:
     """The sets with the vectors of an encoder, and what these are in words."""
     from ranker.sources.hf.sentences import Encoder  # and torch with it
 
@@ -196,7 +196,7 @@ def _encoded(given: Sequence[Domain], of: Encoding, question: Question) -> tuple
         return [replace(domain, vectors=encoder.vectors(domain.texts, advance)) for domain in given], encoder.said
 
 
-def _check(question: Question, given: Sequence[Domain]) -> None:
+def _check(question: ShiftRequest, given: Sequence[Domain]) -> None:
     """Refuse sets to be chosen without what they are chosen by.
 
     Raises:
@@ -231,7 +231,7 @@ def _selected(found: Shift, of: Selecting) -> Shift:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedSets:
     """The sets that are compared.
 
     Attributes:
@@ -242,10 +242,10 @@ class Compared:
 
     domains: tuple[Domain, ...]
     sheet: Sheet | None
-    task: ClassTask | None
+    task: ClassificationTask | None
 
 
-def compared(question: Question) -> Compared:
+def compare_sets(question: ShiftRequest) -> ComparedSets:
     """Read the sets that are to be compared, and split the last, if so wanted.
 
     Raises:
@@ -270,26 +270,26 @@ def compared(question: Question) -> Compared:
     elif by is not None:
         found[-1:] = parts.by_value(found[-1], _column(by, read[-1]))
     sheet = next((one.sheet for one in read if one.sheet is not None and one.domain.frequencies), None)
-    return Compared(tuple(_named(found)), sheet, next((one.task for one in read if one.task is not None), None))
+    return ComparedSets(tuple(_named(found)), sheet, next((one.task for one in read if one.task is not None), None))
 
 
-class _Read(NamedTuple):
+class _SetWithRows(NamedTuple):
     """A set, with the rows that it was read from, or its task."""
 
     domain: Domain
     sheet: Sheet | None = None
-    task: ClassTask | None = None
+    task: ClassificationTask | None = None
     columns: Columns | None = None
 
 
-def _read(source: Texts, reading: Reading, task_named: ClassTask | str | None) -> _Read:
+def _read(source: Texts, reading: ReadOptions, task_named: ClassificationTask | str | None) -> _SetWithRows:
     """A set from wherever it is."""
     if isinstance(source, str) and not Path(source).exists() and source.casefold() in map(str.casefold, sets.cards(())):
         source = sets.load(source)
-    if isinstance(source, OODSet):
+    if isinstance(source, LabelledDataset):
         task = source.task if has_labels(source.task) else None
         labels = [None if task is None or not row.labelled else task.show(row.target) for row in source.examples]
-        return _Read(Domain(source.name, source.examples, labels, limits=reading.limits), None, task)
+        return _SetWithRows(Domain(source.name, source.examples, labels, limits=reading.limits), None, task)
     columns = {role: names for role, names in reading.columns.items() if role != "summary"}
     read = Path(source) if isinstance(source, str) else source
     content = readers.content(read, columns, reading.encoding, reading.limits)
@@ -300,8 +300,8 @@ def _read(source: Texts, reading: Reading, task_named: ClassTask | str | None) -
         log.warning("%s: %s", sheet.origin, note)
     sheet = sheet._replace(layout=replace(sheet.layout, id=None))  # nothing is looked up by it
     summaries = [_summary(row, one) for one in reading.columns.get("summary", ()) for row in sheet.rows]
-    name, rows, labels = _stem(sheet.origin), readers.unlabelled(sheet), readers.written(sheet)
-    return _Read(Domain(name, rows, labels, summaries=summaries, limits=reading.limits), sheet, columns=content)
+    name, rows, labels = _stem(sheet.origin), readers.unlabelled(sheet), readers.raw_labels(sheet)
+    return _SetWithRows(Domain(name, rows, labels, summaries=summaries, limits=reading.limits), sheet, columns=content)
 
 
 def _summary(row: Row, column: str) -> str:
@@ -321,7 +321,7 @@ def _stem(origin: str) -> str:
     return Path(origin).name.split(".")[0] or origin
 
 
-def _column(by: str, read: _Read) -> list[str | None]:
+def _column(by: str, read: _SetWithRows) -> list[str | None]:
     """(N,) what rows have in a column; None for nothing."""
     sheet = read.sheet
     if sheet is None:

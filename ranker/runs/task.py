@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ranker.datasets import readings, sets
+from ranker.datasets import row_notes, sets
 from ranker.datasets.cards import Card
 from ranker.datasets.mapping import candidate_label_maps, check_alike, differing, number_in, unlike
-from ranker.datasets.readers import Sheet, written
+from ranker.datasets.readers import Sheet, raw_labels
 from ranker.errors import DataError, ModelError, Question, UsageError, listed, look_up
-from ranker.sources.base import Stated
+from ranker.sources.base import ModelInfo
 from ranker.tasks.base import Task
-from ranker.tasks.classes import ClassTask, has_labels
+from ranker.tasks.classes import ClassificationTask, has_labels
 from ranker.tasks.empty import ask, is_empty_word
 from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
 
@@ -64,7 +64,7 @@ class NamedTask:
         return task or of_set
 
 
-def decide_task(named: NamedTask = NamedTask(), rows: Sheet | None = None, stated: Sequence[Stated] = ()) -> Task:
+def decide_task(named: NamedTask = NamedTask(), rows: Sheet | None = None, stated: Sequence[ModelInfo] = ()) -> Task:
     """Decide what the task is; the first of these that applies.
 
     1. What the user named: a task, or an OOD set that has one.
@@ -98,7 +98,7 @@ def decide_task(named: NamedTask = NamedTask(), rows: Sheet | None = None, state
     tasks = sets.tasks(named.include)
     shared = _shared_labels(stated)
     own = None if shared is None else next((task for task in tasks.values() if _same_labels(task, shared)), shared)
-    labels = () if rows is None else tuple(dict.fromkeys(filter(None, written(rows))))
+    labels = () if rows is None else tuple(dict.fromkeys(filter(None, raw_labels(rows))))
     unlisted = [label for label in labels if own is None or own.index(label) is None]
     signed = any((number_in(label) or 0) < 0 for label in labels)  # -1, 0 and 1 are names: they count no labels
     numbers = [number for label in unlisted if not signed and (number := number_of(label)) is not None]
@@ -115,7 +115,7 @@ def decide_task(named: NamedTask = NamedTask(), rows: Sheet | None = None, state
         unnamed = not differ and (own is None or all(number_in(name) is not None for name in own.labels))
         if not by_name or (unnamed and len(names) > max(len(task.labels) for task in by_name)):
             check_alike(rows.origin, repr(rows.layout.label), names)
-            return ClassTask(Path(rows.origin).stem, names, ordered=False)
+            return ClassificationTask(Path(rows.origin).stem, names, ordered=False)
     if len(fitting) == 1:
         return fitting[0]
     if differ:
@@ -135,7 +135,7 @@ def decide_task(named: NamedTask = NamedTask(), rows: Sheet | None = None, state
 
 
 def mask_empty_words(
-    rows: Sheet, words: Collection[str] | None = None, named: NamedTask = NamedTask(), stated: Sequence[Stated] = ()
+    rows: Sheet, words: Collection[str] | None = None, named: NamedTask = NamedTask(), stated: Sequence[ModelInfo] = ()
 ) -> tuple[Sheet, tuple[str, ...]]:
     """Leave out labels of rows that are words for nothing: see `ranker.tasks.empty`.
 
@@ -152,7 +152,7 @@ def mask_empty_words(
     Raises:
         Question: no labels are declared, and a usual word stands there that may be one.
     """
-    labels = written(rows)
+    labels = raw_labels(rows)
     counts = Counter(label for label in labels if label is not None and is_empty_word(label, words))
     if words is None and counts:
         declared = _declared(rows, named, stated)
@@ -175,7 +175,7 @@ def _cells(count: int) -> str:
     return f"{count:,} cell says" if count == 1 else f"{count:,} cells say"
 
 
-def _declared(rows: Sheet, named: NamedTask, stated: Sequence[Stated]) -> NameIndex | None:
+def _declared(rows: Sheet, named: NamedTask, stated: Sequence[ModelInfo]) -> NameIndex | None:
     """The names of labels that somebody declares; None where nobody does."""
     task = named.lookup()
     if task is not None and not has_labels(task):
@@ -188,7 +188,7 @@ def _declared(rows: Sheet, named: NamedTask, stated: Sequence[Stated]) -> NameIn
     return NameIndex((name, 0) for name in names) if names else None
 
 
-def check_known_labels(task: ClassTask, stated: Sequence[Stated], origin: str) -> None:
+def check_known_labels(task: ClassificationTask, stated: Sequence[ModelInfo], origin: str) -> None:
     """Refuse with a DataError a task that has some of the labels that all models share, and labels of none instead."""
     own = _shared_labels(stated)
     if own and 0 < sum(task.index(name) is not None for name in own.labels) < len(own.labels):
@@ -196,14 +196,14 @@ def check_known_labels(task: ClassTask, stated: Sequence[Stated], origin: str) -
         raise DataError(f"{origin}: no model knows the label {strange}; theirs are {listed(own.labels)}")
 
 
-def check_readable(stated: Iterable[Stated]) -> None:
+def check_readable(stated: Iterable[ModelInfo]) -> None:
     """Refuse with a ModelError models of which none can be read: what is wrong with them is not said of the labels."""
     troubles = [model.trouble for model in stated]
     if troubles and all(troubles):
         raise ModelError(troubles[0])
 
 
-def _shared_labels(stated: Iterable[Stated]) -> ClassTask | None:
+def _shared_labels(stated: Iterable[ModelInfo]) -> ClassificationTask | None:
     """The task of the labels that all models share, in the order of the first; None where two name others, or none any.
 
     A model that cannot be read, or names no labels, has no say; nor one that names numbers, where another names names.
@@ -215,33 +215,35 @@ def _shared_labels(stated: Iterable[Stated]) -> ClassTask | None:
         return None
     labels = tuple(dict.fromkeys(names[0]))  # those of one model stay apart
     in_order = not all(model.source.precomputed for model in stated)  # of files of answers it is the alphabet's
-    return ClassTask(SHARED, labels, ordered=in_order) if len(labels) > 1 else None
+    return ClassificationTask(SHARED, labels, ordered=in_order) if len(labels) > 1 else None
 
 
-def _same_labels(task: ClassTask, own: ClassTask) -> bool:
+def _same_labels(task: ClassificationTask, own: ClassificationTask) -> bool:
     """Say whether a known task has the models' labels, each by one name."""
     return len(own.labels) == len(task.labels) == len({task.index(name) for name in own.labels} - {None})
 
 
-def _fits(task: ClassTask, labels: Iterable[str]) -> bool:
+def _fits(task: ClassificationTask, labels: Iterable[str]) -> bool:
     """Say whether each label, as rows write it, is one of the task: a name, an alias or a number."""
     return all(task.index(label) is not None or number_of(label) in range(len(task.labels)) for label in labels)
 
 
-def _counts(own: ClassTask, numbers: Sequence[int]) -> bool:
+def _counts(own: ClassificationTask, numbers: Sequence[int]) -> bool:
     """Say whether numbers in rows may stand for the models' labels: up to the last, and in the order of their names."""
     in_order = all(number_in(name) in (None, n) for n, name in enumerate(own.labels))
     return in_order and max(numbers) == len(own.labels) - 1
 
 
-def _misfit(sheet: Sheet, labels: Sequence[str], candidates: Sequence[ClassTask], outputs: Sequence[str]) -> str:
+def _misfit(
+    sheet: Sheet, labels: Sequence[str], candidates: Sequence[ClassificationTask], outputs: Sequence[str]
+) -> str:
     """Say what is wrong with labels that fit no task, and what to do; the task of most of them is taken to be meant."""
-    if what := readings.swapped(sheet) or (unlike(labels, outputs) if candidate_label_maps(labels, outputs) else ""):
+    if what := row_notes.swapped(sheet) or (unlike(labels, outputs) if candidate_label_maps(labels, outputs) else ""):
         return f"{sheet.origin}: {what}"
     near = max(candidates, key=lambda task: sum(_fits(task, [label]) for label in labels))
     misfits = [label for label in labels if not _fits(near, [label])]
     wrong = next(iter(misfits), labels[0])
-    place = next(row.place for row, label in zip(sheet.rows, written(sheet), strict=True) if label == wrong)
+    place = next(row.place for row, label in zip(sheet.rows, raw_labels(sheet), strict=True) if label == wrong)
     if 2 * len(misfits) < len(labels):
         return (
             f"{place}: a label must be one of {with_numbers(near.labels)} or an alias (got {wrong[:50]!r}); for "

@@ -11,16 +11,16 @@ from ranker.errors import RankModelsError, UsageError
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
 from ranker.runs.decide import decided
-from ranker.runs.gather import Gathered, Models, Own, Rows, without_truth
+from ranker.runs.gather import Gathered, Models, RowsFile, RunRows, without_truth
 from ranker.runs.plan import plan
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.over_tasks import Judged, judged, parts
+from ranker.scoring.over_tasks import TaskOutcomes, parts, task_outcomes
 from ranker.scoring.score import Evidence
 
 
 def decide_within(
     models: Models,
-    rows: Own | str | Path,
+    rows: RowsFile | str | Path,
     column: str,
     *,
     seed: int = 0,
@@ -61,7 +61,7 @@ def decide_within(
         >>> sorted(found.rankings), found.notes[-1]
         (['even', 'odd'], ...)
     """
-    of = rows if isinstance(rows, Own) else Own(Path(rows))
+    of = rows if isinstance(rows, RowsFile) else RowsFile(Path(rows))
     whole = without_truth(models, replace(of, columns={**of.columns, "cluster": (column,)}))
     values = dict.fromkeys(example.group for example in whole.rows.population)
     if not 2 <= len(values) <= MOST:
@@ -69,7 +69,7 @@ def decide_within(
         raise UsageError(
             f"`within` must name a column with 2 to {MOST} values (got {len(values)} in {of.file}: {some})"
         )
-    made: dict[str, Judged] = {}
+    made: dict[str, TaskOutcomes] = {}
     failures: dict[str, str] = {}
     first = None
     for value in values:
@@ -78,7 +78,7 @@ def decide_within(
         except RankModelsError as error:
             failures[value], first = str(error), first or error
             continue
-        made[value] = judged(ranking, [""] * len(ranking.table.examples))
+        made[value] = task_outcomes(ranking, [""] * len(ranking.table.examples))
         if ranking.header.failures:
             failures[value] = "; ".join(f"{model}: {why}" for model, why in ranking.header.failures.items())
     there = {value: one for value, one in made.items() if value not in failures}
@@ -93,7 +93,7 @@ def _part(whole: Gathered, value: str) -> Gathered:
     """The rows of one value, as a set of their own; they are independent of each other."""
     examples = tuple(replace(row, group="") for row in whole.rows.population if row.group == value)
     ood = replace(whole.rows.ood, name=value, examples=examples, population=len(examples))
-    return replace(whole, rows=Rows(ood, examples))
+    return replace(whole, rows=RunRows(ood, examples))
 
 
 def best(rankings: Mapping[str, Ranking]) -> str:

@@ -63,7 +63,7 @@ class Job:
     """One model's work: all that is asked of it. It goes to other processes as it is.
 
     Attributes:
-        source: pinned, see `ranker.sources.base.Stated`.
+        source: pinned, see `ranker.sources.base.ModelInfo`.
         task: the labels, in the order of the probabilities.
         requests: what is asked.
         machine: where and how it is run.
@@ -84,7 +84,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Order:
+class WorkItem:
     """What is not known yet of what a job asks under one key.
 
     Attributes:
@@ -106,7 +106,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TimeEstimate:
     """What one model has still to do.
 
     Attributes:
@@ -138,7 +138,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Done:
+class JobOutcome:
     """What became of a job: a few words and numbers, never answers. These are in the store.
 
     Attributes:
@@ -150,7 +150,7 @@ class Done:
 
     keys: tuple[str, ...] = ()
     content: str = ""
-    estimate: Estimate | None = None
+    estimate: TimeEstimate | None = None
     failure: str = ""
 
 
@@ -165,7 +165,7 @@ class Executor(Protocol):
 
     def run(
         self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
-    ) -> Generator[tuple[int, Done], None, None]:
+    ) -> Generator[tuple[int, JobOutcome], None, None]:
         """Have jobs done; what they find is in the store afterwards.
 
         A model that fails fails its own job alone. What was found before an interruption stays in the store.

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ranker.attribution.settings import Settings
-from ranker.runtime.base import Estimate, Order
+from ranker.runtime.base import TimeEstimate, WorkItem
 from ranker.sources.base import Predictor, is_perturbed, is_timed
 
 SAMPLE = 32
 """Examples that passes are counted on."""
 
 
-def estimate(opened: Callable[[Settings | None], Predictor], missing: Sequence[Order]) -> Estimate:
+def estimate(opened: Callable[[Settings | None], Predictor], missing: Sequence[WorkItem]) -> TimeEstimate:
     """Count the passes that are left, and time the model on one batch, if it can be timed.
 
     Args:
@@ -39,4 +39,4 @@ def estimate(opened: Callable[[Settings | None], Predictor], missing: Sequence[O
     counts = [(order.settings, len(order.examples)) for order in missing]
     predict = max((count for settings, count in counts if settings is None), default=0)
     explain = max((count for settings, count in counts if settings is not None), default=0)
-    return Estimate(predict, explain, round(passes), rate)
+    return TimeEstimate(predict, explain, round(passes), rate)

@@ -20,7 +20,7 @@ from ranker.errors import DataError
 from ranker.files import footers
 from ranker.limits import LIMITS, within
 from ranker.runtime import arrays
-from ranker.tasks.answers import class_of
+from ranker.tasks.answers import answer_class
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +50,7 @@ DECODED = 256
 
 
 @dataclass(frozen=True)
-class Scores:
+class MeasureColumn:
     """What one measure gives on N examples.
 
     Attributes:
@@ -64,7 +64,7 @@ class Scores:
     reasons: tuple[str, ...] = ()
 
 
-class Kept(Sequence[Attributions]):
+class StoredAttributions(Sequence[Attributions]):
     """Attributions as they are kept, in columns; each is made where it is read, and nothing holds it.
 
     Attributes:
@@ -81,13 +81,13 @@ class Kept(Sequence[Attributions]):
     def __getitem__(self, at: int) -> Attributions: ...
 
     @overload
-    def __getitem__(self, at: slice) -> Kept: ...
+    def __getitem__(self, at: slice) -> StoredAttributions: ...
 
-    def __getitem__(self, at: int | slice) -> Attributions | Kept:
+    def __getitem__(self, at: int | slice) -> Attributions | StoredAttributions:
         places = range(len(self))[at]
         if isinstance(places, int):
             return attributions_of(self.table.slice(places, 1))[0]
-        return Kept(self.table.take(arrays.of_numbers(np.array(places, dtype=np.int64))))
+        return StoredAttributions(self.table.take(arrays.of_numbers(np.array(places, dtype=np.int64))))
 
     def __iter__(self) -> Iterator[Attributions]:
         for start in range(0, len(self), DECODED):
@@ -174,7 +174,7 @@ def attributions_of(table: pa.Table) -> list[Attributions]:
     ]
 
 
-def scores(names: Sequence[bytes], rows: Sequence[Scores]) -> pa.Table:
+def scores(names: Sequence[bytes], rows: Sequence[MeasureColumn]) -> pa.Table:
     """What measures give on the same examples as a table, a row for each measure.
 
     Args:
@@ -196,21 +196,21 @@ def _joined(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:
     return np.concatenate([np.zeros(0, kind), *parts]).astype(kind)
 
 
-def _sizes(rows: Sequence[Scores], name: str) -> list[int]:
+def _sizes(rows: Sequence[MeasureColumn], name: str) -> list[int]:
     return [len(getattr(row, name)) for row in rows]
 
 
-def scores_of(table: pa.Table) -> list[Scores]:
+def scores_of(table: pa.Table) -> list[MeasureColumn]:
     """The inverse of `scores`, but for the names, to the last bit."""
     parts = []
     for name in ("values", "why"):
         column = arrays.whole(table.column(name))
         parts.append(np.split(arrays.numbers(column.flatten()), np.cumsum(arrays.sizes(column))[:-1]))
     reasons = map(tuple, table.column("reasons").to_pylist())
-    return [Scores(*row) for row in zip(*parts, reasons, strict=True)] if len(table) else []
+    return [MeasureColumn(*row) for row in zip(*parts, reasons, strict=True)] if len(table) else []
 
 
-def written(table: pa.Table, key: str) -> bytes:
+def serialize(table: pa.Table, key: str) -> bytes:
     """A table as the content of a shard.
 
     Args:
@@ -226,7 +226,7 @@ def written(table: pa.Table, key: str) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def read(content: bytes, name: str, key: str | None, columns: Sequence[str] | None = None) -> pa.Table:
+def deserialize(content: bytes, name: str, key: str | None, columns: Sequence[str] | None = None) -> pa.Table:
     """The table in a shard.
 
     Args:
@@ -241,7 +241,7 @@ def read(content: bytes, name: str, key: str | None, columns: Sequence[str] | No
     import pyarrow as pa
     from pyarrow import parquet
 
-    if named(content) != name:
+    if shard_name(content) != name:
         raise ValueError("its checksum is another")
     try:
         with within(LIMITS, name):
@@ -265,7 +265,7 @@ def check(table: pa.Table, key: Mapping[str, Any]) -> None:
     """Refuse a table that is not what is kept under a key: answers of a kind, scores of measures, or attributions.
 
     Args:
-        table: whole, see `read`.
+        table: whole, see `deserialize`.
         key: itself. Where it has labels, there must be a probability of each.
 
     Raises:
@@ -297,7 +297,7 @@ def check(table: pa.Table, key: Mapping[str, Any]) -> None:
             raise ValueError("it holds no rows of ours")
     else:
         try:
-            class_of(key["answers"]).of_columns(columns_of(table))
+            answer_class(key["answers"]).of_columns(columns_of(table))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("it holds no rows of ours") from error
     of_labels = bool(key.get("labels")) and "probs" in table.column_names
@@ -305,7 +305,7 @@ def check(table: pa.Table, key: Mapping[str, Any]) -> None:
         raise ValueError("its rows are of another kind")
 
 
-def named(content: bytes) -> str:
+def shard_name(content: bytes) -> str:
     """A shard's file name: the checksum of what is in it."""
     return f"{hashlib.sha256(content).hexdigest()[:32]}.parquet"
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ranker.errors import StoreError, UsageError
 from ranker.files.saving import save
-from ranker.limits import opened
+from ranker.limits import open_regular
 
 
 def place(text: str) -> Path | Remote:
@@ -201,7 +201,7 @@ def contents_of(file: Place) -> bytes:
     """
     if isinstance(file, Remote):
         return file.read_bytes()
-    with os.fdopen(opened(file), "rb") as raw:
+    with os.fdopen(open_regular(file), "rb") as raw:
         return raw.read()
 
 

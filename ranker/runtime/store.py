@@ -32,7 +32,7 @@ from ranker.numbers import counted
 from ranker.records import digest, parse_json
 from ranker.runtime import arrays, shards
 from ranker.runtime.storage import Place, Remote, UserStore, contents_of, failures, place, put
-from ranker.tasks.answers import class_of
+from ranker.tasks.answers import answer_class
 from ranker.tasks.base import Predictions
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Entry:
     @cached_property
     def _known(self) -> list[pa.Table]:
         """What is known: what was on the disk when it was first asked for, and each block that was added since."""
-        found = read(self.folder, self._key)
+        found = read_shards(self.folder, self._key)
         self._held.update(found)
         return list(found.values())
 
@@ -187,17 +187,17 @@ class Entry:
         Raises:
             StoreError: the store cannot be read.
         """
-        return class_of(self._key["answers"]).of_columns(shards.columns_of(self._taken(text_names(examples))))
+        return answer_class(self._key["answers"]).of_columns(shards.columns_of(self._taken(text_names(examples))))
 
-    def attributions(self, examples: Sequence[Example]) -> shards.Kept:
+    def attributions(self, examples: Sequence[Example]) -> shards.StoredAttributions:
         """The attributions of examples, all of which are known, in order.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        return shards.Kept(self._taken(text_names(examples)))
+        return shards.StoredAttributions(self._taken(text_names(examples)))
 
-    def scores(self, names: Sequence[bytes]) -> dict[bytes, shards.Scores]:
+    def scores(self, names: Sequence[bytes]) -> dict[bytes, shards.MeasureColumn]:
         """What is known of measures on examples, by name: see `shards.scores`.
 
         Raises:
@@ -214,11 +214,11 @@ class Entry:
             StoreError: the disk refuses to be written.
         """
         self.prepare()
-        content = shards.written(table, self.digest)
+        content = shards.serialize(table, self.digest)
         with failures(self.folder, "written to"):
-            put(self.folder / shards.named(content), content)
+            put(self.folder / shards.shard_name(content), content)
         self._known.append(table)
-        self._held.add(shards.named(content))
+        self._held.add(shards.shard_name(content))
 
     def receive(self, content: bytes, examples: Sequence[Example]) -> None:
         """Keep a shard that another process has written; it is looked at as one that comes from anywhere.
@@ -231,7 +231,7 @@ class Entry:
             ValueError: it is damaged, of another key or kind, or about something else.
             StoreError: the disk refuses to be written.
         """
-        table = shards.read(content, shards.named(content), self.digest)
+        table = shards.deserialize(content, shards.shard_name(content), self.digest)
         shards.check(table, self._key)
         if not set(table.column(shards.NAME).to_pylist()) <= set(text_names(examples)):
             raise ValueError("its rows are about something that was not asked")
@@ -284,13 +284,13 @@ class Entry:
             return
         there = {file.name: file for file in shards_of(self.folder)}
         if not there.keys() <= self._held:  # others have written, too
-            found = read(self.folder, self._key)
+            found = read_shards(self.folder, self._key)
             self._known[:], self._held = found.values(), set(found)
             if len(found) < 2:  # they have made one of several, or the folder is gone
                 return
         whole = _united(self._known)
-        content = shards.written(whole[0], self.digest)
-        one = shards.named(content)
+        content = shards.serialize(whole[0], self.digest)
+        one = shards.shard_name(content)
         with failures(self.folder, "written to"):
             put(self.folder / one, content)
             for name in self._held & there.keys() - {one}:
@@ -431,7 +431,7 @@ def is_key(entry: Place) -> bool:
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 SHARD = re.compile(r"[0-9a-f]{32}\.parquet")
-"""What a shard is called: see `shards.named`."""
+"""What a shard is called: see `shards.shard_name`."""
 
 
 def store_of(store: Store | str | Path | UserStore | None) -> Store | None:
@@ -441,7 +441,7 @@ def store_of(store: Store | str | Path | UserStore | None) -> Store | None:
     return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
-def read(folder: Place, key: Mapping[str, Any]) -> dict[str, pa.Table]:
+def read_shards(folder: Place, key: Mapping[str, Any]) -> dict[str, pa.Table]:
     """The tables in a key's shards, by name, in the order in which they count; what is no shard of it is set aside.
 
     Args:
@@ -461,7 +461,7 @@ def read(folder: Place, key: Mapping[str, Any]) -> dict[str, pa.Table]:
                 if content is None:  # another process has made one shard of several, or set this one aside
                     gone = True
                     continue
-                table = shards.read(content, shard.name, digest)
+                table = shards.deserialize(content, shard.name, digest)
                 shards.check(table, key)
                 if table.schema != next(iter(tables.values()), table).schema:
                     raise ValueError("it holds rows of another kind")
@@ -505,7 +505,7 @@ def listed(folder: Place, pattern: str) -> list[Place]:
         return sorted(folder.glob(pattern))
 
 
-class Looked(NamedTuple):
+class ShardSummary(NamedTuple):
     """What a shard holds.
 
     Attributes:
@@ -519,7 +519,7 @@ class Looked(NamedTuple):
     size: int
 
 
-def looked_at(folder: Place) -> dict[Place, Looked]:
+def looked_at(folder: Place) -> dict[Place, ShardSummary]:
     """What each shard of a key holds; the folder is listed anew where another process removes some meanwhile.
 
     Raises:
@@ -532,16 +532,16 @@ def looked_at(folder: Place) -> dict[Place, Looked]:
     return {shard: one for shard, one in found.items() if one is not None}
 
 
-def _looked(shard: Place) -> Looked | None:
+def _looked(shard: Place) -> ShardSummary | None:
     """The same of one shard; None where it is gone by now."""
     try:
         content = _content(shard)
         if content is None:
             return None
-        table = shards.read(content, shard.name, shard.parent.name, [shards.NAME])
+        table = shards.deserialize(content, shard.name, shard.parent.name, [shards.NAME])
     except (ValueError, TypeError):
-        return Looked(False, frozenset(), 0)
-    return Looked(True, frozenset(table.column(shards.NAME).to_pylist()), len(content))
+        return ShardSummary(False, frozenset(), 0)
+    return ShardSummary(True, frozenset(table.column(shards.NAME).to_pylist()), len(content))
 
 
 def _content(shard: Place) -> bytes | None:

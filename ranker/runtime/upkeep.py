@@ -28,7 +28,7 @@ ABANDONED = 60.0
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredEntry:
     """What is kept under one key.
 
     Attributes:
@@ -56,7 +56,7 @@ class Kept:
         return f"{self.folder.name[:12]}  {self.rows:>6,} rows  {self.size:>10,} bytes  model {model}  {dtype}  {what}"
 
 
-def contents(root: Place) -> list[Kept]:
+def contents(root: Place) -> list[StoredEntry]:
     """What is kept in a store, key by key; damaged shards count nothing.
 
     Args:
@@ -162,11 +162,11 @@ def _entries(folder: Place) -> list[Place]:
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.tmp")
 
 
-def _kept(folder: Place) -> Kept:
+def _kept(folder: Place) -> StoredEntry:
     key, called = _key(folder / "key.json") if _is_described(folder) else ({}, "")
     shards = looked_at(folder).values()
     names = set[bytes]().union(*(shard.names for shard in shards))
-    return Kept(folder, key, called, len(names), sum(shard.size for shard in shards))
+    return StoredEntry(folder, key, called, len(names), sum(shard.size for shard in shards))
 
 
 def _is_described(folder: Place) -> bool:

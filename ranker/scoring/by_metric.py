@@ -52,8 +52,8 @@ class MetricRows:
             LabelError: answers do not say what the metric is of.
 
         Example:
-            >>> from ranker.tasks.classes import ClassTask
-            >>> task = ClassTask("mood", ("no", "yes"))
+            >>> from ranker.tasks.classes import ClassificationTask
+            >>> task = ClassificationTask("mood", ("no", "yes"))
             >>> answers = [task.predictions(given) for given in ([0, 1, 1], [0, 0, 1])]
             >>> examples = [Example("1", ("a",), 0), Example("2", ("b",), 1), Example("3", ("c",))]
             >>> rows = MetricRows.of(task.metric_named("macro-f1"), task, answers, examples)

@@ -31,7 +31,7 @@ from ranker.statistics.posterior import LEVEL
 
 
 @dataclass(frozen=True)
-class Beside:
+class UnlabelledContext:
     """Rows of the domain without a label beside the labelled ones.
 
     Attributes:
@@ -56,7 +56,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Order:
+class ModelOrder:
     """What models are put in order by.
 
     Attributes:
@@ -80,7 +80,7 @@ def decide(
     families: Sequence[str] | None = None,
     misled: Mapping[str, float] | None = None,
     in_domain: Mapping[str, float] | None = None,
-    beside: Beside | None = None,
+    beside: UnlabelledContext | None = None,
     rows: Sequence[RowResult] = (),
     groups: Sequence[str] = (),
     kept: bool = False,
@@ -115,7 +115,7 @@ def decide(
         raise UsageError(f"`metric` {by_metric.metric.name} is for labelled rows alone, and a pool is read, too")
     if by_metric is not None and method is None:
         name = by_metric.metric.name
-        by = Order(name, "baseline", by_metric.turned(by_metric.statistics.mean(axis=1)))
+        by = ModelOrder(name, "baseline", by_metric.turned(by_metric.statistics.mean(axis=1)))
     else:
         by = _order(table, method, designed, beside)
     order = np.argsort(-np.round(by.score, 12), kind="stable")
@@ -136,7 +136,7 @@ def decide(
     elif clusters is not None and not by.known:
         better, (best, near), (low, high), more = _sure_of_clusters(outcomes, clusters, order, rng)
     else:
-        better, (best, near), (low, high), more = _sure(outcomes, by.known, order, rng)
+        better, (best, near), (low, high), more = _posterior_summary(outcomes, by.known, order, rng)
     rows_of = groups or ("",) * len(table.examples)
     if by_metric is not None:
         pairs = by_metric.compare_pairs(
@@ -155,8 +155,8 @@ def decide(
                 rank=1 + int((by.score > by.score[m] + TIE).sum()),
                 score=shown[m].get(scored_by),
                 outcome=float(values[m]),
-                low=engine.known(low[m]),
-                high=engine.known(high[m]),
+                low=engine.none_if_nan(low[m]),
+                high=engine.none_if_nan(high[m]),
                 p_best=float(best[m]),
                 scores=shown[m],
                 in_domain=(in_domain or {}).get(table.models[m]),
@@ -181,7 +181,7 @@ def decide(
     return replace(found, notes=notes)
 
 
-def named(method: str, names: Sequence[str], designed: str | None, pooled: Sequence[str] = ()) -> str:
+def resolve_method(method: str, names: Sequence[str], designed: str | None, pooled: Sequence[str] = ()) -> str:
     """The method of a name that somebody wrote; case does not matter.
 
     Args:
@@ -194,39 +194,41 @@ def named(method: str, names: Sequence[str], designed: str | None, pooled: Seque
         UnknownName: it is none of these, and no combination of them.
 
     Example:
-        >>> named("acc+ties", ["ACC", "NLL"], None)
+        >>> resolve_method("acc+ties", ["ACC", "NLL"], None)
         'ACC+TIES'
     """
     return look_up("method", method, {name: name for name in (*names, *combined.names(names, designed), *pooled)})
 
 
-def _order(table: ScoreTable, method: str | None, designed: str | None, beside: Beside | None) -> Order:
+def _order(table: ScoreTable, method: str | None, designed: str | None, beside: UnlabelledContext | None) -> ModelOrder:
     """The method to order by, and what it gives the models."""
     names = [factor.name for factor in table.methods]
     mixed = combined.names(names, designed)
     pooled = {} if beside is None else beside.usable
     first = next((one.name for one in pooled.values() if one.kind == "pool"), None)
     default = first or f"{table.metric}{combined.TIES}"
-    method = named(method or (default if default in (*mixed, *pooled) else table.metric), names, designed, [*pooled])
+    method = resolve_method(
+        method or (default if default in (*mixed, *pooled) else table.metric), names, designed, [*pooled]
+    )
     if beside is not None and method in pooled:
         one, shown = pooled[method], beside.places[None]
         known = one.posterior(beside.pool, beside.places, beside.labels) if one.posterior else None
         score = known.score if known else one.estimate(beside.pool, beside.targets, shown)[:, 0]
-        return Order(method, one.kind, score, known)
+        return ModelOrder(method, one.kind, score, known)
     values = turned(table)
     means = engine.means(values, np.arange(values.shape[2])[None])
     if method in mixed:
         score = combined.scores(method, means[:, 0], means[:, names.index(mixed[method])])[:, 0]
-        return Order(method, "combined", score)
+        return ModelOrder(method, "combined", score)
     column = names.index(method)
-    return Order(method, table.methods[column].kind, means[:, column, 0])
+    return ModelOrder(method, table.methods[column].kind, means[:, column, 0])
 
 
 Sure = tuple[Floats, tuple[Floats, Floats], tuple[Floats, Floats], Ints]
 """(M, M) P(better), (M,) P(best) and P(near best), the ends of (M,) intervals, (M, M) more labels."""
 
 
-def _sure(
+def _posterior_summary(
     outcomes: Floats, known: Posterior | None, order: Ints, rng: np.random.Generator, near: float = posterior.NEAR
 ) -> Sure:
     """What is known of the models' mean outcomes in the domain: by the method itself, else by the labels alone.
@@ -257,11 +259,11 @@ def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.ran
     to clusters. How many more labels would tell two apart, is told in rows, of clusters of the mean size.
 
     Args:
-        outcomes, order, rng: as for `_sure`.
+        outcomes, order, rng: as for `_posterior_summary`.
         clusters: (K,) the number of each row's cluster.
     """
     sizes = np.bincount(clusters)
-    better, best, _, more = _sure(
+    better, best, _, more = _posterior_summary(
         _cluster_shares(outcomes, clusters), None, order, rng, posterior.NEAR * sizes.mean() / sizes.max()
     )
     errors = paired.standard_errors(outcomes, clusters)
@@ -295,7 +297,7 @@ def _cluster_shares(outcomes: Floats, clusters: Ints) -> Floats:
     return np.asarray(paired.cluster_sums(outcomes, clusters) / np.bincount(clusters).max())
 
 
-def _notes(score: Floats, found: Decision, outcomes: Floats, beside: Beside | None) -> list[str]:
+def _notes(score: Floats, found: Decision, outcomes: Floats, beside: UnlabelledContext | None) -> list[str]:
     """What a reader of the decision has to know.
 
     Args:

@@ -12,10 +12,10 @@ from factors.types import Floats
 from ranker.attribution.settings import Settings
 from ranker.results.evaluation import FOLLOWS
 from ranker.results.header import Quality
-from ranker.tasks.classes import Classes, ClassTask
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
 
-def misled_share(answers: Classes, examples: Sequence[Example], task: ClassTask) -> float | None:
+def misled_share(answers: ClassProbabilities, examples: Sequence[Example], task: ClassificationTask) -> float | None:
     """The share of the examples on which the shortcut is wrong where a model gives the shortcut's label, a fraction.
 
     None where the task has no such label, or every example that one.
@@ -24,7 +24,9 @@ def misled_share(answers: Classes, examples: Sequence[Example], task: ClassTask)
     return float((given == task.shortcut).sum() / len(given)) if len(given) and task.shortcut is not None else None
 
 
-def judged(attributions: Sequence[Attributions], population: Sequence[Example], settings: Settings) -> Floats:
+def judge_attributions(
+    attributions: Sequence[Attributions], population: Sequence[Example], settings: Settings
+) -> Floats:
     """Judge a model's attributions, row by row.
 
     Args:
@@ -42,7 +44,7 @@ def judged(attributions: Sequence[Attributions], population: Sequence[Example], 
 
 
 def quality_of(judged: Floats) -> Quality:
-    """How good a model's attributions are, and how many are not good enough, from what `judged` says of each row."""
+    """Summarize how good a model's attributions are, from what `judge_attributions` says of each row."""
     errors, over, truncated = judged
     errors = errors[np.isfinite(errors)]
     return Quality(

@@ -14,7 +14,7 @@ from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.reference import NEAR, Truth, guess_range
 from ranker.scoring.score import averages, check, turned
 from ranker.statistics import engine, intervals, pooled
-from ranker.statistics.agreement import Agreement, Draws, Ranked, measure, pairwise_accuracies
+from ranker.statistics.agreement import Draws, MethodAgreement, Ranked, measure, pairwise_accuracies
 from ranker.statistics.methods import COINS
 from ranker.statistics.pool import CHOSEN, MANY, RANDOM, Pool, PoolMethod, Targets, possible
 
@@ -109,12 +109,12 @@ def evaluate(
 def _with_metric(
     rows: MetricRows,
     truth: Truth,
-    measured: Agreement,
+    measured: MethodAgreement,
     curves: pooled.Curves,
     probe: int,
     count: Draws,
     rng: np.random.Generator,
-) -> tuple[Agreement, pooled.Curves]:
+) -> tuple[MethodAgreement, pooled.Curves]:
     """Put a metric that is no mean before the other methods: it is drawn, and they are measured against it.
 
     Args:
@@ -130,7 +130,7 @@ def _with_metric(
     draws = engine.draw_probes(of_probes, examples, probe, MANY if count == "exact" else count)
     found = rows.simulate(draws, truth.decided, truth.order)
     right, noise = found.pairwise_accuracy, intervals.of_draws(found.pairwise_accuracy)
-    first = Agreement(
+    first = MethodAgreement(
         names=(name,),
         kinds=("baseline",),
         beats=found.beats,
@@ -149,7 +149,7 @@ def _with_metric(
 def _methods(
     table: ScoreTable,
     truth: Truth,
-    measured: Agreement,
+    measured: MethodAgreement,
     curves: Mapping[int, Mapping[str, float]],
     designed: str | None,
     rules: Mapping[str, str],
@@ -185,7 +185,11 @@ def _methods(
 
 
 def _models(
-    table: ScoreTable, truth: Truth, measured: Agreement, misled: Mapping[str, float], in_domain: Mapping[str, float]
+    table: ScoreTable,
+    truth: Truth,
+    measured: MethodAgreement,
+    misled: Mapping[str, float],
+    in_domain: Mapping[str, float],
 ) -> tuple[EvaluatedModel, ...]:
     ranks = engine.expected_ranks(measured.beats, len(truth.order))
     scores = averages(table)
@@ -204,7 +208,7 @@ def _models(
     )
 
 
-def _pairs(table: ScoreTable, truth: Truth, measured: Agreement) -> tuple[PairResult, ...]:
+def _pairs(table: ScoreTable, truth: Truth, measured: MethodAgreement) -> tuple[PairResult, ...]:
     names = [table.models[row] for row in truth.order]
     pairs = engine.pairs(len(names))
     return tuple(
@@ -225,7 +229,7 @@ def _pairs(table: ScoreTable, truth: Truth, measured: Agreement) -> tuple[PairRe
     )
 
 
-def _notes(table: ScoreTable, truth: Truth, measured: Agreement, drawn: Mapping[str, int]) -> list[str]:
+def _notes(table: ScoreTable, truth: Truth, measured: MethodAgreement, drawn: Mapping[str, int]) -> list[str]:
     """What a reader of the numbers has to know."""
     notes = []
     if drawn:
@@ -256,7 +260,7 @@ def _one_label(targets: Targets | None) -> list[str]:
     return ["All examples have the same label; a model that always says it looks perfect."] if alike else []
 
 
-def _guessed(truth: Truth, measured: Agreement) -> list[str]:
+def _guessed(truth: Truth, measured: MethodAgreement) -> list[str]:
     if "GUESS" not in measured.names:
         return []
     low, high = guess_range(truth)

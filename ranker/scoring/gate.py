@@ -10,7 +10,7 @@ import numpy as np
 from ranker.errors import UsageError, listed, look_up
 from ranker.numbers import counted, unit
 from ranker.results.decision import Decision
-from ranker.results.gate import Gate, Held
+from ranker.results.gate import Gate, HeldModel
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
 from ranker.statistics.paired import not_worse
@@ -71,13 +71,13 @@ def of_tasks(
     return _judged(base, margin, held, absent, allow_absent)
 
 
-def _judged(base: str, margin: float, held: Iterable[Held], absent: Iterable[str], allow_absent: bool) -> Gate:
+def _judged(base: str, margin: float, held: Iterable[HeldModel], absent: Iterable[str], allow_absent: bool) -> Gate:
     models, lacking = tuple(held), tuple(absent)
     passes = all(one.passes for one in models) and (allow_absent or not lacking)
     return Gate(base, margin, models, lacking, allow_absent, passes)
 
 
-def _held(decision: Decision, base: str, margin: float, task: str = "") -> Iterator[Held]:
+def _held(decision: Decision, base: str, margin: float, task: str = "") -> Iterator[HeldModel]:
     """Each other model, with the lower end of the interval of its difference to the base."""
     look_up("model", base, dict.fromkeys(decision.names))
     if not decision.versus:
@@ -86,7 +86,7 @@ def _held(decision: Decision, base: str, margin: float, task: str = "") -> Itera
         if name != base:
             low, _ = decision.interval(name, base)
             passes = low is not None and not_worse(low, margin)
-            yield Held(name, task, low, passes, _why(low, passes, decision.metric))
+            yield HeldModel(name, task, low, passes, _why(low, passes, decision.metric))
 
 
 def _why(low: float | None, passes: bool, metric: str) -> str:

@@ -14,13 +14,13 @@ from ranker.results.over_tasks import ALL, Gap, Mean, Over, Part
 from ranker.results.ranking import Ranking
 from ranker.scoring.paired_comparison import MOST, clusters_of
 from ranker.statistics import engine, paired
-from ranker.statistics.engine import known
+from ranker.statistics.engine import none_if_nan
 from ranker.statistics.paired import Estimate
 from ranker.statistics.significance import holm
 
 
 @dataclass(frozen=True)
-class Judged:
+class TaskOutcomes:
     """The models' outcomes on one task.
 
     Attributes:
@@ -68,7 +68,7 @@ class Judged:
         return next((one.p for one in self.ranking.decision.versus if {one.a, one.b} == {a, b}), None)
 
 
-def judged(ranking: Ranking, groups: Sequence[str]) -> Judged:
+def task_outcomes(ranking: Ranking, groups: Sequence[str]) -> TaskOutcomes:
     """The outcomes of a decision.
 
     Args:
@@ -85,10 +85,12 @@ def judged(ranking: Ranking, groups: Sequence[str]) -> Judged:
         raise UsageError(f"`metric` {metric}: means over tasks are made of at most {MOST} models (got {len(models)})")
     there = engine.defined(ranking.table.values)[0]
     clusters = clusters_of([group for group, kept in zip(groups, there, strict=True) if kept])
-    return Judged(ranking, ranking.table.outcomes[:, there], clusters)
+    return TaskOutcomes(ranking, ranking.table.outcomes[:, there], clusters)
 
 
-def parts(tasks: Mapping[str, Judged], groups: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], tuple[Part, ...]]:
+def parts(
+    tasks: Mapping[str, TaskOutcomes], groups: Mapping[str, Sequence[str]]
+) -> tuple[tuple[str, ...], tuple[Part, ...]]:
     """Each task, and the means over each group of tasks and over all.
 
     Of a group that is not all there, the mean is over those of its tasks that are; it takes two of them.
@@ -136,14 +138,14 @@ def parts(tasks: Mapping[str, Judged], groups: Mapping[str, Sequence[str]]) -> t
             p_of = paired.p_of_interval if by_metric else paired.p_of
             mean = {model: average([means[task][model] for task in of], each) for model in models}
             apart = {pair: subtract([differences[task][pair] for task in of], each) for pair in pairs}
-            gaps = tuple(_gap(pair, one, known(p_of(one))) for pair, one in apart.items())
+            gaps = tuple(_gap(pair, one, none_if_nan(p_of(one))) for pair, one in apart.items())
             found.append(Part(group, over, metric, of, int(rows.sum()), _means(mean), gaps))
     return models, tuple(found)
 
 
 def _means(found: Mapping[str, Estimate]) -> tuple[Mean, ...]:
-    return tuple(Mean(model, one.value, known(one.low), known(one.high)) for model, one in found.items())
+    return tuple(Mean(model, one.value, none_if_nan(one.low), none_if_nan(one.high)) for model, one in found.items())
 
 
 def _gap(pair: tuple[str, str], one: Estimate, p: float | None, corrected: float | None = None) -> Gap:
-    return Gap(*pair, one.value, known(one.se), known(one.low), known(one.high), p, corrected)
+    return Gap(*pair, one.value, none_if_nan(one.se), none_if_nan(one.low), none_if_nan(one.high), p, corrected)

@@ -22,7 +22,7 @@ from ranker.statistics import engine
 from ranker.statistics.pool import PoolMethod
 
 if TYPE_CHECKING:
-    from ranker.tasks.classes import Classes, ClassTask
+    from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
 Target = Literal["declared", "shortcut", "evidence", "true", "predicted"]
 """Which label a factor's attributions speak for: as the factor declares it, or one rule for all factors."""
@@ -99,11 +99,11 @@ class ModelScores:
 
 
 def score_model(
-    answers: Classes,
+    answers: ClassProbabilities,
     attributions: Sequence[Attributions],
     examples: Sequence[Example],
     factors: Sequence[Factor],
-    task: ClassTask,
+    task: ClassificationTask,
     target: Target = "declared",
     norm: Norm = "raw",
 ) -> ModelScores:
@@ -219,7 +219,7 @@ def _nowhere(reasons: Sequence[str]) -> str:
     return f"is defined on no example; {among}{reasons[0]}"
 
 
-def target_label(explains: str, predicted: int, example: Example, task: ClassTask) -> int:
+def target_label(explains: str, predicted: int, example: Example, task: ClassificationTask) -> int:
     """The label that a factor is about, on one row.
 
     Raises:
@@ -239,7 +239,7 @@ def target_label(explains: str, predicted: int, example: Example, task: ClassTas
 def applicable(
     factors: Sequence[Factor],
     examples: Sequence[Example],
-    task: ClassTask,
+    task: ClassificationTask,
     designed: str | None = None,
     target: Target = "declared",
     only_label: int | None = None,
@@ -285,7 +285,7 @@ def about_one_label(factor: Factor, target: Target) -> bool:
     return label_rule(factor, target) in FIXED
 
 
-def _fixed_label(factor: Factor, task: ClassTask, target: Target) -> int | None:
+def _fixed_label(factor: Factor, task: ClassificationTask, target: Target) -> int | None:
     """The label that a factor is about on every row; None where it depends on the row."""
     return getattr(task, label_rule(factor, target)) if about_one_label(factor, target) else None
 

@@ -12,8 +12,8 @@ from factors.types import SPECIAL, Attributions, Example, Norm
 from ranker.attribution.settings import Settings
 from ranker.results.explanation import Explanation, Reading, Word
 from ranker.scoring.score import UNDEFINED, Target, about_one_label, label_rule, score_model, target_label
-from ranker.statistics.engine import known
-from ranker.tasks.classes import Classes, ClassTask
+from ranker.statistics.engine import none_if_nan
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
 NEEDS_LABEL = "needs the true label"
 
@@ -35,7 +35,7 @@ class View:
         target, norm: as in `ranker.scoring.score.score_model`.
     """
 
-    task: ClassTask
+    task: ClassificationTask
     settings: Settings
     factors: Sequence[Factor]
     designed: str | None = None
@@ -78,7 +78,7 @@ class View:
             probabilities=dict(zip(self.task.labels, attribution.probs.tolist(), strict=True)),
             within_tolerance=self.settings.accepts(attribution),
             words=words,
-            factors={name: known(value) for name, value in values.items()},
+            factors={name: none_if_nan(value) for name, value in values.items()},
             undefined=undefined,
         )
 
@@ -89,7 +89,7 @@ class View:
         return read_by(self.reader, attribution, example, self.task, self.target)
 
 
-def telling(answers: Mapping[str, Classes], examples: Sequence[Example], view: View) -> list[int]:
+def telling(answers: Mapping[str, ClassProbabilities], examples: Sequence[Example], view: View) -> list[int]:
     """The places of the examples that tell most about how models differ.
 
     Those that the most pairs of models predict differently; of equals, the first in the order of `examples`. Where the
@@ -109,7 +109,7 @@ def telling(answers: Mapping[str, Classes], examples: Sequence[Example], view: V
 
 
 def read_by(
-    factor: Factor, attribution: Attributions, example: Example, task: ClassTask, target: Target = "declared"
+    factor: Factor, attribution: Attributions, example: Example, task: ClassificationTask, target: Target = "declared"
 ) -> tuple[int, ...]:
     """The tokens that a factor reads: those whose score, if it were quite another, would give it another value.
 
@@ -138,7 +138,7 @@ def measure(
     attribution: Attributions,
     example: Example,
     factors: Sequence[Factor],
-    task: ClassTask,
+    task: ClassificationTask,
     target: Target = "declared",
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Every factor's value on one example, nan where it is undefined, and why it is, where there is something to say.
@@ -146,7 +146,7 @@ def measure(
     Where the true label is not known, a factor has a value if it is the same under every label.
     """
     labels = [example.target] if example.labelled else range(len(task.labels))
-    answers = Classes(attribution.probs[None])
+    answers = ClassProbabilities(attribution.probs[None])
     runs = [
         score_model(answers, [attribution], [replace(example, target=label)], factors, task, target) for label in labels
     ]
@@ -185,7 +185,9 @@ def words_of(attribution: Attributions, example: Example, read: Sequence[int] = 
     special = [
         (
             int(behind[t]),
-            Word(attribution.tokens[t], max(int(behind[t]), 0), None, known(attribution.scores[t]), read=t in read),
+            Word(
+                attribution.tokens[t], max(int(behind[t]), 0), None, none_if_nan(attribution.scores[t]), read=t in read
+            ),
         )
         for t in np.flatnonzero(attribution.segment == SPECIAL)
     ]
@@ -195,6 +197,6 @@ def words_of(attribution: Attributions, example: Example, read: Sequence[int] = 
             if span.segment == segment:
                 marks = (name for name, spans in example.marks.items() if any(span.overlaps(mark) for mark in spans))
                 text, own = example.text(span), (span.start, span.end)
-                words.append(Word(text, segment, own, known(score), tuple(marks), w in looked_at))
+                words.append(Word(text, segment, own, none_if_nan(score), tuple(marks), w in looked_at))
         words += [word for before, word in special if before == segment]
     return words

@@ -119,7 +119,7 @@ class SourceOptions:
         )
 
 
-class Shelf(dict[Hashable, Any]):
+class ResourceCache(dict[Hashable, Any]):
     """What the sources of one process share: opened files, the weights that several adapters are added to.
 
     Args:
@@ -139,7 +139,7 @@ class Shelf(dict[Hashable, Any]):
 
 
 @dataclass(frozen=True)
-class Brought:
+class BundledRows:
     """The rows that a model's own file brings.
 
     Attributes:
@@ -195,7 +195,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Stated:
+class ModelInfo:
     """What a source says of itself before it is loaded.
 
     Attributes:
@@ -221,7 +221,7 @@ class Stated:
     unused: frozenset[str] = frozenset()
     trouble: str = ""
     unclear: str = ""
-    rows: Brought | None = None
+    rows: BundledRows | None = None
     notes: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
@@ -230,7 +230,7 @@ class Stated:
 
 
 @dataclass(frozen=True)
-class Tasks:
+class TasksOfPlace:
     """What a place holds that may have answers of models to several tasks, each of which `PLACE#TASK` names.
 
     Attributes:
@@ -267,10 +267,10 @@ class Source(Protocol):
     def precomputed(self) -> bool:
         """Its answers lie in a file: they are read each time, and the store keeps no copy."""
 
-    def look(self, shelf: Shelf) -> Stated:
+    def inspect(self, shelf: ResourceCache) -> ModelInfo:
         """What it says of itself; it is asked once a run, and loads no weights. Trouble is stated, not raised."""
 
-    def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
         """Everything of the model that can change a number, as plain JSON: its part of the store's key.
 
         Its item "content" is a text: what the model is known by, whatever its name and wherever it lies. Files that
@@ -280,7 +280,7 @@ class Source(Protocol):
             ModelError: it cannot be read.
         """
 
-    def open(self, task: Task, machine: Machine, shelf: Shelf) -> Predictor:
+    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
         """The model, ready to be asked.
 
         Raises:

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from ranker.errors import UnknownName, UsageError, look_up
-from ranker.sources.base import Shelf, Source, SourceOptions, Tasks
+from ranker.sources.base import ResourceCache, Source, SourceOptions, TasksOfPlace
 from ranker.sources.options import GROUP
 from ranker.sources.packages import added
 from ranker.sources.references import Reference
@@ -23,8 +23,9 @@ BUILTIN = {
 class Kind(Protocol):
     """What makes sources of references: a module, or an object, with these two functions.
 
-    A kind whose places may hold several tasks has a third, `tasks(reference, options, shelf)`, which gives `Tasks`; of
-    a place that holds one task by its nature, as a file does, and of one that cannot be read, these are empty.
+    A kind whose places may hold several tasks has a third, `tasks(reference, options, shelf)`, which gives
+    `TasksOfPlace`; of a place that holds one task by its nature, as a file does, and of one that cannot be read, these
+    are empty.
     A kind that has options of its own declares their record as `Options`: see `ranker.sources.options`.
     """
 
@@ -35,7 +36,7 @@ class Kind(Protocol):
             UsageError: there is more than `options.limits` let it look at.
         """
 
-    def sources(self, reference: Reference, options: SourceOptions, shelf: Shelf) -> Sequence[Source]:
+    def sources(self, reference: Reference, options: SourceOptions, shelf: ResourceCache) -> Sequence[Source]:
         """The sources that a reference names: one or more, each under a name of its own.
 
         What was opened to find them may be left on the shelf, which is the one that they are looked at with.
@@ -59,7 +60,7 @@ def available() -> dict[str, Kind]:
     return kinds
 
 
-def known(shelf: Shelf) -> dict[str, Kind]:
+def known_kinds(shelf: ResourceCache) -> dict[str, Kind]:
     """The same, looked up once for all that share a shelf: to go through the installed packages takes a while."""
     if GROUP not in shelf:
         shelf[GROUP] = available()
@@ -76,7 +77,7 @@ def _installed() -> tuple[tuple[str, Kind], ...]:
     return tuple(found)
 
 
-def kind_of(reference: Reference, options: SourceOptions, shelf: Shelf, names: Sequence[str] = ()) -> Kind:
+def kind_of(reference: Reference, options: SourceOptions, shelf: ResourceCache, names: Sequence[str] = ()) -> Kind:
     """The kind of a reference.
 
     Args:
@@ -115,7 +116,7 @@ def refuse(unread: Iterable[str]) -> None:
         raise UsageError(f"none of these models reads {' or '.join(names)}; leave it out")
 
 
-def tasks(reference: Reference, options: SourceOptions, shelf: Shelf) -> Tasks:
+def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:
     """The tasks that a place has answers to, where these may be several; none of a reference that names one.
 
     Args:
@@ -128,12 +129,12 @@ def tasks(reference: Reference, options: SourceOptions, shelf: Shelf) -> Tasks:
     """
     kind = None if reference.part else _claiming(reference, options, shelf)
     found = getattr(kind, "tasks", None)
-    return Tasks() if found is None else cast(Tasks, found(reference, options, shelf))
+    return TasksOfPlace() if found is None else cast(TasksOfPlace, found(reference, options, shelf))
 
 
-def _claiming(reference: Reference, options: SourceOptions, shelf: Shelf) -> Kind | None:
+def _claiming(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> Kind | None:
     """The kind that a reference names, else the first that claims it."""
-    kinds = known(shelf)
+    kinds = known_kinds(shelf)
     if reference.kind:
         return look_up("kind of source", reference.kind, kinds)
     return next((kind for kind in kinds.values() if kind.claims(reference, options)), None)

@@ -15,7 +15,7 @@ from ranker.datasets.embedded import SUITE, folder
 from ranker.errors import UnknownName, UsageError, look_up
 from ranker.records import fields_of, read_json, table
 from ranker.sources import kinds
-from ranker.sources.base import Shelf, Source, SourceOptions
+from ranker.sources.base import ResourceCache, Source, SourceOptions
 from ranker.sources.hf.checkpoints import is_hub_id
 from ranker.sources.references import Reference, parse
 
@@ -84,7 +84,7 @@ class Suite:
 
     name: str
     models: tuple[Model, ...]
-    shelf: Shelf = field(default_factory=Shelf, compare=False, repr=False)
+    shelf: ResourceCache = field(default_factory=ResourceCache, compare=False, repr=False)
 
     def __repr__(self) -> str:
         names = [model.name for model in self.models[:5]] + ["..."] * (len(self.models) > 5)
@@ -104,7 +104,7 @@ class Suite:
 def load(
     references: Sequence[str | Path | Source | Model],
     options: SourceOptions = SourceOptions(),
-    shelf: Shelf | None = None,
+    shelf: ResourceCache | None = None,
 ) -> Suite:
     """The suite that ``models`` names.
 
@@ -125,12 +125,12 @@ def load(
         >>> load_suite(["hans-sub-mini"])
         <Suite hans-sub-mini: 8 models, untouched, inoc-50, inoc-100, inoc-200, inoc-400, ...>
     """
-    shelf = Shelf() if shelf is None else shelf
-    return Suite(*named(references, options, shelf), shelf)
+    shelf = ResourceCache() if shelf is None else shelf
+    return Suite(*name_models(references, options, shelf), shelf)
 
 
-def named(
-    references: Sequence[str | Path | Source | Model], options: SourceOptions, shelf: Shelf
+def name_models(
+    references: Sequence[str | Path | Source | Model], options: SourceOptions, shelf: ResourceCache
 ) -> tuple[str, tuple[Model, ...]]:
     """What to call the models that ``models`` names, and these: one or more, see `load`.
 
@@ -224,15 +224,15 @@ class _Part:
     chosen: bool = False
 
 
-def _part(given: str | Path | Source | Model, options: SourceOptions, shelf: Shelf) -> _Part:
+def _part(given: str | Path | Source | Model, options: SourceOptions, shelf: ResourceCache) -> _Part:
     if isinstance(given, (str, Path)):
         return _resolve(str(given), options, shelf)
     return _Part(given.name, (given if isinstance(given, Model) else Model(given),))
 
 
-def _resolve(text: str, options: SourceOptions, shelf: Shelf) -> _Part:
+def _resolve(text: str, options: SourceOptions, shelf: ResourceCache) -> _Part:
     """What a reference names, under the name that it gives."""
-    reference = parse(text, kinds.known(shelf))
+    reference = parse(text, kinds.known_kinds(shelf))
     found = _found(reference, options, shelf)
     if not reference.name:
         return found
@@ -241,7 +241,7 @@ def _resolve(text: str, options: SourceOptions, shelf: Shelf) -> _Part:
     return _Part(reference.name, (found.models[0].called(reference.name),), found.kinds, chosen=True)
 
 
-def _found(reference: Reference, options: SourceOptions, shelf: Shelf) -> _Part:
+def _found(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> _Part:
     place, plain = reference.place, replace(reference, name="") == Reference(reference.place)
     path = Path(place)
     if plain and path.name == SUITE and os.path.isfile(path):  # unlike Path's own, no error where a name is too long
@@ -258,7 +258,7 @@ def _found(reference: Reference, options: SourceOptions, shelf: Shelf) -> _Part:
     return _Part(found[0].name if len(found) == 1 else path.resolve().name, tuple(map(Model, found)), (kind,))
 
 
-def _member(path: Path, options: SourceOptions, shelf: Shelf) -> _Part | None:
+def _member(path: Path, options: SourceOptions, shelf: ResourceCache) -> _Part | None:
     """The model that the suite in the folder around a model directory says it is; None where none says so."""
     place = os.path.abspath(path)  # as it is written: a link in the folder is a member, too
     file = Path(place).parent / SUITE
@@ -311,7 +311,7 @@ def _paths(file: Path, options: SourceOptions) -> list[str]:
     return [entry["path"] for entry in read_json(file, "a suite", options.limits)["models"]]
 
 
-def _read(file: Path, options: SourceOptions, shelf: Shelf) -> _Part:
+def _read(file: Path, options: SourceOptions, shelf: ResourceCache) -> _Part:
     """Read a suite.json; model paths in it are relative to its folder, and do not lead out of it."""
     content = read_json(file, "a suite", options.limits)
     try:
@@ -326,7 +326,7 @@ def _read(file: Path, options: SourceOptions, shelf: Shelf) -> _Part:
 
 
 def _members(
-    entries: Sequence[Any], folder: Path, options: SourceOptions, shelf: Shelf
+    entries: Sequence[Any], folder: Path, options: SourceOptions, shelf: ResourceCache
 ) -> Iterator[tuple[Model, kinds.Kind]]:
     for entry in (table(entry, "models") for entry in entries):
         one = fields_of(_Entry, entry, "models")

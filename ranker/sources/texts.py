@@ -16,13 +16,13 @@ import numpy as np
 
 from factors.types import Bools, Example, Floats
 from ranker.errors import LabelError, ModelError, first_line, listed
-from ranker.sources.base import Encoding, Hide, Machine, Shelf, Source, Stated, version
-from ranker.tasks.classes import Classes, of_classes, softmax
+from ranker.sources.base import Encoding, Hide, Machine, ModelInfo, ResourceCache, Source, version
+from ranker.tasks.classes import ClassProbabilities, require_labels, softmax
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
     from ranker.tasks.base import Task
-    from ranker.tasks.classes import ClassTask
+    from ranker.tasks.classes import ClassificationTask
 
 S = TypeVar("S")
 Texts: TypeAlias = tuple[str, ...]
@@ -95,28 +95,28 @@ class TextSource(ABC):
         """Its name, since it lies nowhere."""
         return self.name
 
-    def look(self, shelf: Shelf) -> Stated:
-        """Its labels; see `Source.look`."""
+    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+        """Its labels; see `Source.inspect`."""
         try:
-            return Stated(self, self._names())
+            return ModelInfo(self, self._names())
         except ModelError as error:
-            return Stated(self, trouble=str(error))
+            return ModelInfo(self, trouble=str(error))
 
-    def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
         """Its content and labels, and the versions of its libraries; see `Source.identity`."""
         versions = {name: version(name) for name in self.libraries}
         return {"content": self.content(), "labels": list(self._names()), "texts": REVISION, "versions": versions}
 
-    def open(self, task: Task, machine: Machine = Machine(), shelf: Shelf | None = None) -> BlackBox:
+    def open(self, task: Task, machine: Machine = Machine(), shelf: ResourceCache | None = None) -> BlackBox:
         """What asks it; see `Source.open`. It works wherever Python does, and shares nothing."""
-        classes = groups(self.name, self._names(), of_classes(task, self.name))
+        classes = groups(self.name, self._names(), require_labels(task, self.name))
         return BlackBox(self.name, self.content(), classes, self.probabilities)
 
     def _names(self) -> tuple[str, ...]:
         return tuple(map(str, self.labels()))  # a library may count its labels, or have texts of its own kind
 
 
-def groups(name: str, labels: Sequence[str], task: ClassTask) -> tuple[tuple[int, ...], ...]:
+def groups(name: str, labels: Sequence[str], task: ClassificationTask) -> tuple[tuple[int, ...], ...]:
     """(C,) for each class of a task, which of a model's labels mean it.
 
     Raises:
@@ -153,7 +153,7 @@ def left(text: str, words: Sequence[tuple[int, int]], seen: Sequence[bool]) -> s
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words(Encoding):
+class WordEncoding(Encoding):
     """An example whose T tokens are its words; none is special.
 
     Attributes:
@@ -163,7 +163,7 @@ class Words(Encoding):
     segments: Texts
 
     @classmethod
-    def of(cls, example: Example) -> Words:
+    def of(cls, example: Example) -> WordEncoding:
         """An example in words."""
         return cls(
             tokens=tuple(map(example.text, example.words)),
@@ -203,19 +203,19 @@ class BlackBox:
         """C."""
         return len(self.groups)
 
-    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Classes]:
+    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[ClassProbabilities]:
         """The probabilities of examples, in blocks; see `Predictor.predict`."""
         for start in range(0, len(examples), AT_ONCE):
             texts = [example.segments for example in examples[start : start + AT_ONCE]]
-            yield Classes(softmax(self._logs(texts)))
+            yield ClassProbabilities(softmax(self._logs(texts)))
             advance(len(texts))
 
-    def encodings(self, examples: Iterable[Example]) -> Iterator[Words]:
+    def encodings(self, examples: Iterable[Example]) -> Iterator[WordEncoding]:
         """Examples in words."""
-        return map(Words.of, examples)
+        return map(WordEncoding.of, examples)
 
     def answers(
-        self, requests: Iterable[tuple[S, Words, Bools]], hide: Hide, advance: Advance
+        self, requests: Iterable[tuple[S, WordEncoding, Bools]], hide: Hide, advance: Advance
     ) -> Iterator[tuple[S, Floats]]:
         """Log-probabilities of examples without some of their words; see `Perturbed.answers`."""
         for state, words, seen in requests:

@@ -50,7 +50,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class MethodAgreement:
     """What was found of each method (F of them, those of no column last).
 
     Attributes:
@@ -73,9 +73,9 @@ class Agreement:
     noise_of_difference: Floats
     sampled: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
-    def joined(self, other: Agreement) -> Agreement:
+    def joined(self, other: MethodAgreement) -> MethodAgreement:
         """Add what was found of other methods on the same pairs."""
-        return Agreement(
+        return MethodAgreement(
             names=(*self.names, *other.names),
             kinds=(*self.kinds, *other.kinds),
             beats=np.concatenate([self.beats, other.beats], axis=1),
@@ -85,14 +85,14 @@ class Agreement:
             sampled={**self.sampled, **other.sampled},
         )
 
-    def beside(self, other: Agreement) -> Agreement:
+    def beside(self, other: MethodAgreement) -> MethodAgreement:
         """The same, by no draws or by others than those behind another's metric.
 
         What draws change in that metric comes on top of what varies in their difference to it.
         """
         return replace(self, noise_of_difference=self.noise_of_difference + other.noise[0])
 
-    def with_coins(self, names: Sequence[str]) -> Agreement:
+    def with_coins(self, names: Sequence[str]) -> MethodAgreement:
         """Add methods that are right half of the time by construction, behind those of the table."""
         at = [sum(kind in ("baseline", "factor") for kind in self.kinds)] * len(names)
         coins: list[Kind] = ["baseline"] * len(names)
@@ -109,7 +109,7 @@ class Agreement:
 
 def measure(
     values: Floats, ranked: Ranked, probe: int, count: Draws, decided: Bools, rng: np.random.Generator
-) -> tuple[Agreement, dict[str, int]]:
+) -> tuple[MethodAgreement, dict[str, int]]:
     """Rank by every method from every probe there is, or from B drawn ones.
 
     Derived methods are no means and are always drawn. They are measured by their difference to the metric on the same
@@ -144,7 +144,7 @@ def measure(
         beats, noise = found.beats, intervals.of_draws(pairwise_accuracy)
         noise_of_difference = intervals.of_draws(pairwise_accuracy - pairwise_accuracy[0])
         noise_of_difference[0] = 0.0  # also where one draw shows nothing of the others
-    found_of_all = Agreement(
+    found_of_all = MethodAgreement(
         names=(*ranked.names, *ranked.derived),
         kinds=(*ranked.kinds, *ranked.derived.values()),
         beats=beats,

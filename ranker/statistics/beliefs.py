@@ -21,9 +21,9 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker.statistics.engine import pairs
-from ranker.statistics.patterns import Patterns, Readings, read
+from ranker.statistics.patterns import Patterns, Readings, gather_answers
 from ranker.statistics.posterior import LEVEL
-from ranker.statistics.worlds import WORLDS, Worlds, learn, votes
+from ranker.statistics.posterior_samples import WORLDS, PosteriorSamples, sample_posterior, votes
 
 LABEL_NOISE = 0.02
 """The share of answers that are given at random."""
@@ -64,7 +64,7 @@ class Beliefs:
 
     patterns: Patterns
     readings: Readings
-    worlds: Worlds
+    worlds: PosteriorSamples
     seed: int
     label_noise: float
 
@@ -114,7 +114,7 @@ class Beliefs:
         few rows, and most of all one, would tell too little of how far rows differ.
         """
         worlds = self._spread(len(self.worlds.weights), SPREAD_WORLDS)
-        few = Worlds(self.worlds.weights[worlds], self.worlds.biases[worlds])
+        few = PosteriorSamples(self.worlds.weights[worlds], self.worlds.biases[worlds])
         kept = self._spread(len(self.patterns.counts), SPREAD_PATTERNS)
         second = np.zeros((self.patterns.models, self.patterns.models))
         thin = Beliefs(_part(self.patterns, kept), _among(self.readings, kept), few, self.seed, self.label_noise)
@@ -287,10 +287,10 @@ def believe(
         >>> bool(found.beats()[0, 1] > 0.8)
         True
     """
-    readings = read(patterns, rows, labels, label_noise)
+    readings = gather_answers(patterns, rows, labels, label_noise)
     seed = patterns.seed(readings)
     return Beliefs(
-        patterns, readings, learn(patterns, readings, np.random.default_rng(seed), worlds), seed, label_noise
+        patterns, readings, sample_posterior(patterns, readings, np.random.default_rng(seed), worlds), seed, label_noise
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from factors.types import Floats
-from ranker.statistics.engine import TIE, known
+from ranker.statistics.engine import TIE, none_if_nan
 from ranker.statistics.intervals import Z95
-from ranker.statistics.shift import Measure
+from ranker.statistics.shift import DistanceMeasure
 
 
-def pearson(first: Floats, second: Floats) -> Measure:
+def pearson(first: Floats, second: Floats) -> DistanceMeasure:
     """Pearson's r with Fisher's interval: tanh(artanh r -+ 1.96 / sqrt(S - 3)).
 
     Args:
@@ -30,7 +30,7 @@ def pearson(first: Floats, second: Floats) -> Measure:
     return _fisher("pearson", _r(first, second), len(first), 1.0)
 
 
-def spearman(first: Floats, second: Floats) -> Measure:
+def spearman(first: Floats, second: Floats) -> DistanceMeasure:
     """Spearman's rho, Pearson's r of the ranks, with a wider interval.
 
     tanh(artanh rho -+ 1.96 sqrt((1 + rho^2 / 2) / (S - 3))). Equal numbers share the mean of their ranks; those that
@@ -54,10 +54,10 @@ def _r(first: Floats, second: Floats) -> float:
     return float(np.clip(np.corrcoef(first, second)[0, 1], -1.0, 1.0))
 
 
-def _fisher(name: str, r: float, sets: int, variance: float) -> Measure:
+def _fisher(name: str, r: float, sets: int, variance: float) -> DistanceMeasure:
     if np.isnan(r) or sets < 4:
-        return Measure(name, known(r), None, None)
+        return DistanceMeasure(name, none_if_nan(r), None, None)
     if abs(r) > 1 - TIE:
-        return Measure(name, r, r, r)
+        return DistanceMeasure(name, r, r, r)
     half = Z95 * np.sqrt(variance / (sets - 3))
-    return Measure(name, r, float(np.tanh(np.arctanh(r) - half)), float(np.tanh(np.arctanh(r) + half)))
+    return DistanceMeasure(name, r, float(np.tanh(np.arctanh(r) - half)), float(np.tanh(np.arctanh(r) + half)))

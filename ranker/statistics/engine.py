@@ -26,11 +26,11 @@ CHUNK = 1_000
 """Draws handled at once: memory is CHUNK * (2 M F + P F / 8) * 8 bytes, 25 MB at M = 50, F = 12, whatever B is."""
 
 
-def known(value: float) -> float | None:
+def none_if_nan(value: float) -> float | None:
     """A number as a record that is saved has it: None for nan.
 
     Example:
-        >>> known(np.float64(0.5)), known(np.nan)
+        >>> none_if_nan(np.float64(0.5)), none_if_nan(np.nan)
         (0.5, None)
     """
     return None if np.isnan(value) else float(value)

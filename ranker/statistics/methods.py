@@ -8,7 +8,7 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.statistics import label_free
-from ranker.statistics.asking import next_rows
+from ranker.statistics.acquisition import next_rows
 from ranker.statistics.beliefs import Beliefs, believe
 from ranker.statistics.pool import Need, Pool, PoolMethod, Targets
 

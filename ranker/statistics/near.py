@@ -32,7 +32,7 @@ CANDIDATES = 50
 """Texts of a band that one text is compared with, at most: of many that begin alike, the first."""
 
 
-class Texts(NamedTuple):
+class WordVectors(NamedTuple):
     """Texts as numbers of words.
 
     Attributes:
@@ -44,7 +44,7 @@ class Texts(NamedTuple):
     ends: Ints
 
 
-def repeated(known: Texts, asked: Texts, rng: np.random.Generator) -> Bools:
+def repeated(known: WordVectors, asked: WordVectors, rng: np.random.Generator) -> Bools:
     """(N,) whether each text that is asked about nearly repeats a known one; a text without a word repeats none.
 
     Args:
@@ -52,8 +52,8 @@ def repeated(known: Texts, asked: Texts, rng: np.random.Generator) -> Bools:
         rng: of the hash functions.
 
     Example:
-        >>> known = Texts(np.arange(20), np.array([10, 20]))
-        >>> asked = Texts(np.array([*range(10), 7, 7, 7, 7]), np.array([10, 14]))
+        >>> known = WordVectors(np.arange(20), np.array([10, 20]))
+        >>> asked = WordVectors(np.array([*range(10), 7, 7, 7, 7]), np.array([10, 14]))
         >>> repeated(known, asked, np.random.default_rng(0)).tolist()
         [True, False]
 
@@ -88,7 +88,7 @@ class _Sets(NamedTuple):
         return {*self.shingles[self.starts[text] : self.starts[text] + self.sizes[text]].tolist()}
 
 
-def _shingles(texts: Texts) -> _Sets:
+def _shingles(texts: WordVectors) -> _Sets:
     lengths = np.diff(texts.ends, prepend=0)
     sizes = np.where(lengths > 0, np.maximum(lengths - SHINGLE + 1, 1), 0)
     starts = np.cumsum(sizes) - sizes

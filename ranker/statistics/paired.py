@@ -24,7 +24,7 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.statistics import score_interval
-from ranker.statistics.engine import known
+from ranker.statistics.engine import none_if_nan
 from ranker.statistics.intervals import Z95
 from ranker.statistics.significance import MCNEMAR, TIE, Test, holm, mcnemar, sign_flip
 
@@ -166,19 +166,19 @@ def compare(
     return PairedComparison(
         *names,
         difference=found.value,
-        se=known(found.se),
-        low=known(found.low),
-        high=known(found.high),
+        se=none_if_nan(found.se),
+        low=none_if_nan(found.low),
+        high=none_if_nan(found.high),
         better=better,
         worse=worse,
         p=p,
         test=test,
         p_corrected=p,
-        p_unpaired=known(_p_of_t(*weighted(own, np.array([1.0, -1.0])))),
-        detectable=known(detectable(found.se)),
+        p_unpaired=none_if_nan(_p_of_t(*weighted(own, np.array([1.0, -1.0])))),
+        detectable=none_if_nan(detectable(found.se)),
         rows=outcomes.shape[1],
         clusters=None if clusters is None else len(sums),
-        se_rows=known(float(standard_errors(differences[None])[0])),
+        se_rows=none_if_nan(float(standard_errors(differences[None])[0])),
     )
 
 

@@ -189,7 +189,7 @@ def _alike(predicted: npt.NDArray[np.integer[Any]], classes: int, counts: Floats
     return total
 
 
-def read(patterns: Patterns, rows: Ints, labels: Ints, label_noise: float = 0.0) -> Readings:
+def gather_answers(patterns: Patterns, rows: Ints, labels: Ints, label_noise: float = 0.0) -> Readings:
     """Gather what was answered: a row that was answered several times has several noisy readings of one label.
 
     An answer is the true label with probability 1 - e + e / C and each other one with e / C, e the label noise.
@@ -209,7 +209,7 @@ def read(patterns: Patterns, rows: Ints, labels: Ints, label_noise: float = 0.0)
 
     Example:
         >>> pool = fold(np.array([[0, 1, 1, 0], [0, 0, 0, 0]]), 2)
-        >>> read(pool, np.array([1, 2]), np.array([1, 1])).counts.tolist()
+        >>> gather_answers(pool, np.array([1, 2]), np.array([1, 1])).counts.tolist()
         [2]
     """
     if not 0 <= label_noise <= 1:

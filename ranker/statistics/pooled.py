@@ -22,7 +22,7 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker.statistics import engine, intervals
-from ranker.statistics.agreement import Agreement
+from ranker.statistics.agreement import MethodAgreement
 from ranker.statistics.pool import MANY, Pool, PoolMethod, Targets
 
 HALVES = 50
@@ -99,10 +99,10 @@ def measure(
     methods: Sequence[PoolMethod],
     on: Population,
     probe: int,
-    metric: Agreement,
+    metric: MethodAgreement,
     curves: Curves,
     rng: np.random.Generator,
-) -> tuple[Agreement, Curves]:
+) -> tuple[MethodAgreement, Curves]:
     """Rank by the methods that see the whole pool.
 
     Args:
@@ -118,7 +118,7 @@ def measure(
     """
     half = on.pool.probs.shape[1] // 2
     shown, reached = drawn([one for one in methods if one.drawn], on, probe, metric, curves, rng)
-    free, always = label_free([one for one in methods if one.kind == "label-free"], on)
+    free, always = unsupervised_accuracy([one for one in methods if one.kind == "label-free"], on)
     picking = [one for one in methods if one.pick is not None and probe <= half]
     each = on.pool.probs.shape[0] * min(half, POOL_ROWS) * POOLS
     few = [size for size in curves if size <= min(half, max(probe, min(LONGEST, ASKED // each)))]
@@ -133,10 +133,10 @@ def drawn(
     methods: Sequence[PoolMethod],
     on: Population,
     probe: int,
-    metric: Agreement,
+    metric: MethodAgreement,
     curves: Curves,
     rng: np.random.Generator,
-) -> tuple[Agreement, Curves]:
+) -> tuple[MethodAgreement, Curves]:
     """Rank by methods that are shown the labels of random rows, as many draws as each declares; see `measure`."""
     beats, noise, noise_of_difference, sampled = [], [], [], {}
     name, (models, examples) = metric.names[0], on.pool.said.shape
@@ -159,7 +159,7 @@ def drawn(
         for size, known in curves.items():  # the same draws, longer and longer: a curve of few is smooth
             few = _beside(one, on.pool, on.targets, on.decided, draws[:, :size]).pairwise_accuracy.mean(axis=1)
             reached[size][one.name] = float(np.clip(few[1] + together * (known[name] - few[0]), 0.0, 1.0))
-    found = Agreement(
+    found = MethodAgreement(
         names=tuple(one.name for one in methods),
         kinds=tuple(one.kind for one in methods),
         beats=np.reshape(beats, (len(methods), len(on.decided))).T,
@@ -212,7 +212,7 @@ def _beside_metric(method: PoolMethod, pool: Pool, targets: Targets) -> engine.D
     return derive
 
 
-def label_free(methods: Sequence[PoolMethod], on: Population) -> tuple[Agreement, dict[str, float]]:
+def unsupervised_accuracy(methods: Sequence[PoolMethod], on: Population) -> tuple[MethodAgreement, dict[str, float]]:
     """Rank by what needs no label: what was found, and each method's pairwise accuracy, whatever K is."""
     if not methods:
         return _agreement(methods, np.zeros((len(on.decided), 0)), np.zeros(0), on), {}
@@ -233,7 +233,7 @@ def _of_each(method: PoolMethod, on: Population) -> Floats:
 
 def chosen(
     methods: Sequence[PoolMethod], on: Population, probe: int, sizes: Sequence[int]
-) -> tuple[Agreement, dict[int, dict[str, float]]]:
+) -> tuple[MethodAgreement, dict[int, dict[str, float]]]:
     """Rank by methods that are shown the labels of the rows that they ask for.
 
     Few halves tell the variance roughly, and the interval is made wider by as much as that of Student's t is.
@@ -276,12 +276,12 @@ def chosen(
     }
 
 
-def _agreement(methods: Sequence[PoolMethod], beats: Floats, noise: Floats, on: Population) -> Agreement:
+def _agreement(methods: Sequence[PoolMethod], beats: Floats, noise: Floats, on: Population) -> MethodAgreement:
     """What was found, as of methods that no single example's weight is known to change.
 
     The difference to the metric is taken for that of independent estimates, so that its interval is rather too wide.
     """
-    return Agreement(
+    return MethodAgreement(
         names=tuple(one.name for one in methods),
         kinds=tuple(one.kind for one in methods),
         beats=beats,

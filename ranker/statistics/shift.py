@@ -1,8 +1,9 @@
 """How far apart two samples are, and how sure that is.
 
 Two samples are vectors of texts, or counts of words, or labels; the first is in-domain, the second new. Every measure
-comes as a `Measure`: its value, and value -+ 1.96 standard deviations over resampled texts, cut where the measure
-ends. (Percentiles of resampled values are not used: a resample has fewer words and further centroids than the sample.)
+comes as a `DistanceMeasure`: its value, and value -+ 1.96 standard deviations over resampled texts, cut where the
+measure ends. (Percentiles of resampled values are not used: a resample has fewer words and further centroids than the
+sample.)
 
 Axis letters here: N texts in-domain, O new ones, D dimensions, V words, C classes, R resamples.
 """
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker.statistics.engine import TIE, known
+from ranker.statistics.engine import TIE, none_if_nan
 from ranker.statistics.intervals import Z95
 
 RESAMPLES = 200
@@ -30,7 +31,7 @@ PAIRS = 10_000
 
 
 @dataclass(frozen=True)
-class Measure:
+class DistanceMeasure:
     """One measure of how far two samples are from each other, or of one of them.
 
     Attributes:
@@ -45,7 +46,9 @@ class Measure:
     high: float | None
 
 
-def estimate(name: str, value: float, resampled: Floats, least: float = -np.inf, most: float = np.inf) -> Measure:
+def estimate(
+    name: str, value: float, resampled: Floats, least: float = -np.inf, most: float = np.inf
+) -> DistanceMeasure:
     """A value with its interval: value -+ 1.96 standard deviations of what resamples give, cut at both ends.
 
     Args:
@@ -62,7 +65,7 @@ def estimate(name: str, value: float, resampled: Floats, least: float = -np.inf,
     there = resampled[~np.isnan(resampled)]
     half = Z95 * float(there.std(ddof=1)) if len(there) > 1 else np.nan
     low, high = np.maximum(value - half, least), np.minimum(value + half, most)
-    return Measure(name, known(value), known(low), known(high))
+    return DistanceMeasure(name, none_if_nan(value), none_if_nan(low), none_if_nan(high))
 
 
 def resamples(
@@ -106,7 +109,7 @@ def cosine(first: Floats, second: Floats) -> Floats:
     return np.asarray((first * second).sum(axis=-1) / np.where(norms > 0, norms, np.nan))
 
 
-def of_centroids(first: Floats, second: Floats, rng: np.random.Generator) -> Measure:
+def of_centroids(first: Floats, second: Floats, rng: np.random.Generator) -> DistanceMeasure:
     """The cosine of the centroids of two sets of sentence vectors, from -1 to 1.
 
     The centroid of a small set is off by chance, so that its cosine is rather too low: two halves of 20 texts are
@@ -138,7 +141,7 @@ class Mmd(NamedTuple):
         size, draws: how many vectors of each sample a draw has, and how many draws there are.
     """
 
-    squared: Measure
+    squared: DistanceMeasure
     p: float
     bandwidth: float
     size: int
@@ -266,7 +269,7 @@ def weighted_mmd(vectors: Floats, inside: Floats, new: Floats, bandwidth: float)
     return np.asarray(same[0] + same[1] - 2 * across)
 
 
-def total_variation(first: Ints, second: Ints, rng: np.random.Generator) -> Measure:
+def total_variation(first: Ints, second: Ints, rng: np.random.Generator) -> DistanceMeasure:
     """How far the frequencies of labels are apart, half the sum of |p_c - q_c|: 0 the same, 1 none in common.
 
     It is never negative, so that two halves of one file have a little.
@@ -288,7 +291,7 @@ def total_variation(first: Ints, second: Ints, rng: np.random.Generator) -> Meas
     return estimate("label_shift", apart, np.abs(drawn[0] - drawn[1]).sum(axis=1) / 2, 0, 1)
 
 
-def word_overlap(first: Any, second: Any, rng: np.random.Generator) -> Measure:
+def word_overlap(first: Any, second: Any, rng: np.random.Generator) -> DistanceMeasure:
     """The share of the new set's distinct words that are in-domain, too.
 
     More texts have more words: compare it over as many texts of each.
@@ -302,7 +305,7 @@ def word_overlap(first: Any, second: Any, rng: np.random.Generator) -> Measure:
     return _of_words("word_overlap", first, second, rng, shared)
 
 
-def vocabulary_overlap(first: Any, second: Any, rng: np.random.Generator, most: int = 10_000) -> Measure:
+def vocabulary_overlap(first: Any, second: Any, rng: np.random.Generator, most: int = 10_000) -> DistanceMeasure:
     """The share of words that two vocabularies have in common, each the most frequent words of a set.
 
     |A and B| / min(|A|, |B|); of words that are equally frequent the first columns are taken.
@@ -319,7 +322,7 @@ def vocabulary_overlap(first: Any, second: Any, rng: np.random.Generator, most: 
 
 def _of_words(
     name: str, first: Any, second: Any, rng: np.random.Generator, measure: Callable[[Floats, Floats], float]
-) -> Measure:
+) -> DistanceMeasure:
     at_once = max(1, BLOCK // max(first.shape[0], *second.shape))
     blocks = [resamples(one, x.shape[0], at_once=at_once) for one, x in zip(rng.spawn(2), (first, second), strict=True)]
     drawn = [measure(a, b) for x, y in zip(*blocks, strict=True) for a, b in zip(x @ first, y @ second, strict=True)]
@@ -434,7 +437,7 @@ def black_box_shift(true: Ints, predicted: Ints, new: Ints, classes: int) -> Lab
     return LabelShift(shares / shares.sum(), condition) if shares.sum() > 0 else None
 
 
-def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.Generator) -> Measure:
+def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.Generator) -> DistanceMeasure:
     """The mean of the new numbers as a multiple of that of the in-domain ones; nan where this is 0.
 
     Args:
@@ -453,7 +456,7 @@ def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.G
     return estimate("length_ratio", value, ratios, 0.0)
 
 
-def share(name: str, there: Bools) -> Measure:
+def share(name: str, there: Bools) -> DistanceMeasure:
     """The share of texts of which something holds, with Wilson's interval.
 
     Args:
@@ -470,4 +473,4 @@ def share(name: str, there: Bools) -> Measure:
     size, value = len(there), float(there.mean())
     pull = Z95**2 / size
     middle, half = value + pull / 2, np.sqrt(pull * (value * (1 - value) + pull / 4))
-    return Measure(name, value, float((middle - half) / (1 + pull)), float((middle + half) / (1 + pull)))
+    return DistanceMeasure(name, value, float((middle - half) / (1 + pull)), float((middle + half) / (1 + pull)))

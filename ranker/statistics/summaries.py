@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from factors.types import Floats
-from ranker.statistics.shift import Measure, estimate, resampled_sums
+from ranker.statistics.shift import DistanceMeasure, estimate, resampled_sums
 
 MEASURES = (
     "document_length",
@@ -88,7 +88,9 @@ def fragments(document: Sequence[int], summary: Sequence[int]) -> list[int]:
     return found
 
 
-def means(pairs: Iterable[tuple[Sequence[int], Sequence[int]]], rng: np.random.Generator) -> tuple[Measure, ...]:
+def means(
+    pairs: Iterable[tuple[Sequence[int], Sequence[int]]], rng: np.random.Generator
+) -> tuple[DistanceMeasure, ...]:
     """The mean of each measure over documents with their summaries; a pair without a token is left out.
 
     Args:

@@ -9,8 +9,8 @@ from ranker.errors import UsageError, look_up
 from ranker.tasks.base import Predictions
 
 BUILTIN = {
-    "classes": "ranker.tasks.classes:Classes",
-    "scores": "ranker.tasks.given:Scores",
+    "classes": "ranker.tasks.classes:ClassProbabilities",
+    "scores": "ranker.tasks.precomputed:PrecomputedScores",
 }
 """A kind -> the class of its answers."""
 
@@ -18,7 +18,7 @@ GROUP = "rank_models.answers"
 """Entry point group of packages with kinds of answers: each entry point is named by its kind."""
 
 
-def class_of(kind: str) -> type[Predictions]:
+def answer_class(kind: str) -> type[Predictions]:
     """Find the class of a kind of answers.
 
     Raises:
@@ -26,8 +26,8 @@ def class_of(kind: str) -> type[Predictions]:
         UsageError: a package gives a class of another kind, or none.
 
     Example:
-        >>> class_of("classes").__name__
-        'Classes'
+        >>> answer_class("classes").__name__
+        'ClassProbabilities'
     """
     place = BUILTIN.get(kind, "")
     if not place:

@@ -75,7 +75,7 @@ class Task(Protocol):
     """What the models are asked, what cells of files say of it, and how good an answer is.
 
     Nothing else is known of a task where models and rows of any kind meet. What belongs to labels alone (their names,
-    the one that the shortcut speaks for) is `ranker.tasks.classes.ClassTask`'s, and of no other task.
+    the one that the shortcut speaks for) is `ranker.tasks.classes.ClassificationTask`'s, and of no other task.
 
     Attributes:
         answers: the kind of the answers that it judges.

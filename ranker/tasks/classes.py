@@ -17,7 +17,7 @@ from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
 
 
 @dataclass(frozen=True)
-class ClassTask:
+class ClassificationTask:
     """What the models are asked. Labels that differ in case alone are two labels, and so are "+" and "-".
 
     Attributes:
@@ -33,7 +33,8 @@ class ClassTask:
         ValueError: fewer than two labels, a name that stands for two of them, or an alias of no label.
 
     Example:
-        >>> task = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+        >>> aliases = {"non-entailment": ("neutral", "contradiction")}
+        >>> task = ClassificationTask("nli", ("non-entailment", "entailment"), aliases)
         >>> task.index("Neutral"), task.index("entailment"), task.index("maybe")
         (0, 1, None)
     """
@@ -69,12 +70,12 @@ class ClassTask:
         """(N,) 1 where the most probable label is the true one, else 0: see `ranker.tasks.base.Task`.
 
         Example:
-            >>> answers = Classes(np.array([[0.2, 0.8], [0.6, 0.4], [0.1, 0.9]]))
+            >>> answers = ClassProbabilities(np.array([[0.2, 0.8], [0.6, 0.4], [0.1, 0.9]]))
             >>> rows = [Example("1", ("a",), 1), Example("2", ("b",), 1), Example("3", ("c",), None)]
-            >>> ClassTask("mood", ("bad", "good")).outcomes(answers, rows).tolist()
+            >>> ClassificationTask("mood", ("bad", "good")).outcomes(answers, rows).tolist()
             [1.0, 0.0, nan]
         """
-        if not isinstance(answers, Classes):
+        if not isinstance(answers, ClassProbabilities):
             raise TypeError(f"the task {self.name} judges classes (got {answers.kind})")
         labels = labels_of(examples)
         right = (answers.predicted == labels) & (labels >= 0)
@@ -88,7 +89,7 @@ class ClassTask:
             ValueError: it is no label of the task.
 
         Example:
-            >>> task = ClassTask("mood", ("bad", "good"))
+            >>> task = ClassificationTask("mood", ("bad", "good"))
             >>> task.target_of("Good"), task.target_of("1"), task.target_of(0)
             (1, 1, 0)
         """
@@ -104,16 +105,16 @@ class ClassTask:
         """The class that a cell gives as an answer: see `target_of`."""
         return self.target_of(cell)
 
-    def predictions(self, answers: Sequence[int | None], state: Ints | None = None) -> Classes:
+    def predictions(self, answers: Sequence[int | None], state: Ints | None = None) -> ClassProbabilities:
         """Answers as probabilities, 1 for the label that was given.
 
         Example:
-            >>> ClassTask("mood", ("bad", "good")).predictions([1, None]).probs.tolist()
+            >>> ClassificationTask("mood", ("bad", "good")).predictions([1, None]).probs.tolist()
             [[0.0, 1.0], [nan, nan]]
         """
         rows = [np.full(len(self.labels), np.nan), *np.eye(len(self.labels))]
         probs = np.array([rows[0 if answer is None else answer + 1] for answer in answers])
-        return Classes(probs.reshape(-1, len(self.labels)), states_of(answers) if state is None else state)
+        return ClassProbabilities(probs.reshape(-1, len(self.labels)), states_of(answers) if state is None else state)
 
     def show(self, answer: int) -> str:
         """The name of a label."""
@@ -140,10 +141,10 @@ class ClassTask:
         label could be meant.
 
         Example:
-            >>> task = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral",)})
+            >>> task = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral",)})
             >>> task.index("ENTAILMENT"), task.index("non_entailment"), task.index("neutral"), task.index("LABEL_0")
             (1, 0, 0, None)
-        >>> task = ClassTask("answers", ("yes", "YES", "-", "+"))
+        >>> task = ClassificationTask("answers", ("yes", "YES", "-", "+"))
         >>> task.index("YES"), task.index("Yes"), task.index("-"), task.index("")
         (1, None, 2, None)
         """
@@ -154,17 +155,17 @@ class ClassTask:
         return NameIndex((n, i) for i, label in enumerate(self.labels) for n in (label, *self.aliases.get(label, ())))
 
 
-def has_labels(task: Task) -> TypeGuard[ClassTask]:
+def has_labels(task: Task) -> TypeGuard[ClassificationTask]:
     """Whether the answers to a task are labels, so that models can be asked about them with words hidden."""
-    return isinstance(task, ClassTask)
+    return isinstance(task, ClassificationTask)
 
 
-def are_classes(answers: Predictions) -> TypeGuard[Classes]:
+def are_classes(answers: Predictions) -> TypeGuard[ClassProbabilities]:
     """Whether answers are probabilities of labels that a model gave, and not how good others found what it gave."""
-    return isinstance(answers, Classes)
+    return isinstance(answers, ClassProbabilities)
 
 
-def of_classes(task: Task, model: str) -> ClassTask:
+def require_labels(task: Task, model: str) -> ClassificationTask:
     """The task, for a model that answers with classes.
 
     Raises:
@@ -216,7 +217,7 @@ def softmax(logits: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class ClassProbabilities:
     """The probabilities of the classes, of N examples: a `ranker.tasks.base.Predictions`.
 
     Attributes:
@@ -227,7 +228,7 @@ class Classes:
         ValueError: the shapes do not agree, a state is none, or an answer has numbers that are not finite.
 
     Example:
-        >>> two = Classes(np.array([[0.2, 0.8], [0.6, 0.4]]))
+        >>> two = ClassProbabilities(np.array([[0.2, 0.8], [0.6, 0.4]]))
         >>> two.predicted.tolist(), len(two.part([1])), two.state.tolist()
         ([1, 0], 1, [0, 0])
     """
@@ -286,7 +287,8 @@ class Classes:
         """Several blocks of answers as one.
 
         Example:
-            >>> len(Classes.joined([Classes(np.array([[0.2, 0.8]])), Classes(np.array([[0.5, 0.5], [1.0, 0.0]]))]))
+            >>> first, second = ClassProbabilities(np.array([[0.2, 0.8]])), ClassProbabilities(np.eye(2))
+            >>> len(ClassProbabilities.joined([first, second]))
             3
         """
         return cls(np.concatenate([one.probs for one in blocks]), np.concatenate([one.state for one in blocks]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from factors.types import Example, Floats, Ints
 from ranker.errors import UsageError
-from ranker.tasks.answers import class_of
+from ranker.tasks.answers import answer_class
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, states_of
 from ranker.tasks.metrics import Metric
 
@@ -120,7 +120,7 @@ class ValueTask:
 
     def predictions(self, answers: Sequence[Any], state: Ints | None = None) -> Predictions:
         """Answers as `answer_of` gives them, None for a row without one: see `ranker.tasks.base.Task`."""
-        return class_of(self.answers)(answers, state)  # type: ignore[call-arg]  # a kind of `ValueAnswers`
+        return answer_class(self.answers)(answers, state)  # type: ignore[call-arg]  # a kind of `ValueAnswers`
 
     def show(self, answer: Any) -> str:
         """An answer as text; the parts of a tuple with blanks between them."""

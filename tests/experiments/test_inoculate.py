@@ -15,7 +15,7 @@ from experiments.inoculate import Machine
 from factors import Example
 from ranker.datasets import sets
 from ranker.datasets.embedded import SUITE
-from ranker.datasets.sets import OODSet
+from ranker.datasets.sets import LabelledDataset
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.sources import suites
 from ranker.sources.hf.classifiers import Classifier
@@ -107,7 +107,7 @@ def known(monkeypatch):
         Example(f"new-{i}", (one["premise"], one["hypothesis"]), task.index(one["gold_label"]))
         for i, one in enumerate(new_rows(40, seed=7))
     )
-    small = OODSet("hans-sub", task, examples, population=40)
+    small = LabelledDataset("hans-sub", task, examples, population=40)
     monkeypatch.setattr(sets, "load", lambda name, data_dir=None, include=(): small)
     return small
 

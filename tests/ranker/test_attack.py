@@ -33,11 +33,11 @@ from ranker.errors import RankModelsError
 from ranker.limits import LIMITS
 from ranker.results.ranking import Ranking
 from ranker.sources.hf.classifiers import Classifier
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 from factors.types import Example
 import pyarrow.parquet
 
-TASK = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+TASK = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
 
 def model(path):
     found = Classifier.load(path, TASK).probabilities([Example("a", ("The doctor saw the actor.", "An old judge."), 0)])

@@ -48,11 +48,11 @@ from ranker.runtime.upkeep import contents, verify
 from ranker.scoring.changes import what_changed
 from ranker.sources import suites
 from ranker.sources.hf import checkpoints, labels
-from ranker.sources.hf.files import opened
+from ranker.sources.hf.files import open_checkpoint_files
 from ranker.sources.hf.settings import check as check_settings
 from ranker.sources.logs import reading as logs
 from ranker.sources.tables import join, reading
-from ranker.sources.tables.base import Rows
+from ranker.sources.tables.base import RequestedRows
 
 ROWS = [
     {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment", "marks": {"x": [[0, 4, 9]]}},
@@ -256,7 +256,7 @@ def label_map_of(file):
 
 def checkpoint_of(file):
     """What is read of a checkpoint's JSON before it is loaded."""
-    return opened(checkpoints.locate(file.parent)).brings_code()
+    return open_checkpoint_files(checkpoints.locate(file.parent)).brings_code()
 
 
 def adapter_of(file):
@@ -289,21 +289,21 @@ def settings_of(file):
     (file.parent / "model.safetensors").touch()
     if not (file.parent / "config.json").exists():
         (file.parent / "config.json").write_text("{}")
-    check_settings(opened(file.parent), LIMITS, trusted=False)
+    check_settings(open_checkpoint_files(file.parent), LIMITS, trusted=False)
 
 
 def table_of(file):
     """A table of predictions: what it says of its models, and of some rows."""
-    columns = reader.read(file)
-    found = reading.understand(columns, name="a")
-    for rows in (Rows(("a", "b"), ()), Rows(("1", "2"), (("The actor ran.",), ("It rained.",)))):
-        join.join(reading.understand(columns, TASK, rows=rows, name="a"), rows)
+    columns = reader.read_columns(file)
+    found = reading.parse_predictions(columns, name="a")
+    for rows in (RequestedRows(("a", "b"), ()), RequestedRows(("1", "2"), (("The actor ran.",), ("It rained.",)))):
+        join.join(reading.parse_predictions(columns, TASK, rows=rows, name="a"), rows)
     return found
 
 
 def log_of(file):
     """A log of either program, by itself and in its folder."""
-    found = logs.read(file)
+    found = logs.read_log(file)
     assert np.isfinite(found.outcomes[~np.isnan(found.outcomes)]).all()
     return logs.listing(file.parent)
 
@@ -316,7 +316,7 @@ def store_of(file):
     root = file.parents[2]
     described = file.parent / "key.json"
     described.write_text(json.dumps(KEY))
-    named = file.rename(file.with_name(shards.named(file.read_bytes())))
+    named = file.rename(file.with_name(shards.shard_name(file.read_bytes())))
     verify(root)
     contents(root)
     store = Store(root)
@@ -339,7 +339,7 @@ def shard_of(value):
         table = pa.Table.from_pylist(rows)
         schema = shards._attributions()
         alike = set(table.column_names) == set(schema.names)
-        return shards.written(table.select(schema.names).cast(schema) if alike else table, key_digest(KEY))
+        return shards.serialize(table.select(schema.names).cast(schema) if alike else table, key_digest(KEY))
     except (pa.ArrowException, TypeError, AttributeError, KeyError, ValueError, OverflowError):
         return as_json(value)
 
@@ -458,7 +458,7 @@ READERS = {
     "table npz": Reader("a.npz", of_bytes(*ARRAYS), table_of),
     "label studio": Reader("a.json", of_json(STUDIO), readers.sheet),
     "doccano": Reader("a.zip", of_bytes(zip_of({"text": "It ran.", "label": ["a"]})), readers.sheet),
-    "values": Reader("a.csv", of_bytes(MEASURED), lambda file: values.read([file])),
+    "values": Reader("a.csv", of_bytes(MEASURED), lambda file: values.read_values([file])),
     "log jsonl": Reader("samples_a_2026-01-01T00-00-00.000000.jsonl", of_json(HARNESS, lines=True), log_of),
     "log list": Reader("samples_a_2026-01-01T00-00-00.000000.jsonl", of_json(HARNESS), log_of),
     "log eval": Reader("a.eval", turned(INSPECT).map(archive_of).flatmap(scratched), log_of),

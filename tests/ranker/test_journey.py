@@ -137,9 +137,9 @@ def trained(folder, rows, rng):
     from experiments import recipe, train
     from factors import Example
     from ranker.errors import UsageError
-    from ranker.tasks.classes import ClassTask
+    from ranker.tasks.classes import ClassificationTask
 
-    task = ClassTask("toxicity", ("NOT", "OFF"))
+    task = ClassificationTask("toxicity", ("NOT", "OFF"))
     try:
         path = train.resolve(BASE)
     except UsageError:

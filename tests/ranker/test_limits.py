@@ -131,7 +131,7 @@ from ranker.errors import LONGEST, DataError
 from ranker.files import footers, parquet
 from ranker.limits import Limits
 
-parquet._stated = lambda path, file, limits: dict.fromkeys(file.schema_arrow.names, footers.Stated(0, 0))
+parquet._stated = lambda path, file, limits: dict.fromkeys(file.schema_arrow.names, footers.ColumnChunkInfo(0, 0))
 try:
     sheet(Path(sys.argv[1]), limits=Limits(memory=50_000_000))
 except DataError as error:
@@ -284,7 +284,7 @@ def test_a_name_that_is_there_twice_is_found(tmp_path, ending):
         path.write_text(f"{{{pairs}}}\n")
     else:
         path.write_text({"csv": ",", "tsv": "\t"}[ending].join(names) + "\n")
-    for read in (sheet, reader.read):
+    for read in (sheet, reader.read_columns):
         with pytest.raises(DataError):
             read(path)
 

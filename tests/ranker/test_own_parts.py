@@ -19,7 +19,7 @@ from ranker.sources.suites import load
 from ranker.sources.texts import TextSource
 from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 CHECKPOINT = str(next(iter(load(["hans-sub-mini"]).models)).source.path)
 
@@ -71,7 +71,7 @@ HALVES = PoolMethod("HALVES", "pool", labels_of_halves, warning="believes the cr
 
 
 @dataclass(frozen=True)
-class Graded(ClassTask):
+class Graded(ClassificationTask):
     """A task whose answers are as good as they are sure of the true label."""
 
     @property

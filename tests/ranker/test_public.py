@@ -115,7 +115,7 @@ def test_a_page_imports_public_names_alone(page):
     [
         ("from ranker.datasets import sets", ["ranker.datasets"]),
         ("    import ranker.progress", ["ranker.progress"]),
-        (">>> from ranker import rank, Looked", ["Looked"]),
+        (">>> from ranker import rank, InspectedModels", ["InspectedModels"]),
         ("from ranker import (rank, suites)", ["suites"]),
         ("from ranker import decide, rank", []),
     ],

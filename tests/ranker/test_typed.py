@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 
 GOOD = """\
 from factors import Attributions, Example, factor
-from ranker import ClassTask, Evidence, Runtime, decide, labelled, load_set, load_suite, plot, rank, what_changed
+from ranker import ClassificationTask, Evidence, Runtime, decide, labelled, load_set, load_suite
+from ranker import plot, rank, what_changed
 
 
 @factor("SECOND", higher_is_better=False, explains="shortcut", pair=True)
@@ -21,7 +22,7 @@ def second(attributions: Attributions, example: Example) -> float:
 
 
 def best(names: list[str], rows: str, seed: int = 0) -> tuple[str, float]:
-    task = ClassTask("mood", ("bad", "good"))
+    task = ClassificationTask("mood", ("bad", "good"))
     decision = decide(names, labelled(rows, task), seed=seed, runtime=Runtime(store=None)).decision
     first = decision.models[0]
     return first.name, first.p_best

@@ -29,11 +29,11 @@ from ranker.errors import UsageError, first_line
 from ranker.files.scratch import Scratch
 from ranker.limits import free_memory
 from ranker.progress import Progress
-from ranker.runtime.base import NOTHING, Done, Executor, Job, Known
-from ranker.runtime.executors import visits
+from ranker.runtime.base import NOTHING, Executor, Job, JobOutcome, Known
+from ranker.runtime.executors import worker_process
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.executors.supervision import WorkerTask, handle_message, missing_work
-from ranker.runtime.executors.visits import Inbox
+from ranker.runtime.executors.worker_process import Inbox
 from ranker.sources.base import Needs
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PRELOADED = ("pyarrow.parquet", "ranker.runtime.executors.visits")
+PRELOADED = ("pyarrow.parquet", "ranker.runtime.executors.worker_process")
 """What every guest needs imported, once for all of them; sources state what they need beside it."""
 
 PROCESS, COPIES = 1 << 29, 3
@@ -126,11 +126,11 @@ class Processes:
 
     def run(
         self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
-    ) -> Generator[tuple[int, Done], None, None]:
+    ) -> Generator[tuple[int, JobOutcome], None, None]:
         """What is known is answered here; a guest is started only where something is missing."""
         tasks = yield from missing_work(jobs, store, known)
-        groups = grouped(tasks)
-        count = min(fair(groups) if self.workers == "auto" else self.workers, len(groups))
+        groups = group_by_sharing(tasks)
+        count = min(worker_count(groups) if self.workers == "auto" else self.workers, len(groups))
         if count == 1 and not self.limits:
             alone = Serial().run([visitor.job for visitor in tasks], store, progress)
             yield from ((tasks[n].number, done) for n, done in alone)
@@ -144,7 +144,7 @@ if TYPE_CHECKING:
     _can: Executor = Processes()  # checked by mypy
 
 
-def grouped(tasks: Sequence[WorkerTask]) -> list[list[WorkerTask]]:
+def group_by_sharing(tasks: Sequence[WorkerTask]) -> list[list[WorkerTask]]:
     """Models that share something together, and each of the others alone."""
     groups: dict[object, list[WorkerTask]] = {}
     for one in tasks:
@@ -152,7 +152,7 @@ def grouped(tasks: Sequence[WorkerTask]) -> list[list[WorkerTask]]:
     return list(groups.values())
 
 
-def fair(groups: Sequence[Sequence[WorkerTask]]) -> int:
+def worker_count(groups: Sequence[Sequence[WorkerTask]]) -> int:
     """How many processes "auto" is: as many as there are groups, cores, and room in memory for the largest model.
 
     On an accelerator it is one: models beside each other there share its memory, and gain nothing. Models that are
@@ -181,7 +181,7 @@ def cores() -> int:
 
 
 @dataclass
-class Guest:
+class WorkerProcess:
     """A process, and the models in it that have not ended: the first of them is at work.
 
     Attributes:
@@ -247,9 +247,9 @@ class Supervisor:
 
     def __init__(self, rules: Processes, store: Store, count: int, advance: Advance) -> None:
         self.rules, self.store, self.count, self.advance = rules, store, count, advance
-        self.guests: list[Guest] = []
+        self.guests: list[WorkerProcess] = []
 
-    def supervise(self, groups: Sequence[Sequence[WorkerTask]]) -> Iterator[tuple[int, Done]]:
+    def supervise(self, groups: Sequence[Sequence[WorkerTask]]) -> Iterator[tuple[int, JobOutcome]]:
         """Have all groups work, and say how each of their models has ended."""
         context = processes_with(list(dict.fromkeys(name for group in groups for one in group
                                                     for name in (*PRELOADED, *one.job.preload))))  # fmt: skip
@@ -270,7 +270,7 @@ class Supervisor:
                         self.guests.remove(guest)
                         guest.close()
                         if guest.tasks:
-                            yield guest.tasks.popleft().number, Done(failure=reason)
+                            yield guest.tasks.popleft().number, JobOutcome(failure=reason)
                         if guest.tasks:  # the death of one is no reason against those that share something with it
                             waiting.append(guest.tasks)
         finally:
@@ -285,7 +285,7 @@ class Supervisor:
                 return group
         return None
 
-    def start(self, context: ForkServerContext | SpawnContext, tasks: deque[WorkerTask]) -> Guest:
+    def start(self, context: ForkServerContext | SpawnContext, tasks: deque[WorkerTask]) -> WorkerProcess:
         """Start a process for a group of models."""
         receiving, sending = context.Pipe(duplex=False)
         os.set_blocking(receiving.fileno(), False)
@@ -294,17 +294,17 @@ class Supervisor:
         work = [task.visit(machine) for task in tasks]
         on_cpu = all(one.job.machine.device == "cpu" for one in tasks)
         most = self.rules.memory + COPIES * max(one.job.size for one in tasks)
-        rules = visits.Rules(
+        rules = worker_process.Rules(
             str(folder.path),
             most if self.rules.limits and on_cpu else None,
             log.getEffectiveLevel(),
-            needed(os.environ, [one.job.needs for one in tasks]),
+            needed_variables(os.environ, [one.job.needs for one in tasks]),
         )
         process = started(context, sending, work, rules)
         sending.close()
-        return Guest(tasks, process, receiving, folder)
+        return WorkerProcess(tasks, process, receiving, folder)
 
-    def heard(self, guest: Guest) -> Iterator[tuple[int, Done]]:
+    def heard(self, guest: WorkerProcess) -> Iterator[tuple[int, JobOutcome]]:
         """Do what a guest's messages ask for; one that is none ends it."""
         try:
             for message in guest.inbox.messages():
@@ -314,7 +314,7 @@ class Supervisor:
         except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
             guest.fault = f"its process sent what is no answer ({first_line(error)})"
 
-    def ended(self, guest: Guest) -> str | None:
+    def ended(self, guest: WorkerProcess) -> str | None:
         """Why a guest has ended, for the model at work in it, if any; None while it goes on."""
         if guest.fault:
             return guest.fault
@@ -348,12 +348,15 @@ class Supervisor:
 
 
 def started(
-    context: ForkServerContext | SpawnContext, pipe: Connection, work: Sequence[visits.Visit], rules: visits.Rules
+    context: ForkServerContext | SpawnContext,
+    pipe: Connection,
+    work: Sequence[worker_process.WorkerSession],
+    rules: worker_process.Rules,
 ) -> BaseProcess:
     """A process for a guest; a server that somebody has ended is started anew, once its end can be read."""
     deadline = time.monotonic() + REVIVAL
     while True:
-        process = context.Process(target=visits.serve, args=(pipe, work, rules), daemon=True)
+        process = context.Process(target=worker_process.worker_main, args=(pipe, work, rules), daemon=True)
         try:
             process.start()
             return process
@@ -435,11 +438,11 @@ def seen(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if KNOWN.fullmatch(name) and not SECRET.search(name)}
 
 
-def needed(environment: Mapping[str, str], needs: Sequence[Needs]) -> dict[str, str]:
+def needed_variables(environment: Mapping[str, str], needs: Sequence[Needs]) -> dict[str, str]:
     """The variables of an environment that models state they need: no others of its secrets.
 
     Example:
-        >>> needed({"A_KEY": "x", "B_KEY": "y", "HTTPS_PROXY": "z"}, [Needs(secrets=("A_KEY",))])
+        >>> needed_variables({"A_KEY": "x", "B_KEY": "y", "HTTPS_PROXY": "z"}, [Needs(secrets=("A_KEY",))])
         {'A_KEY': 'x'}
     """
     secrets = {name for one in needs for name in one.secrets}

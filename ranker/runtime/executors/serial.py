@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ranker.progress import Progress
-from ranker.runtime.base import NOTHING, Done, Executor, Job, Known
-from ranker.runtime.guest import work
-from ranker.sources.base import Shelf
+from ranker.runtime.base import NOTHING, Executor, Job, JobOutcome, Known
+from ranker.runtime.worker import run_job
+from ranker.sources.base import ResourceCache
 
 if TYPE_CHECKING:
     from ranker.runtime.store import Store
@@ -26,11 +26,11 @@ class Serial:
 
     def run(
         self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
-    ) -> Generator[tuple[int, Done], None, None]:
+    ) -> Generator[tuple[int, JobOutcome], None, None]:
         """Do jobs in order; those that share something find it on one shelf."""
-        shelf = Shelf(known=known)
+        shelf = ResourceCache(known=known)
         for number, job in enumerate(jobs):
-            yield number, work(job, store, shelf, progress)
+            yield number, run_job(job, store, shelf, progress)
 
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ranker.errors import ModelError
-from ranker.runtime.base import NOTHING, Done, Job, Known, Order
-from ranker.runtime.executors.visits import Message, Visit, estimate_of, printable
-from ranker.runtime.guest import orders
-from ranker.sources.base import Machine, Shelf
+from ranker.runtime.base import NOTHING, Job, JobOutcome, Known, WorkItem
+from ranker.runtime.executors.worker_process import Message, WorkerSession, estimate_of, printable
+from ranker.runtime.worker import find_work
+from ranker.sources.base import Machine, ResourceCache
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
@@ -33,17 +33,17 @@ class WorkerTask:
 
     number: int
     job: Job
-    done: Done
-    missing: Sequence[Order]
+    done: JobOutcome
+    missing: Sequence[WorkItem]
 
-    def visit(self, machine: Machine) -> Visit:
+    def visit(self, machine: Machine) -> WorkerSession:
         """What is sent to the worker."""
-        return Visit(replace(self.job, requests=(), machine=machine), self.missing)
+        return WorkerSession(replace(self.job, requests=(), machine=machine), self.missing)
 
 
 def missing_work(
     jobs: Sequence[Job], store: Store, known: Known = NOTHING
-) -> Generator[tuple[int, Done], None, list[WorkerTask]]:
+) -> Generator[tuple[int, JobOutcome], None, list[WorkerTask]]:
     """Find the jobs of which something is missing in a store; no model is loaded.
 
     Yields:
@@ -55,12 +55,12 @@ def missing_work(
     Raises:
         StoreError: the store cannot be read or written.
     """
-    tasks, shelf = list[WorkerTask](), Shelf(known=known)
+    tasks, shelf = list[WorkerTask](), ResourceCache(known=known)
     for number, job in enumerate(jobs):
         try:
-            done, missing = orders(job, store, shelf)
+            done, missing = find_work(job, store, shelf)
         except ModelError as error:
-            yield number, Done(failure=str(error))
+            yield number, JobOutcome(failure=str(error))
             continue
         for order in () if job.dry else missing:
             store.entry(order.key).prepare()
@@ -72,7 +72,7 @@ def missing_work(
     return tasks
 
 
-def handle_message(message: Message, task: WorkerTask, store: Store, advance: Advance) -> Done | None:
+def handle_message(message: Message, task: WorkerTask, store: Store, advance: Advance) -> JobOutcome | None:
     """Keep what a worker's message brings.
 
     Args:
@@ -102,7 +102,7 @@ def handle_message(message: Message, task: WorkerTask, store: Store, advance: Ad
         case "ended":
             failure = printable(str(message.head["failure"]))
             estimate = estimate_of(message.head["estimate"])
-            return Done(failure=failure) if failure else replace(task.done, estimate=estimate)
+            return JobOutcome(failure=failure) if failure else replace(task.done, estimate=estimate)
         case what:
             raise ValueError(f"{what!r} is no message")
     return None

@@ -27,7 +27,7 @@ MOST = 1024
 """Requests that are read ahead at most: what an interruption can cost where batches are large."""
 
 
-class Row(NamedTuple):
+class TokenRow(NamedTuple):
     """One input of a model.
 
     Attributes:
@@ -51,11 +51,11 @@ class Batch(NamedTuple):
     type_ids: torch.Tensor | None
 
 
-def stack(rows: Sequence[Row], device: torch.device | str = "cpu") -> Batch:
+def stack(rows: Sequence[TokenRow], device: torch.device | str = "cpu") -> Batch:
     """Rows of one length, as a batch.
 
     Example:
-        >>> stack([Row(np.array([5, 6])), Row(np.array([7, 8]))]).ids.tolist()
+        >>> stack([TokenRow(np.array([5, 6])), TokenRow(np.array([7, 8]))]).ids.tolist()
         [[5, 6], [7, 8]]
     """
     ids = torch.from_numpy(np.stack([row.ids for row in rows])).to(device)
@@ -65,7 +65,7 @@ def stack(rows: Sequence[Row], device: torch.device | str = "cpu") -> Batch:
 
 def forward(
     network: Callable[[Batch], torch.Tensor],
-    requests: Iterable[tuple[S, Sequence[Row]]],
+    requests: Iterable[tuple[S, Sequence[TokenRow]]],
     token_budget: int,
     device: torch.device | str = "cpu",
     advance: Advance = lambda done: None,
@@ -87,7 +87,7 @@ def forward(
         ModelError: a row has no token, or memory is too small for a single row.
     """
 
-    def tokens(request: tuple[S, Sequence[Row]]) -> int:
+    def tokens(request: tuple[S, Sequence[TokenRow]]) -> int:
         return sum(len(row.ids) for row in request[1])
 
     for window in windows(requests, tokens, WINDOW * token_budget, MOST):
@@ -97,16 +97,16 @@ def forward(
             yield state, logits[place]
 
 
-def distinct(requests: Iterable[Sequence[Row]]) -> tuple[list[Row], list[list[int]]]:
+def distinct(requests: Iterable[Sequence[TokenRow]]) -> tuple[list[TokenRow], list[list[int]]]:
     """The distinct rows of requests, and where among them each request's rows are.
 
     Example:
-        >>> a, b = Row(np.array([5, 6])), Row(np.array([7]))
+        >>> a, b = TokenRow(np.array([5, 6])), TokenRow(np.array([7]))
         >>> rows, places = distinct([[a, b], [a]])
         >>> len(rows), places
         (2, [[0, 1], [0]])
     """
-    rows: list[Row] = []
+    rows: list[TokenRow] = []
     known: dict[tuple[bytes, bytes], int] = {}
     places: list[list[int]] = []
     for wanted in requests:
@@ -152,7 +152,7 @@ def telling(advance: Advance, places: Sequence[Sequence[int]]) -> Callable[[Sequ
 
 def _logits(
     network: Callable[[Batch], torch.Tensor],
-    rows: Sequence[Row],
+    rows: Sequence[TokenRow],
     budget: int,
     device: torch.device | str,
     done: Callable[[Sequence[int]], object],

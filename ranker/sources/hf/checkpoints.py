@@ -284,7 +284,7 @@ def read_json(file: Path, content: bytes | None = None, limits: Limits = LIMITS)
     try:
         if content is None:
             limits.check(file, "config", os.stat(file).st_size)
-        found = records.read(file, "a checkpoint's settings", json.loads, content=content)
+        found = records.read_text(file, "a checkpoint's settings", json.loads, content=content)
     except (DataError, OSError) as error:
         raise ModelError(str(error)) from error
     if not isinstance(found, dict):

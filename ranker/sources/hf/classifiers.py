@@ -25,16 +25,16 @@ from ranker.sources.base import Baseline, Embedded, Hide
 from ranker.sources.devices import DTYPES, device_named, resolve
 from ranker.sources.hf import align, batching, checkpoints, hidden, labels, loading
 from ranker.sources.hf.align import TokenIds
-from ranker.sources.hf.batching import Batch, Row
-from ranker.sources.hf.files import Files, opened
+from ranker.sources.hf.batching import Batch, TokenRow
+from ranker.sources.hf.files import Files, open_checkpoint_files
 from ranker.sources.hf.last_layer import read_first_token
-from ranker.tasks.classes import Classes, softmax
+from ranker.tasks.classes import ClassProbabilities, softmax
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from ranker.progress import Advance
-    from ranker.tasks.classes import ClassTask
+    from ranker.tasks.classes import ClassificationTask
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class TextClassifier:
     def load(
         cls,
         path: str | Path,
-        task: ClassTask,
+        task: ClassificationTask,
         *,
         device: str = "cpu",
         dtype: str = "float32",
@@ -127,7 +127,9 @@ class TextClassifier:
         with ExitStack() as held:
             if files is None:
                 folder = checkpoints.locate(path, allow_pickle=allow_pickle)
-                files = held.enter_context(closing(opened(folder, allow_pickle=allow_pickle, beat=beat, limits=limits)))
+                files = held.enter_context(
+                    closing(open_checkpoint_files(folder, allow_pickle=allow_pickle, beat=beat, limits=limits))
+                )
             held.enter_context(loading.one_line(files.path, told=files.told))
             model, tokenizer, notes = loading.load(files, options, label_map, bases)
             groups = labels.reconcile(loading.label_names(model), task, label_map, model=str(files.path))
@@ -166,15 +168,17 @@ class TextClassifier:
             log.warning("%s: %d of %d examples are longer than its %d tokens, and were cut", self.name, cut, count,
                         self.max_length)  # fmt: skip
 
-    def row(self, encoding: TokenIds) -> Row:
+    def row(self, encoding: TokenIds) -> TokenRow:
         """What the network is fed of an encoding."""
-        return Row(encoding.ids, encoding.type_ids if self.takes_type_ids else None)
+        return TokenRow(encoding.ids, encoding.type_ids if self.takes_type_ids else None)
 
     def probabilities(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Floats:
         """(N, C) the class probabilities of examples, all at once: see `predict`."""
-        return Classes.joined(list(self.predict(examples, advance))).probs
+        return ClassProbabilities.joined(list(self.predict(examples, advance))).probs
 
-    def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[Classes]:
+    def predict(
+        self, examples: Sequence[Example], advance: Advance = lambda done: None
+    ) -> Iterator[ClassProbabilities]:
         """The answers to examples, in blocks, in order.
 
         Args:
@@ -188,9 +192,11 @@ class TextClassifier:
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
         answered = self._forward(requests, advance)
         while block := [logits[0] for _, logits in islice(answered, ENCODED_AT_ONCE)]:
-            yield Classes(softmax(np.array(block)))
+            yield ClassProbabilities(softmax(np.array(block)))
 
-    def _forward(self, requests: Iterable[tuple[S, Sequence[Row]]], advance: Advance) -> Iterator[tuple[S, Floats]]:
+    def _forward(
+        self, requests: Iterable[tuple[S, Sequence[TokenRow]]], advance: Advance
+    ) -> Iterator[tuple[S, Floats]]:
         """The answers to requests for rows, see `batching.forward`."""
         return batching.forward(self.network, requests, self.token_budget, self.device, advance)
 

@@ -29,7 +29,7 @@ from blake3 import blake3
 from ranker.errors import DataError, ModelError
 from ranker.files.scratch import Scratch
 from ranker.limits import LIMITS, Limits, free_memory
-from ranker.limits import opened as regular
+from ranker.limits import open_regular as regular
 from ranker.sources.hf import checkpoints
 
 CHUNK = 1 << 20
@@ -41,7 +41,7 @@ DESCRIPTORS = Path("/proc/self/fd")
 
 @dataclass(frozen=True, eq=False)
 class Files:
-    """The files of one checkpoint: all that can change a number, see `opened`.
+    """The files of one checkpoint: all that can change a number, see `open_checkpoint_files`.
 
     They are closed, and what was written of them is removed, by `close`, or when nobody has the record any more.
 
@@ -197,7 +197,7 @@ class Files:
         return ModelError(f"{self.path} was changed while it was in use; run again when nothing writes to its weights")
 
 
-def opened(
+def open_checkpoint_files(
     folder: Path,
     base: Path | None = None,
     *,
@@ -244,7 +244,7 @@ def content_hash(folder: Path, *, allow_pickle: bool = False) -> str:
     Raises:
         ModelError: the checkpoint has no weights, or cannot be read.
     """
-    with closing(opened(folder, allow_pickle=allow_pickle)) as files:
+    with closing(open_checkpoint_files(folder, allow_pickle=allow_pickle)) as files:
         return files.digest
 
 

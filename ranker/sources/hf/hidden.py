@@ -11,7 +11,7 @@ import numpy as np
 
 from factors.types import Bools
 from ranker.sources.base import Hide
-from ranker.sources.hf.batching import Row
+from ranker.sources.hf.batching import TokenRow
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -24,7 +24,7 @@ def tokens(tokenizer: PreTrainedTokenizerBase) -> dict[Hide, int]:
     return {name: int(token) for name, token in ids.items() if token is not None}
 
 
-def rows(row: Row, seen: Bools, token: int | None) -> list[Row]:
+def rows(row: TokenRow, seen: Bools, token: int | None) -> list[TokenRow]:
     """Rows of one in which unseen tokens give way to another, or are removed.
 
     Args:
@@ -33,11 +33,11 @@ def rows(row: Row, seen: Bools, token: int | None) -> list[Row]:
         token: the other's id; None removes them.
 
     Example:
-        >>> row, seen = Row(np.array([5, 6])), np.array([[True, False]])
+        >>> row, seen = TokenRow(np.array([5, 6])), np.array([[True, False]])
         >>> rows(row, seen, 9)[0].ids.tolist(), rows(row, seen, None)[0].ids.tolist()
         ([5, 9], [5])
     """
     if token is not None:
-        return [Row(ids, row.type_ids) for ids in np.where(seen, row.ids, token)]
+        return [TokenRow(ids, row.type_ids) for ids in np.where(seen, row.ids, token)]
     types = row.type_ids
-    return [Row(row.ids[left], None if types is None else types[left]) for left in seen]
+    return [TokenRow(row.ids[left], None if types is None else types[left]) for left in seen]

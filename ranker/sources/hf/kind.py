@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from factors.types import Frozen
 from ranker.errors import ModelError, UsageError
-from ranker.sources.base import Machine, Needs, Shelf, Source, SourceOptions, Stated, version
+from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions, version
 from ranker.sources.hf import align, checkpoints
-from ranker.sources.hf.files import Files, opened
+from ranker.sources.hf.files import Files, open_checkpoint_files
 from ranker.sources.hf.labels import check_inverse, meanings, said_by
 from ranker.sources.references import Reference
 
@@ -78,8 +78,8 @@ class Checkpoint:
         """The user has named this model as one that may run code of its own; no suite can."""
         return self.name in self.options.trust_remote_code
 
-    def look(self, shelf: Shelf) -> Stated:
-        """Its labels by configuration and label map; weights on the hub are fetched. See `Source.look`."""
+    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+        """Its labels by configuration and label map; weights on the hub are fetched. See `Source.inspect`."""
         allow_pickle = self.options.allow_pickle
         try:
             folder = checkpoints.locate(self.path, allow_pickle=allow_pickle)
@@ -87,7 +87,7 @@ class Checkpoint:
             config = checkpoints.read_json((base or folder) / checkpoints.CONFIG, limits=self.options.limits)
             names = _names(config, base or folder)
         except ModelError as error:
-            return Stated(self, trouble=str(error))
+            return ModelInfo(self, trouble=str(error))
         pinned = replace(
             self,
             path=_pinned(self.path, folder),
@@ -100,7 +100,7 @@ class Checkpoint:
             idle = bool(self.options.label_map) and not (self.label_map or said_by(self.mapped or {}, names, self.name))
         except ModelError:  # loading it says why
             labels, idle = (), False
-        return Stated(
+        return ModelInfo(
             pinned,
             labels,
             sum(_size(one, allow_pickle) for one in (folder, base) if one),
@@ -110,7 +110,7 @@ class Checkpoint:
             needs=Needs(accelerator=True),
         )
 
-    def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
         """Its content, and what its numbers depend on beside it. See `Source.identity`."""
         files = self._files(shelf)
         adapter = {"adapters": checkpoints.ADAPTERS} if files.under else {}
@@ -124,19 +124,19 @@ class Checkpoint:
             "versions": {name: version(name) for name in (*LIBRARIES, *(("peft",) if adapter else ()))},
         }
 
-    def open(self, task: Task, machine: Machine, shelf: Shelf) -> TextClassifier:
+    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> TextClassifier:
         """The loaded classifier. See `Source.open`."""
         import torch
 
         from ranker.sources.hf.classifiers import TextClassifier
-        from ranker.tasks.classes import of_classes
+        from ranker.tasks.classes import require_labels
 
         if machine.threads is not None:
             torch.set_num_threads(machine.threads)
         folder, _ = self._folders(shelf)
         loaded = TextClassifier.load(
             folder,
-            of_classes(task, self.name),
+            require_labels(task, self.name),
             device=machine.device,
             dtype=machine.dtype,
             label_map=self.mapped,
@@ -151,7 +151,7 @@ class Checkpoint:
         shelf.noted[self.place] = 0, loaded.notes
         return loaded
 
-    def _folders(self, shelf: Shelf) -> tuple[Path, Path | None]:
+    def _folders(self, shelf: ResourceCache) -> tuple[Path, Path | None]:
         """Its folder, and that of its base; each is looked for once, so that all that is read is of one revision."""
         allow_pickle = self.options.allow_pickle
         if (_FOLDERS, self.path) not in shelf:
@@ -163,14 +163,17 @@ class Checkpoint:
             shelf[_FOLDERS, self.base] = checkpoints.base_at(self.base, folder, allow_pickle=allow_pickle)
         return folder, shelf[_FOLDERS, self.base]
 
-    def _files(self, shelf: Shelf) -> Files:
+    def _files(self, shelf: ResourceCache) -> Files:
         """Its files, open: what is loaded is what was hashed. Those of the checkpoint before it are closed."""
         if _FILES not in shelf or shelf[_FILES][0] != self:
             if _FILES in shelf:
                 shelf.pop(_FILES)[1].close()
             folder, base = self._folders(shelf)
             limits, allow_pickle = self.options.limits, self.options.allow_pickle
-            shelf[_FILES] = self, opened(folder, base, allow_pickle=allow_pickle, beat=shelf.beat, limits=limits)
+            shelf[_FILES] = (
+                self,
+                open_checkpoint_files(folder, base, allow_pickle=allow_pickle, beat=shelf.beat, limits=limits),
+            )
         found: Files = shelf[_FILES][1]
         return found
 
@@ -187,7 +190,7 @@ def claims(reference: Reference, options: SourceOptions) -> bool:
     return os.path.isdir(reference.place) or checkpoints.is_hub_id(reference.place)
 
 
-def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[Checkpoint]:
+def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[Checkpoint]:
     """The checkpoints that a reference names: one, or those that a folder holds. One that is not there says so later.
 
     Raises:

@@ -6,14 +6,18 @@ import re
 from collections.abc import Mapping
 
 from ranker.errors import LabelError, listed
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.names import fold
 
 _UNNAMED = re.compile(r"(label[ _-]?)?\d+", re.IGNORECASE)
 
 
 def reconcile(
-    names: Mapping[int, str], task: ClassTask, label_map: Mapping[str, str] | None = None, *, model: str = "the model"
+    names: Mapping[int, str],
+    task: ClassificationTask,
+    label_map: Mapping[str, str] | None = None,
+    *,
+    model: str = "the model",
 ) -> tuple[tuple[int, ...], ...]:
     """The model outputs that make up each class of the task.
 
@@ -36,8 +40,9 @@ def reconcile(
             that contradicts the names.
 
     Example:
-        >>> from ranker.tasks.classes import ClassTask
-        >>> nli = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+        >>> from ranker.tasks.classes import ClassificationTask
+        >>> aliases = {"non-entailment": ("neutral", "contradiction")}
+        >>> nli = ClassificationTask("nli", ("non-entailment", "entailment"), aliases)
         >>> reconcile({0: "ENTAILMENT", 1: "NEUTRAL", 2: "CONTRADICTION"}, nli)
         ((1, 2), (0,))
     """
@@ -144,7 +149,7 @@ def _list(names: Mapping[int, str]) -> str:
     return listed(names[output] for output in sorted(names))
 
 
-def _example(names: Mapping[int, str], task: ClassTask) -> str:
+def _example(names: Mapping[int, str], task: ClassificationTask) -> str:
     """A map to copy: right in form, and to be checked in content."""
     last = len(task.labels) - 1
     pairs = ", ".join(f'"{names[output]}": "{task.labels[min(i, last)]}"' for i, output in enumerate(sorted(names)))

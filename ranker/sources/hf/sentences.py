@@ -21,9 +21,9 @@ from ranker.sources import packing
 from ranker.sources.base import Machine
 from ranker.sources.devices import DTYPES, device_named, resolve
 from ranker.sources.hf import batching, checkpoints, loading
-from ranker.sources.hf.batching import Batch, Row
+from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.classifiers import ENCODED_AT_ONCE, TOKENS_ELSEWHERE, TOKENS_ON_CPU
-from ranker.sources.hf.files import opened
+from ranker.sources.hf.files import open_checkpoint_files
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -88,7 +88,7 @@ class Encoder:
         where, products = device_named(machine.device), DTYPES[resolve(machine.dtype, machine.device)]
         with ExitStack() as held:
             folder = checkpoints.locate(path, named="`encoder`")
-            files = held.enter_context(closing(opened(folder, limits=limits)))
+            files = held.enter_context(closing(open_checkpoint_files(folder, limits=limits)))
             held.enter_context(loading.one_line(files.path, told=files.told))
             model, tokenizer = loading.load_encoder(files, loading.Options(False, False, products, limits))
             loading.check_ids(files.path, model, tokenizer)
@@ -124,7 +124,7 @@ class Encoder:
         answered = batching.forward(self._network, self._rows(texts), self.token_budget, self.device, advance)
         return np.array([vectors[0] for _, vectors in answered])
 
-    def _rows(self, texts: Sequence[str]) -> Iterator[tuple[None, list[Row]]]:
+    def _rows(self, texts: Sequence[str]) -> Iterator[tuple[None, list[TokenRow]]]:
         types = "token_type_ids" in inspect.signature(self.model.forward).parameters
         stream, cut = iter(texts), 0
         while block := list(islice(stream, ENCODED_AT_ONCE)):
@@ -133,7 +133,7 @@ class Encoder:
             for encoding in read.encodings or ():
                 cut += bool(encoding.overflowing)
                 ids, kinds = (np.array(one, dtype=np.int64) for one in (encoding.ids, encoding.type_ids))
-                yield None, [Row(ids, kinds if types else None)]
+                yield None, [TokenRow(ids, kinds if types else None)]
         if cut:
             log.warning(
                 "%s: %d of %d texts are longer than its %d tokens, and were cut",

@@ -9,13 +9,13 @@ import numpy as np
 
 from factors.types import Example, Floats, Ints
 from ranker.errors import DataError, listed
-from ranker.sources.logs.base import Logged
+from ranker.sources.logs.base import TaskLog
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Task
-from ranker.tasks.classes import Classes, ClassTask, label_names, softmax
-from ranker.tasks.given import Scores
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities, label_names, softmax
+from ranker.tasks.precomputed import PrecomputedScores
 
 
-def places(found: Logged, examples: Sequence[Example]) -> Ints:
+def places(found: TaskLog, examples: Sequence[Example]) -> Ints:
     """(N,) the row of a log that each example is, by its id; else by its text, if one row alone has it; else -1.
 
     An id that may be a mere position counts only where the texts agree.
@@ -38,7 +38,7 @@ def places(found: Logged, examples: Sequence[Example]) -> Ints:
     return np.array(at)
 
 
-def judged(found: Logged, outcomes: Floats, at: Ints, task: Task) -> Scores:
+def read_scores(found: TaskLog, outcomes: Floats, at: Ints, task: Task) -> PrecomputedScores:
     """How good the answers are, and their labels where the task has those of the log.
 
     Args:
@@ -55,10 +55,10 @@ def judged(found: Logged, outcomes: Floats, at: Ints, task: Task) -> Scores:
     probs = _probs(found, at) if len(found.labels) > 1 and label_names(task) == found.labels else None
     if probs is not None:  # what is none of the labels is wrong, and no answer
         state[(state == ANSWERED) & np.isnan(probs).any(axis=1) & (values == 0)] = NO_ANSWER
-    return Scores(values, state, probs)
+    return PrecomputedScores(values, state, probs)
 
 
-def labelled(found: Logged, at: Ints, task: ClassTask) -> Classes:
+def read_labels(found: TaskLog, at: Ints, task: ClassificationTask) -> ClassProbabilities:
     """The labels of the answers, in the order of a task that is judged by these alone.
 
     Args:
@@ -83,10 +83,10 @@ def labelled(found: Logged, at: Ints, task: ClassTask) -> Classes:
     silent = np.isnan(probs).any(axis=1)
     state[(state == ANSWERED) & silent] = NO_ANSWER
     state[(state == NO_ANSWER) & ~silent] = ANSWERED
-    return Classes(probs, state)
+    return ClassProbabilities(probs, state)
 
 
-def _probs(found: Logged, at: Ints) -> Floats:
+def _probs(found: TaskLog, at: Ints) -> Floats:
     """(N, C) softmax of the log-likelihoods, else the chosen label alone; nan where there is no label."""
     probs = np.full((len(at), len(found.labels)), np.nan)
     there = at >= 0

@@ -18,7 +18,7 @@ import numpy as np
 from factors.types import Floats, Ints
 from ranker.errors import DataError, listed
 from ranker.limits import LIMITS, Limits
-from ranker.sources.logs.measures import Measure
+from ranker.sources.logs.measures import MetricInfo
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 
 MAX_TEXT = 100_000
@@ -32,7 +32,7 @@ MOST_WRONG = 0.01
 
 
 @dataclass(frozen=True)
-class Choice:
+class LogSelection:
     """What a caller asks of logs; None leaves it to what the log says.
 
     Attributes:
@@ -54,7 +54,7 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Logged:
+class TaskLog:
     """What one log says of one task. Arrays are read-only; row n of one is row n of all.
 
     Attributes:
@@ -99,7 +99,7 @@ class Logged:
     metric: str
     scorer: str
     candidates: tuple[str, ...]
-    measure: Measure
+    measure: MetricInfo
     keys: tuple[str, ...]
     numbered: bool
     texts: tuple[str, ...]

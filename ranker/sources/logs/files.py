@@ -18,7 +18,7 @@ _PIECE = 1 << 20
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def open_log(path: Path) -> Iterator[IO[bytes]]:
     """A file, unpacked if it is gzip, whatever its name.
 
     Raises:
@@ -40,7 +40,7 @@ def whole(path: Path, limits: Limits = LIMITS, name: str = "log_whole") -> bytes
         DataError: it cannot be read, or is too large.
     """
     pieces, size = [], 0
-    with opened(path) as stream:
+    with open_log(path) as stream:
         while piece := stream.read(_PIECE):  # asked for all at once, memory for the most there may be would be taken
             pieces.append(piece)
             size += len(piece)
@@ -54,7 +54,7 @@ def lines(path: Path, limits: Limits = LIMITS) -> Iterator[tuple[int, bytes]]:
     Raises:
         DataError: it cannot be read, or it, a line or their number is too large.
     """
-    with opened(path) as stream:
+    with open_log(path) as stream:
         size = 0
         for at in range(1, limits.log_rows + 2):
             line = stream.readline(limits.log_line + 1)

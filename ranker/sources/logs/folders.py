@@ -12,7 +12,7 @@ from ranker.errors import Assumption, DataError, listed
 from ranker.files.text import beginning
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files, inspect_ai, inspect_samples, lm_eval, lm_eval_rows
-from ranker.sources.logs.results import Beside, results_of, task_and_time
+from ranker.sources.logs.results import ResultsFiles, results_of, task_and_time
 
 _LOOK = 1 << 16
 _ROW = re.compile(rb'\{\s*"doc_id"\s*:')
@@ -23,7 +23,7 @@ _LISTS = frozenset({"logs.json", "eval-set.json", "listing.json"})
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundLog:
     """A log that lies in a folder.
 
     Attributes:
@@ -61,12 +61,12 @@ class Listing:
         notes: files that cannot be read, in sentences.
     """
 
-    logs: tuple[Found, ...]
-    older: tuple[Found, ...]
+    logs: tuple[FoundLog, ...]
+    older: tuple[FoundLog, ...]
     groups: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]
 
-    def runs(self, log: Found) -> tuple[Found, ...]:
+    def runs(self, log: FoundLog) -> tuple[FoundLog, ...]:
         """All runs of a log's model and task, the oldest first."""
         every = (one for one in (*self.logs, *self.older) if one.of == log.of)
         return tuple(sorted(every, key=lambda one: (one.time, one.path.name)))
@@ -152,7 +152,7 @@ def listing(folder: Path, limits: Limits = LIMITS) -> Listing:
             why = f": {broken[0]}" if broken else ""
             raise DataError(f"{folder} holds no log of lm-evaluation-harness or Inspect{why}")
         folder, (found, broken) = inside[0]
-    runs: dict[tuple[str, str, str], list[Found]] = {}
+    runs: dict[tuple[str, str, str], list[FoundLog]] = {}
     for log in sorted(found, key=lambda log: (log.time, log.path.name)):
         runs.setdefault(log.of, []).append(log)
     checked = [
@@ -161,11 +161,11 @@ def listing(folder: Path, limits: Limits = LIMITS) -> Listing:
     newest = [next((log for log in reversed(of) if not log.trouble), of[-1]) for of in checked]
     older = tuple(log for of, read in zip(checked, newest, strict=True) for log in of if log is not read)
     logs = tuple(sorted(newest, key=lambda log: (log.model, log.task)))
-    groups = Beside(folder, limits).groups({log.time for log in logs if log.program == lm_eval.PROGRAM})
+    groups = ResultsFiles(folder, limits).groups({log.time for log in logs if log.program == lm_eval.PROGRAM})
     return Listing(logs, older, groups, tuple(Assumption(f"Not read, since it cannot be: {why}.") for why in broken))
 
 
-def _trouble(log: Found, limits: Limits) -> str:
+def _trouble(log: FoundLog, limits: Limits) -> str:
     """Why a log is not whole: it is cut off, empty, or of a run that did not end."""
     try:
         if log.program == lm_eval.PROGRAM:
@@ -210,18 +210,18 @@ def _candidates(folder: Path, limits: Limits) -> Iterable[str]:
     ]
 
 
-def _logs(folder: Path, limits: Limits) -> tuple[list[Found], list[str]]:
+def _logs(folder: Path, limits: Limits) -> tuple[list[FoundLog], list[str]]:
     """The logs of a folder, and why what is called like one cannot be read."""
     names = list(_candidates(folder, limits))
     files.strayed(folder, names)
-    logs, broken, beside = [], [], Beside(folder, limits)
+    logs, broken, beside = [], [], ResultsFiles(folder, limits)
     for name in names:
         path = folder / name
         program = program_of(path, limits)
         if program == lm_eval.PROGRAM:
             results = results_of(path, beside)
             time = task_and_time(path)[1]
-            logs.append(Found(path, program, results.model, results.task, time, results.arguments))
+            logs.append(FoundLog(path, program, results.model, results.task, time, results.arguments))
         elif program == inspect_ai.PROGRAM:
             try:
                 header = inspect_samples.header_of(path, limits)
@@ -230,7 +230,7 @@ def _logs(folder: Path, limits: Limits) -> tuple[list[Found], list[str]]:
                 continue
             stamp = _STAMP.match(name)
             time = header.created or (stamp[0] if stamp else "")
-            logs.append(Found(path, program, header.model, header.task, time, header.arguments))
+            logs.append(FoundLog(path, program, header.model, header.task, time, header.arguments))
         elif name.startswith("samples_") or name.removesuffix(".gz").endswith(".eval"):
             broken.append(f"{path} is empty, or no log")
     known = {log.model for log in logs if log.program == lm_eval.PROGRAM} - {""}

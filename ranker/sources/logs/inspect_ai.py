@@ -12,18 +12,18 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.errors import Assumption, DataError, listed
-from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, canonical, hashed, of_those
+from ranker.sources.logs.base import MOST_WRONG, LogSelection, TaskLog, canonical, hashed, of_those
 from ranker.sources.logs.epochs import MEAN, NAMES, reducer
-from ranker.sources.logs.inspect_samples import Header, Mark, Sample, chosen, samples_of
+from ranker.sources.logs.inspect_samples import InspectHeader, Mark, Sample, chosen, samples_of
 from ranker.sources.logs.labels import Labelled, Written, few, in_words, most_frequent, unlabelled
-from ranker.sources.logs.measures import AGGREGATES, INSPECT_AGGREGATES, SCORERS, SPREADS, Measure
+from ranker.sources.logs.measures import AGGREGATES, INSPECT_AGGREGATES, SCORERS, SPREADS, MetricInfo
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
 
 PROGRAM = "inspect"
 
 
-def read(path: Path, choice: Choice = Choice()) -> Logged:
+def read_inspect_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
     """One log.
 
     Args:
@@ -46,7 +46,7 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
     name, reduce, of_epochs = _reducer(header, choice, epochs)
     outcomes = np.array([reduce(found) for found in values])
     measure = _measure(header, candidate, name, [sample for row in rows for sample in row], outcomes)
-    return Logged(
+    return TaskLog(
         program=PROGRAM,
         version=header.version,
         task=header.task,
@@ -81,7 +81,7 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
     )
 
 
-def _candidate(path: Path, samples: Sequence[Sample], choice: Choice) -> tuple[tuple[str, str], tuple[str, ...]]:
+def _candidate(path: Path, samples: Sequence[Sample], choice: LogSelection) -> tuple[tuple[str, str], tuple[str, ...]]:
     """(scorer, part) that is read, and the names of all that could be.
 
     Raises:
@@ -116,7 +116,7 @@ def _name(key: tuple[str, str]) -> str:
     return ".".join(filter(None, key))
 
 
-def _is_meant(key: tuple[str, str], choice: Choice) -> bool:
+def _is_meant(key: tuple[str, str], choice: LogSelection) -> bool:
     """Whether a scorer, or a part of its value, is what was asked for."""
     scorer, part = key
     return choice.scorer in (None, scorer, _name(key)) and choice.metric in (None, part or scorer, scorer, _name(key))
@@ -130,7 +130,7 @@ def _rows(samples: Sequence[Sample]) -> list[list[Sample]]:
     return [sorted(row, key=lambda sample: sample.epoch) for row in rows.values()]
 
 
-def _asked(header: Header, sample: Sample) -> str:
+def _asked(header: InspectHeader, sample: Sample) -> str:
     """A hash of what the model was given, and how; "" where one of the two is not known."""
     return hashed(header.setup + sample.prompt_hash) if header.setup and sample.prompt_hash else ""
 
@@ -146,7 +146,9 @@ def _check_finite(path: Path, rows: Sequence[Sequence[Sample]], values: Sequence
             raise DataError(f"{path}: a score of the sample {row[0].key!r} is infinite, or too large a number")
 
 
-def _reducer(header: Header, choice: Choice, epochs: int) -> tuple[str, Callable[[Floats], float], tuple[str, ...]]:
+def _reducer(
+    header: InspectHeader, choice: LogSelection, epochs: int
+) -> tuple[str, Callable[[Floats], float], tuple[str, ...]]:
     """What the epochs of a row are reduced to: its name, how, and what is to be known of it.
 
     Raises:
@@ -178,8 +180,8 @@ _LETTERS = frozenset(canonical(value) for value in ("C", "I", "P", "N", True, Fa
 
 
 def _measure(
-    header: Header, candidate: tuple[str, str], reduced_by: str, samples: Sequence[Sample], outcomes: Floats
-) -> Measure:
+    header: InspectHeader, candidate: tuple[str, str], reduced_by: str, samples: Sequence[Sample], outcomes: Floats
+) -> MetricInfo:
     """What a score is, and whether the recorded number is that of these rows."""
     marks = [sample.marks[candidate] for sample in samples if candidate in sample.marks]
     letters = all(mark.written in _LETTERS for mark in marks if mark.value is not None and not math.isnan(mark.value))
@@ -193,10 +195,10 @@ def _measure(
     other = next((name for name in named if name not in SPREADS), None)
     called = _called(candidate, reduced_by)
     if metric is None or not len(known):
-        return Measure(called, up, up is not None, "", None if other is None else named[other])
+        return MetricInfo(called, up, up is not None, "", None if other is None else named[other])
     aggregate = INSPECT_AGGREGATES[metric]
     value = AGGREGATES[aggregate].compute(known, np.ones(len(known)))
-    return Measure(called, up, up is not None, aggregate, named[metric], value)
+    return MetricInfo(called, up, up is not None, aggregate, named[metric], value)
 
 
 def _state(row: Sequence[Sample], candidate: tuple[str, str], outcome: float) -> int:
@@ -207,7 +209,7 @@ def _state(row: Sequence[Sample], candidate: tuple[str, str], outcome: float) ->
 
 
 def _clusters(
-    header: Header, scorer: str, firsts: Sequence[Sample], asked: str | None
+    header: InspectHeader, scorer: str, firsts: Sequence[Sample], asked: str | None
 ) -> tuple[str, tuple[str, ...] | None, tuple[str, ...]]:
     """The field that says what rows belong together, its values, and what is to be known of that."""
     name = asked or header.clusters.get(scorer)
@@ -269,7 +271,7 @@ def _limited(samples: Sequence[Sample]) -> Iterator[str]:
         yield f"A limit ended {count} of {len(samples)} {one} ({each}); what they scored counts."
 
 
-def _counted(header: Header, counts: Ints, epochs: int) -> Iterator[str]:
+def _counted(header: InspectHeader, counts: Ints, epochs: int) -> Iterator[str]:
     """What is to be known of the number of rows, and of epochs."""
     if header.planned is not None and header.planned > len(counts):
         yield f"The log is partial: it holds {len(counts)} of the {header.planned} samples that were to be run."

@@ -76,7 +76,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Header:
+class InspectHeader:
     """What a log says of its run.
 
     Attributes:
@@ -111,7 +111,9 @@ class Header:
     notes: tuple[str, ...] = ()
 
 
-def samples_of(path: Path, cluster: str | None = None, limits: Limits = LIMITS) -> tuple[Header, tuple[Sample, ...]]:
+def samples_of(
+    path: Path, cluster: str | None = None, limits: Limits = LIMITS
+) -> tuple[InspectHeader, tuple[Sample, ...]]:
     """A log's header and its samples, in the order of the file.
 
     Args:
@@ -123,7 +125,7 @@ def samples_of(path: Path, cluster: str | None = None, limits: Limits = LIMITS) 
         DataError: it is no such log, or broken, or too large, or holds a sample twice.
     """
     if beginning(path, 4).startswith(ZIP):
-        with files.opened(path) as stream:
+        with files.open_log(path) as stream:
             header, samples = _of_archive(_seekable(stream, path, limits), path, cluster, limits)
     else:
         header, samples = _of_json(path, cluster, limits)
@@ -137,14 +139,14 @@ def samples_of(path: Path, cluster: str | None = None, limits: Limits = LIMITS) 
     return header, samples
 
 
-def header_of(path: Path, limits: Limits = LIMITS) -> Header:
+def header_of(path: Path, limits: Limits = LIMITS) -> InspectHeader:
     """A log's header; of an archive nothing else is read.
 
     Raises:
         DataError: as in `samples_of`.
     """
     if beginning(path, 4).startswith(ZIP):
-        with files.opened(path) as stream:
+        with files.open_log(path) as stream:
             return _archived(Archive(_seekable(stream, path, limits), path, limits), path, files.Budget(limits))
     return _header(_json(path, limits), path)
 
@@ -156,7 +158,7 @@ def _seekable(stream: IO[bytes], path: Path, limits: Limits) -> IO[bytes]:
 
 def _of_archive(
     stream: IO[bytes], path: Path, cluster: str | None, limits: Limits
-) -> tuple[Header, tuple[Sample, ...]]:
+) -> tuple[InspectHeader, tuple[Sample, ...]]:
     archive, budget = Archive(stream, path, limits), files.Budget(limits)
     header = _archived(archive, path, budget)
     names = [name for name in archive.parts if _SAMPLE.fullmatch(name)]
@@ -179,7 +181,7 @@ def _part(archive: Archive, name: str, path: Path, budget: files.Budget) -> Any:
     return content
 
 
-def _archived(archive: Archive, path: Path, budget: files.Budget) -> Header:
+def _archived(archive: Archive, path: Path, budget: files.Budget) -> InspectHeader:
     """The header of an archive, or what a run wrote when it began."""
     if _HEADER in archive.parts:
         return _header(files.parse(archive.read(_HEADER), f"{path}, part {_HEADER!r}", budget), path)
@@ -190,10 +192,10 @@ def _archived(archive: Archive, path: Path, budget: files.Budget) -> Header:
         return replace(_noted(_header(started, path), note), complete=False)
     if not any(_SAMPLE.fullmatch(name) for name in archive.parts):
         raise DataError(f"{path} is an archive, and no log of Inspect: it has neither a header nor samples")
-    return Header(task=path.name.removesuffix(".gz").removesuffix(".eval"), complete=False, notes=(note,))
+    return InspectHeader(task=path.name.removesuffix(".gz").removesuffix(".eval"), complete=False, notes=(note,))
 
 
-def _noted(header: Header, note: str) -> Header:
+def _noted(header: InspectHeader, note: str) -> InspectHeader:
     return replace(header, notes=(*header.notes, note))
 
 
@@ -204,7 +206,7 @@ def _json(path: Path, limits: Limits) -> dict[str, Any]:
     return content
 
 
-def _of_json(path: Path, cluster: str | None, limits: Limits) -> tuple[Header, tuple[Sample, ...]]:
+def _of_json(path: Path, cluster: str | None, limits: Limits) -> tuple[InspectHeader, tuple[Sample, ...]]:
     content = _json(path, limits)
     header = _header(content, path)
     samples = content.get("samples")
@@ -216,7 +218,7 @@ def _of_json(path: Path, cluster: str | None, limits: Limits) -> tuple[Header, t
     )
 
 
-def _header(content: Any, path: Path) -> Header:
+def _header(content: Any, path: Path) -> InspectHeader:
     spec = _table(content, "eval")
     if not spec:
         raise DataError(f"{path} is no log of Inspect (its header has no `eval`)")
@@ -229,7 +231,7 @@ def _header(content: Any, path: Path) -> Header:
         notes.append(f"The log is partial: its run ended with the status {name_of(status)}.")
     if content.get("invalidated") is True:
         notes.append("Somebody has marked the log as invalid.")
-    return Header(
+    return InspectHeader(
         task=_string(spec, "task"),
         model=_string(spec, "model"),
         version=_string(_table(spec, "packages"), "inspect_ai"),
@@ -306,14 +308,14 @@ def _metrics(found: Any) -> Iterator[Mapping[str, Any]]:
         yield from _metrics(entry)
 
 
-def _sample(content: Any, place: str, header: Header, cluster: str | None) -> Sample:
+def _sample(content: Any, place: str, header: InspectHeader, cluster: str | None) -> Sample:
     try:
         return _kept(content, place, header, cluster)
     except RecursionError as error:
         raise DataError(f"{place}: nested too deeply") from error
 
 
-def _kept(content: Any, place: str, header: Header, cluster: str | None) -> Sample:
+def _kept(content: Any, place: str, header: InspectHeader, cluster: str | None) -> Sample:
     identity = content.get("id") if isinstance(content, dict) else None
     epoch = content.get("epoch", 1) if isinstance(content, dict) else None
     if not isinstance(identity, (str, int)) or isinstance(identity, bool) or type(epoch) is not int or epoch < 1:

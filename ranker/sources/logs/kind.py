@@ -18,19 +18,28 @@ import numpy as np
 from factors.types import Example, Floats
 from ranker.errors import DataError, ModelError, UsageError, listed
 from ranker.limits import Limits
-from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated, Tasks
+from ranker.sources.base import (
+    BundledRows,
+    Machine,
+    ModelInfo,
+    Predictor,
+    ResourceCache,
+    Source,
+    SourceOptions,
+    TasksOfPlace,
+)
 from ranker.sources.logs.options import LogOptions
 from ranker.sources.options import non_defaults
 from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
-from ranker.tasks.classes import has_labels, of_classes
-from ranker.tasks.given import GivenTask
+from ranker.tasks.classes import has_labels, require_labels
 from ranker.tasks.metrics import is_metric
+from ranker.tasks.precomputed import PrecomputedTask
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
-    from ranker.sources.logs.base import Choice, Logged
-    from ranker.sources.logs.folders import Found, Listing
+    from ranker.sources.logs.base import LogSelection, TaskLog
+    from ranker.sources.logs.folders import FoundLog, Listing
     from ranker.tasks.base import Predictions, Task
 
 Options = LogOptions
@@ -91,15 +100,15 @@ class LogModel:
         """The answers lie in the file."""
         return True
 
-    def look(self, shelf: Shelf) -> Stated:
-        """Its labels and rows. See `Source.look`."""
+    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+        """Its labels and rows. See `Source.inspect`."""
         pinned = replace(self, path=os.path.abspath(self.path), more=tuple(map(os.path.abspath, self.more)))
         try:
             found = pinned.logged(shelf)
             scaled(found, self.log_options)
             rows = _brought(found)
         except (DataError, UsageError) as error:
-            return Stated(pinned, trouble=str(error))
+            return ModelInfo(pinned, trouble=str(error))
         of_other = {
             name for name in non_defaults(self.log_options) if PROGRAM.get(name, found.program) != found.program
         }
@@ -109,7 +118,7 @@ class LogModel:
         unused = self.options.of_others(LogOptions) | of_other | label_map
         notes = (*self.beside, *found.notes, *_shown_as(found, self.log_options))
         written = f"{len(found):,} rows of the task {found.task}, by {found.program} {found.version}".rstrip()
-        return Stated(
+        return ModelInfo(
             pinned,
             found.labels,
             unused=unused,
@@ -119,7 +128,7 @@ class LogModel:
             metric=asked if is_metric(asked) and not recorded else "",
         )
 
-    def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
         """The hash of the file, and what of it is read. See `Source.identity`."""
         digests = []
         for path in (self.path, *self.more):
@@ -130,20 +139,20 @@ class LogModel:
                 raise ModelError(f"{path} cannot be read: {error.strerror}") from error
         return {"content": "+".join(digests), "metric": task.metric}
 
-    def open(self, task: Task, machine: Machine, shelf: Shelf) -> Predictor:
+    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
         """What gives its answers. See `Source.open`."""
         return LogAnswers(self, task, shelf)
 
-    def logged(self, shelf: Shelf) -> Logged:
+    def logged(self, shelf: ResourceCache) -> TaskLog:
         """What the log says, or several runs on average; it is read once."""
-        from ranker.sources.logs.reading import read
+        from ranker.sources.logs.reading import read_log
         from ranker.sources.logs.runs import averaged
 
         key, paths = (_LOG, self.path, self.more, self.options), [Path(path) for path in (self.path, *self.more)]
         if key not in shelf:
-            logs = [read(path, choice_of(self.options, path)) for path in paths]
+            logs = [read_log(path, choice_of(self.options, path)) for path in paths]
             shelf[key] = averaged(logs, [path.name for path in paths]) if self.more else logs[0]
-        return cast("Logged", shelf[key])
+        return cast("TaskLog", shelf[key])
 
 
 @dataclass(frozen=True)
@@ -152,7 +161,7 @@ class LogAnswers:
 
     source: LogModel
     task: Task
-    shelf: Shelf
+    shelf: ResourceCache
 
     @property
     def name(self) -> str:
@@ -170,9 +179,9 @@ class LogAnswers:
             found = self.source.logged(self.shelf)
             at = answers.places(found, examples)
             if not has_labels(self.task):
-                said: Predictions = answers.judged(found, scaled(found, self.source.log_options), at, self.task)
+                said: Predictions = answers.read_scores(found, scaled(found, self.source.log_options), at, self.task)
             else:
-                said = answers.labelled(found, at, of_classes(self.task, self.name))
+                said = answers.read_labels(found, at, require_labels(self.task, self.name))
         except (DataError, UsageError) as error:
             raise ModelError(f"{self.name}: {error}") from error
         if self.source.log_options.errors == "wrong":
@@ -182,7 +191,7 @@ class LogAnswers:
         advance(len(examples))
 
 
-def scaled(found: Logged, options: LogOptions) -> Floats:
+def scaled(found: TaskLog, options: LogOptions) -> Floats:
     """(N,) outcomes in [0, 1], more being better.
 
     Raises:
@@ -204,12 +213,12 @@ def scaled(found: Logged, options: LogOptions) -> Floats:
     return values if _more_is_better(found, options) else 1 - values
 
 
-def _scale(found: Logged, options: LogOptions) -> tuple[float, float]:
+def _scale(found: TaskLog, options: LogOptions) -> tuple[float, float]:
     """The lowest and the highest that a row can hold."""
     return options.scale or found.measure.scale or (0.0, 1.0)
 
 
-def _more_is_better(found: Logged, options: LogOptions) -> bool:
+def _more_is_better(found: TaskLog, options: LogOptions) -> bool:
     """Whether more of what a row holds is better.
 
     Raises:
@@ -222,7 +231,7 @@ def _more_is_better(found: Logged, options: LogOptions) -> bool:
     return not options.lower_is_better and more is not False
 
 
-def _shown_as(found: Logged, options: LogOptions) -> Iterator[str]:
+def _shown_as(found: TaskLog, options: LogOptions) -> Iterator[str]:
     """What an outcome is, where it is not the recorded value itself; and whose word counts for the direction."""
     worst, best = _scale(found, options) if _more_is_better(found, options) else _scale(found, options)[::-1]
     if (worst, best) != (0.0, 1.0):
@@ -231,7 +240,7 @@ def _shown_as(found: Logged, options: LogOptions) -> Iterator[str]:
         yield f"The log says that more of {found.metric} is better, and `lower_is_better` that less is: less is."
 
 
-def _brought(found: Logged) -> Brought:
+def _brought(found: TaskLog) -> BundledRows:
     """The rows of a log."""
     groups = found.clusters or ("",) * len(found)
     targets = (None if label < 0 else label for label in found.truth.tolist())
@@ -239,8 +248,8 @@ def _brought(found: Logged) -> Brought:
     examples = tuple(Example(key, (text,), target, group=group) for key, text, target, group in rows)
     questions = found.texts if found.program == "inspect" else ()
     word = "_".join(found.metric.replace(",", " ").split())  # it names a column
-    task = GivenTask(found.task, word, found.labels)
-    return Brought(task, examples, found.target_hashes, questions, found.numbered, found.prompt_hashes)
+    task = PrecomputedTask(found.task, word, found.labels)
+    return BundledRows(task, examples, found.target_hashes, questions, found.numbered, found.prompt_hashes)
 
 
 def of_task(said: str, task: str) -> str:
@@ -258,14 +267,14 @@ def of_task(said: str, task: str) -> str:
     )
 
 
-def choice_of(options: SourceOptions, path: Path) -> Choice:
+def choice_of(options: SourceOptions, path: Path) -> LogSelection:
     """What options say of a log."""
-    from ranker.sources.logs.base import Choice
+    from ranker.sources.logs.base import LogSelection
     from ranker.sources.logs.folders import task_of
 
     of = options.of(LogOptions)
     task = task_of(path, options.limits) if "=" in of.metric + of.filter else ""
-    return Choice(
+    return LogSelection(
         metric=of_task(of.metric, task) or None,
         filter=of_task(of.filter, task) or None,
         scorer=of.scorer or None,
@@ -289,22 +298,22 @@ def claims(reference: Reference, options: SourceOptions) -> bool:
     return os.path.isdir(path) and not os.path.exists(path / "config.json") and holds_logs(path, options.limits)
 
 
-def tasks(reference: Reference, options: SourceOptions, shelf: Shelf) -> Tasks:
+def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:
     """The tasks of a folder of logs: see `ranker.sources.kinds.Kind`."""
     path = Path(reference.place)
     if not path.is_dir():
-        return Tasks()
+        return TasksOfPlace()
     try:
         found = _listing(path, shelf, options.limits)
     except DataError:
-        return Tasks()
+        return TasksOfPlace()
     of: dict[str, tuple[str, ...]] = {}
     for log in found.logs:
         of[_name_in_folder(log)] = (*of.get(_name_in_folder(log), ()), log.task)
-    return Tasks(of, found.groups)
+    return TasksOfPlace(of, found.groups)
 
 
-def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[LogModel]:
+def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[LogModel]:
     """The log that a reference names; of a folder that of the task `#TASK`, or of its only task, of the run `@RUN`.
 
     Raises:
@@ -325,13 +334,13 @@ def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[
     return [model for log in named for model in _of_runs(log, found, path, run, options)]
 
 
-def _of_runs(log: Found, found: Listing, path: Path, run: str, options: SourceOptions) -> list[LogModel]:
+def _of_runs(log: FoundLog, found: Listing, path: Path, run: str, options: SourceOptions) -> list[LogModel]:
     """The models that the runs of one model and task are: the newest, each, or their mean.
 
     Raises:
         UsageError: they were made with other arguments, and nobody says what is meant.
     """
-    from ranker.sources.logs.runs import alike, described, not_whole, numbered_run, read_of
+    from ranker.sources.logs.runs import alike, describe_runs, not_whole, numbered_run, read_of
 
     runs, name, meant = found.runs(log), _name_in_folder(log), options.of(LogOptions).runs
     one = LogModel(name, str(log.path), options, beside=found.notes)
@@ -351,13 +360,13 @@ def _of_runs(log: Found, found: Listing, path: Path, run: str, options: SourceOp
     if not alike(whole):
         names = f"{path}#{log.task}@{len(runs)}"
         raise UsageError(
-            f"{path}: {log.task} was run {len(whole)} times with other arguments: {'; '.join(described(runs))}; name "
-            f"one, {names}, or say with `runs` what is meant: newest, mean or each"
+            f"{path}: {log.task} was run {len(whole)} times with other arguments: {'; '.join(describe_runs(runs))}; "
+            f"name one, {names}, or say with `runs` what is meant: newest, mean or each"
         )
     return [replace(one, beside=cut)]
 
 
-def _listing(folder: Path, shelf: Shelf, limits: Limits) -> Listing:
+def _listing(folder: Path, shelf: ResourceCache, limits: Limits) -> Listing:
     """What lies in a folder; it is gone through once."""
     from ranker.sources.logs.folders import listing
 
@@ -367,7 +376,7 @@ def _listing(folder: Path, shelf: Shelf, limits: Limits) -> Listing:
     return cast("Listing", shelf[key])
 
 
-def _name_in_folder(log: Found) -> str:
+def _name_in_folder(log: FoundLog) -> str:
     """What a log of a folder is called: Inspect keeps the logs of several models there.
 
     Before 0.4.3 lm-evaluation-harness called a log after the model and the task.

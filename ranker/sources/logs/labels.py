@@ -27,7 +27,7 @@ READINGS: dict[str, Callable[[str], str]] = {
 
 
 class Labelled(NamedTuple):
-    """N rows in C labels: see the fields of `ranker.sources.logs.base.Logged`."""
+    """N rows in C labels: see the fields of `ranker.sources.logs.base.TaskLog`."""
 
     labels: tuple[str, ...]
     truth: Ints

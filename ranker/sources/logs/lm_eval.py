@@ -11,11 +11,11 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.errors import DataError, listed
-from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, name_of, numbered, of_those
+from ranker.sources.logs.base import MOST_WRONG, LogSelection, TaskLog, name_of, numbered, of_those
 from ranker.sources.logs.labels import Labelled, Written, few, in_words, shared, unlabelled
 from ranker.sources.logs.likelihoods import COMPARED, compared, highest, right
-from ranker.sources.logs.lm_eval_rows import Row, rows_of
-from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, Measure, measured, of_labels
+from ranker.sources.logs.lm_eval_rows import LogRow, rows_of
+from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, MetricInfo, measured, of_labels
 from ranker.sources.logs.results import Results, results_of
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
@@ -29,7 +29,7 @@ UNFILTERED = "none"
 """The filter of answers that are read as they are, where results name it."""
 
 
-def read(path: Path, choice: Choice = Choice()) -> Logged:
+def read_lm_eval_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
     """One log.
 
     Args:
@@ -50,7 +50,7 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
     labelled, about = _labelled(kept, choices, results, metric, outcomes)
     keys = numbered(row.doc for row in kept)
     notes = (*notes, *of_all, *why, *measure.notes, *about, *_counted(keys, results), *results.notes)
-    return Logged(
+    return TaskLog(
         program=PROGRAM,
         version=results.version,
         task=results.task,
@@ -75,11 +75,13 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
     )
 
 
-def _read(path: Path, choice: Choice, results: Results) -> tuple[Row, ...]:
+def _read(path: Path, choice: LogSelection, results: Results) -> tuple[LogRow, ...]:
     return tuple(rows_of(path, choice.cluster, choice.limits, results.aggregates))
 
 
-def _by_filter(path: Path, rows: Sequence[Row], results: Results) -> tuple[dict[str, list[Row]], bool, tuple[str, ...]]:
+def _by_filter(
+    path: Path, rows: Sequence[LogRow], results: Results
+) -> tuple[dict[str, list[LogRow]], bool, tuple[str, ...]]:
     """Filter -> its rows, whether the log names its filters, and what is to be known of that.
 
     Raises:
@@ -88,8 +90,8 @@ def _by_filter(path: Path, rows: Sequence[Row], results: Results) -> tuple[dict[
     named = all(row.filter is not None for row in rows)
     if not named and any(row.filter is not None for row in rows):
         raise DataError(f"{path}: some of its rows name a filter, and some do not; are these two logs in one?")
-    found: dict[str, list[Row]] = {}
-    first: dict[tuple[str, str, str], list[Row]] = {}
+    found: dict[str, list[LogRow]] = {}
+    first: dict[tuple[str, str, str], list[LogRow]] = {}
     for row in rows:
         before = first.setdefault((row.filter or "", row.doc, row.doc_id), [])
         if before and row.doc_id and (named or row.likelihoods or row.said != before[0].said):
@@ -112,7 +114,7 @@ def _by_filter(path: Path, rows: Sequence[Row], results: Results) -> tuple[dict[
     return found, False, ("The log names no filters: 1 is the first answer to each row, 2 the second.",)
 
 
-def _filter(path: Path, rows: Mapping[str, list[Row]], named: bool, asked: str | None) -> tuple[str, list[Row]]:
+def _filter(path: Path, rows: Mapping[str, list[LogRow]], named: bool, asked: str | None) -> tuple[str, list[LogRow]]:
     names = list(rows)
     if asked is None and len(names) > 1:
         raise DataError(f"{path} has several filters, {listed(names)}; say which with `filter`")
@@ -127,7 +129,7 @@ def _filter(path: Path, rows: Mapping[str, list[Row]], named: bool, asked: str |
     return asked, rows[asked]
 
 
-def _choices(rows: Sequence[Row], results: Results) -> list[tuple[str, ...]]:
+def _choices(rows: Sequence[LogRow], results: Results) -> list[tuple[str, ...]]:
     """The choices of each row without what stands before them in a prompt; () where a row has none."""
     offered = [row.choices for row in rows]
     before = results.delimiter
@@ -139,8 +141,8 @@ def _choices(rows: Sequence[Row], results: Results) -> list[tuple[str, ...]]:
 
 
 def _of_labels(
-    rows: list[Row], asked: str | None, filter: str, results: Results
-) -> tuple[list[Row], str | None, tuple[str, ...]]:
+    rows: list[LogRow], asked: str | None, filter: str, results: Results
+) -> tuple[list[LogRow], str | None, tuple[str, ...]]:
     """Find what to read of each row for a metric of all labels together, such as f1: whether each is the right one.
 
     Returns:
@@ -165,7 +167,7 @@ def _of_labels(
 
 
 def _metric(
-    path: Path, rows: Sequence[Row], choices: Sequence[tuple[str, ...]], asked: str | None
+    path: Path, rows: Sequence[LogRow], choices: Sequence[tuple[str, ...]], asked: str | None
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """The metric that is read, those that could be, and why it is this one.
 
@@ -208,7 +210,7 @@ def _no_number(metric: str) -> str:
     return f"its {metric!r} is not one number a row" + (f", but one of all rows, of their pairs {what}" if what else "")
 
 
-def _measure(path: Path, rows: Sequence[Row], metric: str, filter: str, results: Results) -> Measure:
+def _measure(path: Path, rows: Sequence[LogRow], metric: str, filter: str, results: Results) -> MetricInfo:
     """What the metric is, and whether the recorded number is that of these rows.
 
     Raises:
@@ -223,7 +225,7 @@ def _measure(path: Path, rows: Sequence[Row], metric: str, filter: str, results:
     return measured(metric, values, weights, results.aggregates.get(metric), results.higher.get(metric), recorded)
 
 
-def _outcomes(rows: Sequence[Row], metric: str, higher: bool | None) -> tuple[Floats, Ints]:
+def _outcomes(rows: Sequence[LogRow], metric: str, higher: bool | None) -> tuple[Floats, Ints]:
     """(N,) the metric, and (N,) the state of each row."""
     values = np.array([_value(row, metric) for row in rows], dtype=np.float64)
     silent = np.array([row.silent for row in rows], dtype=bool)
@@ -235,13 +237,13 @@ def _outcomes(rows: Sequence[Row], metric: str, higher: bool | None) -> tuple[Fl
     return values, state
 
 
-def _value(row: Row, metric: str) -> float:
+def _value(row: LogRow, metric: str) -> float:
     value = row.values.get(metric)
     return math.nan if value is None else value
 
 
 def _labelled(
-    rows: Sequence[Row], choices: Sequence[tuple[str, ...]], results: Results, metric: str, outcomes: Floats
+    rows: Sequence[LogRow], choices: Sequence[tuple[str, ...]], results: Results, metric: str, outcomes: Floats
 ) -> tuple[Labelled, tuple[str, ...]]:
     """The labels of the rows, and what is to be known of that: of the same choices, or of what was written."""
     if not any(row.likelihoods for row in rows):
@@ -272,7 +274,9 @@ def _labelled(
     return Labelled(labels, truth, answers, scores), tuple(notes)
 
 
-def _in_words(rows: Sequence[Row], results: Results, metric: str, outcomes: Floats) -> tuple[Labelled, tuple[str, ...]]:
+def _in_words(
+    rows: Sequence[LogRow], results: Results, metric: str, outcomes: Floats
+) -> tuple[Labelled, tuple[str, ...]]:
     """The labels of what was written: the choices of the task, or the right answers, where these are few."""
     labels = shared([results.choices])
     texts = [name_of(row.target) for row in rows]

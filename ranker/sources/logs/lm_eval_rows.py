@@ -27,7 +27,7 @@ _OWN = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LogRow:
     """What is kept of one row of a log.
 
     Attributes:
@@ -70,7 +70,7 @@ class Row:
 
 def rows_of(
     path: Path, cluster: str | None, limits: Limits = LIMITS, aggregates: Mapping[str, str] | None = None
-) -> Iterator[Row]:
+) -> Iterator[LogRow]:
     """The rows of a file: one a line, or all in one JSON list, as versions before 0.4.3 wrote them.
 
     Args:
@@ -109,7 +109,7 @@ def _contents(path: Path, limits: Limits) -> Iterator[tuple[int, str, Any]]:
         yield at, place, files.parse(line, place, budget)
 
 
-def _row(content: Any, at: int, place: str, cluster: str | None, aggregates: Mapping[str, str]) -> Row:
+def _row(content: Any, at: int, place: str, cluster: str | None, aggregates: Mapping[str, str]) -> LogRow:
     if not isinstance(content, dict) or "doc" not in content or not {"resps", "filtered_resps"} & set(content):
         raise DataError(f"{place}: no row of a log of lm-evaluation-harness (it needs `doc` and `filtered_resps`)")
     doc, target = content["doc"], content.get("target")
@@ -121,7 +121,7 @@ def _row(content: Any, at: int, place: str, cluster: str | None, aggregates: Map
     written = "" if likelihoods else _written(answers)
     values = _values(content)
     pairs = _pairs(content, [name for name, value in values.items() if value is None], aggregates, likelihoods)
-    return Row(
+    return LogRow(
         number=at,
         doc=_hash(content, "doc_hash") or hashed(json.dumps(doc, indent=2, ensure_ascii=False)),
         prompt=_hash(content, "prompt_hash") or (hashed(requests[0][0]) if requests else ""),

@@ -138,7 +138,7 @@ INSPECT_AGGREGATES: Mapping[str, str] = {"accuracy": "mean", "mean": "mean", "pe
 
 
 @dataclass(frozen=True)
-class Measure:
+class MetricInfo:
     """What a metric is in the rows of one log.
 
     Attributes:
@@ -219,7 +219,7 @@ def of_labels(metric: str, aggregate: str, pairs: Ints, recorded: float | None) 
         return (Assumption(f"The log records {metric} {recorded:,.6g}, {no_one}."),)
     found = metric_named(OF_LABELS[aggregate], labels)
     value = float(found.value(found.statistics(pairs[:, 1], pairs[:, 0]).mean(axis=0)))
-    if Measure(metric, recorded=recorded, recomputed=value).agrees:
+    if MetricInfo(metric, recorded=recorded, recomputed=value).agrees:
         return (f"The log's {metric}, {recorded:,.6g}, is that of the labels of its rows.",)
     both = f"{recorded:,.6g}, and {value:,.6g} follows from the labels of its rows"
     return (Assumption(f"The log records {metric} {both}: it does not hold all that this was made of."),)
@@ -232,7 +232,7 @@ def measured(
     stated: str | None,
     higher: bool | None,
     recorded: float | None,
-) -> Measure:
+) -> MetricInfo:
     """What a metric of lm-evaluation-harness is in the rows of a log.
 
     The aggregate is the one that gives the recorded number: that which is stated, else another. A direction that the
@@ -257,9 +257,9 @@ def measured(
     first = stated or usual or "mean"
     tried = dict.fromkeys(name for name in (first, "mean", "perplexity", "median") if name in AGGREGATES)
     made = {name: AGGREGATES[name].compute(values[known], weights[known]) for name in tried} if known.any() else {}
-    found = {name: Measure(metric, None, False, name, recorded, value) for name, value in made.items()}
+    found = {name: MetricInfo(metric, None, False, name, recorded, value) for name, value in made.items()}
     name = next((name for name, one in found.items() if one.agrees), first)
     up = usually_higher if higher is None and name == usual else higher
     falls = name in AGGREGATES and AGGREGATES[name].falls
     certain = name == usual and up == usually_higher
-    return Measure(metric, up if up is None else up != falls, certain, name, recorded, made.get(name))
+    return MetricInfo(metric, up if up is None else up != falls, certain, name, recorded, made.get(name))

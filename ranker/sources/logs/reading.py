@@ -1,6 +1,6 @@
 """Logs of lm-evaluation-harness and Inspect as data: a file -> one record of arrays; neither program is needed.
 
-`program_of` says what a file is, `read` reads it, and `listing` says what lies in a folder.
+`program_of` says what a file is, `read_inspect_log` reads it, and `listing` says what lies in a folder.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from pathlib import Path
 
 from ranker.errors import DataError
 from ranker.sources.logs import inspect_ai, lm_eval
-from ranker.sources.logs.base import Choice, Logged
-from ranker.sources.logs.folders import Found, Listing, listing, program_of
+from ranker.sources.logs.base import LogSelection, TaskLog
+from ranker.sources.logs.folders import Listing, listing, program_of
 
-__all__ = ["Choice", "Found", "Listing", "Logged", "listing", "program_of", "read"]
+__all__ = ["Listing", "LogSelection", "TaskLog", "listing", "program_of", "read_log"]
 
-_READERS = {lm_eval.PROGRAM: lm_eval.read, inspect_ai.PROGRAM: inspect_ai.read}
+_READERS = {lm_eval.PROGRAM: lm_eval.read_lm_eval_log, inspect_ai.PROGRAM: inspect_ai.read_inspect_log}
 
 
-def read(path: Path, choice: Choice = Choice()) -> Logged:
+def read_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
     """A log, of either program.
 
     Args:

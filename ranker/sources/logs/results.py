@@ -67,7 +67,7 @@ def task_and_time(path: Path) -> tuple[str, str]:
     return (found["task"], found["time"]) if found else ("", "")
 
 
-class Beside:
+class ResultsFiles:
     """The results that lie in a folder, each read once however many logs it is of.
 
     Args:
@@ -114,7 +114,7 @@ class Beside:
         }
 
 
-def results_of(path: Path, beside: Beside | None = None, limits: Limits = LIMITS) -> Results:
+def results_of(path: Path, beside: ResultsFiles | None = None, limits: Limits = LIMITS) -> Results:
     """What lies beside a log, of its own time, says of it. What cannot be read is noted, and not used.
 
     Args:
@@ -123,7 +123,7 @@ def results_of(path: Path, beside: Beside | None = None, limits: Limits = LIMITS
         limits: how much is read of that, if it was not.
     """
     task, time = task_and_time(path)
-    content = (beside or Beside(path.parent, limits)).content(time)
+    content = (beside or ResultsFiles(path.parent, limits)).content(time)
     stem = _ENDING.sub("", path.name)
     if isinstance(content, DataError):
         return Results(task or stem, notes=(f"The results beside the log are not used: {content}.",))

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ranker.errors import Assumption, DataError, UsageError, listed
-from ranker.sources.logs.base import Logged
-from ranker.sources.logs.folders import Found
+from ranker.sources.logs.base import TaskLog
+from ranker.sources.logs.folders import FoundLog
 from ranker.sources.logs.labels import unlabelled
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
@@ -19,7 +19,7 @@ SHOWN = 40
 """Characters of an argument that is shown; of a longer one its name alone is."""
 
 
-def numbered_run(runs: Sequence[Found], run: str, place: Path) -> Found:
+def numbered_run(runs: Sequence[FoundLog], run: str, place: Path) -> FoundLog:
     """The run that ``@RUN`` names: by its number, from 1, the oldest, by an argument, `seed=2`, or by its time.
 
     Raises:
@@ -31,21 +31,21 @@ def numbered_run(runs: Sequence[Found], run: str, place: Path) -> Found:
     if run and len(found) == 1:
         return found[0]
     what = "several runs are" if found else "no run is"
-    raise UsageError(f"{place}: {what} called @{run}; there are {'; '.join(described(runs))}")
+    raise UsageError(f"{place}: {what} called @{run}; there are {'; '.join(describe_runs(runs))}")
 
 
-def described(runs: Sequence[Found]) -> Iterator[str]:
+def describe_runs(runs: Sequence[FoundLog]) -> Iterator[str]:
     """Each run by its number, its time, and those of its arguments that another run has otherwise."""
     for n, (log, arguments) in enumerate(zip(runs, _differing(runs), strict=True), 1):
         yield f"@{n} {', '.join([_time(log) or log.path.name, *arguments])}"
 
 
-def alike(runs: Sequence[Found]) -> bool:
+def alike(runs: Sequence[FoundLog]) -> bool:
     """Whether runs were made with the same arguments, as far as they say."""
     return not any(_differing(runs))
 
 
-def read_of(runs: Sequence[Found], newest: Found) -> Iterator[str]:
+def read_of(runs: Sequence[FoundLog], newest: FoundLog) -> Iterator[str]:
     """Which of several runs is read, and which are not, and why."""
     others = [log for log in runs if log is not newest]
     cut = {log.path.name: log.trouble for log in others if log.trouble}
@@ -57,14 +57,14 @@ def read_of(runs: Sequence[Found], newest: Found) -> Iterator[str]:
         yield Assumption(f"{of} {newest.path.name} is read, the newest that is whole, and not {not_read}.")
 
 
-def not_whole(runs: Sequence[Found]) -> Iterator[str]:
+def not_whole(runs: Sequence[FoundLog]) -> Iterator[str]:
     """Which runs are left out, since they are not whole."""
     for log in runs:
         if log.trouble:
             yield Assumption(f"{log.task or log.path.name}: {log.path.name} is not read: {log.trouble}.")
 
 
-def averaged(logs: Sequence[Logged], names: Sequence[str]) -> Logged:
+def averaged(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
     """What several runs come to: of each row the mean of the runs that have a score of it; no labels.
 
     Args:
@@ -116,7 +116,7 @@ def _common(hashes: set[str]) -> str:
     return next(iter(hashes)) if len(hashes) == 1 else ""
 
 
-def _differing(runs: Sequence[Found]) -> list[list[str]]:
+def _differing(runs: Sequence[FoundLog]) -> list[list[str]]:
     """Of each run the arguments that another one has otherwise, as ``name=value``."""
     names = dict.fromkeys(name for log in runs for name in log.arguments)
     differ = [name for name in names if len({log.arguments.get(name) for log in runs}) > 1]
@@ -128,5 +128,5 @@ def _value(arguments: Mapping[str, str], name: str) -> str:
     return value if len(value) <= SHOWN else "..."
 
 
-def _time(log: Found) -> str:
+def _time(log: FoundLog) -> str:
     return log.time[:19]

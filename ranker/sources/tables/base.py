@@ -16,7 +16,7 @@ import numpy.typing as npt
 from factors.types import Bools, Floats, Frozen, Ints
 from ranker.files.columns import Columns as Columns
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
-from ranker.tasks.classes import Classes
+from ranker.tasks.classes import ClassProbabilities
 
 Kind = Literal["labels", "probabilities", "logits", "log-likelihoods", "outcomes"]
 """What the cells of a model say: a label, scores of all labels, or how right the answer was."""
@@ -36,7 +36,7 @@ NONE = -1
 
 
 @dataclass(frozen=True)
-class Said:
+class TableHints:
     """What somebody says of a table. What is not said is found out, or asked for in the message of an error.
 
     Attributes:
@@ -72,7 +72,7 @@ class Said:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class TableAnswerColumn:
     """What one model answers to N rows.
 
     Labels are kept as small numbers, so that 1,000 models fit into memory; `probs` is made when it is asked for.
@@ -146,7 +146,7 @@ class Answers:
         right = self.given if self.kind == "outcomes" else (self.predicted == truth).astype(float)
         return np.where(known, np.where(self.state == NO_ANSWER, 0.0, right), np.nan)
 
-    def part(self, places: Sequence[int] | Ints) -> Answers:
+    def part(self, places: Sequence[int] | Ints) -> TableAnswerColumn:
         """Some of the answers, in another order; a place of -1 is a row that was never asked about."""
         at = np.asarray(places, dtype=np.int64)
         there = at >= 0
@@ -156,7 +156,7 @@ class Answers:
         given[there], state[there] = self.given[at[there]], self.state[at[there]]
         return replace(self, given=given, state=state)
 
-    def to_classes(self) -> Classes:
+    def to_classes(self) -> ClassProbabilities:
         """The same as the answers of any other source.
 
         Raises:
@@ -164,11 +164,11 @@ class Answers:
         """
         if self.probs is None:
             raise ValueError(f"{self.name}: outcomes say what was right, and not what was said")
-        return Classes(self.probs.copy(), self.state.astype(np.int64))
+        return ClassProbabilities(self.probs.copy(), self.state.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
-class Own:
+class BundledTableRows:
     """The rows that a file brings itself.
 
     Attributes:
@@ -187,7 +187,7 @@ class Own:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RequestedRows:
     """The N rows that are asked about.
 
     Attributes:

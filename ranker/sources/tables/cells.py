@@ -17,9 +17,9 @@ from factors.types import Bools, Floats, Ints
 from ranker.errors import Assumption, DataError, UnknownName, listed
 from ranker.files.arrow import filled, of_texts
 from ranker.files.cells import cell_text
-from ranker.sources.tables.base import NONE, UNIT, Answers, Columns, Kind, count, some, states
+from ranker.sources.tables.base import NONE, UNIT, Columns, Kind, TableAnswerColumn, count, some, states
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
-from ranker.tasks.classes import ClassTask, softmax
+from ranker.tasks.classes import ClassificationTask, softmax
 from ranker.tasks.empty import INVALID, WORDS, is_blank, is_empty_word
 from ranker.tasks.names import NameIndex, fold, with_numbers
 
@@ -64,14 +64,14 @@ class Labels:
         UnknownName: the map leads to no label of the task.
 
     Example:
-        >>> labels = Labels(ClassTask("nli", ("non-entailment", "entailment")), {"neutral": "non-entailment"})
+        >>> labels = Labels(ClassificationTask("nli", ("non-entailment", "entailment")), {"neutral": "non-entailment"})
         >>> [labels.index(cell) for cell in ("Entailment", "neutral", "LABEL_1", 0, "N/A", None, "maybe")]
         [1, 0, 1, 0, -1, -1, -2]
     """
 
     def __init__(
         self,
-        task: ClassTask,
+        task: ClassificationTask,
         label_map: Mapping[str, str] | None = None,
         order: Sequence[str] = (),
         words: bool = True,
@@ -137,7 +137,7 @@ class Labels:
         return (UNKNOWN, False) if known is None else (known, True)
 
 
-def coded(array: Any) -> tuple[list[Any], Ints]:
+def dictionary_codes(array: Any) -> tuple[list[Any], Ints]:
     """The distinct values of a column, and (n,) which of them each cell is, -1 where it is empty or nan."""
     if pa.types.is_null(array.type):
         return [], np.full(len(array), -1)
@@ -156,7 +156,7 @@ def distinct(array: Any) -> list[Any]:
 
 def texts(array: Any) -> list[str]:
     """(n,) the cells as text; "" where one is empty."""
-    values, codes = coded(array)
+    values, codes = dictionary_codes(array)
     names = ["" if value is None or value != value else cell_text(value) for value in values]
     return [names[code] if code >= 0 else "" for code in codes.tolist()]
 
@@ -270,12 +270,12 @@ def no_number(text: str) -> str:
 
 def label_counts(columns: Columns, column: str) -> tuple[list[Any], Ints, Ints]:
     """The distinct values of a column, (n,) which of them each cell is, -1 where it is empty, and how often each is."""
-    values, at = coded(columns.cells[column])
+    values, at = dictionary_codes(columns.cells[column])
     at = np.where(np.isin(at, [place for place, value in enumerate(values) if is_blank(value)]), -1, at)
     return values, at, np.bincount(at[at >= 0], minlength=len(values))
 
 
-def of_labels(columns: Columns, column: str, name: str, labels: Labels) -> Answers:
+def of_labels(columns: Columns, column: str, name: str, labels: Labels) -> TableAnswerColumn:
     """The answers of a column of labels; a cell that is no label of the task is no answer, and counted in a note.
 
     Raises:
@@ -303,7 +303,7 @@ def of_labels(columns: Columns, column: str, name: str, labels: Labels) -> Answe
     notes += _alike(values, column, labels)
     classes = len(labels.task.labels)
     kept = np.maximum(codes, NONE).astype(np.int8 if classes <= 127 else np.int32)
-    return Answers(name, "labels", classes, kept, states(codes >= 0, NO_ANSWER), True, tuple(notes))
+    return TableAnswerColumn(name, "labels", classes, kept, states(codes >= 0, NO_ANSWER), True, tuple(notes))
 
 
 def silent_notes(columns: Columns, column: str, labels: Labels, what: str) -> Iterable[str]:
@@ -363,8 +363,13 @@ def _no_labels(columns: Columns, column: str, labels: Labels, wrong: Sequence[An
 
 
 def of_scores(
-    columns: Columns, group: Sequence[str], classes: Sequence[int], name: str, task: ClassTask, kind: Kind | str
-) -> Answers:
+    columns: Columns,
+    group: Sequence[str],
+    classes: Sequence[int],
+    name: str,
+    task: ClassificationTask,
+    kind: Kind | str,
+) -> TableAnswerColumn:
     """The answers of a group of columns of scores.
 
     Args:
@@ -415,7 +420,7 @@ def of_scores(
     notes += [*_said(found, several), *_numbers_in(several, classes, task), *_merged(group, classes, task)]
     if broken.any():
         notes.append(f"{count(int(broken.sum()), 'row', 'holds', 'hold')} no number in {some(group)}: errors")
-    return Answers(name, found, len(task.labels), probs, states(~broken, ERROR), hard, tuple(notes))  # type: ignore[arg-type]  # one of them
+    return TableAnswerColumn(name, found, len(task.labels), probs, states(~broken, ERROR), hard, tuple(notes))  # type: ignore[arg-type]  # one of them
 
 
 def kind_of(scores: Floats) -> Kind:
@@ -448,7 +453,7 @@ def _said(kind: str, group: Sequence[str]) -> Iterable[str]:
         yield f"{some(group)} are {kind}{how}"
 
 
-def _numbers_in(group: Sequence[str], classes: Sequence[int], task: ClassTask) -> Iterable[str]:
+def _numbers_in(group: Sequence[str], classes: Sequence[int], task: ClassificationTask) -> Iterable[str]:
     """Which labels columns are of that are named by numbers."""
     ends = [re.search("[0-9]+$", column) for column in group]
     if group and all(ends) and all(task.index(end[0]) is None for end in ends if end):
@@ -456,7 +461,7 @@ def _numbers_in(group: Sequence[str], classes: Sequence[int], task: ClassTask) -
         yield f"the numbers of {some(group)} are labels: {which}"
 
 
-def _merged(group: Sequence[str], classes: Sequence[int], task: ClassTask) -> Iterable[str]:
+def _merged(group: Sequence[str], classes: Sequence[int], task: ClassificationTask) -> Iterable[str]:
     for at, label in enumerate(task.labels):
         same = [column for column, c in zip(group, classes, strict=False) if c == at]
         if len(same) > 1:
@@ -464,7 +469,7 @@ def _merged(group: Sequence[str], classes: Sequence[int], task: ClassTask) -> It
 
 
 def _both(
-    columns: Columns, column: str, values: Floats, of: int, kind: Kind | str, task: ClassTask
+    columns: Columns, column: str, values: Floats, of: int, kind: Kind | str, task: ClassificationTask
 ) -> tuple[Floats, list[str]]:
     """(n, 2) scores of both labels from those of one, and what was understood."""
     if len(task.labels) != 2:
@@ -503,7 +508,7 @@ def outcomes(array: Any) -> tuple[Floats, Bools, Bools]:
 
 def of_outcomes(
     columns: Columns, column: str, name: str, scale: tuple[float, float] = UNIT, lower_is_better: bool = False
-) -> Answers:
+) -> TableAnswerColumn:
     """The outcomes that a column holds: what was right, and not what was said.
 
     Args:
@@ -532,7 +537,7 @@ def of_outcomes(
     given = np.where(silent, 0.0, values)
     notes = [f"{count(int(errors.sum()), 'cell', 'is', 'are')} empty in {column!r}: errors"] if errors.any() else []
     state = np.where(silent, NO_ANSWER, np.where(errors, ERROR, ANSWERED)).astype(np.int8)
-    return Answers(name, "outcomes", 0, given, state, False, tuple(notes))
+    return TableAnswerColumn(name, "outcomes", 0, given, state, False, tuple(notes))
 
 
 def _number(columns: Columns, column: str) -> Floats:

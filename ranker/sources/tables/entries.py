@@ -10,8 +10,8 @@ import numpy as np
 from factors.types import Ints
 from ranker.errors import DataError
 from ranker.files.cells import cell_text
-from ranker.sources.tables.base import Columns, Rows
-from ranker.sources.tables.cells import coded, texts
+from ranker.sources.tables.base import Columns, RequestedRows
+from ranker.sources.tables.cells import dictionary_codes, texts
 from ranker.sources.tables.keys import Keys
 from ranker.tasks.empty import says_nothing
 
@@ -32,14 +32,14 @@ class Entries:
     places: Mapping[tuple[str, str], Ints]
 
 
-def find(columns: Columns, keys: Keys, rows: Rows | None, empty_words: Sequence[str] | None = None) -> Entries:
+def find(columns: Columns, keys: Keys, rows: RequestedRows | None, empty_words: Sequence[str] | None = None) -> Entries:
     """The rows of a file; of one that repeats them for each model, every row once.
 
     Args:
         columns: the file's.
         keys: which of them say what a row is.
         rows: what is asked about; an id of theirs is one, whatever it is called.
-        empty_words: see `Said`.
+        empty_words: see `TableHints`.
 
     Raises:
         DataError: a row has no id, or two answers of one model; or without ids the models' rows differ.
@@ -71,8 +71,8 @@ def find(columns: Columns, keys: Keys, rows: Rows | None, empty_words: Sequence[
 
 def _models(columns: Columns, model: str, run: str) -> dict[tuple[str, str], Ints]:
     """(model, run) -> the places of its rows in the file, in order of their first."""
-    names, of_model = coded(columns.cells[model]) if model else ([""], np.zeros(columns.size, np.int64))
-    runs, of_run = coded(columns.cells[run]) if run else ([""], np.zeros(columns.size, np.int64))
+    names, of_model = dictionary_codes(columns.cells[model]) if model else ([""], np.zeros(columns.size, np.int64))
+    runs, of_run = dictionary_codes(columns.cells[run]) if run else ([""], np.zeros(columns.size, np.int64))
     of = of_model * len(runs) + of_run
     order = np.argsort(of, kind="stable")
     starts = np.flatnonzero(np.diff(of[order], prepend=-1))
@@ -83,7 +83,7 @@ def _models(columns: Columns, model: str, run: str) -> dict[tuple[str, str], Int
 def _check_texts(columns: Columns, keys: Keys, every: Sequence[Ints]) -> None:
     """Without ids, the rows of each model must be the same, in the same order."""
     for column in keys.texts.values():
-        _, codes = coded(columns.cells[column])
+        _, codes = dictionary_codes(columns.cells[column])
         for places in every:
             if len(places) != len(every[0]) or (codes[places] != codes[every[0]]).any():
                 raise DataError(
@@ -107,7 +107,9 @@ def check_same(columns: Columns, column: str, table: Entries) -> None:
             raise DataError(f"{columns.origin}: the row {which!r} has two truths in {column!r}")
 
 
-def _ids(columns: Columns, column: str, rows: Rows | None, empty_words: Sequence[str] | None) -> tuple[list[str], Ints]:
+def _ids(
+    columns: Columns, column: str, rows: RequestedRows | None, empty_words: Sequence[str] | None
+) -> tuple[list[str], Ints]:
     """The distinct ids, as text, and (n,) which of them each row has.
 
     Ids are texts: "07" is not "7". A column of numbers, and one in which all end in ".0", is of whole numbers, as data
@@ -116,7 +118,7 @@ def _ids(columns: Columns, column: str, rows: Rows | None, empty_words: Sequence
     Raises:
         DataError: a row has none.
     """
-    values, codes = coded(columns.cells[column])
+    values, codes = dictionary_codes(columns.cells[column])
     wanted = set(rows.ids or ()) if rows is not None else set()
     named = [cell_text(value) if value is not None and value == value else "" for value in values]
     named = whole(named)
@@ -158,8 +160,8 @@ def _refuse_twice(columns: Columns, values: Sequence[str], codes: Ints, among: I
     )
 
 
-def taken(columns: Columns, column: str, at: Ints) -> list[str]:
+def cells_at(columns: Columns, column: str, at: Ints) -> list[str]:
     """Some cells of a column, as text; "" where one is empty."""
-    values, codes = coded(columns.cells[column])
+    values, codes = dictionary_codes(columns.cells[column])
     names = ["" if value is None or value != value else str(value) for value in values]
     return [names[code] if code >= 0 else "" for code in codes[at].tolist()]

@@ -12,18 +12,18 @@ from ranker.datasets.mapping import check_alike
 from ranker.errors import DataError, Question
 from ranker.files.cells import cell_text
 from ranker.sources.tables import names
-from ranker.sources.tables.base import Columns, Said, some
+from ranker.sources.tables.base import Columns, TableHints, some
 from ranker.sources.tables.cells import SUM, distinct, has_decimal_commas, label_counts, numbers_of, whole_number
 from ranker.sources.tables.groups import SIGN, SIGNS, listed
 from ranker.sources.tables.keys import Keys, is_text
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.empty import INVALID, ask, is_blank, is_empty_word
 from ranker.tasks.names import NameIndex, fold
 
 MOST_LABELS = 200
 """Distinct values of a column, up to which they may be the labels of a task that nobody has named."""
 
-OUTCOMES = ClassTask("given", ("wrong", "right"))
+OUTCOMES = ClassificationTask("given", ("wrong", "right"))
 """The task of outcomes, where no other is named."""
 
 
@@ -42,7 +42,7 @@ class FileLabels(NamedTuple):
     declared: bool
 
 
-def file_labels(columns: Columns, said: Said, keys: Keys) -> FileLabels:
+def file_labels(columns: Columns, said: TableHints, keys: Keys) -> FileLabels:
     """Collect the labels that stand in a file: those of the truth, else of the answers, else of the columns' names.
 
     Raises:
@@ -89,7 +89,7 @@ def _ends(columns: Columns, name: str) -> list[str]:
     return [name[cut:] for cut in cuts]
 
 
-def check_words(columns: Columns, among: Iterable[str], said: Said) -> None:
+def check_words(columns: Columns, among: Iterable[str], said: TableHints) -> None:
     """Refuse words for nothing in columns of labels that nobody has declared: they may be labels.
 
     Raises:
@@ -118,14 +118,14 @@ def _named_after(columns: Columns, rest: Sequence[str]) -> tuple[str, ...]:
     return tuple(rest) if alike and bool((np.abs(sums - 1) <= SUM).all()) else ()
 
 
-def _values(columns: Columns, name: str, said: Said) -> list[str]:
+def _values(columns: Columns, name: str, said: TableHints) -> list[str]:
     """The distinct cells of a column that may be labels."""
     values = (cell_text(value) for value in distinct(columns.cells[name]) if not is_blank(value))
     unsaid = said.empty_words is None
     return [text for text in values if text != INVALID and not (unsaid and is_empty_word(text))]
 
 
-def _mapped(values: Iterable[str], said: Said) -> list[str]:
+def _mapped(values: Iterable[str], said: TableHints) -> list[str]:
     """The labels that values stand for, each once, where a label map says it; a map decides what else it may be."""
     targets = list(said.label_map.values())
     names_of = NameIndex((name, at) for at, name in enumerate(said.label_map))

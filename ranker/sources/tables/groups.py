@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ranker.errors import DataError
-from ranker.sources.tables.base import NONE, Columns, Kind, Said, some
+from ranker.sources.tables.base import NONE, Columns, Kind, TableHints, some
 from ranker.sources.tables.cells import Labels
 from ranker.sources.tables.names import (
     DECISION,
@@ -26,7 +26,7 @@ from ranker.tasks.names import with_numbers
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelColumns:
     """The columns of one model.
 
     Attributes:
@@ -44,7 +44,7 @@ class Model:
     beside: str = ""
 
 
-class Part(NamedTuple):
+class ClassColumn(NamedTuple):
     """A column that is named for a class.
 
     Attributes:
@@ -67,7 +67,7 @@ SIGNS = 50
 """Signs at the end of a column's name that the name of a class may have before or in it."""
 
 
-def find(columns: Columns, said: Said, labels: Labels, rest: Sequence[str]) -> dict[str, Model]:
+def find(columns: Columns, said: TableHints, labels: Labels, rest: Sequence[str]) -> dict[str, ModelColumns]:
     """What stands before the names of the classes -> the columns, where no class is missing.
 
     Raises:
@@ -75,7 +75,7 @@ def find(columns: Columns, said: Said, labels: Labels, rest: Sequence[str]) -> d
     """
     if said.answers in ("labels", "outcomes"):
         return {}
-    found: dict[str, list[Part]] = {}
+    found: dict[str, list[ClassColumn]] = {}
     for name in rest:
         part = split(columns, labels, name)
         for comma in decimal_commas(columns, [name] if part else ()):
@@ -87,7 +87,7 @@ def find(columns: Columns, said: Said, labels: Labels, rest: Sequence[str]) -> d
     return {before: model for before, parts in found.items() for model in _whole(columns, said, labels, before, parts)}
 
 
-def split(columns: Columns, labels: Labels, name: str) -> Part | None:
+def split(columns: Columns, labels: Labels, name: str) -> ClassColumn | None:
     """The class that a column is named for, at its end, behind a sign; a model's name may have other signs than "/"."""
     cuts = [] if name in listed(columns) else [("", name)]
     if "/" in name:
@@ -99,7 +99,7 @@ def split(columns: Columns, labels: Labels, name: str) -> Part | None:
     for before, after in cuts:
         at = labels.index(after) if after else NONE
         if at >= 0:
-            return Part(name, before, at, after.isdigit() or labels.by_number([after]))
+            return ClassColumn(name, before, at, after.isdigit() or labels.by_number([after]))
     return None
 
 
@@ -108,7 +108,9 @@ def listed(columns: Columns) -> set[str]:
     return {part for parts in columns.groups.values() for part in parts}
 
 
-def _whole(columns: Columns, said: Said, labels: Labels, before: str, parts: Sequence[Part]) -> Iterator[Model]:
+def _whole(
+    columns: Columns, said: TableHints, labels: Labels, before: str, parts: Sequence[ClassColumn]
+) -> Iterator[ModelColumns]:
     """The model of some columns; none, where they are named like classes by chance."""
     names = tuple(part.column for part in parts)
     by_number = [part.numbered for part in parts]
@@ -117,16 +119,16 @@ def _whole(columns: Columns, said: Said, labels: Labels, before: str, parts: Seq
     scored = not all(by_number) or names[0] in listed(columns) or any(has_fractions(columns, name) for name in names)
     alone = len(parts) == 1 and len(labels.task.labels) == 2 and not by_number[0]
     if not missing and len(set(by_number)) == 1 and scored:
-        yield Model(before, names, tuple(part.at for part in parts), said.answers)
+        yield ModelColumns(before, names, tuple(part.at for part in parts), said.answers)
     elif alone and in_unit(columns, names[0]) and has_fractions(columns, names[0]):
-        yield Model(before, names, (parts[0].at,), said.answers or "probabilities")
+        yield ModelColumns(before, names, (parts[0].at,), said.answers or "probabilities")
     elif missing and before and any("/" in name for name in names) and not all(by_number):
         what = f"{some(names)} are scores of {before!r}, which has no column for {some(missing)}"
         raise DataError(f"{columns.origin}: {what}")
 
 
 def _check_lists(
-    columns: Columns, said: Said, labels: Labels, rest: Sequence[str], found: Mapping[str, Sequence[Part]]
+    columns: Columns, said: TableHints, labels: Labels, rest: Sequence[str], found: Mapping[str, Sequence[ClassColumn]]
 ) -> None:
     """Refuse lists of more or other scores than there are labels."""
     for name, parts in columns.groups.items():
@@ -140,7 +142,7 @@ def _check_lists(
 
 
 def _check_strangers(
-    columns: Columns, labels: Labels, rest: Sequence[str], found: Mapping[str, Sequence[Part]]
+    columns: Columns, labels: Labels, rest: Sequence[str], found: Mapping[str, Sequence[ClassColumn]]
 ) -> None:
     """Refuse scores that stand among those of a model and are of no label: without them the others are too high."""
     inside = {part.column for parts in found.values() for part in parts} | listed(columns)

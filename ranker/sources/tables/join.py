@@ -10,10 +10,10 @@ import numpy as np
 
 from factors.types import Bools, Ints
 from ranker.errors import Assumption, DataError
-from ranker.sources.tables.base import Answers, Rows, count, some
+from ranker.sources.tables.base import RequestedRows, TableAnswerColumn, count, some
 from ranker.sources.tables.entries import whole
 from ranker.sources.tables.keys import tidy
-from ranker.sources.tables.reading import Reading
+from ranker.sources.tables.reading import ParsedTable
 
 How = Literal["id", "number", "order", "text"]
 """By what rows were found: their ids, ids that number them, their order, or their texts."""
@@ -35,7 +35,7 @@ class Joined:
         notes: the same in sentences.
     """
 
-    models: tuple[Answers, ...]
+    models: tuple[TableAnswerColumn, ...]
     at: Ints
     how: How
     differ: int
@@ -43,7 +43,7 @@ class Joined:
     notes: tuple[str, ...]
 
 
-def join(reading: Reading, rows: Rows) -> Joined:
+def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
     """The answers to rows.
 
     By id, compared as text. Where either has none, or the file none that any row has: by order, where there are as many
@@ -86,12 +86,12 @@ def join(reading: Reading, rows: Rows) -> Joined:
     return Joined(models, at, how, differ, unused, tuple(notes))
 
 
-def _here(rows: Rows) -> tuple[Ints, How, list[str]] | None:
+def _here(rows: RequestedRows) -> tuple[Ints, How, list[str]] | None:
     """(N,) the places of rows that come from this very file; None of others."""
     return None if rows.places is None else (np.array(rows.places), "order", ["the rows are those of the file"])
 
 
-def _by_id(reading: Reading, rows: Rows, checked: bool) -> tuple[Ints, How, list[str]] | None:
+def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[Ints, How, list[str]] | None:
     """(N,) the places of rows by their ids; None where the file's ids are none of theirs, and there are texts instead.
 
     Raises:
@@ -140,7 +140,7 @@ def _numbered(ids: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, How, lis
     return at, "number", [Assumption(f"the ids of the file are the numbers of the rows, counted from {base}")]
 
 
-def _keys(reading: Reading, rows: Rows) -> tuple[list[str], list[str]] | None:
+def _keys(reading: ParsedTable, rows: RequestedRows) -> tuple[list[str], list[str]] | None:
     """(R,) the texts of the file's rows and (N,) of those asked about, where both have some."""
     if not reading.texts or not rows.segments:
         return None
@@ -154,7 +154,9 @@ def _differs(at: Ints, file: Sequence[str], wanted: Sequence[str]) -> Bools:
     return np.array([place >= 0 and file[place] != text for place, text in zip(at.tolist(), wanted, strict=True)])
 
 
-def _by_texts(reading: Reading, rows: Rows, texts: tuple[list[str], list[str]] | None) -> tuple[Ints, How, list[str]]:
+def _by_texts(
+    reading: ParsedTable, rows: RequestedRows, texts: tuple[list[str], list[str]] | None
+) -> tuple[Ints, How, list[str]]:
     """(N,) the places of rows by their order or their texts.
 
     Raises:
@@ -189,7 +191,7 @@ def _by_texts(reading: Reading, rows: Rows, texts: tuple[list[str], list[str]] |
     return at, "text", ["rows are joined by their texts", *notes]
 
 
-def _check_numbers(reading: Reading, rows: Rows) -> None:
+def _check_numbers(reading: ParsedTable, rows: RequestedRows) -> None:
     """Refuse to join by order where the ids of the file number its rows in another one, and the rows have no ids.
 
     Raises:

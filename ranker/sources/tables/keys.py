@@ -13,8 +13,8 @@ from factors.types import Ints
 from ranker.datasets.readers import USUAL, layout_of
 from ranker.errors import DataError, UnknownName
 from ranker.files.cells import cell_text
-from ranker.sources.tables.base import Columns, Rows, Said, some
-from ranker.sources.tables.cells import coded, distinct, texts
+from ranker.sources.tables.base import Columns, RequestedRows, TableHints, some
+from ranker.sources.tables.cells import dictionary_codes, distinct, texts
 
 INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """How pandas' own numbering of the rows is called, in CSV and in Parquet."""
@@ -69,7 +69,7 @@ class Keys:
         return {self.id, *self.texts.values(), self.cluster, self.model, self.run, *self.index} - {""}
 
 
-def find(columns: Columns, said: Said, rows: Rows | None) -> Keys:
+def find(columns: Columns, said: TableHints, rows: RequestedRows | None) -> Keys:
     """The columns that say what a row is, told by what they hold where rows are given, else by their names.
 
     Raises:
@@ -119,7 +119,7 @@ def _in_order(columns: Columns, name: str) -> bool:
     return said == [str(i) for i in range(columns.size)] or said == [str(i + 1) for i in range(columns.size)]
 
 
-def _id(columns: Columns, known: Sequence[str], rows: Rows | None) -> str:
+def _id(columns: Columns, known: Sequence[str], rows: RequestedRows | None) -> str:
     by_name = {name.strip().casefold(): name for name in reversed(known)}
     usual = [by_name[name.casefold()] for name in IDS if name.casefold() in by_name]
     if rows is None or not rows.ids:
@@ -145,7 +145,7 @@ def _many(array: object, size: int) -> bool:
     return not pa.types.is_dictionary(kind) or len(array.dictionary) == size  # type: ignore[attr-defined]
 
 
-def _texts(columns: Columns, free: Sequence[str], rows: Rows | None) -> dict[int, str]:
+def _texts(columns: Columns, free: Sequence[str], rows: RequestedRows | None) -> dict[int, str]:
     found: dict[int, str] = {}
     if rows is not None and rows.segments:
         left = {
@@ -181,7 +181,7 @@ def _is_model(columns: Columns, name: str, identity: str) -> bool:
     """Whether a column says which model was asked: named so, and rows repeat for each of its values."""
     if name.strip().casefold() not in MODELS or not is_text(columns.cells[name]):
         return False
-    values, codes = coded(columns.cells[name])
+    values, codes = dictionary_codes(columns.cells[name])
     counts = [count for count in np.bincount(codes[codes >= 0], minlength=len(values)).tolist() if count]
     if len(counts) <= 1 or (codes < 0).any() or len(counts) > columns.limits.columns:
         return len(counts) == 1 and not (codes < 0).any()
@@ -194,7 +194,7 @@ def _is_run(columns: Columns, name: str, rows_of: Sequence[str], model: str) -> 
     """Whether a column says in which run a row was answered: named so, and only with it the rows of a model differ."""
     if name.strip().casefold() not in RUNS:
         return False
-    parts = [coded(columns.cells[one])[1] for one in (*rows_of, model, name) if one]
+    parts = [dictionary_codes(columns.cells[one])[1] for one in (*rows_of, model, name) if one]
     if any((codes < 0).any() for codes in parts):
         return False
     return _count(parts[:-1]) < columns.size == _count(parts)
@@ -205,7 +205,7 @@ def _count(parts: Sequence[Ints]) -> int:
     return len(np.unique(np.column_stack(parts), axis=0))
 
 
-def described(keys: Keys) -> list[str]:
+def describe_keys(keys: Keys) -> list[str]:
     """What was understood, in sentences."""
     said = [f"{keys.id!r} holds the ids"] if keys.id else []
     if keys.texts:

@@ -13,19 +13,19 @@ import numpy as np
 
 from factors.types import Example, Floats
 from ranker.errors import DataError, ModelError, Question, UnknownName, UsageError, listed, look_up
-from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated
+from ranker.sources.base import BundledRows, Machine, ModelInfo, Predictor, ResourceCache, Source, SourceOptions
 from ranker.sources.options import non_defaults
 from ranker.sources.references import Reference
 from ranker.sources.tables.options import TableOptions
 from ranker.tasks.base import ERROR, NO_ANSWER
-from ranker.tasks.classes import Classes, ClassTask, has_labels
-from ranker.tasks.given import GivenTask, Scores
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities, has_labels
+from ranker.tasks.precomputed import PrecomputedScores, PrecomputedTask
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
-    from ranker.sources.tables.base import Answers, Columns, Said
+    from ranker.sources.tables.base import Columns, TableAnswerColumn, TableHints
     from ranker.sources.tables.join import Joined
-    from ranker.sources.tables.reading import Reading
+    from ranker.sources.tables.reading import ParsedTable
     from ranker.tasks.base import Predictions, Task
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".npy", ".npz")
@@ -92,18 +92,18 @@ class TableModel:
         """The answers lie in the file."""
         return True
 
-    def look(self, shelf: Shelf) -> Stated:
-        """The labels in the file, and its rows where it has the truth. See `Source.look`."""
+    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+        """The labels in the file, and its rows where it has the truth. See `Source.inspect`."""
         pinned = replace(self, path=os.path.abspath(self.path))
         try:
             columns = pinned.columns(shelf)
         except (DataError, UsageError) as error:
-            return Stated(pinned, trouble=str(error))
+            return ModelInfo(pinned, trouble=str(error))
         try:
             reading = pinned.reading(shelf)
         except (DataError, UsageError) as error:
             unused = self.options.of_others(TableOptions)
-            return Stated(pinned, unclear=str(error), unused=unused, contents=(_contents(columns),))
+            return ModelInfo(pinned, unclear=str(error), unused=unused, contents=(_contents(columns),))
         judged = all(model.kind == "outcomes" for model in reading.models)
         rows = pinned.brought(reading, shelf)
         model = pinned.model(reading.models)
@@ -112,7 +112,7 @@ class TableModel:
             contents += _answers(model, reading.task)
         idle = frozenset() if judged else non_defaults(self.table_options).keys() & OF_OUTCOMES
         unused = self.options.of_others(TableOptions) | idle
-        return Stated(
+        return ModelInfo(
             pinned,
             () if judged or reading.task is None else reading.task.labels,
             unused=unused,
@@ -121,7 +121,7 @@ class TableModel:
             contents=tuple(contents),
         )
 
-    def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
         """The hash of the file, and which model of it. See `Source.identity`."""
         if (_DIGEST, self.path) not in shelf:
             try:
@@ -132,38 +132,40 @@ class TableModel:
         content = shelf[_DIGEST, self.path]
         return {"content": f"{content}#{self.column}" if self.column else content}
 
-    def open(self, task: Task, machine: Machine, shelf: Shelf) -> Predictor:
+    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
         """What gives its answers. See `Source.open`."""
         return TableAnswers(self, task, shelf)
 
-    def columns(self, shelf: Shelf) -> Columns:
+    def columns(self, shelf: ResourceCache) -> Columns:
         """What the file holds; it is parsed once for all its models."""
-        from ranker.files.reader import read
+        from ranker.files.reader import read_columns
 
         path, encoding, limits = Path(self.path), self.table_options.encoding, self.options.limits
         key = (_COLUMNS, self.file)
-        return cast("Columns", _once(shelf, key, lambda: read(path, encoding, limits)))
+        return cast("Columns", _once(shelf, key, lambda: read_columns(path, encoding, limits)))
 
-    def reading(self, shelf: Shelf) -> Reading:
+    def reading(self, shelf: ResourceCache) -> ParsedTable:
         """What the file says by itself, or why that is not known; it is looked at once for all its models."""
-        from ranker.sources.tables.reading import understand
+        from ranker.sources.tables.reading import parse_predictions
 
-        said, name = said_by(self.options), stem(self.path)
+        said, name = table_hints(self.options), stem(self.path)
         key = (_READING, self.file, self.options)
-        return cast("Reading", _once(shelf, key, lambda: understand(self.columns(shelf), said=said, name=name)))
+        return cast(
+            "ParsedTable", _once(shelf, key, lambda: parse_predictions(self.columns(shelf), said=said, name=name))
+        )
 
-    def brought(self, reading: Reading, shelf: Shelf) -> Brought | None:
+    def brought(self, reading: ParsedTable, shelf: ResourceCache) -> BundledRows | None:
         """The rows of the file, where it has the truth, or outcomes; they are the same for all its models."""
         key = (_BROUGHT, self.path, self.options)
         if key not in shelf:
             shelf[key] = None if reading.own is None else _brought(reading)
-        return cast("Brought | None", shelf[key])
+        return cast("BundledRows | None", shelf[key])
 
-    def joined(self, task: Task, examples: Sequence[Example], shelf: Shelf) -> Joined:
+    def joined(self, task: Task, examples: Sequence[Example], shelf: ResourceCache) -> Joined:
         """The answers of the file's models to examples; they are joined once for all models."""
-        from ranker.sources.tables.base import Rows
+        from ranker.sources.tables.base import RequestedRows
         from ranker.sources.tables.join import join
-        from ranker.sources.tables.reading import understand
+        from ranker.sources.tables.reading import parse_predictions
         from ranker.sources.tables.values import collect_values
 
         key = (_JOINED, self.path, self.options, id(examples))  # which stay the same while the shelf has them
@@ -171,23 +173,23 @@ class TableModel:
             texts = tuple(example.segments for example in examples)
             ids = tuple("" if example.numbered_in else example.id for example in examples)
             here = all(example.numbered_in == self.file for example in examples)
-            rows = Rows(
+            rows = RequestedRows(
                 ids if any(ids) else None,
                 texts if any(map(any, texts)) else (),
                 tuple(int(example.id) - 1 for example in examples) if here else None,
                 len(examples),
                 *_standing(examples),
             )
-            said = said_by(self.options)
+            said = table_hints(self.options)
             columns, name = self.columns(shelf), stem(self.path)
-            if has_labels(task) or task.answers == Scores.kind:
-                reading = understand(columns, task if has_labels(task) else None, said, rows, name)
+            if has_labels(task) or task.answers == PrecomputedScores.kind:
+                reading = parse_predictions(columns, task if has_labels(task) else None, said, rows, name)
             else:
                 reading = collect_values(columns, said, rows, name)
             shelf[key] = examples, join(reading, rows)
         return cast("Joined", shelf[key][1])
 
-    def model(self, models: Sequence[Answers]) -> Answers:
+    def model(self, models: Sequence[TableAnswerColumn]) -> TableAnswerColumn:
         """This model among those of the file.
 
         Raises:
@@ -212,7 +214,7 @@ class TableAnswers:
 
     source: TableModel
     task: Task
-    shelf: Shelf
+    shelf: ResourceCache
 
     @property
     def name(self) -> str:
@@ -234,7 +236,7 @@ class TableAnswers:
         yield predictions
         advance(len(examples))
 
-    def _predictions(self, found: Answers) -> tuple[Predictions, tuple[str, ...]]:
+    def _predictions(self, found: TableAnswerColumn) -> tuple[Predictions, tuple[str, ...]]:
         """Answers as the task takes them, and what is to be known of them."""
         from ranker.sources.tables.values import read_values
 
@@ -244,13 +246,13 @@ class TableAnswers:
         if found.kind == "values":
             return read_values(self.task, found, state)
         if not has_labels(self.task):
-            return Scores(_values(found), state), ()
+            return PrecomputedScores(_values(found), state), ()
         if found.outcomes is not None:
             raise ModelError(f"{self.name} says what was right, and not what was said")
-        return Classes(found.to_classes().probs, state), ()
+        return ClassProbabilities(found.to_classes().probs, state), ()
 
 
-def _once(shelf: Shelf, key: Hashable, found: Callable[[], object]) -> object:
+def _once(shelf: ResourceCache, key: Hashable, found: Callable[[], object]) -> object:
     """What is worked out once a run, or why it cannot be."""
     if key not in shelf:
         try:
@@ -270,18 +272,18 @@ def _standing(examples: Sequence[Example]) -> tuple[tuple[int, ...] | None, int]
     return (places, min(sizes)) if whole else (None, 0)
 
 
-def _values(found: Answers) -> Floats:
+def _values(found: TableAnswerColumn) -> Floats:
     if found.outcomes is None:
         raise ModelError(f"{found.name} says what was said, and its file not how good that was")
     return np.where(found.state == 0, found.outcomes, np.nan)
 
 
-def said_by(options: SourceOptions) -> Said:
+def table_hints(options: SourceOptions) -> TableHints:
     """What options say of tables."""
-    from ranker.sources.tables.base import UNIT, Said
+    from ranker.sources.tables.base import UNIT, TableHints
 
     of = options.of(TableOptions)
-    return Said(
+    return TableHints(
         prediction=of.prediction,
         truth=of.truth,
         cluster=of.cluster,
@@ -299,7 +301,7 @@ def _contents(columns: Columns) -> str:
     return f"{columns.size:,} rows; columns: {listed(columns.cells)}"
 
 
-def _answers(model: Answers, task: ClassTask) -> Iterator[str]:
+def _answers(model: TableAnswerColumn, task: ClassificationTask) -> Iterator[str]:
     """What a model answers, label by label, where its file does not say how good that is."""
     if model.kind != "outcomes":
         labels, counts = np.unique(model.predicted, return_counts=True)
@@ -308,20 +310,20 @@ def _answers(model: Answers, task: ClassTask) -> Iterator[str]:
         yield f"answers: {listed(names)}"
 
 
-def _brought(reading: Reading) -> Brought:
+def _brought(reading: ParsedTable) -> BundledRows:
     """The rows of a table that has the truth, or outcomes."""
     own = reading.own
     assert own is not None  # the caller looked
     name = stem(reading.origin)
     judged = all(model.kind == "outcomes" for model in reading.models)
-    task: Task = GivenTask(name, OUTCOME) if reading.task is None or judged else replace(reading.task, name=name)
+    task: Task = PrecomputedTask(name, OUTCOME) if reading.task is None or judged else replace(reading.task, name=name)
     size, file = len(own.truth), "" if own.ids else os.path.abspath(reading.origin)
     groups, ids = own.clusters or ("",) * size, own.ids or map(str, range(1, size + 1))
     examples = [
         Example(key, texts[:2] or ("",), None if label < 0 else label, group=group, numbered_in=file)
         for key, texts, label, group in zip(ids, own.texts, own.truth.tolist(), groups, strict=True)
     ]
-    return Brought(task, tuple(examples))
+    return BundledRows(task, tuple(examples))
 
 
 def stem(path: str) -> str:
@@ -341,7 +343,7 @@ def claims(reference: Reference, options: SourceOptions) -> bool:
     return name.endswith(ENDINGS) and os.path.isfile(reference.place)
 
 
-def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[TableModel]:
+def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[TableModel]:
     """The models of a table: that of `#PART`, or all. A file that cannot be read is one, which says so later.
 
     Raises:

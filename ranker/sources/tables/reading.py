@@ -12,7 +12,15 @@ from factors.types import Ints
 from ranker.errors import Assumption, DataError, UnknownName, repeated
 from ranker.sources.tables import entries, names, roles
 from ranker.sources.tables import keys as keys_of
-from ranker.sources.tables.base import NONE, Answers, Columns, Own, Rows, Said, some
+from ranker.sources.tables.base import (
+    NONE,
+    BundledTableRows,
+    Columns,
+    RequestedRows,
+    TableAnswerColumn,
+    TableHints,
+    some,
+)
 from ranker.sources.tables.cells import (
     Labels,
     codes_of,
@@ -23,19 +31,19 @@ from ranker.sources.tables.cells import (
     of_scores,
     silent_notes,
 )
-from ranker.sources.tables.entries import Entries, check_same, taken
+from ranker.sources.tables.entries import Entries, cells_at, check_same
 from ranker.sources.tables.given import OUTCOMES, check_words, file_labels
-from ranker.sources.tables.groups import Model
+from ranker.sources.tables.groups import ModelColumns
 from ranker.sources.tables.keys import Keys
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 SWAPPED = 0.5
 """The part of the rows on which a column of labels has to agree with the scores beside it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ParsedTable:
     """What a table says.
 
     Attributes:
@@ -49,11 +57,11 @@ class Reading:
     """
 
     origin: str
-    models: tuple[Answers, ...]
+    models: tuple[TableAnswerColumn, ...]
     ids: tuple[str, ...] | None
     texts: Mapping[int, tuple[str, ...]]
-    own: Own | None
-    task: ClassTask | None
+    own: BundledTableRows | None
+    task: ClassificationTask | None
     notes: tuple[str, ...]
 
     @property
@@ -62,9 +70,13 @@ class Reading:
         return len(self.models[0])
 
 
-def understand(
-    columns: Columns, task: ClassTask | None = None, said: Said | None = None, rows: Rows | None = None, name: str = ""
-) -> Reading:
+def parse_predictions(
+    columns: Columns,
+    task: ClassificationTask | None = None,
+    said: TableHints | None = None,
+    rows: RequestedRows | None = None,
+    name: str = "",
+) -> ParsedTable:
     """What a table says of each model.
 
     Args:
@@ -78,7 +90,7 @@ def understand(
         UnknownName: a column that is said is not there.
         DataError: the cells are not what they must be, or it cannot be known what they are.
     """
-    said = said or Said()
+    said = said or TableHints()
     roles.check_program(columns)
     keys = keys_of.find(columns, said, rows)
     rest = {name: emptied(cells, said.empty_words) for name, cells in columns.cells.items() if name not in keys.columns}
@@ -90,7 +102,7 @@ def understand(
         task, declared = OUTCOMES, True
     elif task is None:
         labels_there, ordered, declared = file_labels(columns, said, keys)
-        task = ClassTask("given", labels_there, ordered=ordered)
+        task = ClassificationTask("given", labels_there, ordered=ordered)
     labels = Labels(task, said.label_map, words=said.empty_words is None)
     layout = roles.find(columns, said, keys, labels)
     if columns.absent and len(layout.models) == 1:
@@ -104,21 +116,21 @@ def understand(
         models = _of_runs(columns, keys, layout, labels, said, table, models)
     if (twice := repeated(model.name for model in models)) is not None:
         raise DataError(f"{columns.origin}: two models are named {twice!r}")
-    segments = {at: tuple(taken(columns, column, table.first)) for at, column in keys.texts.items()}
+    segments = {at: tuple(cells_at(columns, column, table.first)) for at, column in keys.texts.items()}
     own = _own(columns, keys, layout, labels, table, segments) if layout.truth or _all_outcomes(models) else None
-    notes = [*keys_of.described(keys), *layout.notes]
+    notes = [*keys_of.describe_keys(keys), *layout.notes]
     if layout.truth:
         in_order = labels.with_order(columns.names.get(layout.truth, ()))
         says = silent_notes(columns, layout.truth, in_order, "no label")
         notes += [note for note in says if isinstance(note, Assumption)]  # empty cells are counted with the rows
         if keys.model or keys.run:
             check_same(columns, layout.truth, table)
-    return Reading(columns.origin, tuple(models), table.ids, segments, own, task, tuple(notes))
+    return ParsedTable(columns.origin, tuple(models), table.ids, segments, own, task, tuple(notes))
 
 
 def _models(
-    columns: Columns, layout: roles.Layout, labels: Labels, said: Said, name: str, table: Entries
-) -> list[Answers]:
+    columns: Columns, layout: roles.ColumnRoles, labels: Labels, said: TableHints, name: str, table: Entries
+) -> list[TableAnswerColumn]:
     """The answers of each model, in each run of it, to the rows of the file."""
     models = []
     for model in layout.models:
@@ -131,8 +143,14 @@ def _models(
 
 
 def _of_runs(
-    columns: Columns, keys: Keys, layout: roles.Layout, labels: Labels, said: Said, table: Entries, runs: list[Answers]
-) -> list[Answers]:
+    columns: Columns,
+    keys: Keys,
+    layout: roles.ColumnRoles,
+    labels: Labels,
+    said: TableHints,
+    table: Entries,
+    runs: list[TableAnswerColumn],
+) -> list[TableAnswerColumn]:
     """Runs as models of their own, or the mean of those of each model.
 
     Raises:
@@ -148,20 +166,22 @@ def _of_runs(
     if layout.truth:
         in_order = labels.with_order(columns.names.get(layout.truth, ()))
         truth = labels_of(columns, layout.truth, in_order)[table.first]
-    of: dict[str, list[Answers]] = {}
+    of: dict[str, list[TableAnswerColumn]] = {}
     for run, name in zip(runs, [name for _ in layout.models for _, name in table.places], strict=True):
         of.setdefault(run.name.removesuffix(f"@{name}"), []).append(run)
     return [mean_of_runs(columns, each, name, keys.run, truth) for name, each in of.items()]
 
 
-def _holds_outcomes_alone(columns: Columns, said: Said, keys: Keys) -> bool:
+def _holds_outcomes_alone(columns: Columns, said: TableHints, keys: Keys) -> bool:
     """Whether a file has no columns but those named for what was right, with fractions: then it has no labels."""
     rest = [name for name in columns.cells if name not in keys.columns]
     right = all(names.is_right(name) and names.holds_outcomes(columns, name, said.scale) for name in rest)
     return right and not (said.answers or said.truth) and any(names.has_fractions(columns, name) for name in rest)
 
 
-def mean_of_runs(columns: Columns, runs: Sequence[Answers], name: str, column: str, truth: Ints | None) -> Answers:
+def mean_of_runs(
+    columns: Columns, runs: Sequence[TableAnswerColumn], name: str, column: str, truth: Ints | None
+) -> TableAnswerColumn:
     """How right the answers of several runs are on average, over the runs that have one.
 
     Args:
@@ -188,10 +208,10 @@ def mean_of_runs(columns: Columns, runs: Sequence[Answers], name: str, column: s
     of_rows[known.any(axis=0) & ((state == NO_ANSWER) | ~known).all(axis=0)] = NO_ANSWER
     note = f"each row is the mean of {len(runs)} runs, by {column!r}"
     found = np.where(known.any(axis=0), mean, np.nan)
-    return Answers(name, "outcomes", 0, found, of_rows.astype(np.int8), notes=(*runs[0].notes, note))
+    return TableAnswerColumn(name, "outcomes", 0, found, of_rows.astype(np.int8), notes=(*runs[0].notes, note))
 
 
-def _all_outcomes(models: Sequence[Answers]) -> bool:
+def _all_outcomes(models: Sequence[TableAnswerColumn]) -> bool:
     return all(model.kind == "outcomes" for model in models)
 
 
@@ -202,7 +222,7 @@ def named_rows(of_columns: str, of_rows: str, columns: int) -> str:
     return of_rows if columns == 1 else f"{of_rows}/{of_columns}"
 
 
-def _answers(columns: Columns, model: Model, name: str, labels: Labels, said: Said) -> Answers:
+def _answers(columns: Columns, model: ModelColumns, name: str, labels: Labels, said: TableHints) -> TableAnswerColumn:
     """The answers of one model, in the order of the file."""
     first = model.columns[0]
     if model.kind == "outcomes":
@@ -221,7 +241,7 @@ def _answers(columns: Columns, model: Model, name: str, labels: Labels, said: Sa
     return replace(found, notes=(*found.notes, f"{what}; the scores are read")) if differ else found
 
 
-def _asked(answers: Answers, columns: Columns, model: Model) -> Answers:
+def _asked(answers: TableAnswerColumn, columns: Columns, model: ModelColumns) -> TableAnswerColumn:
     """The same, with a row missing that names no column of the model, as rows of JSON may: it was not asked that."""
     of_list = {part: name for name, parts in columns.groups.items() for part in parts}
     names = {of_list.get(column, column) for column in model.columns}
@@ -231,7 +251,7 @@ def _asked(answers: Answers, columns: Columns, model: Model) -> Answers:
     return replace(answers, state=np.where(absent, MISSING, answers.state).astype(np.int8))
 
 
-def placed(found: Answers, places: Ints, name: str) -> Answers:
+def placed(found: TableAnswerColumn, places: Ints, name: str) -> TableAnswerColumn:
     """The answers that stand at places of a file, -1 for none, under the name of one model."""
     same = len(places) == len(found) and (places == np.arange(len(found))).all()
     return replace(found, name=name) if same else replace(found.part(places), name=name)
@@ -240,11 +260,11 @@ def placed(found: Answers, places: Ints, name: str) -> Answers:
 def _own(
     columns: Columns,
     keys: Keys,
-    layout: roles.Layout,
+    layout: roles.ColumnRoles,
     labels: Labels,
     table: Entries,
     segments: Mapping[int, tuple[str, ...]],
-) -> Own:
+) -> BundledTableRows:
     """The rows that a file brings itself."""
     size = len(table.first)
     truth: Ints = np.full(size, NONE)
@@ -252,14 +272,14 @@ def _own(
         in_order = labels.with_order(columns.names.get(layout.truth, ()))
         truth = labels_of(columns, layout.truth, in_order)[table.first]
     rows: Any = zip(*(segments[at] for at in sorted(segments)), strict=True) if segments else ((),) * size
-    clusters = tuple(taken(columns, keys.cluster, table.first)) if keys.cluster else None
+    clusters = tuple(cells_at(columns, keys.cluster, table.first)) if keys.cluster else None
     if clusters is not None and "" in clusters:
         raise DataError(f"{columns.origin}, row {clusters.index('') + 1:,}: the column {keys.cluster!r} is empty")
     truth.flags.writeable = False
-    return Own(table.ids, tuple(rows), truth, clusters, labels.task.labels)
+    return BundledTableRows(table.ids, tuple(rows), truth, clusters, labels.task.labels)
 
 
-def model_named(reading: Reading, name: str) -> Answers:
+def model_named(reading: ParsedTable, name: str) -> TableAnswerColumn:
     """One model of a table.
 
     Raises:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from ranker.errors import Assumption, DataError, UnknownName
 from ranker.files.cells import cell_text
 from ranker.sources.tables import groups, names
-from ranker.sources.tables.base import UNIT, Columns, Kind, Said, some
+from ranker.sources.tables.base import UNIT, Columns, Kind, TableHints, some
 from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct
-from ranker.sources.tables.groups import Model
+from ranker.sources.tables.groups import ModelColumns
 from ranker.sources.tables.keys import Keys, is_text, there
 
 RECIPES = {
@@ -38,7 +38,7 @@ def check_program(columns: Columns) -> None:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnRoles:
     """Where the answers stand.
 
     Attributes:
@@ -47,12 +47,12 @@ class Layout:
         notes: what was understood, in sentences.
     """
 
-    models: tuple[Model, ...]
+    models: tuple[ModelColumns, ...]
     truth: str = ""
     notes: tuple[str, ...] = ()
 
 
-def find(columns: Columns, said: Said, keys: Keys, labels: Labels) -> Layout:
+def find(columns: Columns, said: TableHints, keys: Keys, labels: Labels) -> ColumnRoles:
     """Where the answers and the truth stand.
 
     Raises:
@@ -60,7 +60,7 @@ def find(columns: Columns, said: Said, keys: Keys, labels: Labels) -> Layout:
         DataError: it cannot be known; the message lists the candidates, and says what decides.
     """
     rest = [name for name in columns.cells if name not in keys.columns | {said.truth}]
-    look = _Look(columns, said, labels, rest)
+    look = _ColumnRoleResolver(columns, said, labels, rest)
     layout = look.named() if said.prediction else look.outcomes() if said.answers == "outcomes" else look.found()
     used = {column for model in layout.models for column in (*model.columns, model.beside)} | {layout.truth}
     notes = list(layout.notes)
@@ -71,10 +71,10 @@ def find(columns: Columns, said: Said, keys: Keys, labels: Labels) -> Layout:
     return replace(layout, notes=tuple(notes))
 
 
-class _Look:
+class _ColumnRoleResolver:
     """The candidates of one file: groups of scores, and single columns, of which some hold labels."""
 
-    def __init__(self, columns: Columns, said: Said, labels: Labels, rest: Sequence[str]) -> None:
+    def __init__(self, columns: Columns, said: TableHints, labels: Labels, rest: Sequence[str]) -> None:
         self.columns, self.said, self.labels, self.rest = columns, said, labels, rest
         self.groups = groups.find(columns, said, labels, rest)
         inside = {column for model in self.groups.values() for column in model.columns}
@@ -104,7 +104,7 @@ class _Look:
             holds = _listed(columns, held) if held != "empty" else f"{some(columns)} {_verb(columns)} empty"
             yield Assumption(f"{holds}: not read")
 
-    def named(self) -> Layout:
+    def named(self) -> ColumnRoles:
         """The columns, or groups of columns, that were named."""
         models = []
         for name in self.said.prediction:
@@ -118,9 +118,9 @@ class _Look:
         ):
             models = [replace(models[0], name="")]  # it says what the column holds, and not whose it is
         used = {column for model in models for column in model.columns}
-        return Layout(tuple(models), self._truth([name for name in self.labelled if name not in used]))
+        return ColumnRoles(tuple(models), self._truth([name for name in self.labelled if name not in used]))
 
-    def outcomes(self) -> Layout:
+    def outcomes(self) -> ColumnRoles:
         """What holds numbers from 0 to 1, and is not named for anything else."""
         every = [name for name in self.single if self._may_be_right(name)]
         right = [name for name in every if names.is_right(name)]
@@ -131,9 +131,9 @@ class _Look:
             hint = "" if self.said.scale != UNIT else "; `range` says what is worst and best, if they are others"
             raise DataError(self._nothing(f"outcomes, numbers from {low:g} to {high:g}") + hint)
         truth = self._truth([name for name in self.labelled if name not in found])
-        return Layout(_models(found, "outcomes"), truth, (_listed(found, "outcomes"),))
+        return ColumnRoles(_models(found, "outcomes"), truth, (_listed(found, "outcomes"),))
 
-    def found(self) -> Layout:
+    def found(self) -> ColumnRoles:
         """What the columns themselves say."""
         if self.groups:
             return self._scores()
@@ -147,10 +147,10 @@ class _Look:
             note = _listed(models, "labels")
             if len(models) == 1 and names.is_true(models[0]):
                 note = Assumption(f"{models[0]!r} is read as the answers, since no other column could hold them")
-            return Layout(_models(models, "labels"), truth, (note,))
+            return ColumnRoles(_models(models, "labels"), truth, (note,))
         if right:
             note = _listed(right, "outcomes: what was right, not what was said")
-            return Layout(_models(right, "outcomes"), truth, (note,))
+            return ColumnRoles(_models(right, "outcomes"), truth, (note,))
         return self._others()
 
     def _check_parts(self) -> None:
@@ -174,23 +174,23 @@ class _Look:
         cells = names.label_cells(self.columns, name, self.labels)
         return cells.readable == 0 and cells.strangers > READABLE * cells.unread
 
-    def _others(self) -> Layout:
+    def _others(self) -> ColumnRoles:
         """Single columns that hold no labels: one score for two labels; or texts, which are said to be no labels when
         they are read."""
         numeric = [name for name in self.single if names.holds_numbers(self.columns, name)]
         alone = [name for name in numeric if self._is_decision(name)]
         if alone:
-            return Layout(tuple(self._alone(name) for name in alone))
+            return ColumnRoles(tuple(self._alone(name) for name in alone))
         texts = [name for name in self.single if is_text(self.columns.cells[name]) and name not in numeric]
         if len(texts) == 1:
-            return Layout(_models(texts, "labels"))
+            return ColumnRoles(_models(texts, "labels"))
         if numeric:
             what = f"{_listed(numeric, 'numbers')}; `answers` says what they are: {self._kinds(numeric)}"
             more = "; `label_map`, which label each is the score of, if they are scores" if len(numeric) > 1 else ""
             raise DataError(f"{self.columns.origin}: {what}{more}")
         raise DataError(self._nothing("answers"))
 
-    def _scores(self) -> Layout:
+    def _scores(self) -> ColumnRoles:
         """Groups of columns, and columns of one score beside them."""
         models = list(self.groups.values())
         models += [self._alone(name) for name in self.single if self._is_decision(name)]
@@ -201,7 +201,7 @@ class _Look:
             of_file = "/" not in only.columns[0] or only.columns[0] in groups.listed(self.columns)
             name = "" if of_file or names.plain(only.name) in names.GENERIC else only.name
             models = [replace(only, name=name, beside=beside[0] if len(beside) == 1 else "")]
-        return Layout(tuple(models), truth)
+        return ColumnRoles(tuple(models), truth)
 
     def _labels(self, found: Sequence[str]) -> tuple[list[str], str]:
         """The columns of labels that are answers, and the one that is the truth."""
@@ -225,23 +225,23 @@ class _Look:
         true = [name for name in found if names.is_true(name)]
         return self.said.truth or (true[0] if len(true) == 1 else "")
 
-    def _alone(self, name: str) -> Model:
+    def _alone(self, name: str) -> ModelColumns:
         """A model of one column."""
         kind = self.said.answers
         if not kind and name in self.labelled:
             kind = "outcomes" if names.is_right(name) and self._may_be_right(name) else "labels"
         if kind in ("labels", "outcomes"):
-            return Model(name, (name,), kind=kind)
+            return ModelColumns(name, (name,), kind=kind)
         part = groups.split(self.columns, self.labels, name)
         if kind:
-            return Model(name, (name,), (part.at if part else 1,), kind)
+            return ModelColumns(name, (name,), (part.at if part else 1,), kind)
         if self._is_decision(name):
             before, sign, _ = name.rpartition("/")
-            return Model(before if sign else "", (name,), (1,), "logits")
+            return ModelColumns(before if sign else "", (name,), (1,), "logits")
         if names.holds_numbers(self.columns, name):
             what = f"the column {name!r} holds numbers; `answers` says what they are: {self._kinds([name])}"
             raise DataError(f"{self.columns.origin}: {what}")
-        return Model(name, (name,), kind="labels")
+        return ModelColumns(name, (name,), kind="labels")
 
     def _may_be_right(self, name: str) -> bool:
         return names.holds_outcomes(self.columns, name, self.said.scale)
@@ -292,14 +292,14 @@ def _hint(name: str, labels: Labels) -> str:
     return "; is that a row, and the line that names the columns missing?" if labels.index(name) >= 0 else ""
 
 
-def _models(columns: Sequence[str], kind: Kind) -> tuple[Model, ...]:
+def _models(columns: Sequence[str], kind: Kind) -> tuple[ModelColumns, ...]:
     """A model a column: one alone is called as the file is, and ``model/label`` is the model."""
     before = [
         name.rpartition("/")[0] for name in columns if names.words(name.rpartition("/")[2]) <= names.NAMED | names.RIGHT
     ]
     short = len(set(before) - {""}) == len(columns)
     called = dict(zip(columns, before if short else columns, strict=True))
-    return tuple(Model("" if len(columns) == 1 else called[name], (name,), kind=kind) for name in columns)
+    return tuple(ModelColumns("" if len(columns) == 1 else called[name], (name,), kind=kind) for name in columns)
 
 
 def _verb(columns: Sequence[str]) -> str:

@@ -8,18 +8,20 @@ from factors.types import Ints
 from ranker.errors import Assumption, DataError, UnknownName
 from ranker.sources.tables import entries, names, roles
 from ranker.sources.tables import keys as keys_of
-from ranker.sources.tables.base import Answers, Columns, Rows, Said, count, some, states
+from ranker.sources.tables.base import Columns, RequestedRows, TableAnswerColumn, TableHints, count, some, states
 from ranker.sources.tables.cells import READABLE
-from ranker.sources.tables.entries import taken
+from ranker.sources.tables.entries import cells_at
 from ranker.sources.tables.keys import Keys
-from ranker.sources.tables.reading import Reading, named_rows, placed
+from ranker.sources.tables.reading import ParsedTable, named_rows, placed
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task
 
 SHOWN = 50
 """Characters of a cell that a message shows."""
 
 
-def collect_values(columns: Columns, said: Said | None = None, rows: Rows | None = None, name: str = "") -> Reading:
+def collect_values(
+    columns: Columns, said: TableHints | None = None, rows: RequestedRows | None = None, name: str = ""
+) -> ParsedTable:
     """Collect the cells of each model of a file.
 
     Args:
@@ -32,7 +34,7 @@ def collect_values(columns: Columns, said: Said | None = None, rows: Rows | None
         UnknownName: a column that is said is not there.
         DataError: it cannot be known which columns hold answers.
     """
-    said = said or Said()
+    said = said or TableHints()
     roles.check_program(columns)
     keys = keys_of.find(columns, said, rows)
     if keys.run and said.runs != "each":
@@ -44,16 +46,16 @@ def collect_values(columns: Columns, said: Said | None = None, rows: Rows | None
         cells = np.fromiter(columns.values(column), dtype=object, count=columns.size)
         given = np.array([cell is not None for cell in cells], dtype=bool)
         of_column = name or "model" if len(held) == 1 and not said.prediction else column
-        found = Answers(of_column, "values", 0, cells, states(given, NO_ANSWER))
+        found = TableAnswerColumn(of_column, "values", 0, cells, states(given, NO_ANSWER))
         for (model, run), places in table.places.items():
             of_rows = named_rows(of_column, model, len(held))
             models.append(placed(found, places, f"{of_rows}@{run}" if run else of_rows))
-    texts = {at: tuple(taken(columns, column, table.first)) for at, column in keys.texts.items()}
-    notes = (*keys_of.described(keys), f"{some(held)} hold{'s' if len(held) == 1 else ''} the answers")
-    return Reading(columns.origin, tuple(models), table.ids, texts, None, None, notes)
+    texts = {at: tuple(cells_at(columns, column, table.first)) for at, column in keys.texts.items()}
+    notes = (*keys_of.describe_keys(keys), f"{some(held)} hold{'s' if len(held) == 1 else ''} the answers")
+    return ParsedTable(columns.origin, tuple(models), table.ids, texts, None, None, notes)
 
 
-def _columns_of_answers(columns: Columns, said: Said, keys: Keys) -> list[str]:
+def _columns_of_answers(columns: Columns, said: TableHints, keys: Keys) -> list[str]:
     """The columns that hold answers: those named, else those whose names say so, else the only one that is left."""
     there = [name for name in columns.order if name not in columns.unread]
     if missing := next((name for name in said.prediction if name not in there), ""):
@@ -69,7 +71,7 @@ def _columns_of_answers(columns: Columns, said: Said, keys: Keys) -> list[str]:
     return held
 
 
-def read_values(task: Task, found: Answers, state: Ints) -> tuple[Predictions, tuple[str, ...]]:
+def read_values(task: Task, found: TableAnswerColumn, state: Ints) -> tuple[Predictions, tuple[str, ...]]:
     """Read the cells of a model as answers to a task; a cell that is none of its answers is no answer.
 
     Args:

@@ -17,7 +17,7 @@ from ranker.attribution import SETTINGS, attribute
 from ranker.attribution.settings import SHAPSettings
 from ranker.attribution.trees import across_tree, evaluations, flat_tree, halves, leaves, segments_tree, walk
 from ranker.errors import ModelError
-from ranker.sources.hf.batching import Batch, Row, forward
+from ranker.sources.hf.batching import Batch, TokenRow, forward
 from ranker.sources.hf.classifiers import Classifier
 
 EVERYTHING = 10**6
@@ -242,7 +242,9 @@ def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans)
         orders += [order[::-1] for order in orders]
         sets = [words[sign > 0], words[sign < 0]] + [order[:k] for order in orders for k in range(len(words) + 1)]
         seen = np.array([np.isin(encoding.word, [-1, *known]) for known in sets])
-        rows = [Row(ids, encoding.type_ids) for ids in np.where(seen, encoding.ids, trained.tokenizer.pad_token_id)]
+        rows = [
+            TokenRow(ids, encoding.type_ids) for ids in np.where(seen, encoding.ids, trained.tokenizer.pad_token_id)
+        ]
         ((_, logits),) = forward(trained.network, [(None, rows)], trained.token_budget)
         margins = logits[:, 1] - logits[:, 0]
         alone.append(margins[0] - margins[1])
@@ -285,7 +287,7 @@ def test_values_are_shapleys_where_there_are_no_groups(trained):
     masks = list(product([False, True], repeat=len(inside)))
     ids = np.tile(encoding.ids, (len(masks), 1))
     ids[:, inside] = np.where(masks, encoding.ids[inside], trained.tokenizer.pad_token_id)
-    rows = [Row(row, encoding.type_ids) for row in ids]
+    rows = [TokenRow(row, encoding.type_ids) for row in ids]
     ((_, logits),) = forward(trained.network, [(None, rows)], trained.token_budget)
     game = dict(zip(masks, logits[:, 1] - logits[:, 0], strict=True))
     expected = shapley(len(inside), lambda seen: [game[tuple(mask)] for mask in seen.tolist()])

@@ -17,7 +17,7 @@ from ranker import decide, labelled
 from ranker.cli import main
 from ranker.errors import UsageError
 from ranker.results.ranking import Ranking
-from ranker.runtime import guest as measure
+from ranker.runtime import worker as measure
 from ranker.sources import suites
 from ranker.statistics.methods import BUILTIN, DEFAULT
 

@@ -8,7 +8,7 @@ import pytest
 
 from ranker import load_suite
 from ranker.cli import main
-from ranker.runtime import guest
+from ranker.runtime import worker
 
 ROWS, FIRST = 1_050, 1_000
 WHO = ("doctor", "actor", "judge", "lawyer", "senator", "artist", "author")
@@ -24,9 +24,9 @@ SAID = f"the models are asked about {FIRST} of the {ROWS} rows of the pool first
 def asked(monkeypatch):
     """What models are asked from now on: the texts of each order, one for each model that was loaded."""
     found = []
-    answered = guest.answered
+    answered = worker.answer_blocks
     monkeypatch.setattr(
-        guest, "answered", lambda model, name, order, advance: (
+        worker, "answered", lambda model, name, order, advance: (
             found.append([row.segments for row in order.examples]) or answered(model, name, order, advance)
         ),
     )  # fmt: skip

@@ -5,7 +5,7 @@ import json
 import pytest
 from conftest import make_checkpoint
 
-from ranker import ClassTask, Evidence, labelled, rank
+from ranker import ClassificationTask, Evidence, labelled, rank
 from ranker.cli import main
 
 SINGLE = ("STOP-SHARE", "CONCENTRATION", "CONTENT-TRUE")
@@ -102,6 +102,8 @@ def test_with_three_labels_they_are_left_out_and_why(tmp_path):
     labels = ("negative", "neutral", "positive")
     models = [str(make_checkpoint(tmp_path / kind, kind, labels)) for kind in ("bert", "roberta")]
     rows = [{"text": row["segments"][0], "label": row["label"]} for row in ROWS]
-    found = rank(models, labelled(rows, ClassTask("mood", labels)), probe=2, evidence=Evidence("occlusion"), draws=5)
+    found = rank(
+        models, labelled(rows, ClassificationTask("mood", labels)), probe=2, evidence=Evidence("occlusion"), draws=5
+    )
     reason = "is about another label on each row, and what is attributed is positive"
     assert {name: found.header.left_out[name] for name in SINGLE} == dict.fromkeys(SINGLE, reason)

@@ -3,7 +3,7 @@ import pytest
 from ranker.datasets import sets
 from ranker.datasets.cards import read_card
 from ranker.errors import DataError
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.names import fold
 
 CARD = """
@@ -100,13 +100,15 @@ def test_a_card_without_a_task_is_refused(read):
 @pytest.mark.parametrize("name", ["neutral", "Non_Entailment", " non entailment ", "NON-ENTAILMENT"])
 def test_a_label_goes_by_many_names(name):
     """Case does not matter, and neither does which of "_", "-" and a blank is used; an alias is as good as a name."""
-    assert ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral",)}).index(name) == 0
+    assert (
+        ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral",)}).index(name) == 0
+    )
 
 
 @pytest.mark.parametrize("name", ["LABEL_0", "0", "", "nonentailment"])
 def test_what_is_no_label_is_not_guessed(name):
     """An unnamed label is nobody's."""
-    assert ClassTask("nli", ("non-entailment", "entailment")).index(name) is None
+    assert ClassificationTask("nli", ("non-entailment", "entailment")).index(name) is None
 
 
 @pytest.mark.parametrize("name", sets.names())

@@ -16,8 +16,8 @@ from ranker.datasets.cards import read_card
 from ranker.datasets.readers import USUAL
 from ranker.errors import RankModelsError
 from ranker.limits import LIMITS
-from ranker.runs.gather import Own
-from ranker.sources.base import Stated
+from ranker.runs.gather import RowsFile
+from ranker.sources.base import ModelInfo
 from ranker.sources.hf.kind import Checkpoint
 
 PAGE = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
@@ -47,8 +47,8 @@ def test_the_rows_are_read(folder):
 def test_single_texts_are_read_by_the_models_own_labels(folder):
     """The row without a label is left out; the page's own task has the labels of its rows."""
     columns = {"text": "review", "label": "mood"}
-    mood = Stated(Checkpoint("mood", "mood"), ("negative", "neutral", "positive"))
-    found = Own(Path("reviews.csv"), columns=columns).labelled([mood])
+    mood = ModelInfo(Checkpoint("mood", "mood"), ("negative", "neutral", "positive"))
+    found = RowsFile(Path("reviews.csv"), columns=columns).labelled([mood])
     assert [example.target for example in found.examples] == [2, 1, 0]
     assert found.notes == ("1 row has no label yet, and counts only in a pool (`pool`).",)
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from ranker import labelled
-from ranker.datasets.readers import sheet, written
+from ranker.datasets.readers import raw_labels, sheet
 from ranker.errors import DataError
 from ranker.limits import Limits
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 PAIR = {"premise": "The cook ran.", "hypothesis": "It ran."}
 OTHER = {"premise": "The cook sat.", "hypothesis": "It ran."}
-TASK = ClassTask("nli", ("not_entailment", "entailment"))
+TASK = ClassificationTask("nli", ("not_entailment", "entailment"))
 
-NLI = ClassTask("nli", ("non-entailment", "entailment"))
+NLI = ClassificationTask("nli", ("non-entailment", "entailment"))
 EXPORTS = Path(__file__).parent / "exports"
 ANSWERED = {
     # annotator: row -> label, None where it was skipped or could not be told
@@ -42,7 +42,7 @@ def test_real_exports_say_who_gave_which_answer(name, people):
     found = sheet(EXPORTS / name)
     said = {
         (one.cells["annotator"], one.cells["id"]): label
-        for one, label in zip(found.rows, written(found), strict=True)
+        for one, label in zip(found.rows, raw_labels(found), strict=True)
         if label is not None
     }
     assert said == {(people[who], row): label for who, rows in ANSWERED.items() for row, label in rows.items() if label}
@@ -85,7 +85,7 @@ def test_the_json_of_label_studio(tmp_path):
     ]  # fmt: skip
     path.write_text(json.dumps(tasks))
     found = sheet(path)
-    assert written(found) == ["entailment", "not_entailment", None, None, None]
+    assert raw_labels(found) == ["entailment", "not_entailment", None, None, None]
     assert [row.cells["annotator"] for row in found.rows[:2]] == ["1", "a@b.c"]
     assert found.rows[0].cells["seconds"] == 3.2
     assert [row.target for row in labelled(path, TASK).examples] == [1, 0]
@@ -107,7 +107,7 @@ def test_the_csv_of_label_studio(tmp_path):
         "1,1,2026-01-01,The cook ran.,It ran.,entailment,3.2,2026-01-01\n"
         "2,1,2026-01-01,The cook sat.,It ran.,cannot tell,3.2,2026-01-01\n"
     )
-    assert written(sheet(path)) == ["entailment", None]
+    assert raw_labels(sheet(path)) == ["entailment", None]
 
 
 def test_doccano_line_by_line_and_as_a_zip(tmp_path):
@@ -118,12 +118,12 @@ def test_doccano_line_by_line_and_as_a_zip(tmp_path):
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (tmp_path / "one.jsonl").write_text(text)
-    assert written(sheet(tmp_path / "one.jsonl")) == ["entailment", None]
+    assert raw_labels(sheet(tmp_path / "one.jsonl")) == ["entailment", None]
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
         archive.writestr("anna.jsonl", text)
         archive.writestr("bob.jsonl", text.replace("entailment", "not_entailment"))
     found = sheet(tmp_path / "all.zip")
-    assert written(found) == ["entailment", None, "not_entailment", None]
+    assert raw_labels(found) == ["entailment", None, "not_entailment", None]
     assert [row.cells["annotator"] for row in found.rows] == ["anna", "anna", "bob", "bob"]
     (tmp_path / "two.jsonl").write_text(json.dumps({**PAIR, "label": ["entailment", "not_entailment"]}) + "\n")
     with pytest.raises(DataError, match="line 1: a row must have one label"):
@@ -136,7 +136,7 @@ def test_the_lines_of_prodigy(tmp_path, answer, label):
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps({**PAIR, "accept": ["entailment"], "answer": answer, "_annotator_id": "ann"}) + "\n")
     found = sheet(path, required=["text"])
-    assert written(found) == [label]
+    assert raw_labels(found) == [label]
     assert found.rows[0].cells["annotator"] == "ann"
 
 

@@ -10,9 +10,9 @@ from ranker import labelled
 from ranker.datasets.readers import examples, no_marks, sheet
 from ranker.errors import DataError, UsageError
 from ranker.limits import Limits
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
-NLI = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+NLI = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
 GOOD = {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}
 TABLE = "premise,hypothesis,label\nThe actor ran.,An actor ran.,entailment\n"
 
@@ -348,5 +348,5 @@ def test_a_number_is_never_the_name_that_looks_like_it():
     names = ["1", "2", "3"]
     features = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=names))
     rows = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [0, 1, 2]}, features=features)
-    found = labelled(rows, ClassTask("stars", ("3", "2", "1")))
+    found = labelled(rows, ClassificationTask("stars", ("3", "2", "1")))
     assert [found.task.show(row.target) for row in found.examples] == names

@@ -13,7 +13,7 @@ import pytest
 from ranker.datasets import readers, sets
 from ranker.datasets.marks import RULES, control
 from ranker.files import reader
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 DATA = os.environ.get("RANK_MODELS_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="RANK_MODELS_DATA does not name the folder of the real files")
@@ -53,7 +53,7 @@ def load(name):
 @cache
 def table(path):
     """The rows of a file as they stand, read once."""
-    return [row.cells for row in reader.read(path).rows()]
+    return [row.cells for row in reader.read_columns(path).rows()]
 
 
 def lines(path):
@@ -162,7 +162,7 @@ def test_the_feature_is_found_in_rows_of_other_parts(name, part):
 def test_training_files_are_read_as_a_users_own_data(path, rows, text, label):
     """Columns are found by their usual names, labels by name, alias or number."""
     name = "paraphrase" if "qqp" in path else "nli"
-    task: ClassTask = sets.tasks()[name]
+    task: ClassificationTask = sets.tasks()[name]
     sheet = readers.sheet(Path(DATA, path))
     found = list(readers.examples(sheet.rows, task, sheet.layout))
     assert len(found) == rows

@@ -13,9 +13,9 @@ from factors import Span
 from ranker import labelled
 from ranker.datasets import sets
 from ranker.datasets.identity import fingerprint
-from ranker.datasets.sets import EMBEDDED, OODSet, sample
+from ranker.datasets.sets import EMBEDDED, LabelledDataset, sample
 from ranker.errors import DataError, UnknownName, UsageError
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 CARD = """
 description = "A toy."
@@ -224,14 +224,14 @@ def said(*labels):
 
 def test_a_task_of_ones_own_needs_no_card():
     """From Python a task is a record like any other; of as many labels as it has."""
-    task = ClassTask("group", tuple(f"group {n}" for n in range(12)))
+    task = ClassificationTask("group", tuple(f"group {n}" for n in range(12)))
     found = labelled(said("11", "group 3", 7), task)
     assert ([row.target for row in found.examples], found.task) == ([11, 3, 7], task)
 
 
 def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
     """The same text with another label stays: which of the two is wrong, only their author knows."""
-    task = ClassTask("colour", ("blue", "red"))
+    task = ClassificationTask("colour", ("blue", "red"))
     rows = [
         {"text": text, "label": label} for text, label in (("A.", "red"), ("B.", ""), ("A.", "Red"), ("A.", "blue"))
     ]
@@ -267,7 +267,7 @@ def test_rows_of_a_data_frame_are_rows():
         def __iter__(self):
             return iter(["text", "label"])
 
-    found = labelled(Frame(), ClassTask("colour", ("blue", "red")), columns={"text": "text", "label": "label"})
+    found = labelled(Frame(), ClassificationTask("colour", ("blue", "red")), columns={"text": "text", "label": "label"})
     assert [row.segments for row in found.examples] == [("A.",)]
 
 
@@ -275,7 +275,7 @@ def test_columns_that_hold_text_and_are_not_read_are_named():
     """Half of a pair would be a ranking of other models' inputs; where the user says what to read, nothing is said."""
     asked = {"question": "Who ran?", "answer": "A dog did.", "by": "Ann"}
     rows = [{**asked, "label": "yes"}, {**asked, "question": "Who sang?", "label": "no"}]
-    task = ClassTask("asked", ("no", "yes"))
+    task = ClassificationTask("asked", ("no", "yes"))
     said = "Read as text: question. Not read, though it holds text: answer; say which to read with `columns`."
     assert said in labelled(rows, task).notes
     assert not labelled(rows, task, {"text": ["question", "answer"]}).notes
@@ -287,7 +287,7 @@ def test_quotes_that_a_tsv_does_not_have_are_told(tmp_path, ending, said):
     sign = {"tsv": "\t", "csv": ","}[ending]
     file = tmp_path / f"rows.{ending}"
     file.write_text(f'text{sign}label\n"Well, it ran."{sign}yes\nIt sang.{sign}no\n')
-    found = labelled(file, ClassTask("asked", ("no", "yes")))
+    found = labelled(file, ClassificationTask("asked", ("no", "yes")))
     assert found.examples[0].segments == (('"Well, it ran."' if said else "Well, it ran."),)
     assert any(note.startswith("1 row has a text in quotes") for note in found.notes) == said
 
@@ -304,14 +304,14 @@ def test_blank_lines_at_the_end_are_no_rows(tmp_path, ending, content):
     """Nor are the commas that a spreadsheet leaves of cells that were cleared."""
     file = tmp_path / f"rows.{ending}"
     file.write_text(content)
-    found = labelled(file, ClassTask("asked", ("no", "yes")))
+    found = labelled(file, ClassificationTask("asked", ("no", "yes")))
     assert (len(found.examples), found.notes) == (1, ())
 
 
 def test_truths_as_data_frames_write_them_are_numbers():
     """True is 1 in a file of text, too."""
     rows = [{"text": "It ran.", "label": "True"}, {"text": "It sang.", "label": "False"}]
-    assert [row.target for row in labelled(rows, ClassTask("asked", ("no", "yes"))).examples] == [1, 0]
+    assert [row.target for row in labelled(rows, ClassificationTask("asked", ("no", "yes"))).examples] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -503,7 +503,7 @@ def test_the_fingerprint_is_of_rows_and_labels_by_name(toy):
     """Marks, population and name are no part of it; a text, an id, a label and the order of rows are."""
     base = sets.from_rows("toy", OWN, [toy])
     assert fingerprint([replace(example, marks={}) for example in base.examples], base.task) == base.fingerprint
-    assert OODSet("x", base.task, base.examples, 1).fingerprint == fingerprint(base.examples, base.task)
+    assert LabelledDataset("x", base.task, base.examples, 1).fingerprint == fingerprint(base.examples, base.task)
     for changed in (
         [{**OWN[0], "id": "z"}, OWN[1]],
         [{**OWN[0], "label": "red"}, OWN[1]],

@@ -24,7 +24,7 @@ def test_auc_is_that_of_scikit_learns_cross_validation(monkeypatch):
     kept = {}
     real = classifier._balanced
     monkeypatch.setattr(classifier, "_balanced", lambda *given: kept.setdefault("folds", real(*given)))
-    found = classifier.told(both(counted(first), counted(second)), (first, second), rng)
+    found = classifier.classify_domains(both(counted(first), counted(second)), (first, second), rng)
     model = make_pipeline(CountVectorizer(), TfidfTransformer(sublinear_tf=True), LogisticRegression(max_iter=1_000))
     scores = cross_val_score(
         model, [*first, *second], [0] * 60 + [1] * 60, cv=PredefinedSplit(kept["folds"]), scoring="roc_auc"
@@ -39,13 +39,13 @@ def test_copies_of_a_text_are_in_one_fold():
     """Each text three times, and no word tells: an AUC of a half, where copies in other folds would give nearly 1."""
     rng = np.random.default_rng(1)
     rows = [[" ".join(f"{rng.integers(10**9)}" for _ in range(5)) for _ in range(40)] * 3 for _ in range(2)]
-    found = classifier.told(both(*map(counted, rows)), tuple(rows), rng)
+    found = classifier.classify_domains(both(*map(counted, rows)), tuple(rows), rng)
     assert 0.35 < found.auc.value < 0.65
 
 
 def test_too_few_texts_are_not_told_apart():
     """A fold needs texts of both domains."""
     few = ["a b", "c d", "e f"]
-    found = classifier.told(both(counted(few), counted(few)), (few, few), np.random.default_rng(0))
+    found = classifier.classify_domains(both(counted(few), counted(few)), (few, few), np.random.default_rng(0))
     assert found.auc.value is None
     assert found.first == found.second == ()

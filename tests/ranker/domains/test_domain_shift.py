@@ -10,7 +10,7 @@ from factors import Example
 from ranker.datasets import sets
 from ranker.domains import references
 from ranker.domains.shift import Domain, between, measured
-from ranker.statistics.shift import Measure, estimate
+from ranker.statistics.shift import DistanceMeasure, estimate
 
 _DATA = os.environ.get("RANK_MODELS_DATA")
 SHARED = Path(_DATA) if _DATA else Path(__file__).parents[4] / "shared" / "data"
@@ -99,9 +99,9 @@ def test_every_kind_of_pair_is_nearer_than_the_next():
 
 def test_an_interval_that_reaches_every_kind_tells_nothing():
     """From half of a set to another task."""
-    assert references.kinds(Measure("mmd", 0.01, -0.03, 0.09)) == {"near", "far", "other"}
-    assert references.kinds(Measure("mmd", 0.0, -0.001, 0.001)) == {"near"}
-    assert references.kinds(Measure("mmd", 0.002, 0.001, 0.005)) == {"near", "far"}
+    assert references.kinds(DistanceMeasure("mmd", 0.01, -0.03, 0.09)) == {"near", "far", "other"}
+    assert references.kinds(DistanceMeasure("mmd", 0.0, -0.001, 0.001)) == {"near"}
+    assert references.kinds(DistanceMeasure("mmd", 0.002, 0.001, 0.005)) == {"near", "far"}
 
 
 def test_few_texts_cannot_be_told():

@@ -14,7 +14,7 @@ def table(tmp_path, text, name="table.csv", **options):
     """What is read of a file."""
     path = tmp_path / name
     path.write_text(text)
-    return values.read([path], **options)
+    return values.read_values([path], **options)
 
 
 def test_a_whole_table(tmp_path):
@@ -67,7 +67,7 @@ def test_files_data_frames_and_rows_say_the_same(tmp_path):
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
     frame.to_csv(tmp_path / "c.tsv", index=False, sep="\t")
     frame.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
-    found = [values.read([tmp_path / name]) for name in ("a.csv", "b.csv.gz", "c.tsv", "d.jsonl")]
+    found = [values.read_values([tmp_path / name]) for name in ("a.csv", "b.csv.gz", "c.tsv", "d.jsonl")]
     found.append(values.of_rows(values.as_rows(frame)))
     found.append(values.of_rows(values.as_rows(frame.to_dict("records"))))
     assert {(one.models, one.sets, one.values.tobytes()) for one in found} == {
@@ -79,7 +79,7 @@ def test_several_files_are_one_table(tmp_path):
     """A file for each model, say."""
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text(f"model,set,value\n{name},x,0.5\n")
-    assert values.read([tmp_path / "a.csv", tmp_path / "b.csv"]).models == ("a", "b")
+    assert values.read_values([tmp_path / "a.csv", tmp_path / "b.csv"]).models == ("a", "b")
 
 
 def test_columns_that_are_not_read_are_named(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from ranker.errors import DataError
-from ranker.files.reader import read
+from ranker.files.reader import read_columns
 
 
 def ranged(folder, **index):
@@ -20,7 +20,7 @@ def ranged(folder, **index):
 
 def test_an_index_that_is_a_range_is_a_column(tmp_path):
     """As pandas reads it."""
-    found = read(ranged(tmp_path, start=3, step=2))
+    found = read_columns(ranged(tmp_path, start=3, step=2))
     assert found.cells["row"].to_pylist() == [3, 5, 7]
 
 
@@ -28,4 +28,4 @@ def test_an_index_that_is_a_range_is_a_column(tmp_path):
 def test_an_index_beyond_whole_numbers_is_one_line(tmp_path, start, step):
     """Neither a traceback nor a number that has wrapped around."""
     with pytest.raises(DataError, match="its index holds numbers of more than 64 bits"):
-        read(ranged(tmp_path, start=start, step=step))
+        read_columns(ranged(tmp_path, start=start, step=step))

@@ -10,7 +10,7 @@ from ranker.limits import Limits
 
 def cells(path):
     """The cells of a file's rows."""
-    return [dict(row.cells) for row in reader.read(path).rows()]
+    return [dict(row.cells) for row in reader.read_columns(path).rows()]
 
 
 @pytest.mark.parametrize(
@@ -48,15 +48,15 @@ def test_a_file_that_says_its_encoding_is_read_by_that(tmp_path, encoding, said,
     """A spreadsheet's "Unicode text", by its mark; UTF-8 by its bytes, whatever is said of other files."""
     raw, path = TEXT.encode(encoding), tmp_path / ("a.csv.gz" if packed else "a.csv")
     path.write_bytes(gzip.compress(raw) if packed else raw)
-    assert [dict(row.cells) for row in reader.read(path, said).rows()] == CELLS
-    assert [row.place.rpartition(", ")[2] for row in reader.read(path, said).rows()] == ["line 2", "line 3"]
+    assert [dict(row.cells) for row in reader.read_columns(path, said).rows()] == CELLS
+    assert [row.place.rpartition(", ")[2] for row in reader.read_columns(path, said).rows()] == ["line 2", "line 3"]
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16-le", "utf-16-be", "mac-roman"])
 def test_another_encoding_is_read_where_it_is_said(tmp_path, encoding):
     """Without, the message names the line to type; with a wrong one, it says that, too."""
     (tmp_path / "a.csv").write_bytes(TEXT.replace("\u2028", "").encode(encoding))
-    found = [dict(row.cells) for row in reader.read(tmp_path / "a.csv", encoding).rows()]
+    found = [dict(row.cells) for row in reader.read_columns(tmp_path / "a.csv", encoding).rows()]
     assert found == [{"id": "1", "text": "caf\xe9 \u20ac"}, CELLS[1]]
     line = "encoding=utf-16-le" if encoding.startswith("utf-16") else "encoding=cp1252"
     with pytest.raises(
@@ -65,7 +65,7 @@ def test_another_encoding_is_read_where_it_is_said(tmp_path, encoding):
         cells(tmp_path / "a.csv")
     (tmp_path / "b.csv").write_bytes(b"id,text\n1,\x81\n")
     with pytest.raises(DataError, match=r"b\.csv: not (charmap|ascii) \(byte 0x81\), as its mark or `encoding` says"):
-        list(reader.read(tmp_path / "b.csv", "cp1252").rows())
+        list(reader.read_columns(tmp_path / "b.csv", "cp1252").rows())
 
 
 @pytest.mark.parametrize(("sign", "called"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars"), (",", "")])
@@ -73,7 +73,7 @@ def test_the_sign_between_cells_is_told_by_the_first_line(tmp_path, sign, called
     """And said where it is no comma; quotes hold all of them, and a cell too many is told as ever."""
     path = tmp_path / "a.csv"
     path.write_text(f'id{sign}"te,x;t|"\n1{sign}"a{sign}b"\n')
-    assert [dict(row.cells) for row in reader.read(path).rows()] == [{"id": "1", "te,x;t|": f"a{sign}b"}]
+    assert [dict(row.cells) for row in reader.read_columns(path).rows()] == [{"id": "1", "te,x;t|": f"a{sign}b"}]
     assert caplog.messages == ([f"{path}: read with {called} between its cells"] if called else [])
     path.write_text(f"id{sign}text\n1{sign}a{sign}b\n")
     with pytest.raises(DataError, match=r"line 2: 2 cells are needed, as in line 1 \(got 3\)"):
@@ -84,22 +84,22 @@ def test_a_file_in_another_encoding_is_bounded_as_any(tmp_path):
     """Lines and the whole, by their bytes as UTF-8; and what is packed too well."""
     (tmp_path / "a.csv").write_bytes(("text\n" + "\u20ac" * 50).encode("utf-16"))
     with pytest.raises(DataError, match=r"line 2: more than 100 bytes in a line"):
-        list(reader.read(tmp_path / "a.csv", limits=Limits(line=100)).rows())
+        list(reader.read_columns(tmp_path / "a.csv", limits=Limits(line=100)).rows())
     with pytest.raises(DataError, match="more than 50 bytes"):
         list(text.lines(tmp_path / "a.csv", "cp1252", Limits(file=50)))
     (tmp_path / "b.csv").write_bytes(b"text\n" + b"\xe9" * 60)
     with pytest.raises(DataError, match="more than 50 bytes"):
-        list(reader.read(tmp_path / "b.csv", "cp1252", Limits(file=50)).rows())
+        list(reader.read_columns(tmp_path / "b.csv", "cp1252", Limits(file=50)).rows())
 
 
 def test_what_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path, monkeypatch):
     """Once it is large; a small file of one label may pack as well as that."""
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"label\n" + b"1\n" * 600_000))
-    assert reader.read(path).size == 600_000
+    assert reader.read_columns(path).size == 600_000
     monkeypatch.setattr(limits, "FREE", 1 << 20)
     with pytest.raises(DataError, match=r"a\.csv\.gz: more than 200 times its size"):
-        reader.read(path)
+        reader.read_columns(path)
 
 
 def test_a_file_is_read_whole_up_to_a_bound(tmp_path):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ranker.labelling.session import BACK, Event, Session
+from ranker.labelling.session import BACK, LabelEvent, Session
 
 
 def some_pool(models=4, rows=60, classes=2, seed=0):
@@ -41,7 +41,7 @@ def test_undo_goes_back_to_the_very_same():
     session.skip(session.next())
     undone = [session.undo() for _ in range(4)]
     assert undone[0].status == "skipped"
-    assert undone[-1] == Event(row, "answered", truth[row])
+    assert undone[-1] == LabelEvent(row, "answered", truth[row])
     again = session.standing()
     assert (again.score == before.score).all()
     assert (again.beats == before.beats).all()
@@ -80,7 +80,7 @@ def test_a_skipped_row_comes_back_and_one_that_cannot_be_told_does_not():
 
 def test_a_row_that_was_skipped_is_asked_when_no_other_is_left():
     """It is the last one."""
-    session = Session(np.array([[0, 1, 1], [1, 1, 0]]), 2, [Event(0, "answered", 0), Event(1, "cannot-tell")])
+    session = Session(np.array([[0, 1, 1], [1, 1, 0]]), 2, [LabelEvent(0, "answered", 0), LabelEvent(1, "cannot-tell")])
     session.skip(2)
     assert session.next() == 2
 
@@ -126,7 +126,7 @@ def test_labels_that_the_votes_do_not_describe_raise_an_alarm():
 def test_several_answers_to_a_row_are_readings():
     """Of a file: three people said it; in a session, a row has one answer."""
     predicted, _ = some_pool()
-    events = [Event(3, "answered", 1), Event(3, "answered", 1), Event(3, "answered", 0)]
+    events = [LabelEvent(3, "answered", 1), LabelEvent(3, "answered", 1), LabelEvent(3, "answered", 0)]
     session = Session(predicted, 2, events)
     assert session.beliefs.readings.counts.tolist() == [1]
     with pytest.raises(ValueError, match="row 3 has an answer"):
@@ -139,7 +139,7 @@ def test_several_answers_to_a_row_are_readings():
         (lambda session: session.tell(60, 0), r"row must be between 0 and 59 \(got 60\)"),
         (lambda session: session.tell(0, 2), r"label must be between 0 and 1 \(got 2\)"),
         (lambda session: session.skip(-1), r"row must be between 0 and 59 \(got -1\)"),
-        (lambda session: Session(session.predicted, 2, [Event(0, "answered", 7)]), r"label must be .* \(got 7\)"),
+        (lambda session: Session(session.predicted, 2, [LabelEvent(0, "answered", 7)]), r"label must be .* \(got 7\)"),
         (
             lambda session: Session(session.predicted, 2, rule="worst"),
             "rule must be one of order, best, certain, random",

@@ -10,19 +10,19 @@ from ranker import labelled
 from ranker.datasets import readers
 from ranker.datasets.readers import sheet
 from ranker.errors import DataError, UsageError
-from ranker.labelling import handing
+from ranker.labelling import export
 from ranker.labelling.agreement import agreement
-from ranker.labelling.session import Event
-from ranker.labelling.sheet import Line, lines_of, written
+from ranker.labelling.session import LabelEvent
+from ranker.labelling.sheet import Line, lines_of, to_csv
 
 ROWS = [Example(str(n), (f"Row {n}, said\nin two lines.",), None) for n in range(5)]
 LABELS = ("bad", "good")
 LINES = [
-    Line(Event(0, "answered", 1), "ann", 2.5, "2026-01-02T03:04:05Z", "order", -1),
-    Line(Event(1, "skipped"), "ann", 1.0, "", "order"),
-    Line(Event(2, "cannot-tell"), "ann", 1.0),
-    Line(Event(1, "answered", 0), "bob", 3.0, "", "certain", 1),
-    Line(Event(3, "answered", 0), "bob", 3.0, "", "best", 0),
+    Line(LabelEvent(0, "answered", 1), "ann", 2.5, "2026-01-02T03:04:05Z", "order", -1),
+    Line(LabelEvent(1, "skipped"), "ann", 1.0, "", "order"),
+    Line(LabelEvent(2, "cannot-tell"), "ann", 1.0),
+    Line(LabelEvent(1, "answered", 0), "bob", 3.0, "", "certain", 1),
+    Line(LabelEvent(3, "answered", 0), "bob", 3.0, "", "best", 0),
 ]
 
 
@@ -42,7 +42,7 @@ def test_what_was_said_is_read_back_as_it_was(tmp_path):
     """Every event in its order, with all that is recorded beside it, and the rows that wait."""
     path = tmp_path / "labels.csv"
     lines = with_cells(LINES)
-    path.write_text(written(lines, [{"text": ROWS[4].segments[0]}], LABELS), newline="")
+    path.write_text(to_csv(lines, [{"text": ROWS[4].segments[0]}], LABELS), newline="")
     found, waiting = read_back(path)
     assert found == lines
     assert [at for at, _ in waiting] == [4]
@@ -52,10 +52,10 @@ def test_what_was_said_is_read_back_as_it_was(tmp_path):
 def test_the_file_is_one_of_labelled_rows(tmp_path):
     """Rows without an answer are skipped and counted; the first answer is the label."""
     path = tmp_path / "labels.csv"
-    path.write_text(written(with_cells(LINES), [], LABELS), newline="")
-    from ranker.tasks.classes import ClassTask
+    path.write_text(to_csv(with_cells(LINES), [], LABELS), newline="")
+    from ranker.tasks.classes import ClassificationTask
 
-    found = labelled(path, ClassTask("mood", LABELS))
+    found = labelled(path, ClassificationTask("mood", LABELS))
     assert [(row.segments, row.target) for row in found.examples] == [
         (ROWS[0].segments, 1),
         (ROWS[1].segments, 0),
@@ -91,7 +91,7 @@ def test_a_sheet_of_somebody_else_is_gone_on_with(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text(f'text,note,label\n"{ROWS[2].segments[0]}",x,good\n"{ROWS[0].segments[0]}",y,\n', newline="")
     found, waiting = read_back(path)
-    assert [line.event for line in found] == [Event(2, "answered", 1)]
+    assert [line.event for line in found] == [LabelEvent(2, "answered", 1)]
     assert waiting == [(0, {"text": ROWS[0].segments[0], "note": "y"})]
 
 
@@ -108,23 +108,23 @@ def test_agreement_is_told_from_ten_rows_on():
 def test_rows_are_handed_out_in_order_and_without_predictions(name):
     """The columns of the pool, an empty label, and what tells a row when it comes back; nothing else."""
     rows = [ROWS[3], ROWS[1]]
-    text = handing.render(name, rows, [{"text": row.segments[0]} for row in rows], LABELS)
+    text = export.render(name, rows, [{"text": row.segments[0]} for row in rows], LABELS)
     assert text.index("Row 3") < text.index("Row 1")
     if name == "csv":
         assert text.splitlines()[0] == "text,label"
     elif name == "label-studio":
-        assert [set(one["data"]) for one in json.loads(text)] == [{"text", handing.ROW, handing.ORDER}] * 2
+        assert [set(one["data"]) for one in json.loads(text)] == [{"text", export.ROW, export.ORDER}] * 2
         assert all(set(one) == {"data"} for one in json.loads(text))
     else:
         lines = [json.loads(line) for line in text.splitlines()]
-        assert all(set(one) == {"text", "label", handing.ROW, handing.ORDER} and one["label"] == [] for one in lines)
+        assert all(set(one) == {"text", "label", export.ROW, export.ORDER} and one["label"] == [] for one in lines)
 
 
 def test_a_configuration_is_xml_or_refused():
     """Signs of markup, quotes and line ends come back as they were; a control character is in no XML."""
     labels = ["a&b", "<c>", 'say "d"', "e\n\tf", "été", "𝔤"]
-    read = ElementTree.fromstring(handing.configuration(["text"], labels))
+    read = ElementTree.fromstring(export.configuration(["text"], labels))
     assert [one.get("value") for one in read.iter("Choice")][: len(labels)] == labels
     for wrong in ("\x1b[31m", "\x00", "\ufffe", "\ud800"):
         with pytest.raises(UsageError, match="no configuration of Label Studio can hold the label"):
-            handing.configuration(["text"], ["fine", f"bad{wrong}"])
+            export.configuration(["text"], ["fine", f"bad{wrong}"])

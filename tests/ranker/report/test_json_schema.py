@@ -24,9 +24,9 @@ from ranker.report import shift as shifted
 from ranker.results import changes, decision, evaluation, header, over_sets, over_tasks, ranking, shift
 from ranker.runs.shift import shift as measure
 from ranker.scoring.changes import what_changed
-from ranker.scoring.over_tasks import judged, parts
+from ranker.scoring.over_tasks import parts, task_outcomes
 from ranker.statistics import leaders, paired
-from ranker.statistics.shift import Measure
+from ranker.statistics.shift import DistanceMeasure
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "json-schema.md"
@@ -56,13 +56,13 @@ RECORDS = [
     (TASKS, "part", over_tasks.Part),
     (TASKS, "mean", over_tasks.Mean),
     (TASKS, "gap", over_tasks.Gap),
-    (SHIFT, "domain", shift.Domain),
+    (SHIFT, "domain", shift.DomainSummary),
     (SHIFT, "pair", shift.Pair),
-    (SHIFT, "measure", Measure),
+    (SHIFT, "measure", DistanceMeasure),
     (SHIFT, "score", shift.Score),
     (SHIFT, "estimated", shift.Estimated),
     (SHIFT, "correlation", shift.Correlation),
-    (SHIFT, "choice", shift.Choice),
+    (SHIFT, "choice", shift.SetChoice),
     (SETS, "leader", over_sets.Leader),
     (SETS, "difference", over_sets.Difference),
     (SETS, "friedman", leaders.Friedman),
@@ -181,7 +181,7 @@ def two_tasks():
     """One decision, taken for those on two tasks."""
     ranking = toy_decision()
     groups = [""] * len(ranking.table.examples)
-    names, found = parts({task: judged(ranking, groups) for task in ("one", "two")}, {"both": ["one", "two"]})
+    names, found = parts({task: task_outcomes(ranking, groups) for task in ("one", "two")}, {"both": ["one", "two"]})
     return over_tasks.OverTasks(names, found, {"one": ranking, "two": ranking}, {"a": ("three",)}, {"four": "no"})
 
 

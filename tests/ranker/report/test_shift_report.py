@@ -3,8 +3,8 @@ import re
 
 from ranker.report import shift as report
 from ranker.report import write
-from ranker.results.shift import Domain, Pair, Score, Shift
-from ranker.statistics.shift import Measure
+from ranker.results.shift import DomainSummary, Pair, Score, Shift
+from ranker.statistics.shift import DistanceMeasure
 
 SETS = ["home", *(f"hans-constituent-{n}" for n in range(19))]
 MODELS = [f"minilm-of-7000-rows-{n}" for n in range(9)]
@@ -14,12 +14,17 @@ def found():
     """Twenty sets, as many as may be compared, and nine models, all with long names and numbers that differ."""
     numbers = itertools.count()
     pairs = [
-        Pair(a, b, (Measure("cosine", next(numbers) / 1000, None, None),), None, "far", "", "", (), ())
+        Pair(a, b, (DistanceMeasure("cosine", next(numbers) / 1000, None, None),), None, "far", "", "", (), ())
         for a, b in itertools.combinations(SETS, 2)
     ]
     scores = [Score(name, model, 300, next(numbers) / 1000, 0.0, 1.0) for name in SETS for model in MODELS]
     return Shift(
-        tuple(Domain(name, 300, 20.0, 18.0) for name in SETS), tuple(pairs), {}, 0, metric="ACC", scores=tuple(scores)
+        tuple(DomainSummary(name, 300, 20.0, 18.0) for name in SETS),
+        tuple(pairs),
+        {},
+        0,
+        metric="ACC",
+        scores=tuple(scores),
     )
 
 

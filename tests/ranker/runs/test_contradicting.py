@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from test_within import Word
 
-from ranker import ClassTask, Evidence, decide, labelled
+from ranker import ClassificationTask, Evidence, decide, labelled
 from ranker.statistics.pool import PoolMethod
 
 WORDS = ("alpha", "beta", "gamma")
@@ -14,7 +14,7 @@ MODELS = [Word(word) for word in WORDS]
 POOL = [{"text": f"row {n} {' '.join(w for k, w in enumerate(WORDS) if n >> k & 1)}"} for n in range(40)]
 UNANSWERED = tuple(
     replace(row, target=None)
-    for row in labelled([row | {"label": "no"} for row in POOL], ClassTask("said", ("no", "yes"))).examples
+    for row in labelled([row | {"label": "no"} for row in POOL], ClassificationTask("said", ("no", "yes"))).examples
 )
 ANSWERS = [(0, "no"), (1, "yes"), (1, "no"), (2, "no"), (1, "yes")]
 """Row of the pool and what somebody said of it: two of three say yes to the second."""

@@ -18,16 +18,16 @@ from ranker.cli import main
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.report.explain import FORMATS, render
-from ranker.runs.collect import Answered, Collected
+from ranker.runs.collect import ModelResponses, RunResponses
 from ranker.runs.explain import explain
 from ranker.runtime.base import Answer
 from ranker.scoring.score import Evidence
 from ranker.scoring.views import NEEDS_LABEL, View, telling, words_of
 from ranker.sources import suites
 from ranker.sources.hf.classifiers import TextClassifier
-from ranker.tasks.classes import Classes, ClassTask
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
-NLI = ClassTask("nli", ("non-entailment", "entailment"), shortcut=1)
+NLI = ClassificationTask("nli", ("non-entailment", "entailment"), shortcut=1)
 ROW, EXAMPLE = cases("control")["a pair"]
 """Unless the tall nurse slept, ...: a row of one token a word, toward label 1; marked: nurse slept."""
 
@@ -55,15 +55,15 @@ def collected(plan, runtime):
     for model in plan.gathered.looked.models:
         try:
             said = {name: model.made_of(request) for name, request in plan.questions(model).items()}
-            answered.append(Answered(model, "", said, ()))
+            answered.append(ModelResponses(model, "", said, ()))
         except ModelError as error:
             failures[model.name] = str(error)
-    return Collected(tuple(answered), failures)
+    return RunResponses(tuple(answered), failures)
 
 
 def answers(rows):
     """The answers that attributions are of."""
-    return Classes(np.array([row.probs for row in rows]))
+    return ClassProbabilities(np.array([row.probs for row in rows]))
 
 
 def explained(*models, example=EXAMPLE, **given):
@@ -71,7 +71,7 @@ def explained(*models, example=EXAMPLE, **given):
     models = models or (Canned("one"),)
     found = SimpleNamespace(models=models, precomputed=False, stated=())
     evidence = Evidence(given.pop("attribution", None), given.pop("factors", None))
-    with patch("ranker.runs.explain.looked", lambda _: found), patch("ranker.runs.explain.collect", collected):
+    with patch("ranker.runs.explain.inspect_models", lambda _: found), patch("ranker.runs.explain.collect", collected):
         return explain(models, models[0].task, example, evidence=evidence, **given)
 
 
@@ -111,8 +111,8 @@ def test_words_and_special_tokens_stand_in_the_order_of_the_input():
 def test_the_default_label_is_the_shortcuts():
     """Where the task names none it is the last label."""
     assert explained().toward == 1
-    assert explained(Canned("x", task=ClassTask("nli", ("yes", "no"), shortcut=0))).toward == 0
-    assert explained(Canned("x", task=ClassTask("nli", ("yes", "no")))).toward == 1
+    assert explained(Canned("x", task=ClassificationTask("nli", ("yes", "no"), shortcut=0))).toward == 0
+    assert explained(Canned("x", task=ClassificationTask("nli", ("yes", "no")))).toward == 1
 
 
 def test_every_factor_reads_its_own_label_whatever_is_shown():
@@ -214,7 +214,9 @@ def test_a_model_that_fails_is_listed_and_the_others_are_explained():
 
 def test_three_labels_cannot_be_turned():
     """The margin of one label says nothing about a third: it is shown toward its own, and any other is refused."""
-    model = Canned("x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), ClassTask("t", ("a", "b", "c"), shortcut=2))
+    model = Canned(
+        "x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), ClassificationTask("t", ("a", "b", "c"), shortcut=2)
+    )
     found = explained(model, attribution=SHAPSettings(target=1))
     assert found.toward == ROW.target == 1
     assert found.readings[0].factors["ACC"] == 0.0
@@ -227,7 +229,7 @@ def test_three_labels_cannot_be_turned():
 def test_of_three_labels_the_shortcuts_is_attributed_or_the_one_asked_for(toward, label):
     """So a factor about the shortcut's label can be measured without a setting."""
     row = replace(ROW, probs=np.array([0.2, 0.3, 0.5]), target=label)
-    model = Canned("x", row, ClassTask("t", ("a", "b", "c"), shortcut=2))
+    model = Canned("x", row, ClassificationTask("t", ("a", "b", "c"), shortcut=2))
     found = explained(model, toward=toward)
     assert (model.asked[-1].target, found.toward) == (label, label)
     assert ("SUM-DIFF" in found.left_out) == (label != 2)

@@ -8,7 +8,7 @@ import pytest
 import ranker
 
 ROOT = Path(ranker.__file__).parent
-STEPS = ("gather", "plan", "collect", "pool", "scored")
+STEPS = ("gather", "plan", "collect", "pool", "run_measurements")
 QUESTIONS = ("rank", "decide", "label", "explain")
 
 

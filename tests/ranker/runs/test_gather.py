@@ -9,7 +9,7 @@ from conftest import TASK
 from ranker import labelled
 from ranker.datasets import sets
 from ranker.errors import DataError, UsageError
-from ranker.runs.gather import check_numbers, looked, unread, without_truth
+from ranker.runs.gather import check_numbers, inspect_models, unread, without_truth
 from ranker.runs.task import decide_task
 from ranker.sources.base import SourceOptions
 from ranker.sources.hf.kind import Checkpoint
@@ -37,7 +37,7 @@ def models(tmp_path):
 def stated(models, label_map=None):
     """What models say of themselves, under a run's label map."""
     options = SourceOptions(label_map)
-    return looked([replace(model, options=options) for model in models]).stated
+    return inspect_models([replace(model, options=options) for model in models]).stated
 
 
 def test_a_label_map_names_the_labels_of_a_task_too(models):

@@ -8,17 +8,17 @@ import pytest
 
 from factors import BUILTIN, Example
 from ranker import Ranking, decide, rank
-from ranker.datasets.sets import OODSet
+from ranker.datasets.sets import LabelledDataset
 from ranker.errors import ModelError, UsageError
 from ranker.runs.label import label
 from ranker.scoring.score import Evidence
-from ranker.sources.base import Stated
+from ranker.sources.base import ModelInfo
 from ranker.statistics import methods
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER
-from ranker.tasks.given import GivenTask, Scores
+from ranker.tasks.precomputed import PrecomputedScores, PrecomputedTask
 
 ROWS = tuple(Example(str(n), (f"question {n}",)) for n in range(80))
-TASK = GivenTask("questions", "JUDGE")
+TASK = PrecomputedTask("questions", "JUDGE")
 LEVELS = {"poor": 0.3, "fair": 0.5, "good": 0.7}
 
 
@@ -43,9 +43,9 @@ class Judged:
         """It is nowhere."""
         return f"judged {self.name}"
 
-    def look(self, shelf):
+    def inspect(self, shelf):
         """It says nothing of itself."""
-        return Stated(self)
+        return ModelInfo(self)
 
     def identity(self, task, machine, shelf):
         """Its name is all that it is."""
@@ -66,7 +66,7 @@ class Judged:
         state = np.array([dict(self.odd).get(row.id, ANSWERED) for row in ROWS])
         values = np.clip(LEVELS[self.name] + 0.3 * rng.normal(size=len(ROWS)), 0, 1)
         probs = rng.dirichlet([1, 1], len(ROWS)) if self.labelled else None
-        return Scores(np.where(state == ANSWERED, values, np.nan), state, probs)
+        return PrecomputedScores(np.where(state == ANSWERED, values, np.nan), state, probs)
 
 
 def suite(**more):
@@ -76,7 +76,7 @@ def suite(**more):
 
 def a_set(count=80, task=TASK):
     """The first rows as a set."""
-    return OODSet("questions", task, ROWS[:count], count)
+    return LabelledDataset("questions", task, ROWS[:count], count)
 
 
 def test_models_are_ranked_by_scores_that_are_given():
@@ -120,7 +120,7 @@ def test_models_are_decided_between_by_scores_that_are_given():
 
 def test_labels_that_answers_have_let_methods_see_them():
     """Probabilities of labels make a pool, of which no true label is known."""
-    task = GivenTask("questions", "JUDGE", ("no", "yes"))
+    task = PrecomputedTask("questions", "JUDGE", ("no", "yes"))
     found = rank(suite(labelled=True), a_set(task=task), probe=5, evidence=Evidence(methods=methods.BUILTIN))
     names = {one.name for one in found.evaluation.methods}
     assert {"MAJORITY", "AVG-CONF"} <= names
@@ -134,14 +134,14 @@ def test_labels_that_answers_have_let_methods_see_them():
 
 def test_of_a_label_that_is_not_known_nothing_is_said():
     """Neither by a method that would take it for the last one, nor in the rows of a decision."""
-    task = GivenTask("questions", "JUDGE", ("no", "yes"))
+    task = PrecomputedTask("questions", "JUDGE", ("no", "yes"))
     decision = decide(suite(labelled=True), a_set(40, task), pool=ROWS).decision
     assert decision.method == "JUDGE"
     assert not any(row.label or row.predicted for row in decision.rows)
     assert not any("same label" in note for note in decision.notes)
     with pytest.raises(UsageError, match="`method`: SURROGATE cannot order these models: needs the true labels"):
         decide(suite(labelled=True), a_set(40, task), pool=ROWS, method="SURROGATE")
-    known = OODSet("questions", task, tuple(replace(row, target=n % 2) for n, row in enumerate(ROWS[:40])), 40)
+    known = LabelledDataset("questions", task, tuple(replace(row, target=n % 2) for n, row in enumerate(ROWS[:40])), 40)
     decision = decide(suite(labelled=True), known, pool=ROWS).decision
     assert (decision.method, decision.kind) == ("SURROGATE", "pool")
     assert [row.label for row in decision.rows] == ["no", "yes"] * 20

@@ -17,10 +17,10 @@ from ranker.datasets import readers, sets
 from ranker.datasets.pools import with_labelled
 from ranker.datasets.readers import sheet
 from ranker.errors import DataError, UsageError
-from ranker.labelling import handing
+from ranker.labelling import export
 from ranker.labelling.sheet import cells_of
 from ranker.runs.decide import decide
-from ranker.runs.label import Settings, label, predictions
+from ranker.runs.label import LabelSettings, label, predictions
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
@@ -59,13 +59,13 @@ def unlabelled(rows):
 
 def chosen(models, task, pool, count, rule="order", **given):
     """Rows to label next."""
-    return label(pool, models, task=task, settings=Settings(rule), **given).several(count)
+    return label(pool, models, task=task, settings=LabelSettings(rule), **given).several(count)
 
 
 def filled(pool, rows, column="label"):
     """A sheet of rows of a pool."""
     cells = cells_of(pool, readers.unlabelled(pool))
-    return handing.render("csv", rows, [cells[row.segments] for row in rows], ("no", "yes"), column)
+    return export.render("csv", rows, [cells[row.segments] for row in rows], ("no", "yes"), column)
 
 
 def run(capsys, *arguments):
@@ -146,8 +146,8 @@ def test_a_row_that_says_it_has_no_label_has_none():
         features = {"label": type("ClassLabel", (), {"names": ["no", "yes"]})}
 
     rows = [{"text": "A.", "label": -1}, {"text": "B.", "label": 1}]
-    assert readers.written(sheet(Named(rows))) == [None, "yes"]
-    assert readers.written(sheet(rows)) == ["-1", "1"]
+    assert readers.raw_labels(sheet(Named(rows))) == [None, "yes"]
+    assert readers.raw_labels(sheet(rows)) == ["-1", "1"]
 
 
 def test_the_file_to_fill_in_has_all_that_the_pool_has():
@@ -177,7 +177,7 @@ def test_models_that_predict_the_same_are_told_before_anybody_labels(suite, rows
 
 def test_rows_of_one_text_beside_a_pool_of_two_are_refused(suite, rows, runtime):
     """What models say of both is not comparable."""
-    labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:4], 4)
+    labelled = sets.LabelledDataset("own", sets.cards()["hans-sub"].task, rows[:4], 4)
     with pytest.raises(UsageError, match="some rows have one text and some two"):
         decide(
             suite,
@@ -206,7 +206,7 @@ def test_labelled_rows_that_are_not_in_the_pool_join_it():
 
 def test_a_pool_changes_what_a_decision_goes_by(suite, rows, runtime):
     """SURROGATE orders the models, and all that is said of them is of one kind and size."""
-    labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
+    labelled = sets.LabelledDataset("own", sets.cards()["hans-sub"].task, rows[:10], 10)
     found = decide(suite, labelled, pool=unlabelled(rows), evidence=Evidence("none"), runtime=runtime)
     decision = found.decision
     assert decision.method == "SURROGATE"
@@ -223,7 +223,7 @@ def test_a_pool_changes_what_a_decision_goes_by(suite, rows, runtime):
 
 def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(suite, rows, runtime):
     """`method` names them; a label-free one comes with its trap, and what needs in-domain rows is not offered."""
-    labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
+    labelled = sets.LabelledDataset("own", sets.cards()["hans-sub"].task, rows[:10], 10)
     by_accuracy = decide(
         suite, labelled, pool=unlabelled(rows), method="ACC", evidence=Evidence("none"), runtime=runtime
     )
@@ -247,7 +247,7 @@ def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(su
 
 def test_more_labels_than_rows_in_the_pool(suite, rows, runtime):
     """Labelled rows that a small pool does not hold are used all the same, and that is said."""
-    labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
+    labelled = sets.LabelledDataset("own", sets.cards()["hans-sub"].task, rows[:10], 10)
     found = decide(suite, labelled, pool=unlabelled(rows[5:8]), evidence=Evidence("none"), runtime=runtime)
     assert any("adds 0 rows" in note for note in found.notes)
 

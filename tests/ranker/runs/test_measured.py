@@ -10,7 +10,7 @@ from factors.types import Attributions, Span
 from ranker import rank
 from ranker.datasets import sets
 from ranker.runs import measured
-from ranker.runs.gather import Named
+from ranker.runs.gather import NamedDataset
 from ranker.runs.measured import rows_digest
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
@@ -19,7 +19,7 @@ from ranker.scoring.score import Evidence
 from ranker.sources import suites
 
 FACTORS = tuple(BUILTIN[name] for name in ("CONF", "INDEX-DIFF", "SUM-DIFF"))
-SET = Named("hans-sub", limit=24)
+SET = NamedDataset("hans-sub", limit=24)
 MODELS = suites.Suite("two", suites.load(["hans-sub-mini"]).models[::4])
 
 EXAMPLES = {
@@ -132,8 +132,8 @@ def test_a_factor_that_nobody_can_identify_is_computed_each_time(store, calls):
     [
         {"target": "true"},
         pytest.param({"norm": "l1"}, marks=pytest.mark.slow),
-        pytest.param({"examples": Named("hans-sub", limit=23)}, marks=pytest.mark.slow),
-        pytest.param({"examples": Named("hans-sub", limit=24, population=20)}, marks=pytest.mark.slow),
+        pytest.param({"examples": NamedDataset("hans-sub", limit=23)}, marks=pytest.mark.slow),
+        pytest.param({"examples": NamedDataset("hans-sub", limit=24, population=20)}, marks=pytest.mark.slow),
     ],
     ids=lambda given: "-".join(map(str, given)),
 )

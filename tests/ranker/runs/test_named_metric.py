@@ -27,7 +27,7 @@ from ranker.cli import main
 from ranker.errors import UnknownName, UsageError
 from ranker.report import FORMATS
 from ranker.results.ranking import Ranking
-from ranker.runs.gather import Own
+from ranker.runs.gather import RowsFile
 
 LABELS = ("neutral", "no", "yes")
 
@@ -501,7 +501,7 @@ def test_checkpoints_are_decided_between_by_the_metric(tmp_path):
         for n, row in enumerate(rows.examples)
     ]  # fmt: skip
     (tmp_path / "rows.jsonl").write_text("\n".join(lines))
-    own = Own(tmp_path / "rows.jsonl", columns={"cluster": ("group",)}, like="hans-sub")
+    own = RowsFile(tmp_path / "rows.jsonl", columns={"cluster": ("group",)}, like="hans-sub")
     clustered = decide(suite, own, metric="macro-f1", evidence=Evidence("none")).decision
     assert {one.name: one.outcome for one in clustered.models} == pytest.approx(expected)
     assert {pair.clusters for pair in clustered.versus} == {20}

@@ -14,7 +14,7 @@ from tag_guest import Tagger, TagTask, spans, tags_of
 from factors import Example
 from ranker import Evidence, decide
 from ranker.errors import DataError, UsageError
-from ranker.runs.gather import Own, labelled
+from ranker.runs.gather import RowsFile, labelled
 from ranker.tasks import answers
 
 TASK = TagTask("tags")
@@ -66,7 +66,7 @@ def f1(given, right):
 def test_files_of_answers_are_compared_by_the_metric_of_the_task(files):
     """Values, order and the answers beside the rows; the default metric is no mean."""
     rows, paths, right, given = files
-    found = decide(paths, Own(Path(rows), TASK)).decision
+    found = decide(paths, RowsFile(Path(rows), TASK)).decision
     assert (found.metric, found.names) == ("span-f1", ("good", "poor"))
     assert [model.outcome for model in found.models] == pytest.approx([f1(given[name], right) for name in found.names])
     assert found.versus[0].rows == len(TEXTS)
@@ -77,7 +77,7 @@ def test_files_of_answers_are_compared_by_the_metric_of_the_task(files):
 def test_models_that_are_asked_are_compared_as_well(files):
     """Beside files: none of them has labels."""
     rows, paths, right, _ = files
-    found = decide([*paths, Tagger("a"), Tagger("b")], Own(Path(rows), TASK)).decision
+    found = decide([*paths, Tagger("a"), Tagger("b")], RowsFile(Path(rows), TASK)).decision
     known = labelled(rows, TASK).examples
     expected = f1([" ".join(tags_of("a", row)) for row in known], right)
     assert next(model.outcome for model in found.models if model.name == "a") == pytest.approx(expected)
@@ -87,9 +87,9 @@ def test_the_mean_outcome_and_a_metric_that_is_none(files):
     """Exact matches are counted; of labels alone there is no F1 here."""
     rows, paths, _, _ = files
     with pytest.raises(UsageError, match="`metric` mcc is none of tags"):
-        decide(paths, Own(Path(rows), TASK), metric="mcc")
+        decide(paths, RowsFile(Path(rows), TASK), metric="mcc")
     with pytest.raises(UsageError, match="`attribution` must be none: answers to tags are judged by EXACT"):
-        decide(paths, Own(Path(rows), TASK), evidence=Evidence("lime"))
+        decide(paths, RowsFile(Path(rows), TASK), evidence=Evidence("lime"))
 
 
 def test_cells_that_are_no_answers_are_counted(files, tmp_path):
@@ -97,12 +97,12 @@ def test_cells_that_are_no_answers_are_counted(files, tmp_path):
     rows, paths, _, given = files
     ids = [f"r{n}" for n in range(len(TEXTS))]
     some = written(tmp_path / "some.csv", id=ids, prediction=["PER", *given["good"][1:]])
-    found = decide([some, paths[1]], Own(Path(rows), TASK))
+    found = decide([some, paths[1]], RowsFile(Path(rows), TASK))
     assert any(
         "1 cell is no answer to tags (of 27; the first 'PER': a tag must be B, I or O)" in n for n in found.notes
     )
     none = written(tmp_path / "none.csv", id=ids, prediction=["PER"] * len(ids))
-    found = decide([*paths, none], Own(Path(rows), TASK))
+    found = decide([*paths, none], RowsFile(Path(rows), TASK))
     assert found.header.failures["none"].startswith("27 cells are no answers to tags (of 27; the first 'PER'")
 
 

@@ -15,7 +15,7 @@ from ranker.errors import UsageError
 from ranker.report import GENERAL, write
 from ranker.report import over_tasks as report
 from ranker.results.ranking import Ranking
-from ranker.runs.over_tasks import matched, over_tasks
+from ranker.runs.over_tasks import match_tasks, over_tasks
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs.folders import holds_logs
 from ranker.sources.logs.options import LogOptions
@@ -69,7 +69,7 @@ def part(found, name, over):
 
 def test_tasks_are_matched_and_the_others_listed(runs):
     """Those that both sides have, in the order of the first; of each side the rest."""
-    found = matched(["run-a", "run-b"], SourceOptions())
+    found = match_tasks(["run-a", "run-b"], SourceOptions())
     assert set(found.shared) == {"nli", "hans"}
     assert found.only == {"run-a": ("old",), "run-b": ("new",)}
     assert found.of("nli") == ["run-a#nli", "run-b#nli"]
@@ -79,7 +79,7 @@ def test_tasks_are_matched_and_the_others_listed(runs):
 def test_where_one_task_is_meant_nothing_is_matched(runs, references):
     """A reference names its task, or all folders have one only."""
     lm_log(runs / "single", rows("nli", [1, 0]), "nli")
-    assert matched(references, SourceOptions()) is None
+    assert match_tasks(references, SourceOptions()) is None
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_folder_that_may_not_be_read_is_no_reason_to_refuse_the_one_above(runs
 def test_a_folder_of_one_task_is_matched_with_one_of_several(run, tmp_path):
     """What the other has besides is listed."""
     lm_log(tmp_path / "single", rows("nli", [0, 1] * 20), "nli")
-    found = matched(["single", "run-a"], SourceOptions())
+    found = match_tasks(["single", "run-a"], SourceOptions())
     assert (found.shared, found.only) == (("nli",), {"run-a": ("hans", "old")})
     status, out, err = run("--models", "run-a", "single")
     assert (status, err) == (0, "")

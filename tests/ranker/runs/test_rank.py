@@ -17,21 +17,21 @@ from ranker.attribution import SETTINGS, attribute, settings_of, spelled
 from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
-from ranker.runs.collect import Collected, foretold
-from ranker.runs.gather import Gathered, Rows, looked, without_truth
+from ranker.runs.collect import RunResponses, dry_run_lines
+from ranker.runs.gather import Gathered, RunRows, inspect_models, without_truth
 from ranker.runs.plan import plan
-from ranker.runs.scored import header
-from ranker.runtime import guest
+from ranker.runs.run_measurements import header
+from ranker.runtime import worker
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.diagnostics import judged, quality_of
+from ranker.scoring.diagnostics import judge_attributions, quality_of
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.base import Machine
 from ranker.sources.hf.checkpoints import locate
-from ranker.sources.hf.files import content_hash, opened
+from ranker.sources.hf.files import content_hash, open_checkpoint_files
 from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.suites import Model, Suite
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 POOL = tuple(Example(f"p{n}", (f"The actor saw {n} dogs.", "The dogs ran."), None) for n in range(5))
 
@@ -133,8 +133,8 @@ def test_examples_that_were_cut_are_counted(trained, long):
     segments[long] = " ".join(words * 5)
     examples = [Example("short", (" ".join(words), "The judge ran ."), 1), Example("long", tuple(segments), 1)]
     rows = list(attribute(dataclasses.replace(trained, max_length=40), examples, "occlusion"))
-    assert quality_of(judged(rows, examples, SETTINGS["occlusion"]())).truncated == 1
-    assert quality_of(judged([], examples, SETTINGS["none"]())).truncated == 0
+    assert quality_of(judge_attributions(rows, examples, SETTINGS["occlusion"]())).truncated == 1
+    assert quality_of(judge_attributions([], examples, SETTINGS["none"]())).truncated == 0
 
 
 def test_signs_that_have_no_token_are_not_missed(trained):
@@ -143,7 +143,7 @@ def test_signs_that_have_no_token_are_not_missed(trained):
         Example(end, ("The judge ran .", f"The judge ran {end}"), 1) for end in ("\u2764\ufe0f", "\u200b", "\u0301")
     ]
     rows = list(attribute(trained, examples, "occlusion"))
-    assert quality_of(judged(rows, examples, SETTINGS["occlusion"]())).truncated == 0
+    assert quality_of(judge_attributions(rows, examples, SETTINGS["occlusion"]())).truncated == 0
 
 
 def test_a_backend_is_named_with_its_settings_or_given_as_they_are():
@@ -228,7 +228,7 @@ def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
             note for note in alone.notes if note not in rows.notes
         ]
     said = [
-        next(iter(foretold(plan(without_truth("hans-sub-mini", rows, probe=2), Evidence(attribution)))))
+        next(iter(dry_run_lines(plan(without_truth("hans-sub-mini", rows, probe=2), Evidence(attribution)))))
         for attribution in (None, "shap")
     ]
     assert said == [f"hans-sub-mini on ten: 8 models, 2 rows{more}" for more in ("", ", 2 to explain with shap")]
@@ -237,13 +237,13 @@ def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
 @pytest.fixture
 def attributed(monkeypatch):
     """The backends that a run has asked for, in this process."""
-    asked, attribute = [], guest.attribute
+    asked, attribute = [], worker.attribute
 
     def noted(model, rows, settings, *rest):
         asked.append(settings.name)
         return attribute(model, rows, settings, *rest)
 
-    monkeypatch.setattr(guest, "attribute", noted)
+    monkeypatch.setattr(worker, "attribute", noted)
     return asked
 
 
@@ -301,7 +301,8 @@ def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
     """It is as large as the model."""
     hashed = []
     monkeypatch.setattr(
-        "ranker.sources.hf.kind.opened", lambda path, *rest, **more: hashed.append(path) or opened(path, *rest, **more)
+        "ranker.sources.hf.kind.opened",
+        lambda path, *rest, **more: hashed.append(path) or open_checkpoint_files(path, *rest, **more),
     )
     rank("hans-sub-mini", "hans-sub", evidence=Evidence("none", methods=()), runtime=Runtime(store=tmp_path), draws=1)
     assert len(hashed) == len(set(hashed)) == 8
@@ -348,12 +349,12 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
     )
     rows.write_text("text,label\nThe judge ran.,0\nThe actor saw it.,1\n")
     assert decide(models, rows, evidence=Evidence("none", methods=())).notes[0] == "0 was read as Dull, 1 as LOVELY."
-    turned = labelled(rows, ClassTask("reviews", ("lovely", "dull")))
+    turned = labelled(rows, ClassificationTask("reviews", ("lovely", "dull")))
     with pytest.raises(
         UsageError, match="in the task reviews 0 is lovely, 1 is dull, and to untouched 0 is Dull, 1 is"
     ):
         decide(models, turned, evidence=Evidence("none", methods=()))
-    home = labelled(rows, ClassTask("nli", ("entailment", "non-entailment")))
+    home = labelled(rows, ClassificationTask("nli", ("entailment", "non-entailment")))
     with pytest.raises(UsageError, match="write names instead"):
         rank("hans-sub-mini", "hans-sub", evidence=Evidence("none", methods=()), in_domain=home)
 
@@ -412,11 +413,11 @@ def test_a_backend_is_found_whatever_its_case():
 )
 def test_the_label_that_was_asked_for_is_told(shortcut, target, shown):
     """By name, where it is not the one that the task has by itself, the shortcut's or the last."""
-    task = ClassTask("three", ("no", "maybe", "yes"), shortcut=shortcut)
-    rows = Rows(sets.OODSet("mine", task, (), 0), ())
-    made = plan(Gathered(looked("hans-sub-mini"), rows), Evidence(SHAPSettings(target=target), factors=()))
+    task = ClassificationTask("three", ("no", "maybe", "yes"), shortcut=shortcut)
+    rows = RunRows(sets.LabelledDataset("mine", task, (), 0), ())
+    made = plan(Gathered(inspect_models("hans-sub-mini"), rows), Evidence(SHAPSettings(target=target), factors=()))
     found = SimpleNamespace(left_out={}, failed_factors=(), quality={}, notes=())
-    of = header(made, Collected((), {}), found, 0, 10, Machine())
+    of = header(made, RunResponses((), {}), found, 0, 10, Machine())
     assert of.provenance.attribution == spelled("shap", of.provenance.settings) == shown
 
 

@@ -181,9 +181,9 @@ def interruptible():
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, number, status):
     """And so does SIGTERM: one line, an exit status, no temporary file; the same command goes on to the same answer."""
-    from ranker.runtime import guest
+    from ranker.runtime import worker
 
-    answered, asked = guest.answered, []
+    answered, asked = worker.answer_blocks, []
 
     def interrupted(*given):
         asked.append(given)
@@ -193,7 +193,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, 
 
     root, output = tmp_path / "store", tmp_path / "a.json"
     with monkeypatch.context() as patched:
-        patched.setattr(guest, "answered", interrupted)
+        patched.setattr(worker, "answer_blocks", interrupted)
         with pytest.raises(SystemExit) as stop:
             main(command(root, output))
     assert stop.value.code == status

@@ -5,7 +5,7 @@ import pytest
 
 from ranker import TextSource, load_set, load_suite, shift
 from ranker.errors import DataError, ModelError, UsageError
-from ranker.runs.shift import Question, Reading, answered, compared
+from ranker.runs.shift import ReadOptions, ShiftRequest, answer_request, compare_sets
 from ranker.statistics import summaries
 
 ABOUT = {
@@ -67,7 +67,7 @@ def test_a_column_splits_a_set():
 def test_topics_are_found():
     """Two topics without a common word: each row is in the part of its own, which ten words stand for."""
     mixed = [row for pair in zip(rows("law", 60), rows("sport", 60), strict=True) for row in pair]
-    found = compared(Question([mixed], topics=2)).domains
+    found = compare_sets(ShiftRequest([mixed], topics=2)).domains
     assert [len(one.examples) for one in found] == [60, 60]
     for one in found:
         about = next(words for words in ABOUT.values() if one.words[0] in words)
@@ -141,7 +141,9 @@ def test_a_file_without_texts_is_refused(tmp_path):
 def test_columns_may_be_named(tmp_path):
     """The same for all files that have them."""
     file = write(tmp_path / "a.jsonl", [{"body": row["text"], "y": row["label"]} for row in rows("law", 30)])
-    found = answered(Question([file, rows("sport", 30)], reading=Reading({"text": ["body"], "label": ["y"]})))
+    found = answer_request(
+        ShiftRequest([file, rows("sport", 30)], reading=ReadOptions({"text": ["body"], "label": ["y"]}))
+    )
     assert found.domains[0].labels == {"no": 0.5, "yes": 0.5}
 
 
@@ -149,19 +151,19 @@ def test_summaries_are_measured_where_a_column_holds_them(tmp_path):
     """Of each set, and of its parts; a row without one is refused with its place."""
     texts = [{"document": f"{row['text']} . {row['text']}", "summary": row["text"][:12]} for row in rows("law", 40)]
     file = write(tmp_path / "a.jsonl", texts)
-    of = Reading({"text": ["document"], "summary": ["summary"]})
-    found = answered(Question([file, file], reading=of))
+    of = ReadOptions({"text": ["document"], "summary": ["summary"]})
+    found = answer_request(ShiftRequest([file, file], reading=of))
     measured = {one.name: one.value for one in found.domains[0].summaries}
     assert list(measured) == list(summaries.MEASURES)
     assert measured["document_length"] == 19
     assert measured["document_diversity"] < 1
     halves = [text | {"half": n % 2} for n, text in enumerate(texts)]
-    parts = answered(Question([write(tmp_path / "b.jsonl", halves)], by="half", reading=of))
+    parts = answer_request(ShiftRequest([write(tmp_path / "b.jsonl", halves)], by="half", reading=of))
     mean = np.mean([one.summaries[1].value for one in parts.domains])
     assert mean == pytest.approx(measured["summary_length"])
     bad = write(tmp_path / "bad.jsonl", [{"document": "a", "summary": None}])
     with pytest.raises(DataError, match="line 1: the column 'summary' must hold a summary"):
-        answered(Question([file, bad], reading=of))
+        answer_request(ShiftRequest([file, bad], reading=of))
 
 
 class Guess(TextSource):

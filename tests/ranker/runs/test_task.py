@@ -8,19 +8,19 @@ from ranker.datasets import readers
 from ranker.datasets.sets import find_card
 from ranker.errors import DataError, ModelError, UnknownName, UsageError
 from ranker.runs.task import SHARED, NamedTask, check_known_labels, check_readable, decide_task
-from ranker.sources.base import Stated
-from ranker.tasks.classes import ClassTask
+from ranker.sources.base import ModelInfo
+from ranker.tasks.classes import ClassificationTask
 
 THREE = ("entailment", "neutral", "contradiction")
 GLUE = ("entailment", "not entailment")
 MOOD = ("negative", "positive")
-MINE = ClassTask("mine", ("yes", "no"))
+MINE = ClassificationTask("mine", ("yes", "no"))
 
 
 def stated(*labels, precomputed=False, **more):
     """What models with these labels say of themselves."""
     sources = [SimpleNamespace(name=f"model-{number}", precomputed=precomputed) for number in range(len(labels))]
-    return [Stated(source, of, **more) for source, of in zip(sources, labels, strict=True)]
+    return [ModelInfo(source, of, **more) for source, of in zip(sources, labels, strict=True)]
 
 
 def sheet(*labels):
@@ -107,7 +107,7 @@ def test_what_names_a_task_is_said_as_it_is_called_there():
 def test_rows_without_labels_are_of_the_models_task():
     """Of the known one with the same labels, if there is one."""
     for rows in (None, sheet(None, " ")):
-        assert decide_task(rows=rows, stated=stated(MOOD)) == ClassTask(SHARED, MOOD)
+        assert decide_task(rows=rows, stated=stated(MOOD)) == ClassificationTask(SHARED, MOOD)
         assert decide_task(rows=rows, stated=stated(GLUE)).name == "nli"
 
 
@@ -140,9 +140,9 @@ def test_labels_that_no_model_knows_are_refused_beside_some_that_all_know():
     """Models that say "bad" can be right on no row that says "fruit" instead; a label more than theirs is no matter."""
     models = stated(("bad", "good"))
     with pytest.raises(DataError, match="rows.csv: no model knows the label 'fruit'; theirs are bad, good"):
-        check_known_labels(ClassTask("rows", ("fruit", "good")), models, "rows.csv")
-    check_known_labels(ClassTask("rows", ("bad", "fruit", "good")), models, "rows.csv")
-    check_known_labels(ClassTask("rows", ("x", "y")), models, "rows.csv")
+        check_known_labels(ClassificationTask("rows", ("fruit", "good")), models, "rows.csv")
+    check_known_labels(ClassificationTask("rows", ("bad", "fruit", "good")), models, "rows.csv")
+    check_known_labels(ClassificationTask("rows", ("x", "y")), models, "rows.csv")
 
 
 def test_models_of_which_none_can_be_read_are_refused():

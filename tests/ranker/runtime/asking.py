@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from ranker.errors import ModelError
 from ranker.runtime.base import Job, Request
-from ranker.runtime.guest import answer, key_of, work
-from ranker.runtime.guest import orders as orders_of
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store, filling
-from ranker.sources.base import Machine, Shelf, Source
-from ranker.tasks.classes import ClassTask
+from ranker.runtime.worker import answer, key_of, run_job
+from ranker.runtime.worker import find_work as orders_of
+from ranker.sources.base import Machine, ResourceCache, Source
+from ranker.tasks.classes import ClassificationTask
 
 
 def attributions(entry, examples, attribute):
@@ -47,7 +47,7 @@ class Subject:
     """
 
     source: Source
-    task: ClassTask
+    task: ClassificationTask
     machine: Machine = Machine()
     store: Store | None = None
 
@@ -58,7 +58,7 @@ class Subject:
     def key(self, settings):
         """Under which its answers, or attributions, are kept."""
         settled = settings and settings.settled(self.task.labels, self.task.shortcut)
-        return key_of(self.job(), settled, Shelf())
+        return key_of(self.job(), settled, ResourceCache())
 
     def made_of(self, examples, settings=None, advance=lambda done: None):
         """What it makes of examples, through the store if it has one.
@@ -68,7 +68,7 @@ class Subject:
         """
         request = Request(examples, settings)
         with Runtime(store=self.store).kept() as store:
-            done = work(self.job(request), store, Shelf(), lambda label, total: nullcontext(advance))
+            done = run_job(self.job(request), store, ResourceCache(), lambda label, total: nullcontext(advance))
             if done.failure:
                 raise ModelError(done.failure)
             found = answer(store, done.keys[0], request)
@@ -86,7 +86,7 @@ class Subject:
     def missing(self, examples, settings=None):
         """How many of the examples its store does not know."""
         with Runtime(store=self.store).kept() as store:
-            done, orders = orders_of(self.job(Request(examples, settings)), store, Shelf())
+            done, orders = orders_of(self.job(Request(examples, settings)), store, ResourceCache())
             for key in done.keys:
                 store.close(key)
         return sum(len(order.examples) for order in orders)

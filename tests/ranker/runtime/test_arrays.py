@@ -78,11 +78,12 @@ import numpy as np
 from pathlib import Path
 from factors.types import Attributions, Example
 from ranker.runtime.store import Store, filling
-from ranker.tasks.classes import Classes
+from ranker.tasks.classes import ClassProbabilities
 
 examples = [Example(str(n), (f"text {{n}}",), 0) for n in range(3)]
 row = Attributions(np.array([0.5, 0.5]), 1)
-for key, block in (({{"answers": "classes"}}, Classes(np.full((3, 2), 0.5))), ({{"backend": "x"}}, [row] * 3)):
+halves = ClassProbabilities(np.full((3, 2), 0.5))
+for key, block in (({{"answers": "classes"}}, halves), ({{"backend": "x"}}, [row] * 3)):
     for asked in (examples, examples[:2], examples):
         entry = Store(Path({str(tmp_path)!r})).entry(key)
         missing = entry.missing(asked)

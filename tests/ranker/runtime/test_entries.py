@@ -16,7 +16,7 @@ from ranker.runtime import store as store_module
 from ranker.runtime.store import Store, key_digest
 from ranker.runtime.upkeep import contents, prune, verify
 from ranker.tasks.base import ANSWERED, NO_ANSWER
-from ranker.tasks.classes import Classes
+from ranker.tasks.classes import ClassProbabilities
 
 OTHER = {"model": "def", "backend": "ig"}
 ANSWERS = {"model": "abc", "answers": "classes"}
@@ -27,7 +27,7 @@ def answer_of(example):
     number = int(example.segments[0][-1])
     state = NO_ANSWER if number == 3 else ANSWERED
     probs = [np.nan, np.nan] if number == 3 else [np.nextafter(number / 10, 1), 1 - number / 10]
-    return Classes(np.array([probs]), np.array([state]))
+    return ClassProbabilities(np.array([probs]), np.array([state]))
 
 
 class Asked:
@@ -40,12 +40,12 @@ class Asked:
         """The answers to examples, block by block."""
         for start in range(0, len(examples), 2):
             self.ids += [example.id for example in examples[start : start + 2]]
-            yield Classes.joined([answer_of(example) for example in examples[start : start + 2]])
+            yield ClassProbabilities.joined([answer_of(example) for example in examples[start : start + 2]])
 
 
 def expected(examples):
     """The answers to examples, one by one."""
-    return Classes.joined([answer_of(example) for example in examples])
+    return ClassProbabilities.joined([answer_of(example) for example in examples])
 
 
 def alike(one, other):
@@ -101,8 +101,8 @@ def test_blocks_are_written_when_they_are_old_enough(tmp_path, monkeypatch):
 
 def test_a_key_is_read_once_a_run(tmp_path, monkeypatch):
     """What is missing, what was added and what is taken are of one reading."""
-    read, times = store_module.read, []
-    monkeypatch.setattr(store_module, "read", lambda *given: times.append(given) or read(*given))
+    read, times = store_module.read_shards, []
+    monkeypatch.setattr(store_module, "read_shards", lambda *given: times.append(given) or read(*given))
     entry = Store(tmp_path).entry(KEY)
     assert len(entry.missing(EXAMPLES)) == 5
     attributions(entry, EXAMPLES[:2], Counter())
@@ -234,16 +234,16 @@ def test_a_shard_of_another_kind_of_rows_is_set_aside(tmp_path, key):
     """Answers among attributions, attributions among answers, and answers of more classes: all may be forged."""
     entry = Store(tmp_path).entry(key)
     names = text_names(EXAMPLES)
-    three = Classes(np.full((5, 3), 1 / 3))
+    three = ClassProbabilities(np.full((5, 3), 1 / 3))
     forged = [shards.attributions(names, [row_of(one) for one in EXAMPLES])]
-    forged += [shards.answers(names, one.columns()) for one in (Classes(three.probs[:, :2].copy()), three)]
+    forged += [shards.answers(names, one.columns()) for one in (ClassProbabilities(three.probs[:, :2].copy()), three)]
     if key is ANSWERS:
         predictions(entry, EXAMPLES[:1], Asked())
     else:
         attributions(entry, EXAMPLES[:1], Counter())
     for table in forged:
-        content = shards.written(table, key_digest(key))
-        (entry.folder / shards.named(content)).write_bytes(content)
+        content = shards.serialize(table, key_digest(key))
+        (entry.folder / shards.shard_name(content)).write_bytes(content)
     again = Store(tmp_path).entry(key)
     found = predictions(again, EXAMPLES, Asked()) if key is ANSWERS else attributions(again, EXAMPLES, Counter())
     assert len(found) == 5

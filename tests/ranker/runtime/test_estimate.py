@@ -9,12 +9,12 @@ from ranker.attribution.settings import LIMESettings, OcclusionSettings
 from ranker.datasets import sets
 from ranker.numbers import minutes
 from ranker.progress import silent
-from ranker.runtime.base import Estimate, Request
-from ranker.runtime.guest import work
+from ranker.runtime.base import Request, TimeEstimate
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
+from ranker.runtime.worker import run_job
 from ranker.sources import suites
-from ranker.sources.base import Machine, Shelf
+from ranker.sources.base import Machine, ResourceCache
 from ranker.sources.hf.classifiers import Classifier, TextClassifier
 
 SOURCE = suites.load(["hans-sub-mini"]).models[0].source
@@ -26,7 +26,7 @@ EXAMPLES = tuple(Example(who, (f"The {who} ran.", "It ran."), 1) for who in ("ca
 def estimated(subject, *requests):
     """What a dry job says; None where all is known."""
     with Runtime(store=subject.store).kept() as store:
-        done = work(replace(subject.job(*requests), dry=True), store, Shelf(), silent)
+        done = run_job(replace(subject.job(*requests), dry=True), store, ResourceCache(), silent)
         for key in done.keys:
             store.close(key)
     assert not done.failure
@@ -73,10 +73,10 @@ def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
 
 def test_an_estimate_reads_as_a_line():
     """Passes, speed and time stand in one line; a speed that is not known does not."""
-    assert str(Estimate(600, 600, 93_000, 1550.0)) == (
+    assert str(TimeEstimate(600, 600, 93_000, 1550.0)) == (
         "rows: 600 to predict, 600 to explain; at least 1.0 min (93,000 forward passes, 1,550 a second)"
     )
-    assert str(Estimate(600, 0, 600, float("nan"))) == "rows: 600 to predict (600 forward passes)"
+    assert str(TimeEstimate(600, 0, 600, float("nan"))) == "rows: 600 to predict (600 forward passes)"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59, "59 s"), (61, "1.0 min"), (3600, "1.0 h")])

@@ -10,8 +10,8 @@ from toys import ROWS
 
 from ranker.errors import UnknownName, UsageError
 from ranker.progress import silent
-from ranker.runs.collect import ask
-from ranker.runs.gather import looked
+from ranker.runs.collect import run_models
+from ranker.runs.gather import inspect_models
 from ranker.runtime.base import Request
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial
@@ -33,7 +33,7 @@ def registered(monkeypatch):
 def asked(taggers, executor, store, rows=ROWS):
     """What taggers answer, by name."""
     runtime = Runtime(store=store, executor=executor, progress=silent)
-    found, failures = ask(looked(taggers), TagTask("tags"), [[Request(rows)]] * len(taggers), runtime)
+    found, failures = run_models(inspect_models(taggers), TagTask("tags"), [[Request(rows)]] * len(taggers), runtime)
     return {name: told.answers[0].predictions for name, told in found.items()}, failures
 
 
@@ -65,7 +65,7 @@ def test_a_run_that_ended_early_goes_on_with_what_it_has(tmp_path):
 def test_a_kind_that_is_not_there_is_one_line():
     """With the near names, as of any other."""
     with pytest.raises(UnknownName, match="kind of answers"):
-        answers.class_of("class")
+        answers.answer_class("class")
 
 
 def test_a_class_of_another_kind_is_refused(monkeypatch):
@@ -73,16 +73,16 @@ def test_a_class_of_another_kind_is_refused(monkeypatch):
     point = SimpleNamespace(name="texts", value="tag_guest:Tags")
     monkeypatch.setattr(metadata, "entry_points", lambda group: [point])
     with pytest.raises(UsageError, match="must be the class of the answers called 'texts'"):
-        answers.class_of("texts")
+        answers.answer_class("texts")
 
 
 def test_who_keeps_and_sends_answers_knows_no_class_of_them():
     """Neither the store nor workers nor executors name one; tasks and answers are told apart in `tasks` alone."""
     root = Path(answers.__file__).parents[1]
-    named = ("Classes", "ClassTask", "GivenTask", "tasks.given")
+    named = ("ClassProbabilities", "ClassificationTask", "PrecomputedTask", "tasks.precomputed")
     rooms = sorted(file for file in (root / "runtime").rglob("*.py"))
     assert [file.name for file in rooms if any(name in file.read_text() for name in named)] == []
-    kinds = ("ClassTask", "Classes", "GivenTask", "Scores")
+    kinds = ("ClassificationTask", "ClassProbabilities", "PrecomputedTask", "PrecomputedScores")
     tests = [f"isinstance({value}, {kind})" for kind in kinds for value in ("task", "answers", "predictions", "one")]
     elsewhere = [file for file in root.rglob("*.py") if file.parent.name != "tasks"]
     assert not [file for file in elsewhere if any(test in file.read_text() for test in tests)]

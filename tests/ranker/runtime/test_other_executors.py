@@ -15,19 +15,19 @@ from toys import ROWS, TASK, Toy, truth
 
 from ranker.errors import UnknownName, UsageError
 from ranker.progress import silent
-from ranker.runs.collect import ask
-from ranker.runs.gather import looked
+from ranker.runs.collect import run_models
+from ranker.runs.gather import inspect_models
 from ranker.runtime.base import NOTHING, Request
 from ranker.runtime.executors import named
 from ranker.runtime.executors.named import ExecutorOptions, executor_named
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.executors.supervision import handle_message, missing_work
-from ranker.runtime.executors.visits import Inbox, Outbox, carry
+from ranker.runtime.executors.worker_process import Inbox, Outbox, carry
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.upkeep import verify
-from ranker.sources.base import Machine, Needs, Shelf, Stated
-from ranker.tasks.classes import Classes
+from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache
+from ranker.tasks.classes import ClassProbabilities
 
 
 class Threads:
@@ -40,7 +40,7 @@ class Threads:
         with ThreadPoolExecutor(2) as pool:
             for place, task in enumerate(tasks):
                 write = lambda content, place=place: came.put((place, content))  # noqa: E731
-                pool.submit(carry, task.visit(Machine()), Shelf(), Outbox(write))
+                pool.submit(carry, task.visit(Machine()), ResourceCache(), Outbox(write))
             left = len(tasks)
             while left:
                 place, content = came.get(timeout=60)
@@ -57,7 +57,7 @@ def test_another_transport_is_one_file(tmp_path, bad):
     """Threads give what processes do: answers in the store, and one line for a model that fails."""
     toys = [Toy("a"), Toy("bad", bad), Toy("c")]
     runtime = Runtime(store=tmp_path, executor=Threads(), progress=silent)
-    found, failures = ask(looked(toys), TASK, [[Request(ROWS)]] * 3, runtime)
+    found, failures = run_models(inspect_models(toys), TASK, [[Request(ROWS)]] * 3, runtime)
     assert (list(failures), len(found)) == (["bad"] * (bad == "panics"), 3 - (bad == "panics"))
     for name, told in found.items():
         assert np.array_equal(told.answers[0].predictions.probs, truth(name, ROWS))
@@ -68,9 +68,9 @@ def test_another_transport_is_one_file(tmp_path, bad):
 class Asking(Toy):
     """A model behind an endpoint: it needs a key, and says which variables it sees."""
 
-    def look(self, shelf):
+    def inspect(self, shelf):
         """Of four such models and more, four are asked at a time."""
-        return Stated(self, needs=Needs(secrets=("MOON_API_KEY",), network=True, at_once=4, silence=30))
+        return ModelInfo(self, needs=Needs(secrets=("MOON_API_KEY",), network=True, at_once=4, silence=30))
 
     def open(self, task, machine, shelf):
         """It marks when it begins and ends, and what it sees then."""
@@ -87,7 +87,7 @@ class Asking(Toy):
         time.sleep(0.2)
         with open(self.file, "a", encoding="utf-8") as file:
             file.write("-\n")
-        yield Classes(truth(self.name, examples))
+        yield ClassProbabilities(truth(self.name, examples))
 
 
 def test_what_a_source_needs_is_had_and_no_more(tmp_path, monkeypatch):
@@ -96,15 +96,17 @@ def test_what_a_source_needs_is_had_and_no_more(tmp_path, monkeypatch):
         monkeypatch.setenv(name, "x")
     toys = [Asking(str(n), "4", file=str(tmp_path / "log")) for n in range(7)]
     runtime = Runtime(store=tmp_path / "store", executor=Processes(), progress=silent)
-    found, failures = ask(looked(toys), TASK, [[Request(ROWS)]] * 7, runtime)
+    found, failures = run_models(inspect_models(toys), TASK, [[Request(ROWS)]] * 7, runtime)
     assert (len(found), failures) == (7, {})
     lines = (tmp_path / "log").read_text().splitlines()
     assert {line for line in lines if line.startswith("+")} == {"+ MOON_API_KEY https_proxy"}
     at_once = [sum(1 if line[0] == "+" else -1 for line in lines[: end + 1]) for end in range(len(lines))]
     assert max(at_once) == 4
     mark = tmp_path / "other"
-    monkeypatch.setattr(Asking, "look", lambda self, shelf: Stated(self))
-    ask(looked([Asking("n", "1", file=str(mark))]), TASK, [[Request(ROWS)]], replace(runtime, store=None))
+    monkeypatch.setattr(Asking, "inspect", lambda self, shelf: ModelInfo(self))
+    run_models(
+        inspect_models([Asking("n", "1", file=str(mark))]), TASK, [[Request(ROWS)]], replace(runtime, store=None)
+    )
     assert mark.read_text().startswith("+ \n")
 
 

@@ -25,12 +25,12 @@ from ranker import rank
 from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.progress import silent
-from ranker.runs.collect import ask
-from ranker.runs.gather import looked
+from ranker.runs.collect import run_models
+from ranker.runs.gather import inspect_models
 from ranker.runs.label import label
 from ranker.runtime.base import Job, Request
-from ranker.runtime.executors import processes, visits
-from ranker.runtime.executors.processes import Processes, fair, grouped, processes_with
+from ranker.runtime.executors import processes, worker_process
+from ranker.runtime.executors.processes import Processes, group_by_sharing, processes_with, worker_count
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.executors.supervision import WorkerTask
 from ranker.runtime.runtime import Runtime
@@ -77,9 +77,9 @@ def numbers(ranking):
 
 def asked(toys, executor, store=None, rows=ROWS, progress=silent):
     """What toys answer through an executor, by name; and why some did not."""
-    models = looked(toys)
+    models = inspect_models(toys)
     runtime = Runtime(store=store, executor=executor, progress=progress)
-    found, failures = ask(models, TASK, [[Request(rows)]] * len(toys), runtime)
+    found, failures = run_models(models, TASK, [[Request(rows)]] * len(toys), runtime)
     return {name: told.answers[0].predictions for name, told in found.items()}, failures
 
 
@@ -116,20 +116,20 @@ def test_auto_is_as_many_as_work_cores_and_memory_allow(monkeypatch, models, cor
     """The least of the three, and at least one."""
     monkeypatch.setattr(processes, "cores", lambda: cores)
     monkeypatch.setattr(processes, "free_memory", lambda: free)
-    assert fair(grouped([visitor(n) for n in range(models)])) == expected
+    assert worker_count(group_by_sharing([visitor(n) for n in range(models)])) == expected
 
 
 def test_auto_is_one_on_an_accelerator(monkeypatch):
     """Models that compute there share its memory, and gain nothing; others do not wait for it."""
     monkeypatch.setattr(processes, "cores", lambda: 8)
     on_device = [visitor(n, device="cuda", accelerator=True) for n in range(3)]
-    assert fair(grouped(on_device)) == 1
-    assert fair(grouped([visitor(n, device="cuda") for n in range(3)])) == 3
+    assert worker_count(group_by_sharing(on_device)) == 1
+    assert worker_count(group_by_sharing([visitor(n, device="cuda") for n in range(3)])) == 3
 
 
 def test_models_that_share_something_are_one_group():
     """They count as one, and the order stays."""
-    found = grouped([visitor(0), visitor(1, shares="base"), visitor(2), visitor(3, shares="base")])
+    found = group_by_sharing([visitor(0), visitor(1, shares="base"), visitor(2), visitor(3, shares="base")])
     assert [[one.number for one in group] for group in found] == [[0], [1, 3], [2]]
 
 
@@ -346,7 +346,7 @@ def test_a_model_that_changes_meanwhile_is_left_out(tmp_path):
     """The key under which its answers would be kept is not that of what was loaded."""
     file = tmp_path / "content"
     file.write_text("one")
-    models = looked([Toy("a", "reads", str(file)), Toy("b")])
+    models = inspect_models([Toy("a", "reads", str(file)), Toy("b")])
 
     class Changing(Stage):
         def __enter__(self):
@@ -354,7 +354,7 @@ def test_a_model_that_changes_meanwhile_is_left_out(tmp_path):
             return super().__enter__()
 
     runtime = Runtime(store=tmp_path / "store", executor=TWO, progress=Changing)
-    found, failures = ask(models, TASK, [[Request(ROWS)]] * 2, runtime)
+    found, failures = run_models(models, TASK, [[Request(ROWS)]] * 2, runtime)
     assert failures == {"a": "its files were changed while the run was on; run it again"}
     assert list(found) == ["b"]
     assert [one.called for one in contents(tmp_path / "store") if one.rows] == ["b"]
@@ -369,7 +369,9 @@ def test_guests_say_no_more_than_the_run(caplog):
     for level, lines in ((logging.ERROR, 0), (logging.WARNING, 2)):
         logging.getLogger("ranker").setLevel(level)
         caplog.clear()
-        ask(looked(models), sets.load("hans-sub").task, [[Request(long)]] * 2, Runtime(store=None, executor=TWO))
+        run_models(
+            inspect_models(models), sets.load("hans-sub").task, [[Request(long)]] * 2, Runtime(store=None, executor=TWO)
+        )
         assert sum("are longer than its" in record.getMessage() for record in caplog.records) == lines
 
 
@@ -385,12 +387,14 @@ def test_a_tokenizer_that_never_ends_is_ended(tmp_path, suite):
     file.write_text(json.dumps(tokenizer))
     rows = [replace(ROWS[0], segments=("a" * 60 + "!", "b"))]
     task, store = sets.load("hans-sub").task, str(tmp_path / "store")
-    ask(looked(suite), task, [[Request(rows)]] * 3, Runtime(store=store))  # known then, however slow this machine is
+    run_models(
+        inspect_models(suite), task, [[Request(rows)]] * 3, Runtime(store=store)
+    )  # known then, however slow this machine is
     models, runtime = (
-        looked([tmp_path / "tiny", *suite.models]),
+        inspect_models([tmp_path / "tiny", *suite.models]),
         Runtime(store=store, executor=Processes(2, patience=15)),
     )
-    found, failures = ask(models, task, [[Request(rows)]] * 4, runtime)
+    found, failures = run_models(models, task, [[Request(rows)]] * 4, runtime)
     assert list(failures) == ["tiny"]
     assert re.fullmatch(".*(retry-limit-in-match over|no sign of life for 15 s, and was ended)", failures["tiny"])
     assert len(found) == 3
@@ -425,7 +429,9 @@ def test_a_guest_whose_folder_is_gone_ends_without_a_word(tmp_path, capfd):
     """A run that was stopped has removed it before the guest began."""
     context = processes_with(())
     receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=visits.serve, args=(sending, [], visits.Rules(str(tmp_path / "gone"), None, 20)))
+    process = context.Process(
+        target=worker_process.worker_main, args=(sending, [], worker_process.Rules(str(tmp_path / "gone"), None, 20))
+    )
     process.start()
     process.join()
     receiving.close()
@@ -573,17 +579,17 @@ def test_every_executor_works_from_another_folder_in_a_fresh_interpreter(name, t
             from conftest import TASK
             from test_processes import EXECUTORS, make_long_rows
             from toys import Toy, truth
-            from ranker.runs.collect import ask
-            from ranker.runs.gather import looked
+            from ranker.runs.collect import run_models
+            from ranker.runs.gather import inspect_models
             from ranker.runtime.base import Request
             from ranker.runtime.runtime import Runtime
 
             if __name__ == "__main__":
                 rows = make_long_rows()
-                models = looked(["../tiny", Toy("a"), Toy("b")])
+                models = inspect_models(["../tiny", Toy("a"), Toy("b")])
                 asked = [[Request(rows), Request(rows[1:])]] * 3
                 runtime = Runtime(executor=EXECUTORS[{name!r}])
-                found, failures = ask(models, TASK, asked, runtime)
+                found, failures = run_models(models, TASK, asked, runtime)
                 assert failures == {{}}, failures
                 for toy in "ab":
                     np.testing.assert_array_equal(found[toy].answers[0].predictions.probs, truth(toy, rows))

@@ -256,9 +256,9 @@ def test_prune_removes_what_is_never_read_again(filled, command):
     """A crashed run's file, a damaged shard, one set aside, and one whose rows all stand in later ones; no more."""
     first, second = sorted(filled.root.rglob("*.parquet"))
     folder = first.parent
-    table = shards.read(first.read_bytes(), first.name, folder.name)
-    again = shards.written(table.take(list(range(len(table)))[::-1]), key_digest(FIELDS))  # in another order
-    (folder / shards.named(again)).write_bytes(again)
+    table = shards.deserialize(first.read_bytes(), first.name, folder.name)
+    again = shards.serialize(table.take(list(range(len(table)))[::-1]), key_digest(FIELDS))  # in another order
+    (folder / shards.shard_name(again)).write_bytes(again)
     [twin] = set(folder.glob("*.parquet")) - {first, second}
     aside, damaged, left, writing = (
         folder / name for name in ("x.damaged", "y.parquet", f".{'0' * 32}.tmp", f".{'1' * 32}.tmp")
@@ -314,7 +314,7 @@ def test_a_parquet_file_of_something_else_is_set_aside(tmp_path, caplog):
     attributions(Store(tmp_path).entry(KEY), EXAMPLES[:1], Counter())
     [folder] = (tmp_path / "v2").iterdir()
     for content in (sink.getvalue().to_pybytes(), b"PAR1 not at all"):
-        (folder / shards.named(content)).write_bytes(content)
+        (folder / shards.shard_name(content)).write_bytes(content)
     assert len(Store(tmp_path).entry(KEY).missing(EXAMPLES)) == 4
     assert caplog.text.count("is damaged (it holds no rows of ours)") == 2
 

@@ -20,14 +20,14 @@ from ranker.attribution import SETTINGS
 from ranker.attribution.settings import Settings
 from ranker.datasets.identity import text_key
 from ranker.limits import Limits
-from ranker.runtime import guest, shards
+from ranker.runtime import shards, worker
 from ranker.runtime.store import Store, key_digest
 from ranker.sources.base import Machine, SourceOptions, version
 from ranker.sources.hf import align
 from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.logs.options import LogOptions
 from ranker.sources.tables.options import TableOptions
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
 
@@ -132,7 +132,7 @@ def key(subject: Subject, method: str = "ig", settings: Settings | None = None) 
         (Machine, MACHINE),
         (SourceOptions, OPTIONS),
         (Checkpoint, CHECKPOINT),
-        (ClassTask, TASKS),
+        (ClassificationTask, TASKS),
         (Example, EXAMPLES),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -176,7 +176,7 @@ def test_the_revision_of_all_backends_changes_the_keys_of_all(subject, monkeypat
 def test_the_revision_of_answers_changes_every_key(subject, monkeypatch):
     """What is attributed hangs on them."""
     before = {method: key(subject, method) for method in SETTINGS}
-    monkeypatch.setattr(guest, "REVISION", 1000)
+    monkeypatch.setattr(worker, "REVISION", 1000)
     assert all(key(subject, method) != before[method] for method in SETTINGS)
 
 

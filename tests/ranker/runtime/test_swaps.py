@@ -11,8 +11,8 @@ from conftest import TASK
 from safetensors.numpy import load_file, save_file
 from toys import ROWS
 
-from ranker.runs.collect import ask
-from ranker.runs.gather import looked
+from ranker.runs.collect import run_models
+from ranker.runs.gather import inspect_models
 from ranker.runtime.base import Request
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial
@@ -61,7 +61,7 @@ def test_weights_are_swapped_at_a_hundred_moments(two, tmp_path, name):
         while len(swaps) < SWAPS or not kept:
             store, runs = Store(tmp_path / f"store-{runs}"), runs + 1
             runtime = Runtime(store=store, executor=EXECUTORS[name])
-            ask(looked([two[0]]), TASK, [[Request(ROWS)]], runtime)
+            run_models(inspect_models([two[0]]), TASK, [[Request(ROWS)]], runtime)
             for one in contents(store.root):
                 entry = store.entry(one.key)
                 if not entry.missing(ROWS):

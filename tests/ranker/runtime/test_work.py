@@ -11,16 +11,16 @@ from ranker.attribution.settings import LIMESettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, StoreError
 from ranker.progress import silent
-from ranker.runs.collect import Told, ask
-from ranker.runs.gather import looked
+from ranker.runs.collect import RawResponses, run_models
+from ranker.runs.gather import inspect_models
 from ranker.runtime.base import Job, Request
-from ranker.runtime.guest import answer, key_of, orders, work
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store, key_digest
 from ranker.runtime.upkeep import contents
+from ranker.runtime.worker import answer, find_work, key_of, run_job
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
-from ranker.sources.base import Shelf, Stated
+from ranker.sources.base import ModelInfo, ResourceCache
 from ranker.sources.suites import Model, Suite
 
 EXAMPLES = ROWS[:3]
@@ -49,7 +49,7 @@ def test_orders_name_what_is_not_known(store):
     """One for each kind of answer, with each text once; the keys are those of the requests."""
     twice = [*EXAMPLES, replace(EXAMPLES[0], id="twin")]
     requests = (Request(twice), Request(EXAMPLES, LIME), Request(EXAMPLES[:1]))
-    done, found = orders(Job(Toy("toy"), TASK, requests), store, Shelf())
+    done, found = find_work(Job(Toy("toy"), TASK, requests), store, ResourceCache())
     assert [(order.label, [one.id for one in order.examples]) for order in found] == [
         ("answers", ["0", "1", "2"]),
         ("lime", ["0", "1", "2"]),
@@ -74,7 +74,7 @@ def test_what_several_requests_share_is_asked_once(store):
         def __exit__(self, *_):
             """Nothing is closed."""
 
-    done = work(Job(Toy("toy"), TASK, requests), store, Shelf(), Told)
+    done = run_job(Job(Toy("toy"), TASK, requests), store, ResourceCache(), Told)
     assert told == [("toy: answers", 3), 3]
     first, second, third = (answer(store, *both) for both in zip(done.keys, requests, strict=True))
     np.testing.assert_array_equal(first.predictions.probs, truth("toy", EXAMPLES))
@@ -85,49 +85,49 @@ def test_what_several_requests_share_is_asked_once(store):
 def test_what_cannot_be_had_and_need_not_is_no_failure(store):
     """Nor in the way of what can be had; a request that must be answered is."""
     some = (Request(EXAMPLES), Request(EXAMPLES, LIME, optional=True))
-    done = work(Job(Toy("toy"), TASK, some), store, Shelf(), silent)
+    done = run_job(Job(Toy("toy"), TASK, some), store, ResourceCache(), silent)
     assert not done.failure
     first, second = (answer(store, *both) for both in zip(done.keys, some, strict=True))
     assert (len(first.predictions), second) == (3, None)
-    failed = work(Job(Toy("toy"), TASK, (*some, Request(EXAMPLES[:1], LIME))), store, Shelf(), silent)
+    failed = run_job(Job(Toy("toy"), TASK, (*some, Request(EXAMPLES[:1], LIME))), store, ResourceCache(), silent)
     assert failed.failure == "toy answers to whole texts only; set `attribution` to `none`"
 
 
 def test_a_dry_job_asks_nothing_and_leaves_nothing_behind(store, marking, tmp_path):
     """It says what is left, as far as it can be known; where all is known no model is opened."""
     job = Job(marking, TASK, (Request(EXAMPLES),))
-    found = work(replace(job, dry=True), store, Shelf(), silent).estimate
+    found = run_job(replace(job, dry=True), store, ResourceCache(), silent).estimate
     assert (found.predict, found.explain, found.passes, found.seconds) == (3, 0, 3, 0.0)
     assert str(found) == "rows: 3 to predict (3 forward passes)"
     assert list((store.root / "v2").iterdir()) == []
-    work(job, store, Shelf(), silent)
+    run_job(job, store, ResourceCache(), silent)
     assert opened(marking, tmp_path) == 2
-    assert work(replace(job, dry=True), store, Shelf(), silent).estimate is None
+    assert run_job(replace(job, dry=True), store, ResourceCache(), silent).estimate is None
     assert opened(marking, tmp_path) == 2
 
 
 def test_what_cannot_be_written_is_told_before_a_model_is_opened(store, marking, tmp_path):
     """A file stands where the folder of the key should be: it would be told after hours of work."""
     job = Job(marking, TASK, (Request(EXAMPLES),))
-    (store.root / "v2" / key_digest(key_of(job, None, Shelf()))[:32]).write_text("")
+    (store.root / "v2" / key_digest(key_of(job, None, ResourceCache()))[:32]).write_text("")
     with pytest.raises(StoreError, match=r"^\S+ cannot be written to: [\w ]+$"):
-        work(job, store, Shelf(), silent)
+        run_job(job, store, ResourceCache(), silent)
     assert opened(marking, tmp_path) == 0
 
 
 def test_a_run_without_a_store_leaves_nothing_behind(tmp_path, monkeypatch):
     """Its answers are kept for as long as it lasts."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    found, failures = ask(looked([Toy("a")]), TASK, [[Request(EXAMPLES)]], Runtime())
+    found, failures = run_models(inspect_models([Toy("a")]), TASK, [[Request(EXAMPLES)]], Runtime())
     assert (failures, len(found["a"].answers[0].predictions)) == ({}, 3)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_answers_at_hand_are_read_and_not_kept(store):
     """Nor is an attribution made of them; what they are known by is told all the same."""
-    models = looked([Toy("a", precomputed=True), Toy("b")])
+    models = inspect_models([Toy("a", precomputed=True), Toy("b")])
     asked = [[Request(EXAMPLES), Request(EXAMPLES, LIME, optional=True)]] * 2
-    found, failures = ask(models, TASK, asked, Runtime(store=store))
+    found, failures = run_models(models, TASK, asked, Runtime(store=store))
     assert failures == {}
     for name in "ab":
         predicted, attributed = found[name].answers
@@ -135,22 +135,22 @@ def test_answers_at_hand_are_read_and_not_kept(store):
         np.testing.assert_array_equal(predicted.predictions.probs, truth(name, EXAMPLES))
     assert [one.called for one in contents(store.root) if one.rows] == ["b"]
     needed = [[Request(EXAMPLES, LIME)]] * 2
-    assert list(ask(models, TASK, needed, Runtime(store=store))[1]) == ["a", "b"]
+    assert list(run_models(models, TASK, needed, Runtime(store=store))[1]) == ["a", "b"]
 
 
 class Troubled(Toy):
     """A model that cannot be read, and says so."""
 
-    def look(self, shelf):
+    def inspect(self, shelf):
         """Its trouble."""
-        return Stated(self, trouble=f"{self.name} is not there")
+        return ModelInfo(self, trouble=f"{self.name} is not there")
 
 
 def test_a_model_with_trouble_is_left_out_and_not_asked(store, caplog):
     """In one line; what it would be asked is asked of the others."""
-    models = looked([Troubled("a"), Toy("b")])
-    found, failures = ask(models, TASK, [[Request(EXAMPLES)]] * 2, Runtime(store=store))
-    assert isinstance(found["b"], Told)
+    models = inspect_models([Troubled("a"), Toy("b")])
+    found, failures = run_models(models, TASK, [[Request(EXAMPLES)]] * 2, Runtime(store=store))
+    assert isinstance(found["b"], RawResponses)
     assert (list(found), found["b"].content, failures) == (["b"], "b", {"a": "a is not there"})
     assert caplog.messages == ["a is left out: a is not there"]
 
@@ -173,16 +173,18 @@ def test_models_are_looked_at_once():
     asked = []
 
     class Counting(Toy):
-        def look(self, shelf):
+        def inspect(self, shelf):
             asked.append(self.name)
-            return super().look(shelf)
+            return super().inspect(shelf)
 
-    first = looked(Suite("two", (Model(Counting("a")), Model(Counting("b")))))
-    assert looked(first) is first
+    first = inspect_models(Suite("two", (Model(Counting("a")), Model(Counting("b")))))
+    assert inspect_models(first) is first
     assert (asked, first.suite.name) == (["a", "b"], "two")
 
 
 def test_a_failure_is_a_models_own(store):
     """It has no keys; the store is asked for nothing of it."""
     with pytest.raises(ModelError, match="bad cannot be run"):
-        raise ModelError(work(Job(Toy("bad", "fails"), TASK, (Request(EXAMPLES),)), store, Shelf(), silent).failure)
+        raise ModelError(
+            run_job(Job(Toy("bad", "fails"), TASK, (Request(EXAMPLES),)), store, ResourceCache(), silent).failure
+        )

@@ -16,10 +16,10 @@ import numpy as np
 
 from factors.types import Example
 from ranker.errors import ModelError
-from ranker.sources.base import Stated
-from ranker.tasks.classes import Classes, ClassTask
+from ranker.sources.base import ModelInfo
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
-TASK = ClassTask("mood", ("bad", "good"))
+TASK = ClassificationTask("mood", ("bad", "good"))
 ROWS = [Example(str(n), (f"row number {n}",), n % 2) for n in range(40)]
 BLOCK = 8
 
@@ -57,9 +57,9 @@ class Toy:
         """It is nowhere."""
         return f"toy {self.name}"
 
-    def look(self, shelf):
+    def inspect(self, shelf):
         """It says nothing of itself."""
-        return Stated(self)
+        return ModelInfo(self)
 
     def identity(self, task, machine, shelf):
         """What is in its file, for one that is told to read it."""
@@ -91,7 +91,7 @@ class Asked:
             some = examples[at : at + BLOCK]
             self.beat()
             advance(len(some))
-            yield Classes(truth(self.name, some))
+            yield ClassProbabilities(truth(self.name, some))
 
     def nothing(self):
         """As it should."""

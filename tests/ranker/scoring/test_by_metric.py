@@ -11,11 +11,11 @@ from ranker.scoring.decision import decide
 from ranker.statistics import engine
 from ranker.statistics.paired import Estimate, combine_intervals
 from ranker.tasks.base import MISSING, NO_ANSWER
-from ranker.tasks.classes import Classes, ClassTask
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 from ranker.tasks.metrics import metric_named
 
 LABELS = ("a", "b", "c")
-TASK = ClassTask("three", LABELS)
+TASK = ClassificationTask("three", LABELS)
 
 
 def answered(models=3, rows=60, seed=0, right=(0.9, 0.7, 0.5)):
@@ -31,7 +31,7 @@ def rows_of(name, answers, targets):
     truth = targets.max(axis=0).tolist()
     examples = [Example(str(n), ("a text",), None if label < 0 else label) for n, label in enumerate(truth)]
     given = [
-        Classes(np.where(one[:, None] < 0, np.nan, np.arange(len(LABELS)) == one[:, None]), state)
+        ClassProbabilities(np.where(one[:, None] < 0, np.nan, np.arange(len(LABELS)) == one[:, None]), state)
         for one, state in zip(answers, np.where(targets < 0, MISSING, np.where(answers < 0, NO_ANSWER, 0)), strict=True)
     ]
     return MetricRows.of(metric_named(name, LABELS, ordered=True), TASK, given, examples)

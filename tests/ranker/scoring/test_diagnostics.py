@@ -6,8 +6,8 @@ from factors import Attributions, Example
 from ranker.attribution.settings import IGSettings, LIMESettings, Settings
 from ranker.results.evaluation import FOLLOWS
 from ranker.results.header import Quality
-from ranker.scoring.diagnostics import below_chance, cut, judged, misled_share, quality_of, shortcut_avoided
-from ranker.tasks.classes import Classes, ClassTask
+from ranker.scoring.diagnostics import below_chance, cut, judge_attributions, misled_share, quality_of, shortcut_avoided
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
 PAIR = Example("a", ("A dog ran.", "It ran."), 1)
 
@@ -29,25 +29,27 @@ def row(predicted=1, residual=np.nan, words=7, scores=1.0):
 
 def answers(*predicted):
     """What a model of two labels answers."""
-    return Classes(np.eye(2)[list(predicted)])
+    return ClassProbabilities(np.eye(2)[list(predicted)])
 
 
 def test_a_model_is_misled_where_the_shortcut_is_wrong_and_followed():
     """Rows on which the shortcut is right do not count; without such rows, or a shortcut, nothing is known."""
-    task = ClassTask("nli", ("no", "yes"), shortcut=1)
+    task = ClassificationTask("nli", ("no", "yes"), shortcut=1)
     examples = [Example(str(n), ("x",), label) for n, label in enumerate([1, 0, 0, 0])]
     assert misled_share(answers(0, 1, 0, 0), examples, task) == pytest.approx(1 / 3)
     assert misled_share(answers(1), examples[:1], task) is None
-    assert misled_share(answers(1, 1, 1, 1), examples, ClassTask("nli", ("no", "yes"))) is None
+    assert misled_share(answers(1, 1, 1, 1), examples, ClassificationTask("nli", ("no", "yes"))) is None
 
 
 def test_errors_are_summed_up_in_the_backends_own_measure():
     """LIME's is 1 - R2, and what is over the tolerance is counted; IG's is a part of the sum of the scores."""
     errors = [0.1, 0.5, 0.2, 0.3, 0.4]
-    found = quality_of(judged([row(residual=error) for error in errors], [PAIR] * 5, LIMESettings(tolerance=0.3)))
+    found = quality_of(
+        judge_attributions([row(residual=error) for error in errors], [PAIR] * 5, LIMESettings(tolerance=0.3))
+    )
     assert found == Quality(0.3, pytest.approx(0.48), over_tolerance=2, truncated=0)
     rows = [row(residual=0.3, scores=2.0), row(residual=0.3, scores=-0.5), row(residual=0.3, scores=0.0)]
-    found = quality_of(judged(rows, [PAIR] * 3, IGSettings(tolerance=0.05)))
+    found = quality_of(judge_attributions(rows, [PAIR] * 3, IGSettings(tolerance=0.05)))
     sums = [2.0 * len(PAIR.words), 0.5 * len(PAIR.words), 1.0]
     assert found.error_median == pytest.approx(np.median([0.3 / total for total in sums]))
     assert found.over_tolerance == 2
@@ -55,7 +57,7 @@ def test_errors_are_summed_up_in_the_backends_own_measure():
 
 def test_where_there_is_no_measure_nothing_is_over_it():
     """Bare probabilities have no error, so no median of it."""
-    found = quality_of(judged([], [PAIR], Settings()))
+    found = quality_of(judge_attributions([], [PAIR], Settings()))
     assert found == Quality(None, None, over_tolerance=0, truncated=0)
 
 
@@ -63,7 +65,7 @@ def test_where_there_is_no_measure_nothing_is_over_it():
 def test_what_lacks_its_last_word_was_cut(words, is_cut):
     """However little is missing at the end."""
     assert cut(row(words=words), PAIR) == is_cut
-    assert quality_of(judged([row(words=words, residual=0.0)], [PAIR], LIMESettings())).truncated == is_cut
+    assert quality_of(judge_attributions([row(words=words, residual=0.0)], [PAIR], LIMESettings())).truncated == is_cut
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from test_evaluation import table
 
 from ranker.errors import UnknownName, UsageError
-from ranker.results.gate import Gate, Held
+from ranker.results.gate import Gate, HeldModel
 from ranker.results.header import Header
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
@@ -102,4 +102,4 @@ def test_what_cannot_be_judged_is_refused():
     with pytest.raises(UsageError, match="labelled rows alone"):
         of_decision(pooled, "m0")
     with pytest.raises(ValueError, match="must follow"):
-        Gate("a", 0.02, (Held("b", "", -0.5, False, "may be 50.0 points worse"),), (), False, True)
+        Gate("a", 0.02, (HeldModel("b", "", -0.5, False, "may be 50.0 points worse"),), (), False, True)

@@ -13,10 +13,10 @@ from ranker.scoring.evaluation import evaluate
 from ranker.scoring.score import column_of
 from ranker.statistics import exact
 from ranker.tasks.base import ERROR, MISSING, NO_ANSWER
-from ranker.tasks.classes import Classes, ClassTask
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
 MANY = 200_000
-TASK = ClassTask("mood", ("bad", "good"))
+TASK = ClassificationTask("mood", ("bad", "good"))
 
 
 def graded(kind, models=4, rows=120, seed=0):
@@ -78,14 +78,14 @@ def test_right_and_wrong_are_what_the_factor_says(seed):
     rng = np.random.default_rng(seed)
     rows = [Example(str(n), (f"text {n}",), int(rng.integers(2))) for n in range(12)]
     probs = rng.dirichlet([1, 1], 12)
-    outcomes = TASK.outcomes(Classes(probs), rows)
+    outcomes = TASK.outcomes(ClassProbabilities(probs), rows)
     by_factor = [
         BUILTIN["ACC"].score(Attributions(one, int(one.argmax())), row) for one, row in zip(probs, rows, strict=True)
     ]
     assert outcomes.tolist() == by_factor
     state = np.zeros(12, dtype=int)
     state[:3] = NO_ANSWER, ERROR, MISSING
-    outcomes = TASK.outcomes(Classes(probs, state), rows)
+    outcomes = TASK.outcomes(ClassProbabilities(probs, state), rows)
     assert outcomes[0] == 0
     assert np.isnan(outcomes[1:3]).all()
     assert outcomes[3:].tolist() == by_factor[3:]

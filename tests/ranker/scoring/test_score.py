@@ -21,7 +21,7 @@ from ranker.scoring.score import (
     defined_nowhere,
     score_model,
 )
-from ranker.tasks.classes import Classes
+from ranker.tasks.classes import ClassProbabilities
 
 TASK = SimpleNamespace(name="nli", labels=("no", "yes"), shortcut=1, evidence=None)
 EXAMPLES = [Example("a", ("The actor ran.", "The actor"), 0), Example("b", ("A cat.", "Nothing shared"), 1)]
@@ -44,7 +44,7 @@ def rows(p_yes):
 
 def scored(made, *rest, **given):
     """The scores of a model whose answers are those that its attributions are of."""
-    return score_model(Classes(np.array([row.probs for row in made])), made, *rest, **given)
+    return score_model(ClassProbabilities(np.array([row.probs for row in made])), made, *rest, **given)
 
 
 def right(models, count=2):
@@ -286,7 +286,7 @@ def test_evidence_names_a_backend_or_leaves_it_open():
 def test_a_factor_changes_no_example():
     """What one sets on it, another does not see; nor does whoever reads the label afterwards."""
     example = Example("a", ("The judge ran.",), 0)
-    answers = Classes(np.array([[0.9, 0.1]]))
+    answers = ClassProbabilities(np.array([[0.9, 0.1]]))
 
     def meddles(attributions, example):
         object.__setattr__(example, "target", 1)

@@ -9,7 +9,7 @@ from transformers import AutoModelForSequenceClassification
 from factors.types import Example
 from ranker.attribution import attribute
 from ranker.attribution.settings import LIMESettings, OcclusionSettings, SHAPSettings
-from ranker.sources.hf.batching import Row, stack
+from ranker.sources.hf.batching import TokenRow, stack
 from ranker.sources.hf.classifiers import Classifier
 
 EXAMPLES = [
@@ -66,7 +66,7 @@ def test_padding_that_hides_a_token_is_a_token_like_any_other(checkpoint, name):
     words = ours.model.get_input_embeddings().weight
     words[pad] = words[other]  # so that whatever still differs is not what the token says
     hidden = np.where(np.arange(len(encoding)) == middle, pad, encoding.ids)
-    logits = ours.network(stack([row, Row(hidden, row.type_ids)])).detach()
+    logits = ours.network(stack([row, TokenRow(hidden, row.type_ids)])).detach()
     np.testing.assert_allclose(logits[1], logits[0], atol=1e-6)
     words[pad] = 0
-    assert not np.allclose(ours.network(stack([Row(hidden, row.type_ids)])).detach()[0], logits[0], atol=1e-4)
+    assert not np.allclose(ours.network(stack([TokenRow(hidden, row.type_ids)])).detach()[0], logits[0], atol=1e-4)

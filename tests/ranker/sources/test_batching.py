@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ranker.errors import ModelError
 from ranker.sources.hf import batching
-from ranker.sources.hf.batching import Row, forward
+from ranker.sources.hf.batching import TokenRow, forward
 
 
 class Network:
@@ -33,7 +33,7 @@ class Network:
 
 def row(length, start=0, type_ids=None):
     """A row of that many token ids from `start` on."""
-    return Row(np.arange(start, start + length), type_ids)
+    return TokenRow(np.arange(start, start + length), type_ids)
 
 
 rows_of = st.builds(row, st.integers(1, 6), st.integers(0, 3))
@@ -147,7 +147,7 @@ def test_memory_stays_flat(monkeypatch):
             ids = (np.arange(4) + i).view(Ids)
             read.append(weakref.ref(ids))
             most = max(most, sum(reference() is not None for reference in read))
-            yield i, [Row(ids)]
+            yield i, [TokenRow(ids)]
 
     answers = forward(Network(), requests(), 16)
     assert next(answers)[0] == 0

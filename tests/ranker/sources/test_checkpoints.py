@@ -4,7 +4,7 @@ import pytest
 
 from ranker.errors import ModelError
 from ranker.sources.hf import checkpoints
-from ranker.sources.hf.files import content_hash, opened
+from ranker.sources.hf.files import content_hash, open_checkpoint_files
 
 
 @pytest.fixture
@@ -54,9 +54,9 @@ def test_code_of_an_adapters_base_is_its_own(folder, tmp_path_factory):
     adapter = tmp_path_factory.mktemp("adapter")
     (adapter / "adapter_model.safetensors").write_text("")
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
-    assert not opened(adapter).brings_code()
+    assert not open_checkpoint_files(adapter).brings_code()
     (folder / "config.json").write_text(json.dumps({"auto_map": {"AutoModel": "own.Own"}}))
-    assert opened(adapter).brings_code()
+    assert open_checkpoint_files(adapter).brings_code()
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_code_of_another_repository_is_refused(folder, tmp_path_factory, file, a
     (folder / file).write_text(json.dumps({"auto_map": auto_map}))
     for trusted in (folder, adapter):
         with pytest.raises(ModelError) as caught:
-            opened(trusted).brings_code()
+            open_checkpoint_files(trusted).brings_code()
         said = f"{folder / file} takes its code from 'org/name'; put the module beside it, and name it 'own.Own'"
         assert str(caught.value) == said
 

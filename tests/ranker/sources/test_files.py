@@ -21,7 +21,7 @@ from factors.types import Example
 from ranker.errors import LabelError, ModelError
 from ranker.sources.hf import checkpoints, files, loading
 from ranker.sources.hf.classifiers import Classifier
-from ranker.sources.hf.files import content_hash, opened
+from ranker.sources.hf.files import content_hash, open_checkpoint_files
 
 EXAMPLES = [
     Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),
@@ -108,7 +108,7 @@ def test_the_digest_is_that_of_its_definition(tmp_path, pickled):
     for name in (*named, *weights, "tokenizer_config.json", "tokenizer.safetensors.index.json"):
         (tmp_path / name).write_text(json.dumps({"own": name}))
     (tmp_path / "a.safetensors").write_bytes(np.random.default_rng(0).bytes(files.CHUNK * 2 + 7))
-    with closing(opened(tmp_path, allow_pickle=pickled)) as found:
+    with closing(open_checkpoint_files(tmp_path, allow_pickle=pickled)) as found:
         assert found.digest == slow_digest(tmp_path, pickled=pickled) == content_hash(tmp_path, allow_pickle=pickled)
     assert slow_digest(tmp_path) != slow_digest(tmp_path, pickled=True)
 
@@ -117,9 +117,9 @@ def test_the_digest_of_an_adapter_is_its_bases_too(model, tmp_path):
     """Whether the base is looked for or given; loading it finds the same."""
     adapter = make_adapter(tmp_path / "adapter", model)
     for base in (None, model):
-        with closing(opened(adapter, base)) as found:
+        with closing(open_checkpoint_files(adapter, base)) as found:
             assert found.digest == slow_digest(adapter, model) == content_hash(adapter)
-    with closing(opened(adapter)) as found:
+    with closing(open_checkpoint_files(adapter)) as found:
         Classifier.load(adapter, TASK, files=found)
         assert found.digest == slow_digest(adapter, model)
 
@@ -132,9 +132,9 @@ def test_each_file_is_opened_once(model, tmp_path):
         from collections import Counter
         from pathlib import Path
         from ranker.sources.hf.classifiers import Classifier
-        from ranker.sources.hf.files import opened
+        from ranker.sources.hf.files import open_checkpoint_files
         from ranker.sources.hf import checkpoints
-        from ranker.tasks.classes import ClassTask
+        from ranker.tasks.classes import ClassificationTask
         from factors.types import Example
         import peft, transformers
 
@@ -146,11 +146,12 @@ def test_each_file_is_opened_once(model, tmp_path):
                     count[os.path.relpath(path, root)] += 1
         adapter = checkpoints.locate(root + "/adapter")
         sys.addaudithook(seen)
-        files = opened(adapter)
+        files = open_checkpoint_files(adapter)
         files.digest
         for folder in ("adapter", "model"):
             os.rename(f"{root}/{folder}", f"{root}/{folder}-gone")
-        task = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+        aliases = {"non-entailment": ("neutral", "contradiction")}
+        task = ClassificationTask("nli", ("non-entailment", "entailment"), aliases)
         loaded = Classifier.load(adapter, task, files=files)
         loaded.probabilities([Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)])
         files.close()
@@ -174,7 +175,7 @@ def test_weights_that_are_replaced_after_they_were_hashed_are_not_loaded(model, 
     """Nor where those that were hashed are there again when somebody looks: the numbers are those of the digest."""
     expected, wrong = numbers(model), numbers(other)
     assert abs(expected - wrong).max() > 1e-3
-    with closing(opened(model)) as found:
+    with closing(open_checkpoint_files(model)) as found:
         before = found.digest
         os.rename(model / WEIGHTS, model / "kept")
         os.replace(other / WEIGHTS, model / WEIGHTS)
@@ -190,7 +191,7 @@ def test_weights_that_are_replaced_after_they_were_hashed_are_not_loaded(model, 
 def test_small_files_are_taken_as_they_were_read(model, name):
     """What is written into them later is not looked at."""
     expected = numbers(model)
-    with closing(opened(model)) as found:
+    with closing(open_checkpoint_files(model)) as found:
         (model / name).write_text("nonsense")
         np.testing.assert_array_equal(numbers(model, files=found), expected)
 
@@ -199,7 +200,7 @@ def test_small_files_are_taken_as_they_were_read(model, name):
 def test_weights_written_in_place_before_they_are_loaded_are_refused(model, other, times):
     """By their content, whatever the times of the file say; the message names the user's folder."""
     was = (model / WEIGHTS).stat()
-    with closing(opened(model)) as found:
+    with closing(open_checkpoint_files(model)) as found:
         assert found.digest
         (model / WEIGHTS).write_bytes((other / WEIGHTS).read_bytes())
         if times == "as they were":
@@ -213,7 +214,7 @@ def test_weights_written_in_place_before_they_are_loaded_are_refused(model, othe
 @pytest.mark.parametrize("size", [0, 100])
 def test_weights_cut_off_before_they_are_loaded_are_refused(model, size):
     """As those with other content are."""
-    with closing(opened(model)) as found:
+    with closing(open_checkpoint_files(model)) as found:
         assert found.digest
         os.truncate(model / WEIGHTS, size)
         with pytest.raises(ModelError, match="was changed while it was in use"):
@@ -225,7 +226,10 @@ def test_weights_that_grow_or_shrink_while_they_are_read_are_refused(tmp_path):
     folder = make_checkpoint(tmp_path / "model", hidden_size=64, intermediate_size=MANY)
     assert (folder / WEIGHTS).stat().st_size > 2 * files.CHUNK
     for change in (lambda: os.truncate(folder / WEIGHTS, files.CHUNK), lambda: os.truncate(folder / WEIGHTS, 1 << 25)):
-        with closing(opened(folder, beat=change)) as found, pytest.raises(ModelError, match="was changed while"):
+        with (
+            closing(open_checkpoint_files(folder, beat=change)) as found,
+            pytest.raises(ModelError, match="was changed while"),
+        ):
             _ = found.digest
 
 
@@ -235,12 +239,13 @@ def test_what_becomes_of_weights_once_they_are_loaded_changes_nothing(model, oth
     code = """
         import os, sys
         from ranker.sources.hf.classifiers import Classifier
-        from ranker.tasks.classes import ClassTask
+        from ranker.tasks.classes import ClassificationTask
         from factors.types import Example
 
         model, change, replacement = sys.argv[1:]
         weights = model + "/model.safetensors"
-        task = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+        aliases = {"non-entailment": ("neutral", "contradiction")}
+        task = ClassificationTask("nli", ("non-entailment", "entailment"), aliases)
         loaded = Classifier.load(model, task)
         if change == "written":
             open(weights, "r+b").write(open(replacement + "/model.safetensors", "rb").read())
@@ -299,7 +304,7 @@ def test_at_whatever_moment_files_are_swapped_numbers_are_those_of_their_digest(
     with subprocess.Popen(swaps) as process:
         while process.poll() is None:
             try:
-                with closing(opened(served)) as found:
+                with closing(open_checkpoint_files(served)) as found:
                     digest = found.digest
                     recorded.append((digest, numbers(served, files=found)))
             except ModelError as error:
@@ -399,7 +404,7 @@ def test_a_folder_is_not_needed_once_its_files_are_open(model, tmp_path, monkeyp
     folder = make(model)
     expected = numbers(folder, **options)
     pickles = options.get("allow_pickle", False)
-    with closing(opened(folder, allow_pickle=pickles)) as found:
+    with closing(open_checkpoint_files(folder, allow_pickle=pickles)) as found:
         parts = [path for path in tmp_path.iterdir() if not path.is_symlink()]
         for path in parts:
             if fate == "gone":
@@ -429,7 +434,7 @@ def test_a_base_that_lies_elsewhere_by_the_same_name_is_not_taken(model, other, 
     expected = numbers(adapter)
     (tmp_path / "run").mkdir()
     monkeypatch.chdir(tmp_path / "run")
-    with closing(opened(adapter)) as found:
+    with closing(open_checkpoint_files(adapter)) as found:
         assert found.digest
         model.rename(tmp_path / "moved")
         other.rename(model)
@@ -453,14 +458,14 @@ def test_a_base_that_became_an_adapter_is_refused(model, tmp_path):
     """Also where the caller says which it is."""
     adapter = make_adapter(tmp_path / "adapter", model)
     with pytest.raises(ModelError, match=f"^the base of {adapter} is an adapter itself"):
-        opened(adapter, adapter)
+        open_checkpoint_files(adapter, adapter)
 
 
 def test_what_is_private_has_the_contents_name_and_is_removed(model, scratch):
     """With the record, or when it is closed; weights are in it only while they are loaded."""
     before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
     for close in (True, False):
-        found = opened(model)
+        found = open_checkpoint_files(model)
         assert found.digest in found.folder.name
         assert found.folder.parent.parent == scratch
         assert WEIGHTS not in os.listdir(found.folder)
@@ -543,7 +548,7 @@ def test_what_was_put_in_the_place_of_a_file_is_not_waited_for(model, monkeypatc
     os.mkfifo(model / WEIGHTS)
     monkeypatch.setattr(checkpoints, "weights", lambda folder, allow_pickle: [folder / WEIGHTS])
     with pytest.raises(ModelError, match=f"^{model / WEIGHTS} cannot be read: it is no regular file$"):
-        opened(model)
+        open_checkpoint_files(model)
 
 
 def test_a_private_folder_that_cannot_be_made_is_one_line(model, tmp_path, monkeypatch):
@@ -558,7 +563,7 @@ def test_a_sign_of_life_is_given_with_each_part_batch_and_call(tmp_path):
     """While weights are read, and while the model is asked."""
     folder = make_checkpoint(tmp_path / "model", hidden_size=64, intermediate_size=MANY)
     parts, beats = -(-(folder / WEIGHTS).stat().st_size // files.CHUNK), []
-    with closing(opened(folder, beat=lambda: beats.append("part"))) as found:
+    with closing(open_checkpoint_files(folder, beat=lambda: beats.append("part"))) as found:
         assert found.digest
         assert beats == ["part"] * parts
         loaded = Classifier.load(folder, TASK, files=found, beat=lambda: beats.append("call"))

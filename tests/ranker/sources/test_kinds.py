@@ -18,10 +18,10 @@ from logmaking import choice_row, lm_log
 from factors.types import Example
 from ranker.errors import UnknownName, UsageError
 from ranker.sources import kinds, suites
-from ranker.sources.base import Machine, Shelf, Source, SourceOptions
+from ranker.sources.base import Machine, ResourceCache, Source, SourceOptions
 from ranker.sources.references import Reference
 from ranker.tasks.base import Task
-from ranker.tasks.given import GivenTask
+from ranker.tasks.precomputed import PrecomputedTask
 
 EXAMPLES = [Example(str(n), (f"The doctor saw {n} actors.", "An old judge danced."), n % 2) for n in range(7)]
 
@@ -58,7 +58,7 @@ def checkpoint_made(folder):
         content = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps({**content, "note": "changed"}))
 
-    (source,) = kinds.available()["hf"].sources(Reference(str(folder)), SourceOptions(), Shelf())
+    (source,) = kinds.available()["hf"].sources(Reference(str(folder)), SourceOptions(), ResourceCache())
     labels = {"contradiction", "entailment", "neutral"}
     size = (folder / "model.safetensors").stat().st_size
     return Made(source, folder, change, labels, size, TASK, "there is no directory", works=True)
@@ -77,7 +77,7 @@ def table_made(folder):
     def change():
         file.write_text(file.read_text().replace("entailment\n", "non-entailment\n", 1))
 
-    (source,) = kinds.available()["table"].sources(Reference(str(file)), SourceOptions(), Shelf())
+    (source,) = kinds.available()["table"].sources(Reference(str(file)), SourceOptions(), ResourceCache())
     return Made(source, file, change, set(TASK.labels), 0, TASK, "cannot be read")
 
 
@@ -93,8 +93,8 @@ def log_made(folder):
     def change():
         file.write_text(file.read_text().replace("Is it?", "Was it?"))
 
-    (source,) = kinds.available()["log"].sources(Reference(str(file)), SourceOptions(), Shelf())
-    task = GivenTask("small", "acc", ("no", "yes"))
+    (source,) = kinds.available()["log"].sources(Reference(str(file)), SourceOptions(), ResourceCache())
+    task = PrecomputedTask("small", "acc", ("no", "yes"))
     return Made(source, file, change, {"no", "yes"}, 0, task, "cannot be read")
 
 
@@ -145,33 +145,33 @@ def test_a_source_that_was_looked_at_is_pinned(made, kind, tmp_path, monkeypatch
     """However its place was written, it is found from any folder; to look again says the same."""
     one = made[kind]
     monkeypatch.chdir(one.place.parent)
-    (source,) = kinds.available()[kind].sources(Reference(one.place.name), SourceOptions(), Shelf())
-    stated = source.look(Shelf())
+    (source,) = kinds.available()[kind].sources(Reference(one.place.name), SourceOptions(), ResourceCache())
+    stated = source.inspect(ResourceCache())
     assert stated.trouble == ""
     monkeypatch.chdir(tmp_path)
-    again = stated.source.look(Shelf())
+    again = stated.source.inspect(ResourceCache())
     assert again == stated
-    assert stated.source.identity(one.task, Machine(), Shelf())
+    assert stated.source.identity(one.task, Machine(), ResourceCache())
     assert stated.size == one.size
     assert set(stated.labels) == one.labels
     assert stated.source.precomputed == (not one.works) == (stated.rows is not None)
-    assert stated.source.place == one.source.look(Shelf()).source.place
+    assert stated.source.place == one.source.inspect(ResourceCache()).source.place
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_identity_is_of_content(made, kind, tmp_path):
     """Plain JSON with a text; the same under another name and in another place, another once the content is."""
     one = made[kind]
-    before = one.source.identity(one.task, Machine(), Shelf())
+    before = one.source.identity(one.task, Machine(), ResourceCache())
     assert json.loads(json.dumps(before)) == dict(before)
     assert isinstance(before["content"], str)
     moved = copied(one.place, tmp_path / f"moved-{one.place.name}")
-    (there,) = kinds.available()[kind].sources(Reference(str(moved)), SourceOptions(), Shelf())
-    assert there.identity(one.task, Machine(), Shelf()) == before
-    assert replace(one.source, name="other").identity(one.task, Machine(), Shelf()) == before
-    assert one.source.identity(one.task, Machine("meta", token_budget=7, threads=3), Shelf()) == before
+    (there,) = kinds.available()[kind].sources(Reference(str(moved)), SourceOptions(), ResourceCache())
+    assert there.identity(one.task, Machine(), ResourceCache()) == before
+    assert replace(one.source, name="other").identity(one.task, Machine(), ResourceCache()) == before
+    assert one.source.identity(one.task, Machine("meta", token_budget=7, threads=3), ResourceCache()) == before
     one.change()
-    assert one.source.identity(one.task, Machine(), Shelf())["content"] != before["content"]
+    assert one.source.identity(one.task, Machine(), ResourceCache())["content"] != before["content"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -182,7 +182,7 @@ def test_an_opened_source_answers_in_order(made, kind):
     """
     one = made[kind]
     told, beats = [], []
-    shelf = Shelf(lambda: beats.append(1))
+    shelf = ResourceCache(lambda: beats.append(1))
     one.source.identity(one.task, Machine(), shelf)
     model = one.source.open(one.task, Machine(), shelf)
     blocks = list(model.predict(EXAMPLES, told.append))
@@ -201,8 +201,8 @@ def test_trouble_is_stated_and_not_raised(made, kind):
     """A model that cannot be read is left out with a line, and the others are ranked."""
     one = made[kind]
     shutil.rmtree(one.place) if one.place.is_dir() else one.place.unlink()
-    (source,) = kinds.available()[kind].sources(Reference(str(one.place)), SourceOptions(), Shelf())
-    stated = source.look(Shelf())
+    (source,) = kinds.available()[kind].sources(Reference(str(one.place)), SourceOptions(), ResourceCache())
+    stated = source.inspect(ResourceCache())
     assert stated.source == source
     assert one.trouble in stated.trouble
     assert "\n" not in stated.trouble
@@ -219,7 +219,7 @@ def test_kinds_are_looked_up_once_a_run(monkeypatch, made):
     asked, find = [], metadata.entry_points
     monkeypatch.setattr(metadata, "entry_points", lambda group: (asked.append(group), find(group=group))[1])
     places = [str(made[kind].place) for kind in ("hf", "table")]
-    suites.named(places, SourceOptions(), Shelf())
+    suites.name_models(places, SourceOptions(), ResourceCache())
     assert asked == [kinds.GROUP]
 
 
@@ -232,7 +232,7 @@ def test_a_package_adds_a_kind(monkeypatch, made):
     )
     installed(monkeypatch, "mine", lambda: kind)
     assert [model.name for model in suites.load(["moon-a", "mine:b"]).models] == ["moon-a", "b"]
-    assert [model.name for model in suites.named(["x=mine:c"], SourceOptions(), Shelf())[1]] == ["x"]
+    assert [model.name for model in suites.name_models(["x=mine:c"], SourceOptions(), ResourceCache())[1]] == ["x"]
 
 
 def failing():
@@ -256,14 +256,14 @@ def test_a_package_that_is_no_kind_is_told_of(monkeypatch, name, load, said):
     """In one line, with its name."""
     installed(monkeypatch, name, load)
     with pytest.raises(UsageError, match=said) as caught:
-        suites.named(["org/a"], SourceOptions(), Shelf())
+        suites.name_models(["org/a"], SourceOptions(), ResourceCache())
     assert "\n" not in str(caught.value)
 
 
 def test_a_kind_that_is_not_there_is_told_of():
     """With those that there are."""
     with pytest.raises(UnknownName, match="there is no kind of source 'hg'; known: log, table, hf"):
-        kinds.kind_of(Reference("a", kind="hg"), SourceOptions(), Shelf())
+        kinds.kind_of(Reference("a", kind="hg"), SourceOptions(), ResourceCache())
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_a_base_without_an_organisation_is_found_again(monkeypatch, checkpoint, 
     (adapter / "adapter_model.safetensors").write_bytes(b"")
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "bert-tiny"}))
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(folder))
-    (source,) = kinds.available()["hf"].sources(Reference(str(adapter)), SourceOptions(), Shelf())
-    stated = source.look(Shelf())
+    (source,) = kinds.available()["hf"].sources(Reference(str(adapter)), SourceOptions(), ResourceCache())
+    stated = source.inspect(ResourceCache())
     assert stated.source.base == f"bert-tiny@{commit}"
-    assert stated.source.identity(TASK, Machine(), Shelf())["content"]
+    assert stated.source.identity(TASK, Machine(), ResourceCache())["content"]

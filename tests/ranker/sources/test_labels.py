@@ -5,10 +5,10 @@ import pytest
 from conftest import LABELS, TASK, make_checkpoint
 
 from ranker.errors import LabelError
-from ranker.sources.base import Shelf
+from ranker.sources.base import ResourceCache
 from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.hf.labels import check_inverse, reconcile
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 THREE = ("entailment", "neutral", "contradiction")
 
@@ -116,7 +116,7 @@ def test_a_map_of_what_is_not_there_is_refused():
 
 def test_any_task_will_do():
     """Nothing is special about two classes, or about NLI."""
-    task = ClassTask("topic", ("sport", "politics", "art"), {"art": ("culture",)})
+    task = ClassificationTask("topic", ("sport", "politics", "art"), {"art": ("culture",)})
     assert reconcile({0: "Culture", 1: "Sport", 2: "Politics"}, task) == ((1,), (2,), (0,))
 
 
@@ -144,7 +144,7 @@ def test_what_says_the_same_or_nothing_contradicts_nothing(inverse):
 def test_a_checkpoint_that_contradicts_itself_is_not_looked_at_further(tmp_path):
     """No order of its outputs is taken for the right one."""
     file = make_checkpoint(tmp_path / "m") / "config.json"
-    assert not Checkpoint("m", str(tmp_path / "m")).look(Shelf()).trouble
+    assert not Checkpoint("m", str(tmp_path / "m")).inspect(ResourceCache()).trouble
     file.write_text(json.dumps({**json.loads(file.read_text()), "label2id": dict(zip(LABELS, (1, 0, 2), strict=True))}))
     said = "m: config.json contradicts itself: by `id2label` 'contradiction' is output 0, by `label2id` 1"
-    assert Checkpoint("m", str(tmp_path / "m")).look(Shelf()).trouble.endswith(said)
+    assert Checkpoint("m", str(tmp_path / "m")).inspect(ResourceCache()).trouble.endswith(said)

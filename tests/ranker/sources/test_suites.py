@@ -5,14 +5,14 @@ import pytest
 
 from ranker.errors import UsageError
 from ranker.sources import suites
-from ranker.sources.base import Shelf, SourceOptions
+from ranker.sources.base import ResourceCache, SourceOptions
 from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.suites import Model
 
 
 def named(references):
     """The models of references, one or more."""
-    return suites.named(references, SourceOptions(), Shelf())[1]
+    return suites.name_models(references, SourceOptions(), ResourceCache())[1]
 
 
 def write_suite(folder, names=("a", "b"), **extra):

@@ -10,16 +10,16 @@ from safetensors.torch import load_file, save_file
 
 from factors.types import Example
 from ranker.progress import silent
-from ranker.runs.collect import ask
-from ranker.runs.gather import looked
+from ranker.runs.collect import run_models
+from ranker.runs.gather import inspect_models
 from ranker.runtime.base import Job, Request
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial
-from ranker.runtime.guest import work
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.runtime.upkeep import verify
-from ranker.sources.base import Shelf
+from ranker.runtime.worker import run_job
+from ranker.sources.base import ResourceCache
 from ranker.sources.hf.classifiers import Classifier
 from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.suites import Model, Suite
@@ -95,8 +95,8 @@ def test_a_note_is_said_whether_the_model_is_run_or_its_answers_are_kept(
     suite = [Model(Checkpoint(folder.name, str(folder))) for folder in (shortened, checkpoint("bert"))]
     for _ in range(2):
         caplog.clear()
-        models = looked(Suite("two", tuple(suite)))
-        ask(models, TASK, [[Request(ROWS)]] * 2, Runtime(store=Store(tmp_path), executor=executor))
+        models = inspect_models(Suite("two", tuple(suite)))
+        run_models(models, TASK, [[Request(ROWS)]] * 2, Runtime(store=Store(tmp_path), executor=executor))
         assert [record.getMessage() for record in caplog.records] == [f"{shortened.name}: {NOTE}"]
         assert models.shelf.noted == {str(shortened): (0, (NOTE,)), str(checkpoint("bert")): (0, ())}
     assert verify(tmp_path)[1] == []
@@ -105,5 +105,5 @@ def test_a_note_is_said_whether_the_model_is_run_or_its_answers_are_kept(
 def test_a_dry_job_keeps_no_note(shortened, tmp_path):
     """It leaves nothing in the store."""
     job = Job(Checkpoint("a", str(shortened)), TASK, (Request(ROWS),), dry=True)
-    assert not work(job, Store(tmp_path), Shelf(), silent).failure
+    assert not run_job(job, Store(tmp_path), ResourceCache(), silent).failure
     assert list((tmp_path / "v2").iterdir()) == []

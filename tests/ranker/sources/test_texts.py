@@ -17,13 +17,13 @@ from ranker.datasets import sets
 from ranker.errors import LabelError, ModelError
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
-from ranker.sources.base import Machine, Shelf, is_embedded, is_perturbed
+from ranker.sources.base import Machine, ResourceCache, is_embedded, is_perturbed
 from ranker.sources.suites import load
 from ranker.sources.texts import LEAST, REVISION, TextSource, left
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
-TASK = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
-THREE = ClassTask("sentiment", ("negative", "neutral", "positive"))
+TASK = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+THREE = ClassificationTask("sentiment", ("negative", "neutral", "positive"))
 EXAMPLES = [
     Example("a", ("The doctor's co-worker  waited.", "An old judge danced."), 1, {"cue": (Span(0, 0, 3),)}),
     Example("b", ("the the, THE the", "the"), 0),
@@ -77,7 +77,7 @@ class Bag(TextSource):
 
 def opened(bag, task=TASK):
     """The bag, ready to be asked."""
-    return bag.open(task, Machine(), Shelf())
+    return bag.open(task, Machine(), ResourceCache())
 
 
 def predicted(bag, examples, task=TASK):
@@ -306,19 +306,19 @@ def test_what_it_can_be_asked_is_said(line, offered):
 def test_a_source_says_what_it_is():
     """A name and three answers are enough; what it is known by holds no name."""
     bag = Bag("bag")
-    stated = bag.look(Shelf())
+    stated = bag.inspect(ResourceCache())
     assert (stated.source, stated.labels, stated.trouble) == (bag, TASK.labels, "")
     assert (bag.family, bag.place, bag.shares, bag.precomputed) == ("", "bag", "", False)
-    known = bag.identity(TASK, Machine(), Shelf())
+    known = bag.identity(TASK, Machine(), ResourceCache())
     assert known == {
         "content": "weights",
         "labels": ["non-entailment", "entailment"],
         "texts": REVISION,
         "versions": {"numpy": np.__version__, "no-such-package": None},
     }
-    assert replace(bag, name="other").identity(TASK, Machine("cuda"), Shelf()) == known
-    assert replace(bag, turned=True).identity(TASK, Machine(), Shelf()) != known
-    assert replace(bag, said=(0, 1)).identity(TASK, Machine(), Shelf())["labels"] == ["0", "1"]
+    assert replace(bag, name="other").identity(TASK, Machine("cuda"), ResourceCache()) == known
+    assert replace(bag, turned=True).identity(TASK, Machine(), ResourceCache()) != known
+    assert replace(bag, said=(0, 1)).identity(TASK, Machine(), ResourceCache())["labels"] == ["0", "1"]
 
 
 def test_a_source_that_cannot_be_read_says_so():
@@ -328,7 +328,7 @@ def test_a_source_that_cannot_be_read_says_so():
         def labels(self):
             raise ModelError("lost")
 
-    assert Lost("lost").look(Shelf()).trouble == "lost"
+    assert Lost("lost").inspect(ResourceCache()).trouble == "lost"
 
 
 def test_a_source_goes_to_another_process():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranker.statistics.patterns import fold, read
+from ranker.statistics.patterns import fold, gather_answers
 
 
 @st.composite
@@ -63,12 +63,16 @@ def test_no_order_changes_the_seed(pool, seed):
     first = fold(predicted, classes)
     second = fold(predicted[models], classes)
     order = rng.permutation(4)
-    assert second.seed(read(second, asked[order], labels[order], 0.1)) == first.seed(read(first, asked, labels, 0.1))
+    assert second.seed(gather_answers(second, asked[order], labels[order], 0.1)) == first.seed(
+        gather_answers(first, asked, labels, 0.1)
+    )
     assert (second.said == first.said[:, models]).all()
     turned = fold(predicted[:, rows], classes)
     places = np.argsort(rows)[asked]
     if len({tuple(sorted(one.tolist())) for one in predicted}) == len(predicted):  # no two predict alike often
-        assert turned.seed(read(turned, places, labels, 0.1)) == first.seed(read(first, asked, labels, 0.1))
+        assert turned.seed(gather_answers(turned, places, labels, 0.1)) == first.seed(
+            gather_answers(first, asked, labels, 0.1)
+        )
 
 
 def test_another_answer_is_another_seed():
@@ -76,16 +80,19 @@ def test_another_answer_is_another_seed():
     pool = fold(np.array([[0, 1, 1, 0], [0, 0, 0, 0]]), 2)
     told = [((1,), (1,)), ((1,), (0,)), ((0,), (1,)), ((0, 1), (1, 1)), ((0, 0), (1, 1)), ((), ())]
     seeds = {
-        pool.seed(read(pool, np.array(rows, dtype=int), np.array(labels, dtype=int), 0.1)) for rows, labels in told
+        pool.seed(gather_answers(pool, np.array(rows, dtype=int), np.array(labels, dtype=int), 0.1))
+        for rows, labels in told
     }
     assert len(seeds) == len(told)
-    assert pool.seed(read(pool, np.array([2]), np.array([1]), 0.1)) in seeds  # another row of the same pattern
+    assert (
+        pool.seed(gather_answers(pool, np.array([2]), np.array([1]), 0.1)) in seeds
+    )  # another row of the same pattern
 
 
 def test_several_answers_to_a_row_are_readings_of_one_label():
     """Their likelihoods multiply: with 30 % noise over three classes an answer is right in 80 % of cases."""
     pool = fold(np.array([[0, 1, 2], [0, 0, 0]]), 3)
-    found = read(pool, np.array([1, 1, 1]), np.array([2, 2, 0]), 0.3)
+    found = gather_answers(pool, np.array([1, 1, 1]), np.array([2, 2, 0]), 0.3)
     expected = np.array([0.1 * 0.1 * 0.8, 0.1 * 0.1 * 0.1, 0.8 * 0.8 * 0.1])
     assert found.likelihood[0] == pytest.approx(expected / expected.max())
     assert (found.counts.tolist(), found.rows.tolist()) == ([1], [1])
@@ -129,7 +136,7 @@ def test_what_is_no_pool_is_refused(predicted, classes, message):
 def test_what_is_no_answer_is_refused(rows, labels, noise, message):
     """One line says what is wrong."""
     with pytest.raises(ValueError, match=message):
-        read(fold(np.array([[0, 1], [1, 1]]), 2), np.array(rows), np.array(labels), noise)
+        gather_answers(fold(np.array([[0, 1], [1, 1]]), 2), np.array(rows), np.array(labels), noise)
 
 
 def test_rows_on_which_models_are_not_as_sure_are_not_of_one_pattern():

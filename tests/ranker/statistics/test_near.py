@@ -1,13 +1,13 @@
 import numpy as np
 
 from ranker.statistics import near
-from ranker.statistics.near import Texts
+from ranker.statistics.near import WordVectors
 
 
 def texts(rows):
     """Lists of numbers as texts."""
     flat = [word for row in rows for word in row]
-    return Texts(np.array(flat, dtype=np.int64), np.cumsum([len(row) for row in rows]))
+    return WordVectors(np.array(flat, dtype=np.int64), np.cumsum([len(row) for row in rows]))
 
 
 def similarity(first, second):

@@ -7,7 +7,7 @@ from factors import BUILTIN
 from ranker.results.table import ScoreTable
 from ranker.scoring.evaluation import evaluate
 from ranker.statistics import engine, intervals, pooled
-from ranker.statistics.agreement import Agreement
+from ranker.statistics.agreement import MethodAgreement
 from ranker.statistics.methods import BUILTIN as BUILTIN_METHODS
 from ranker.statistics.pool import InDomain, Pool, PoolMethod, Targets
 from ranker.statistics.pooled import Halves, Population
@@ -249,7 +249,7 @@ def test_many_models_are_put_right_as_often_as_in_many_draws():
     draws = rng.integers(600, size=(20_000, 10))
     metric, influence, noise = np.full((435, 1), 0.7), np.zeros((1, 600)), np.zeros(1)
     metric[:, 0] = engine.simulate(right[:, None].astype(float), draws, population.decided).beats[:, 0]
-    known = Agreement(("ACC",), ("baseline",), metric, influence, noise, noise)
+    known = MethodAgreement(("ACC",), ("baseline",), metric, influence, noise, noise)
     few = replace(NAMED["SURROGATE"], draws=30)
     found, _ = pooled.drawn([few], population, 10, known, {}, np.random.default_rng(1))
     _, error = found.sampled["SURROGATE"]
@@ -316,7 +316,7 @@ def test_what_needs_no_label_is_that_of_the_whole_pool_and_varies_as_over_halves
     """The accuracy is of all rows, the variance of the halves."""
     table, pool, targets = world()
     methods = [one for one in FREE if one.needs <= {"probabilities"}]
-    found, always = pooled.label_free(methods, best_first(table, pool, targets, halves))
+    found, always = pooled.unsupervised_accuracy(methods, best_first(table, pool, targets, halves))
     assert found.names == tuple(one.name for one in methods)
     assert len(methods) > 3
     for name, beats, noise in zip(found.names, found.beats.mean(axis=0), found.noise, strict=True):
@@ -399,7 +399,7 @@ def test_undefined_scores_leave_the_mean_over_the_pool():
     values = np.array([[1.0, 1.0, 1.0, np.nan], [0.0, 0.0, 0.0, 99.0]])
     seen = replace(pool, factor=values)
     population = Population(seen, targets, np.ones(1, dtype=bool), Halves.of(4, 1, np.random.default_rng(0)))
-    found, _ = pooled.label_free([NAMED["POOL-FACTOR"]], population)
+    found, _ = pooled.unsupervised_accuracy([NAMED["POOL-FACTOR"]], population)
     assert found.names == ("POOL-FACTOR",)
     assert found.beats.tolist() == [[1.0]]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranker.statistics import worlds
-from ranker.statistics.asking import next_rows
+from ranker.statistics import posterior_samples
+from ranker.statistics.acquisition import next_rows
 from ranker.statistics.beliefs import believe
 from ranker.statistics.patterns import fold
 
@@ -48,9 +48,9 @@ def drawn(seed):
     answers = np.where(rng.random(len(known)) < 0.9, truth[known], rng.integers(classes, size=len(known)))
     decisions = []
     with pytest.MonkeyPatch.context() as patch:
-        where, taken = worlds._State.where, worlds._State.taken
-        patch.setattr(worlds._State, "where", lambda s, yes, to: decisions.append(yes) or where(s, yes, to))
-        patch.setattr(worlds._State, "taken", lambda s, these: decisions.append(these) or taken(s, these))
+        where, taken = posterior_samples._State.where, posterior_samples._State.taken
+        patch.setattr(posterior_samples._State, "where", lambda s, yes, to: decisions.append(yes) or where(s, yes, to))
+        patch.setattr(posterior_samples._State, "taken", lambda s, these: decisions.append(these) or taken(s, these))
         found = believe(fold(predicted, classes, strength=strength), known, answers)
     draws = np.concatenate([found.worlds.weights, found.worlds.biases], axis=1)
     return {

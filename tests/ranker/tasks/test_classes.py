@@ -7,8 +7,8 @@ from hypothesis.extra.numpy import arrays
 from factors.types import Example
 from ranker.errors import LabelError
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
-from ranker.tasks.classes import Classes, ClassTask, of_classes, softmax
-from ranker.tasks.given import GivenTask, Scores
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities, require_labels, softmax
+from ranker.tasks.precomputed import PrecomputedScores, PrecomputedTask
 
 PROBS = np.array([[0.25, 0.75], [np.nan, np.nan], [1.0, 0.0]])
 STATE = np.array([ANSWERED, NO_ANSWER, ANSWERED])
@@ -21,10 +21,10 @@ def same(one, other):
 
 def test_answers_say_whether_they_were_given():
     """All were where nothing else is said; a row of nan is none, and says so."""
-    assert Classes(PROBS[[0, 2]]).state.tolist() == [ANSWERED, ANSWERED]
-    assert Classes(PROBS, STATE).state.tolist() == [ANSWERED, NO_ANSWER, ANSWERED]
+    assert ClassProbabilities(PROBS[[0, 2]]).state.tolist() == [ANSWERED, ANSWERED]
+    assert ClassProbabilities(PROBS, STATE).state.tolist() == [ANSWERED, NO_ANSWER, ANSWERED]
     with pytest.raises(ValueError, match="not finite"):
-        Classes(PROBS)
+        ClassProbabilities(PROBS)
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,12 @@ def test_answers_say_whether_they_were_given():
 def test_what_cannot_be_answers_is_refused(probs, state, wrong):
     """Shapes that do not agree, and states that are none."""
     with pytest.raises(ValueError, match=wrong):
-        Classes(probs, state)
+        ClassProbabilities(probs, state)
 
 
 def test_answers_stay_what_they_are():
     """Nobody changes what a model has said."""
-    answers = Classes(PROBS.copy(), STATE.copy())
+    answers = ClassProbabilities(PROBS.copy(), STATE.copy())
     for array in (answers.probs, answers.state):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
@@ -58,17 +58,17 @@ def test_the_four_states_are_four():
 @given(arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 3)), elements=st.floats(0, 1)), st.data())
 def test_parts_and_blocks_are_rows_of_the_whole(probs, data):
     """A part is its rows one by one, in its order; blocks joined are the whole again, as are columns."""
-    whole = Classes(probs.copy())
+    whole = ClassProbabilities(probs.copy())
     places = data.draw(st.lists(st.integers(0, len(probs) - 1)))
     assert [row.tolist() for row in whole.part(places).probs] == [probs[at].tolist() for at in places]
     cut = data.draw(st.integers(1, len(probs)))
     blocks = [whole.part(range(start, min(start + cut, len(probs)))) for start in range(0, len(probs), cut)]
-    assert same(Classes.joined(blocks), whole)
-    assert same(Classes.of_columns(whole.columns()), whole)
+    assert same(ClassProbabilities.joined(blocks), whole)
+    assert same(ClassProbabilities.of_columns(whole.columns()), whole)
     assert [int(np.argmax(row)) for row in probs] == whole.predicted.tolist()
 
 
-TASK = ClassTask("nli", ("no", "yes"), {"no": ("neutral", "contradiction")}, shortcut=1)
+TASK = ClassificationTask("nli", ("no", "yes"), {"no": ("neutral", "contradiction")}, shortcut=1)
 
 
 def examples(*labels):
@@ -78,7 +78,7 @@ def examples(*labels):
 
 def test_the_outcome_of_a_row_is_whether_its_label_was_predicted():
     """The most probable label and the true one, row by row; of labels that are as probable the first is said."""
-    answers = Classes(np.array([[0.2, 0.8], [0.3, 0.7], [0.9, 0.1], [0.5, 0.5], [0.5, 0.5]]))
+    answers = ClassProbabilities(np.array([[0.2, 0.8], [0.3, 0.7], [0.9, 0.1], [0.5, 0.5], [0.5, 0.5]]))
     assert TASK.outcomes(answers, examples(1, 0, 0, 0, 1)).tolist() == [1, 0, 1, 1, 0]
     assert TASK.metric == "ACC"
 
@@ -93,17 +93,17 @@ def test_the_outcome_of_a_row_is_whether_its_label_was_predicted():
 )
 def test_what_was_asked_for_and_not_answered_is_wrong(state, label, outcome):
     """Of what failed, was never asked for, or has no true label nothing is known; a row of nan is no label 0."""
-    answers = Classes(np.array([[0.9, 0.1] if state == ANSWERED else [np.nan] * 2]), np.array([state]))
+    answers = ClassProbabilities(np.array([[0.9, 0.1] if state == ANSWERED else [np.nan] * 2]), np.array([state]))
     assert np.array_equal(TASK.outcomes(answers, examples(label)), [outcome], equal_nan=True)
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 6), st.just(3)), elements=st.floats(0, 1)), st.data())
 def test_outcomes_are_those_of_a_loop(probs, data):
     """On any rows, in any states."""
-    task = ClassTask("three", ("a", "b", "c"))
+    task = ClassificationTask("three", ("a", "b", "c"))
     labels = data.draw(st.lists(st.integers(-1, 2), min_size=len(probs), max_size=len(probs)))
     state = data.draw(st.lists(st.integers(0, 3), min_size=len(probs), max_size=len(probs)))
-    found = task.outcomes(Classes(probs.copy(), np.array(state)), examples(*labels))
+    found = task.outcomes(ClassProbabilities(probs.copy(), np.array(state)), examples(*labels))
     for row, label, one, outcome in zip(probs.tolist(), labels, state, found.tolist(), strict=True):
         if label < 0 or one in (ERROR, MISSING):
             assert np.isnan(outcome)
@@ -114,25 +114,25 @@ def test_outcomes_are_those_of_a_loop(probs, data):
 def test_only_classes_are_judged_by_labels():
     """Scores that come with an answer are another task's."""
     with pytest.raises(TypeError, match=r"the task nli judges classes \(got scores\)"):
-        TASK.outcomes(Scores(np.array([0.5]), np.array([ANSWERED])), examples(1))
-    assert of_classes(TASK, "bert") is TASK
+        TASK.outcomes(PrecomputedScores(np.array([0.5]), np.array([ANSWERED])), examples(1))
+    assert require_labels(TASK, "bert") is TASK
     with pytest.raises(LabelError, match="bert is for answers that are labels, and answers to summaries are"):
-        of_classes(GivenTask("summaries", "JUDGE"), "bert")
+        require_labels(PrecomputedTask("summaries", "JUDGE"), "bert")
 
 
 def test_the_identity_of_a_task_is_its_labels_and_what_else_they_are_called():
     """Their order counts, that of aliases does not; what the shortcut speaks for changes no answer."""
-    turned = ClassTask("nli", ("no", "yes"), {"no": ("contradiction", "neutral")})
+    turned = ClassificationTask("nli", ("no", "yes"), {"no": ("contradiction", "neutral")})
     assert TASK.identity() == turned.identity() == {"labels": [["no", ["contradiction", "neutral"]], ["yes", []]]}
-    assert ClassTask("nli", ("yes", "no")).identity() != ClassTask("nli", ("no", "yes")).identity()
+    assert ClassificationTask("nli", ("yes", "no")).identity() != ClassificationTask("nli", ("no", "yes")).identity()
 
 
 def test_an_answer_that_is_not_given_predicts_nothing():
     """It has no probabilities, is right of no label, and stands for none."""
-    answers = Classes(np.array([[np.nan, np.nan], [0.2, 0.8]]), np.array([NO_ANSWER, ANSWERED]))
+    answers = ClassProbabilities(np.array([[np.nan, np.nan], [0.2, 0.8]]), np.array([NO_ANSWER, ANSWERED]))
     assert answers.predicted.tolist() == [-1, 1]
     rows = [Example("a", ("x",), 0), Example("b", ("y",), 1)]
-    assert ClassTask("mood", ("bad", "good")).outcomes(answers, rows).tolist() == [0.0, 1.0]
+    assert ClassificationTask("mood", ("bad", "good")).outcomes(answers, rows).tolist() == [0.0, 1.0]
 
 
 def test_logits_that_are_as_far_apart_as_numbers_go():

@@ -12,7 +12,7 @@ from logmaking import TIME, archive, choice_row, eval_log, header, json_log, lin
 from ranker.errors import DataError
 from ranker.limits import Limits
 from ranker.sources.logs.inspect_samples import header_of
-from ranker.sources.logs.reading import Choice, listing, program_of, read
+from ranker.sources.logs.reading import LogSelection, listing, program_of, read_log
 from ranker.sources.logs.results import results_of
 
 ROW = choice_row(0, {"text": "a b"}, "1", (-3, -1), acc=1.0)
@@ -179,7 +179,7 @@ def test_it_is_refused_in_one_line(tmp_path, name):
     tracemalloc.start()
     try:
         with pytest.raises(DataError) as caught:
-            read(path)
+            read_log(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -214,9 +214,9 @@ def test_lines_keep_to_the_budget(tmp_path, name, most):
     """Each limit of the table by itself."""
     path = tmp_path / JSONL
     path.write_bytes(lines([{**ROW, "doc_id": n, "doc": {"n": n}} for n in range(9)]).encode())
-    assert len(read(path)) == 9
+    assert len(read_log(path)) == 9
     with pytest.raises(DataError, match=rf"more than {most:,} .*, the most that is read \(`limits\.{name}`\)$"):
-        read(path, Choice(limits=Limits(**{name: most})))
+        read_log(path, LogSelection(limits=Limits(**{name: most})))
 
 
 @pytest.mark.parametrize(
@@ -226,20 +226,20 @@ def test_lines_keep_to_the_budget(tmp_path, name, most):
 def test_archives_keep_to_the_budget(tmp_path, name, most):
     """Each limit of the table by itself."""
     path = eval_log(tmp_path / EVAL, [sample(n, "C") for n in range(9)])
-    assert len(read(path)) == 9
+    assert len(read_log(path)) == 9
     with pytest.raises(DataError, match=rf"more than {most:,} .*, the most that is read \(`limits\.{name}`\)$"):
-        read(path, Choice(limits=Limits(**{name: most})))
+        read_log(path, LogSelection(limits=Limits(**{name: most})))
 
 
 def test_texts_and_lists_keep_to_the_budget(tmp_path):
     """Rows in one list, samples in one text, and files in one folder."""
     old, new = tmp_path / JSONL, json_log(tmp_path / JSON, [sample(n, "C") for n in range(9)])
     old.write_text(json.dumps([{**ROW, "doc_id": n, "doc": {"n": n}} for n in range(9)]))
-    assert len(read(old)) == len(read(new)) == 9
+    assert len(read_log(old)) == len(read_log(new)) == 9
     for path in (old, new):
         for limits in (Limits(log_rows=3), Limits(log_whole=300), Limits(log_values_at_once=30)):
             with pytest.raises(DataError, match="the most that is read"):
-                read(path, Choice(limits=limits))
+                read_log(path, LogSelection(limits=limits))
     with pytest.raises(DataError, match="more than 1 files"):
         listing(tmp_path, Limits(log_files=1))
 
@@ -260,7 +260,7 @@ def test_a_text_is_cut_where_it_is_too_long_to_show(tmp_path):
     """Two rows that begin alike are still two rows."""
     path = tmp_path / JSONL
     path.write_bytes(lines([{**ROW, "doc_id": n, "doc": {"text": "a " * 80_000 + str(n)}} for n in (1, 2)]).encode())
-    log = read(path)
+    log = read_log(path)
     assert [len(text) for text in log.texts] == [100_001] * 2
     assert len(set(log.keys)) == 2
 
@@ -271,7 +271,7 @@ def test_parts_that_share_their_bytes_are_counted_each(tmp_path):
     path = tmp_path / EVAL
     path.write_bytes(packed)
     with pytest.raises(DataError, match="more than 50,000 bytes"):
-        read(path, Choice(limits=Limits(log=50_000)))
+        read_log(path, LogSelection(limits=Limits(log=50_000)))
 
 
 @pytest.mark.parametrize(
@@ -282,14 +282,14 @@ def test_what_is_no_file_is_not_opened(tmp_path, make, file):
     """A folder, a pipe that nobody writes into, a device without an end, and a link to itself."""
     make(tmp_path / file)
     with pytest.raises(DataError, match="cannot be read"):
-        read(tmp_path / file)
+        read_log(tmp_path / file)
 
 
 @pytest.mark.parametrize("name", [JSONL, EVAL, JSON, "\0.jsonl", "x" * 300 + ".jsonl", "table.csv"])
 def test_a_file_that_is_not_there_is_refused(tmp_path, name):
     """Whatever it is called."""
     with pytest.raises(DataError) as caught:
-        read(tmp_path / name)
+        read_log(tmp_path / name)
     assert str(caught.value).isprintable()
 
 
@@ -299,7 +299,7 @@ def test_a_message_tells_nothing_of_a_file_that_is_no_log(tmp_path):
     for name in (JSONL, EVAL, JSON):
         (tmp_path / name).symlink_to(tmp_path / "secret")
         with pytest.raises(DataError) as caught:
-            read(tmp_path / name)
+            read_log(tmp_path / name)
         assert "swordfish" not in str(caught.value)
 
 
@@ -326,7 +326,7 @@ def test_any_damage_is_one_line_or_none(tmp_path, seed):
                     [b"", b"\0", b"9", b'"', b"[", b"\xff\xff", b"null"]
                 )
             (tmp_path / name).write_bytes(damaged)
-            harmless(read, tmp_path / name, Choice(metric=draw.choice([None, "acc"])))
+            harmless(read_log, tmp_path / name, LogSelection(metric=draw.choice([None, "acc"])))
 
 
 def test_values_of_every_kind_in_every_place_do_no_harm(tmp_path):
@@ -352,16 +352,16 @@ def test_values_of_every_kind_in_every_place_do_no_harm(tmp_path):
     for kind in kinds:
         for key in [*ROW, "doc_hash", "scores_per_repeat"]:
             (tmp_path / JSONL).write_text(json.dumps({**ROW, key: kind}))
-            harmless(read, tmp_path / JSONL)
+            harmless(read_log, tmp_path / JSONL)
         for key in [*sample(1, "C"), "attachments"]:
-            harmless(read, json_log(tmp_path / JSON, [{**sample(1, "C"), key: kind}, sample(2, "C")]))
+            harmless(read_log, json_log(tmp_path / JSON, [{**sample(1, "C"), key: kind}, sample(2, "C")]))
         for key in ("value", "answer"):
-            harmless(read, json_log(tmp_path / JSON, [sample(1, "C", scores={"m": {"value": 1, key: kind}})]))
+            harmless(read_log, json_log(tmp_path / JSON, [sample(1, "C", scores={"m": {"value": 1, key: kind}})]))
         head = header()
         for table in (head, head["eval"], head["eval"]["scorers"][0]):
             for key in [*table]:
                 before, table[key] = table[key], kind
-                harmless(read, json_log(tmp_path / JSON, [sample(1, "C")], head))
+                harmless(read_log, json_log(tmp_path / JSON, [sample(1, "C")], head))
                 table[key] = before
         (tmp_path / JSONL).write_bytes(LINE)
         for key in ("configs", "higher_is_better", "group_subtasks", "n-samples", "model_name"):
@@ -371,7 +371,7 @@ def test_values_of_every_kind_in_every_place_do_no_harm(tmp_path):
                 {"small": {"doc_to_choice": kind, "filter_list": kind, "effective": kind}},
             ):
                 (tmp_path / f"results_{TIME}.json").write_text(json.dumps({key: value}))
-                harmless(read, tmp_path / JSONL)
+                harmless(read_log, tmp_path / JSONL)
 
 
 def test_a_broken_log_in_a_folder_is_named(tmp_path):

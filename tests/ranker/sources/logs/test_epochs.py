@@ -9,7 +9,7 @@ from logmaking import eval_log, header, sample
 from ranker import decide
 from ranker.errors import DataError
 from ranker.sources.logs.epochs import reducer
-from ranker.sources.logs.reading import Choice, read
+from ranker.sources.logs.reading import LogSelection, read_log
 
 NAN = float("nan")
 
@@ -34,7 +34,7 @@ def test_epochs_are_reduced_as_inspect_does(tmp_path, name, expected):
     """Over those that have a score: by hand; the name stands in the metric, and what the log has beside it."""
     values = [1.0, 0.0, 0.5, 1.0, NAN]
     samples = [sample("a", value, epoch, scorer="match") for epoch, value in enumerate(values, 1)]
-    log = read(eval_log(tmp_path / "a.eval", samples, header(epochs=5)), Choice(reducer=name))
+    log = read_log(eval_log(tmp_path / "a.eval", samples, header(epochs=5)), LogSelection(reducer=name))
     assert log.outcomes.tolist() == pytest.approx([expected], nan_ok=True)
     assert log.metric == ("match" if name == "mean" else f"match[{name}]")
     assert f"Each row is the {name} of 5 epochs (the log has mean by default)." in log.notes
@@ -60,7 +60,7 @@ def test_the_reducer_of_the_log_counts(tmp_path):
     head = header(epochs=2, results={"scores": scores})
     head["eval"]["config"]["epochs_reducer"] = ["max", "mean"]
     path = eval_log(tmp_path / "a.eval", samples, head)
-    log, other = read(path), read(path, Choice(reducer="mean"))
+    log, other = read_log(path), read_log(path, LogSelection(reducer="mean"))
     assert (log.metric, log.outcomes.tolist(), log.measure.recorded) == ("match[max]", [1, 1], 1.0)
     assert (other.metric, other.outcomes.tolist(), other.measure.recorded) == ("match", [0.5, 0.5], 0.5)
     assert log.notes == ("Each row is the max of 2 epochs (the log has max, mean).",)
@@ -73,11 +73,11 @@ def test_a_reducer_that_is_not_known_is_said(tmp_path):
     head = header(epochs=2)
     head["eval"]["config"]["epochs_reducer"] = ["best_of_mine"]
     path = eval_log(tmp_path / "a.eval", [sample("a", value, epoch) for epoch, value in enumerate("IC", 1)], head)
-    log = read(path)
+    log = read_log(path)
     assert (log.metric, log.outcomes.tolist()) == ("match", [0.5])
     assert log.notes[0] == "The log reduces its 2 epochs by best_of_mine, which is not known here: their mean is meant."
     with pytest.raises(DataError, match=r"no reducer of epochs is called 'best'; there are mean, median, mode"):
-        read(path, Choice(reducer="best"))
+        read_log(path, LogSelection(reducer="best"))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_reducer_that_is_not_known_is_said(tmp_path):
 )
 def test_samples_that_hit_a_limit_are_counted(tmp_path, more, expected):
     """A limit of the sample, or of what a model may write."""
-    log = read(eval_log(tmp_path / "a.eval", [sample("a", "C"), sample("b", "I", **more)]))
+    log = read_log(eval_log(tmp_path / "a.eval", [sample("a", "C"), sample("b", "I", **more)]))
     assert log.notes == (expected,)
 
 
@@ -100,7 +100,7 @@ def test_shuffled_choices_are_known_by_their_texts(tmp_path):
     """Another letter may be the same answer, and the same letter another one."""
 
     def log(name, choices, target):
-        return read(eval_log(tmp_path / name, [sample("a", "C", choices=choices, target=target)]))
+        return read_log(eval_log(tmp_path / name, [sample("a", "C", choices=choices, target=target)]))
 
     one, two = log("a.eval", ["red", "blue", "green"], "A"), log("b.eval", ["blue", "green", "red"], "C")
     assert one.target_hashes == two.target_hashes

@@ -8,7 +8,7 @@ import pytest
 from logmaking import archive, eval_log, header, json_log, named, part, sample
 
 from ranker.errors import DataError
-from ranker.sources.logs.reading import Choice, listing, program_of, read
+from ranker.sources.logs.reading import LogSelection, listing, program_of, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 NAN = float("nan")
@@ -24,7 +24,7 @@ def path(tmp_path):
 def refused(path, **choice):
     """The one line that a log is refused with."""
     with pytest.raises(DataError) as caught:
-        read(path, Choice(**choice))
+        read_log(path, LogSelection(**choice))
     assert "\n" not in str(caught.value)
     assert path.name in str(caught.value)
     return str(caught.value)
@@ -32,7 +32,7 @@ def refused(path, **choice):
 
 def test_a_log_is_arrays(path):
     """Names of the header, ids as text, outcomes by hand."""
-    log = read(eval_log(path, [sample("a", "C"), sample(7, "I")], header(ids=["a", 7])))
+    log = read_log(eval_log(path, [sample("a", "C"), sample(7, "I")], header(ids=["a", 7])))
     assert (log.program, log.version, log.task, log.model) == ("inspect", "0.3.200", "small", "org/model")
     assert (log.metric, log.scorer, log.candidates, log.measure.higher_is_better) == (
         "match",
@@ -50,7 +50,7 @@ def test_a_log_is_arrays(path):
 @pytest.mark.parametrize("method", [0, 8, 93])
 def test_parts_are_packed_in_one_of_three_ways(path, method):
     """As they are, deflated, or by Zstandard, which Inspect uses since 0.3.206."""
-    assert read(eval_log(path, [sample(1, "C"), sample(2, "I")], method=method)).outcomes.tolist() == [1, 0]
+    assert read_log(eval_log(path, [sample(1, "C"), sample(2, "I")], method=method)).outcomes.tolist() == [1, 0]
 
 
 def test_an_archive_of_the_standard_library_is_read(path):
@@ -64,18 +64,18 @@ def test_an_archive_of_the_standard_library_is_read(path):
             member.write(json.dumps(sample(1, "C")).encode())
         made.comment = b"PK\5\6 is no end"
     path.write_bytes(stream.getvalue())
-    assert read(path).outcomes.tolist() == [1]
+    assert read_log(path).outcomes.tolist() == [1]
 
 
 @pytest.mark.parametrize("name", ["log.json", "log.json.gz"])
 def test_a_log_in_one_text_says_the_same(path, name):
     """Bare NaN and all; an archive in gzip, too."""
     samples = [sample("a", "C"), sample("b", NAN), sample("c", {"x": 1, "y": NAN}, scorer="two")]
-    one = read(eval_log(path, samples), Choice(scorer="match"))
-    two = read(json_log(path.with_name(name), samples), Choice(scorer="match"))
+    one = read_log(eval_log(path, samples), LogSelection(scorer="match"))
+    two = read_log(json_log(path.with_name(name), samples), LogSelection(scorer="match"))
     packed = path.with_name("again.eval.gz")
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    three = read(packed, Choice(scorer="match"))
+    three = read_log(packed, LogSelection(scorer="match"))
     for other in (two, three):
         assert (one.keys, one.texts, one.target_hashes, one.candidates) == (
             *(other.keys, other.texts, other.target_hashes, other.candidates),
@@ -92,7 +92,7 @@ def test_a_log_in_one_text_says_the_same(path, name):
 )
 def test_a_score_counts_as_a_number(path, value, expected):
     """Letters, truths, numbers, and numbers as text."""
-    log = read(eval_log(path, [sample(1, value)]))
+    log = read_log(eval_log(path, [sample(1, value)]))
     assert log.outcomes.tolist() == [expected]
     assert log.state.tolist() == [NO_ANSWER if value == "N" else ANSWERED]
 
@@ -100,7 +100,7 @@ def test_a_score_counts_as_a_number(path, value, expected):
 def test_what_failed_or_is_not_scored_is_not_known(path):
     """An error, NaN and null are no zeros."""
     failed = sample(2, 0, scores={}, error={"message": "broken"})
-    log = read(eval_log(path, [sample(1, "C"), failed, sample(3, NAN), sample(4, None), sample(5, 0, scores=None)]))
+    log = read_log(eval_log(path, [sample(1, "C"), failed, sample(3, NAN), sample(4, None), sample(5, 0, scores=None)]))
     np.testing.assert_array_equal(log.outcomes, [1, NAN, NAN, NAN, NAN])
     assert log.state.tolist() == [ANSWERED] + [ERROR] * 4
     assert log.counts.tolist() == [1, 0, 0, 0, 0]
@@ -116,7 +116,7 @@ def test_no_answer_is_wrong_and_no_error(path):
         sample(4, "I", answer=None),
         sample(5, "I", answer=None, output={"choices": [{"message": {"content": [{"type": "text", "text": " "}]}}]}),
     ]
-    log = read(eval_log(path, samples))
+    log = read_log(eval_log(path, samples))
     assert log.state.tolist() == [NO_ANSWER, NO_ANSWER, ANSWERED, ANSWERED, NO_ANSWER]
     assert log.outcomes.tolist() == [0, 0, 1, 0, 0]
 
@@ -130,21 +130,21 @@ def test_one_of_several_scorers_has_to_be_named(path):
     assert "several scores, judge.tone, judge.fact" in refused(path, scorer="judge")
     assert f"no scorer 'x'; it has {names}" in refused(path, scorer="x")
     for choice in ({"scorer": "judge.tone"}, {"scorer": "judge", "metric": "tone"}, {"metric": "judge.tone"}):
-        log = read(path, Choice(**choice))
+        log = read_log(path, LogSelection(**choice))
         assert (log.scorer, log.metric, log.outcomes.tolist()) == ("judge", "tone", [3])
-    assert read(path, Choice(scorer="list.1")).outcomes.tolist() == [0]
+    assert read_log(path, LogSelection(scorer="list.1")).outcomes.tolist() == [0]
 
 
 def test_a_part_that_a_sample_lacks_is_not_known(path):
     """Not zero."""
-    log = read(eval_log(path, [sample(1, {"a": 1}), sample(2, {"a": None}), sample(3, {}), sample(4, NAN)]))
+    log = read_log(eval_log(path, [sample(1, {"a": 1}), sample(2, {"a": None}), sample(3, {}), sample(4, NAN)]))
     np.testing.assert_array_equal(log.outcomes, [1, NAN, NAN, NAN])
 
 
 def test_values_that_are_no_numbers_are_no_scores(path):
     """They are no candidates, and one line says so where they are asked for, or all there is."""
     both = [sample(1, 0, scores={"grade": {"value": "B"}, "match": {"value": "C"}})]
-    assert read(eval_log(path, both)).candidates == ("match",)
+    assert read_log(eval_log(path, both)).candidates == ("match",)
     assert "the scores of 'grade' are no numbers (got \"B\")" in refused(path, scorer="grade")
     assert "the scores of 'match' are no numbers" in refused(eval_log(path, [sample(1, "good")]))
     assert "no sample with a score" in refused(eval_log(path, [sample(1, 0, scores={})]))
@@ -160,7 +160,7 @@ def test_epochs_are_averaged_over_those_with_a_value(path):
         *[sample("c", value, epoch) for epoch, value in enumerate([NAN, NAN, NAN], 1)],
         *[sample("d", "N", 3), sample("d", "N", 1)],
     ]
-    log = read(eval_log(path, samples, header(epochs=3)))
+    log = read_log(eval_log(path, samples, header(epochs=3)))
     np.testing.assert_allclose(log.outcomes, [2 / 3, 1, NAN, 0])
     assert log.counts.tolist() == [3, 1, 0, 2]
     assert log.epochs == 3
@@ -173,17 +173,17 @@ def test_epochs_are_averaged_over_those_with_a_value(path):
 
 def test_a_killed_run_is_read_as_far_as_it_goes(path):
     """Without a header the run's beginning says what it is; the record says that it is partial."""
-    log = read(eval_log(path, [sample(1, "C"), sample(2, "I")], False))
+    log = read_log(eval_log(path, [sample(1, "C"), sample(2, "I")], False))
     assert (log.task, log.model, log.outcomes.tolist()) == ("small", "org/model", [1, 0])
     assert log.notes == ("The log is partial: its run was killed before it wrote a header.",)
     path.write_bytes(archive([part(named(sample(1, "C")), sample(1, "C"))]))
-    assert read(path).task == "log"
+    assert read_log(path).task == "log"
 
 
 @pytest.mark.parametrize("status", ["started", "cancelled", "error"])
 def test_a_run_that_did_not_end_well_is_partial(path, status):
     """So is one that holds fewer samples than were to be run."""
-    log = read(eval_log(path, [sample("a", "C")], header(status, ids=["a", "b"])))
+    log = read_log(eval_log(path, [sample("a", "C")], header(status, ids=["a", "b"])))
     assert f"The log is partial: its run ended with the status {status}." in log.notes
     assert "The log is partial: it holds 1 of the 2 samples that were to be run." in log.notes
 
@@ -192,7 +192,7 @@ def test_a_log_that_was_marked_invalid_says_so(path):
     """It is read."""
     assert (
         "Somebody has marked the log as invalid."
-        in read(eval_log(path, [sample(1, "C")], header(invalidated=True))).notes
+        in read_log(eval_log(path, [sample(1, "C")], header(invalidated=True))).notes
     )
 
 
@@ -205,13 +205,13 @@ def test_a_sample_in_pieces_is_read(path):
         part("samples/a/b_epoch_1/metadata.json", {"page": "p1"}),
         part("samples/a/b_epoch_1/messages/0.json", b"no JSON"),
     ]
-    log = read(eval_log(path, [], header(metrics=CLUSTERED), also=beside))
+    log = read_log(eval_log(path, [], header(metrics=CLUSTERED), also=beside))
     assert (log.keys, log.clusters, log.prompt_hashes) == (("a/b",), ("p1",), ("",))
 
 
 def test_of_parts_of_one_name_the_last_counts(path):
     """A sample that was run again replaces the first."""
-    log = read(eval_log(path, [sample(1, "I"), sample(2, "C"), sample(1, "C")]))
+    log = read_log(eval_log(path, [sample(1, "I"), sample(2, "C"), sample(1, "C")]))
     assert log.outcomes.tolist() == [1, 1]
     assert log.notes == ("1 samples stand in the archive more than once; the last of each counts.",)
 
@@ -227,13 +227,13 @@ def test_two_answers_to_one_sample_are_refused(path):
 def test_clusters_are_those_of_the_header(path):
     """By the options of the standard error, in a list of metrics or in one for each part of a value."""
     samples = [sample(n, "C", metadata={"page": page, "kind": 5}) for n, page in enumerate("xyx")]
-    log = read(eval_log(path, samples, header(metrics=CLUSTERED)))
+    log = read_log(eval_log(path, samples, header(metrics=CLUSTERED)))
     assert (log.cluster, log.clusters) == ("page", ("x", "y", "x"))
-    assert read(eval_log(path, samples, header(metrics={"part": CLUSTERED}))).cluster == "page"
-    assert read(path, Choice(cluster="kind")).clusters == ("5", "5", "5")
+    assert read_log(eval_log(path, samples, header(metrics={"part": CLUSTERED}))).cluster == "page"
+    assert read_log(path, LogSelection(cluster="kind")).clusters == ("5", "5", "5")
     assert "no 'pages'; it has page, kind" in refused(path, cluster="pages")
     samples[1]["metadata"] = {}
-    log = read(eval_log(path, samples, header(metrics=CLUSTERED)))
+    log = read_log(eval_log(path, samples, header(metrics=CLUSTERED)))
     assert log.clusters is None
     assert "1 of them have no such field" in log.notes[0]
 
@@ -248,7 +248,7 @@ def chosen(*rows):
 
 def test_choices_are_labels_in_whatever_order(path):
     """A letter means the choice that stands there in its own row."""
-    log = read(eval_log(path, chosen(("yn", "A", "A", "C"), ("ny", "A", "B", "I"), ("yn", "B", "", "I"))))
+    log = read_log(eval_log(path, chosen(("yn", "A", "A", "C"), ("ny", "A", "B", "I"), ("yn", "B", "", "I"))))
     assert log.labels == ("n", "y")
     assert log.truth.tolist() == [1, 0, 0]
     assert log.answers.tolist() == [1, 1, -1]
@@ -257,7 +257,7 @@ def test_choices_are_labels_in_whatever_order(path):
 
 def test_choices_of_one_order_keep_it(path):
     """As a task lists them."""
-    assert read(eval_log(path, chosen(("yn", "A", "A", "C"), ("yn", "B", "B", "C")))).labels == ("y", "n")
+    assert read_log(eval_log(path, chosen(("yn", "A", "A", "C"), ("yn", "B", "B", "C")))).labels == ("y", "n")
 
 
 @pytest.mark.parametrize(
@@ -274,19 +274,19 @@ def test_choices_of_one_order_keep_it(path):
 )
 def test_a_target_is_letters_or_a_text(path, target, answer, truth, said):
     """Blanks do not matter; several right choices are no label."""
-    log = read(eval_log(path, chosen((("yes", "no", "maybe"), target, answer, 0.5))))
+    log = read_log(eval_log(path, chosen((("yes", "no", "maybe"), target, answer, 0.5))))
     assert (log.labels, log.truth.tolist(), log.answers.tolist()) == (("yes", "no", "maybe"), [truth], [said])
 
 
 def test_different_choices_are_no_labels(path):
     """Nor are choices of which two are equal."""
-    assert read(eval_log(path, chosen(("ab", "A", "A", "C"), ("cd", "A", "A", "C")))).labels == ()
-    assert read(eval_log(path, chosen(("aa", "A", "A", "C")))).labels == ()
+    assert read_log(eval_log(path, chosen(("ab", "A", "A", "C"), ("cd", "A", "A", "C")))).labels == ()
+    assert read_log(eval_log(path, chosen(("aa", "A", "A", "C")))).labels == ()
 
 
 def test_labels_that_tell_something_else_than_the_score_are_left_out(path):
     """The score is what counts."""
-    log = read(eval_log(path, chosen(("yn", "A", "A", "I"), ("yn", "B", "B", "C"))))
+    log = read_log(eval_log(path, chosen(("yn", "A", "A", "I"), ("yn", "B", "B", "C"))))
     assert (log.labels, log.outcomes.tolist()) == ((), [0, 1])
     assert "Labels are left out: in 1 samples" in log.notes[0]
 
@@ -297,7 +297,7 @@ def test_of_several_epochs_the_most_frequent_answer_is_the_label(path):
         sample("a", value, epoch, answer=answer, choices=["y", "n"], target="A")
         for epoch, (answer, value) in enumerate([("A", "C"), ("B", "I"), ("B", "I")], 1)
     ]
-    assert read(eval_log(path, samples)).answers.tolist() == [1]
+    assert read_log(eval_log(path, samples)).answers.tolist() == [1]
 
 
 def test_an_input_may_be_messages_in_parts(path):
@@ -307,7 +307,7 @@ def test_an_input_may_be_messages_in_parts(path):
         {"role": "user", "content": [{"type": "text", "text": "What is it?"}, {"type": "image", "image": "x"}]},
         {"role": "user", "content": "attachment://abc"},
     ]
-    log = read(eval_log(path, [sample(1, "C", input=given, attachments={"abc": "A long text."})]))
+    log = read_log(eval_log(path, [sample(1, "C", input=given, attachments={"abc": "A long text."})]))
     assert log.texts == ("Be brief.\nWhat is it?\nA long text.",)
 
 
@@ -319,7 +319,7 @@ def test_other_prompts_and_other_targets_have_other_hashes(path):
     samples[1]["target"] = [" yes"]
     samples[2]["target"] = "no"
     samples[3]["messages"].insert(0, {"role": "system", "content": "Think."})
-    log = read(eval_log(path, samples))
+    log = read_log(eval_log(path, samples))
     assert [len({log.target_hashes[0], log.target_hashes[n]}) for n in (1, 2, 3)] == [1, 2, 1]
     assert [len({log.prompt_hashes[0], log.prompt_hashes[n]}) for n in (1, 2, 3)] == [1, 1, 2]
 
@@ -330,7 +330,7 @@ def test_another_solver_or_other_arguments_are_another_prompt(path):
     def asked(steps, entry=None, **spec):
         head = header(plan={"steps": steps})
         head["eval"] |= spec
-        return read(eval_log(path, [entry or sample(1, "C")], head)).prompt_hashes[0]
+        return read_log(eval_log(path, [entry or sample(1, "C")], head)).prompt_hashes[0]
 
     plain = asked([{"solver": "generate", "params": {}}])
     assert asked([{"solver": "generate", "params": {"tool_calls": "loop"}, "params_passed": {}}]) == plain
@@ -350,13 +350,13 @@ def test_another_solver_or_other_arguments_are_another_prompt(path):
 def test_ids_that_may_be_positions_are_told(path, ids, size, expected):
     """Then callers have to compare the texts."""
     head = header(ids=list(range(size)))
-    assert read(eval_log(path, [sample(identity, "C") for identity in ids], head)).numbered is expected
+    assert read_log(eval_log(path, [sample(identity, "C") for identity in ids], head)).numbered is expected
 
 
 def test_half_a_pair_of_surrogates_does_no_harm(path):
     """JSON can say it, and no file can hold it."""
     samples = [sample("\ud800", "C", input="a\udfff", choices=["\ud800", "b"], target="A", answer="A")]
-    log = read(eval_log(path, samples))
+    log = read_log(eval_log(path, samples))
     assert (log.keys, log.texts, log.labels) == (("?",), ("a?",), ("?", "b"))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from logmaking import TIME, choice_row, lm_log, results, written_row
 
 from ranker.errors import DataError
-from ranker.sources.logs.reading import Choice, listing, program_of, read
+from ranker.sources.logs.reading import LogSelection, listing, program_of, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 DOCS = [{"text": f"The {word} danced.", "kind": kind} for word, kind in [("judge", "a"), ("actor", "b"), ("cat", "a")]]
@@ -21,7 +21,7 @@ DOCS = [{"text": f"The {word} danced.", "kind": kind} for word, kind in [("judge
 def refused(path, **choice):
     """The one line that a log is refused with."""
     with pytest.raises(DataError) as caught:
-        read(path, Choice(**choice))
+        read_log(path, LogSelection(**choice))
     assert "\n" not in str(caught.value)
     assert path.name in str(caught.value)
     return str(caught.value)
@@ -46,7 +46,7 @@ def answers(*left, **more):
 
 def test_a_log_of_choices_is_arrays(tmp_path):
     """Outcomes, labels, the right ones, the model's own and log-likelihoods, all by hand."""
-    log = read(lm_log(tmp_path, choices()))
+    log = read_log(lm_log(tmp_path, choices()))
     assert (log.program, log.task, log.metric, log.scorer) == ("lm-eval", "small", "acc", "none")
     assert log.outcomes.tolist() == [1, 0, 1]
     assert log.labels == ("no", "yes")
@@ -61,7 +61,7 @@ def test_a_log_of_choices_is_arrays(tmp_path):
 
 def test_arrays_are_read_only(tmp_path):
     """What was read stays as it is."""
-    log = read(lm_log(tmp_path, choices()))
+    log = read_log(lm_log(tmp_path, choices()))
     for array in (log.outcomes, log.state, log.truth, log.answers, log.scores, log.counts):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 5
@@ -72,14 +72,14 @@ def test_gzip_is_read_whatever_its_name(tmp_path):
     packed = lm_log(tmp_path / "a", choices(), packed=True)
     bare = packed.with_name(packed.name.removesuffix(".gz"))
     bare.write_bytes(packed.read_bytes())
-    assert read(packed).keys == read(bare).keys == read(lm_log(tmp_path / "b", choices())).keys
+    assert read_log(packed).keys == read_log(bare).keys == read_log(lm_log(tmp_path / "b", choices())).keys
 
 
 def test_rows_are_known_by_what_they_ask_and_never_by_their_number(tmp_path):
     """With another order and other numbers every row has the same key, text and outcome."""
     rows = choices()
     other = [{**row, "doc_id": 7 + n} for n, row in enumerate(reversed(rows))]
-    one, two = read(lm_log(tmp_path / "a", rows)), read(lm_log(tmp_path / "b", other))
+    one, two = read_log(lm_log(tmp_path / "a", rows)), read_log(lm_log(tmp_path / "b", other))
     assert dict(zip(one.keys, one.outcomes, strict=True)) == dict(zip(two.keys, two.outcomes, strict=True))
     assert one.keys == tuple(reversed(two.keys))
 
@@ -89,7 +89,7 @@ def test_the_hash_of_the_log_is_the_key(tmp_path):
     rows = [
         {**row, "doc_hash": f"h{n}", "prompt_hash": f"p{n}", "target_hash": f"t{n}"} for n, row in enumerate(choices())
     ]
-    log = read(lm_log(tmp_path, rows))
+    log = read_log(lm_log(tmp_path, rows))
     assert log.keys == ("h0", "h1", "h2")
     assert log.prompt_hashes == ("p0", "p1", "p2")
     assert log.target_hashes == ("t0", "t1", "t2")
@@ -97,7 +97,7 @@ def test_the_hash_of_the_log_is_the_key(tmp_path):
 
 def test_a_log_without_hashes_has_those_that_the_program_would_have_written(tmp_path):
     """So logs of before and after 0.4.3 can be joined."""
-    log = read(lm_log(tmp_path, choices()))
+    log = read_log(lm_log(tmp_path, choices()))
     written = json.dumps(DOCS[0], indent=2, ensure_ascii=False)
     assert log.keys[0] == hashlib.sha256(written.encode()).hexdigest()
     assert log.target_hashes[0] == hashlib.sha256(b"1").hexdigest()
@@ -118,7 +118,7 @@ def test_the_oldest_logs_are_one_list(tmp_path):
     path = tmp_path / "pretrained__gpt2_small.jsonl"
     path.write_text(json.dumps(old, indent=2))
     results(tmp_path, name="results.json")
-    log, new = read(path), read(lm_log(tmp_path / "new", rows))
+    log, new = read_log(path), read_log(lm_log(tmp_path / "new", rows))
     assert program_of(path) == "lm-eval"
     assert (log.task, log.metric, log.scorer) == ("small", "acc", "")
     assert (log.keys, log.outcomes.tolist(), log.labels) == (new.keys, new.outcomes.tolist(), new.labels)
@@ -129,14 +129,14 @@ def test_the_oldest_logs_are_one_list(tmp_path):
 def test_a_target_is_a_number_or_a_text(tmp_path, targets):
     """0.4.3 wrote numbers, later versions the same as text; some tasks write the choice."""
     rows = [{**row, "target": target} for row, target in zip(choices(), targets, strict=True)]
-    assert read(lm_log(tmp_path, rows)).truth.tolist() == [1, 0, 0]
+    assert read_log(lm_log(tmp_path, rows)).truth.tolist() == [1, 0, 0]
 
 
 def test_several_right_answers_are_no_label(tmp_path):
     """A list that was written as text, as 0.4.4 does it; the recorded metric stands."""
     rows = choices()
     rows[0]["target"] = "[0, 1]"
-    log = read(lm_log(tmp_path, rows))
+    log = read_log(lm_log(tmp_path, rows))
     assert log.truth.tolist() == [-1, 0, 0]
     assert log.outcomes.tolist() == [1, 0, 1]
 
@@ -148,7 +148,7 @@ def test_a_number_that_may_be_a_choice_is_what_the_metric_says(tmp_path):
         choice_row(1, DOCS[1], "0", (-3, -1), choices=(" 1", " 0"), acc=1.0),
         choice_row(2, DOCS[2], "0", (-1, -3), choices=(" 1", " 0"), acc=0.0),
     ]
-    log = read(lm_log(tmp_path, rows))
+    log = read_log(lm_log(tmp_path, rows))
     assert log.labels == ("1", "0")
     assert log.truth.tolist() == [0, 1, 1]
 
@@ -167,7 +167,7 @@ def unequal(acc_norm=(1.0, 1.0, 0.0)):
 
 def test_acc_norm_is_read_where_choices_differ_in_length(tmp_path):
     """It is argmax by character, without what stands before a choice: the labels agree with it."""
-    log = read(lm_log(tmp_path, unequal()))
+    log = read_log(lm_log(tmp_path, unequal()))
     shares = np.array([[-4 / 2, -9 / 9], [-2 / 2, -9 / 9], [-1 / 2, -20 / 9]])
     assert log.metric == "acc_norm"
     assert log.candidates == ("acc", "acc_norm")
@@ -180,14 +180,14 @@ def test_acc_is_read_where_choices_are_of_one_length(tmp_path):
     """Then both are the same."""
     rows = [{**row, "metrics": ["acc", "acc_norm"], "acc_norm": row["acc"]} for row in choices()]
     rows = [{**row, "arguments": choice_row(0, {}, 0, (0, 0), (" no", " ja"))["arguments"]} for row in rows]
-    log = read(lm_log(tmp_path, rows))
+    log = read_log(lm_log(tmp_path, rows))
     assert log.metric == "acc"
     assert any("one length" in note for note in log.notes)
 
 
 def test_a_metric_can_be_asked_for(tmp_path):
     """The other one of two, with the labels that it compares."""
-    log = read(lm_log(tmp_path, unequal()), Choice(metric="acc"))
+    log = read_log(lm_log(tmp_path, unequal()), LogSelection(metric="acc"))
     assert log.outcomes.tolist() == [0, 1, 0]
     assert log.answers.tolist() == [0, 0, 0]
 
@@ -198,7 +198,7 @@ def test_several_metrics_are_listed(tmp_path):
     path = lm_log(tmp_path, rows)
     assert "several metrics, em, f1; say which with `metric`" in refused(path)
     assert "no metric 'bleu'; it has em, f1" in refused(path, metric="bleu")
-    assert read(path, Choice(metric="f1")).outcomes.tolist() == [0.5, 0.5]
+    assert read_log(path, LogSelection(metric="f1")).outcomes.tolist() == [0.5, 0.5]
 
 
 def test_values_that_are_no_numbers_are_no_metrics(tmp_path):
@@ -208,20 +208,20 @@ def test_values_that_are_no_numbers_are_no_metrics(tmp_path):
         for row in choices()
     ]
     path = lm_log(tmp_path, rows)
-    assert read(path).candidates == ("acc",)
+    assert read_log(path).candidates == ("acc",)
     said = refused(path, metric="bleu")
     assert "its 'bleu' is not one number a row, but one of all rows, of their pairs [reference, prediction]" in said
     rows[0]["bleu"] = 1.0
-    assert read(lm_log(tmp_path, rows)).candidates == ("acc",)
+    assert read_log(lm_log(tmp_path, rows)).candidates == ("acc",)
 
 
 def test_pairs_of_labels_are_read_by_whether_they_agree(tmp_path):
     """Asked for f1 or mcc, a row is read as right or wrong; where no metric is named nothing of it is."""
     rows = [{**row, "metrics": ["acc", "f1"], "f1": [1, 0]} for row in choices()]
     path = lm_log(tmp_path, rows)
-    assert read(path).candidates == read(path, Choice(metric="f1")).candidates == ("acc",)
+    assert read_log(path).candidates == read_log(path, LogSelection(metric="f1")).candidates == ("acc",)
     alone = [{name: value for name, value in row.items() if name != "acc"} | {"metrics": ["f1"]} for row in rows]
-    found = read(lm_log(tmp_path, alone), Choice(metric="f1"))
+    found = read_log(lm_log(tmp_path, alone), LogSelection(metric="f1"))
     assert (found.metric, found.outcomes.tolist()) == ("acc", [0.0] * len(rows))
     assert "its 'f1' is not one number a row" in refused(lm_log(tmp_path, alone))
 
@@ -229,7 +229,7 @@ def test_pairs_of_labels_are_read_by_whether_they_agree(tmp_path):
 def test_numbers_written_as_text_are_numbers(tmp_path):
     """NumPy's own numbers and truths are written so."""
     rows = [{**row, "acc": text} for row, text in zip(choices(), ("1.0", "False", "True"), strict=True)]
-    assert read(lm_log(tmp_path, rows)).outcomes.tolist() == [1, 0, 1]
+    assert read_log(lm_log(tmp_path, rows)).outcomes.tolist() == [1, 0, 1]
 
 
 def test_a_log_without_metrics_is_refused(tmp_path):
@@ -254,19 +254,19 @@ def test_one_of_several_filters_has_to_be_named(tmp_path):
     path = lm_log(tmp_path, filtered(("strict", "loose")))
     assert "several filters, strict, loose; say which with `filter`" in refused(path)
     assert "no filter 'x'; it has strict, loose" in refused(path, filter="x")
-    assert read(path, Choice(filter="strict")).outcomes.tolist() == [1, 0]
-    assert read(path, Choice(filter="loose")).outcomes.tolist() == [1, 1]
+    assert read_log(path, LogSelection(filter="strict")).outcomes.tolist() == [1, 0]
+    assert read_log(path, LogSelection(filter="loose")).outcomes.tolist() == [1, 1]
 
 
 def test_unnamed_filters_are_told_apart_by_their_order(tmp_path):
     """0.4.3 names none; the results beside the log do."""
     path = lm_log(tmp_path, filtered((None, None)))
-    assert read(path, Choice(filter="1")).outcomes.tolist() == [1, 0]
-    assert read(path, Choice(filter="2")).outcomes.tolist() == [1, 1]
+    assert read_log(path, LogSelection(filter="1")).outcomes.tolist() == [1, 0]
+    assert read_log(path, LogSelection(filter="2")).outcomes.tolist() == [1, 1]
     assert "several filters, 1, 2" in refused(path)
     results(tmp_path, config={"filter_list": [{"name": "strict"}, {"name": "loose"}]})
-    assert read(path, Choice(filter="loose")).outcomes.tolist() == [1, 1]
-    assert read(path, Choice(filter="2")).scorer == "loose"
+    assert read_log(path, LogSelection(filter="loose")).outcomes.tolist() == [1, 1]
+    assert read_log(path, LogSelection(filter="2")).scorer == "loose"
     assert "several filters, strict, loose" in refused(path)
 
 
@@ -283,7 +283,7 @@ def test_two_answers_to_one_row_are_refused(tmp_path):
 def test_equal_texts_are_no_second_answers(tmp_path):
     """Rows of the data that say the same have numbers of their own, and are told apart by their order."""
     rows = [{**row, "doc": DOCS[0]} for row in choices()]
-    log = read(lm_log(tmp_path, rows))
+    log = read_log(lm_log(tmp_path, rows))
     key = log.keys[0]
     assert log.keys == (key, f"{key}#2", f"{key}#3")
     assert any("2 rows ask what an earlier row asks" in note for note in log.notes)
@@ -295,7 +295,7 @@ def test_no_answer_is_wrong_and_no_error(tmp_path):
     rows.append(written_row(3, {"text": "more"}, "yes", "yes", None, exact_match=0.0))
     rows.append(written_row(4, {"text": "even more"}, "yes", "yes", "[invalid]", exact_match=None))
     rows.append(written_row(5, {"text": "most"}, "yes", "yes", "yes", exact_match=float("nan")))
-    log = read(lm_log(tmp_path, rows))
+    log = read_log(lm_log(tmp_path, rows))
     assert log.state.tolist() == [ANSWERED] + [NO_ANSWER] * 4 + [ERROR]
     np.testing.assert_array_equal(log.outcomes, [1, 0, 0, 0, 0, np.nan])
     assert log.counts.tolist() == [1, 1, 1, 1, 1, 0]
@@ -305,19 +305,19 @@ def test_no_answer_is_wrong_and_no_error(tmp_path):
 def test_silence_that_is_right_is_an_answer(tmp_path):
     """A question that has no answer is answered by none."""
     rows = [written_row(0, DOCS[0], "", "", "", exact_match=1.0)]
-    assert read(lm_log(tmp_path, rows)).state.tolist() == [ANSWERED]
+    assert read_log(lm_log(tmp_path, rows)).state.tolist() == [ANSWERED]
 
 
 def test_scores_outside_of_0_to_1_stay_as_they_are(tmp_path):
     """A judge's points are for callers to scale."""
     rows = [{**row, "exact_match": value} for row, value in zip(answers("yes", "no", "x"), (7, -2.5, 0), strict=True)]
-    assert read(lm_log(tmp_path, rows)).outcomes.tolist() == [7, -2.5, 0]
+    assert read_log(lm_log(tmp_path, rows)).outcomes.tolist() == [7, -2.5, 0]
 
 
 def test_clusters_are_a_field_of_the_documents(tmp_path):
     """None unless the caller names one; one that is not there is answered with those that are."""
     path = lm_log(tmp_path, choices())
-    log = read(path, Choice(cluster="kind"))
+    log = read_log(path, LogSelection(cluster="kind"))
     assert (log.cluster, log.clusters) == ("kind", ("a", "b", "a"))
     assert "no 'kin'; it has text, kind" in refused(path, cluster="kin")
 
@@ -326,7 +326,7 @@ def test_choices_that_differ_from_row_to_row_are_no_labels(tmp_path):
     """Outcomes stand, and there is no label to tell."""
     rows = choices()
     rows[0]["arguments"]["gen_args_0"]["arg_1"] = " Paris"
-    log = read(lm_log(tmp_path, rows))
+    log = read_log(lm_log(tmp_path, rows))
     assert (log.labels, log.scores) == ((), None)
     assert log.answers.tolist() == log.truth.tolist() == [-1] * 3
     assert log.outcomes.tolist() == [1, 0, 1]
@@ -334,7 +334,7 @@ def test_choices_that_differ_from_row_to_row_are_no_labels(tmp_path):
 
 def test_labels_that_tell_something_else_than_the_metric_are_left_out(tmp_path):
     """The metric is what counts."""
-    log = read(lm_log(tmp_path, [{**row, "acc": 1 - row["acc"]} for row in choices()]))
+    log = read_log(lm_log(tmp_path, [{**row, "acc": 1 - row["acc"]} for row in choices()]))
     assert log.labels == ()
     assert any("Labels are left out: on 3 rows" in note for note in log.notes)
 
@@ -354,7 +354,7 @@ def test_requests_for_mutual_information_are_no_choices(tmp_path):
                 "filtered_resps": row["filtered_resps"] + twice["filtered_resps"],
             }
         )
-    log = read(lm_log(tmp_path, rows))
+    log = read_log(lm_log(tmp_path, rows))
     assert log.scores.shape == (3, 2)
     assert log.answers.tolist() == [1, 1, 0]
 
@@ -362,7 +362,7 @@ def test_requests_for_mutual_information_are_no_choices(tmp_path):
 def test_one_likelihood_is_no_choice(tmp_path):
     """A row may ask for one continuation only: an outcome, and no labels."""
     rows = [choice_row(n, doc, "x", (-1.5,), choices=(" x",), acc=1.0) for n, doc in enumerate(DOCS)]
-    log = read(lm_log(tmp_path, rows))
+    log = read_log(lm_log(tmp_path, rows))
     assert (log.labels, log.state.tolist()) == ((), [ANSWERED] * 3)
 
 
@@ -374,7 +374,7 @@ def test_written_answers_have_labels_where_the_task_has_choices(tmp_path):
     ]
     lm_log(tmp_path, rows)
     results(tmp_path, config={"doc_to_choice": ["no", "yes"]})
-    log = read(path)
+    log = read_log(path)
     assert log.labels == ("no", "yes")
     assert log.answers.tolist() == [1, 0, -1]
     assert log.truth.tolist() == [1, 1, 1]
@@ -385,22 +385,22 @@ def test_the_results_beside_a_log_are_used(tmp_path):
     path = lm_log(tmp_path, choices())
     config = {"doc_to_choice": ["wrong", "right"], "target_delimiter": " "}
     results(tmp_path, config=config, higher={"acc": False}, **{"n-samples": {"small": {"original": 9, "effective": 5}}})
-    log = read(path)
+    log = read_log(path)
     assert (log.model, log.version, log.measure.higher_is_better) == ("org/model", "0.4.9", False)
     assert log.labels == ("wrong", "right")
     results(tmp_path, higher={"acc": True}, name=f"other_{TIME}.json")
-    assert read(path).measure.higher_is_better is False
+    assert read_log(path).measure.higher_is_better is False
     (tmp_path / f"results_{TIME}.json").unlink()
-    assert read(path).measure.higher_is_better is True
+    assert read_log(path).measure.higher_is_better is True
     assert "The log is partial: it holds 3 of the 5 rows that were run." in log.notes
-    assert read(lm_log(tmp_path / "alone", choices())).measure.higher_is_better is True
+    assert read_log(lm_log(tmp_path / "alone", choices())).measure.higher_is_better is True
 
 
 def test_results_of_another_time_are_not_used(tmp_path):
     """Each log has the results of its own run."""
     path = lm_log(tmp_path, choices())
     results(tmp_path, time="2027-01-01T00-00-00.0", higher={"acc": False})
-    assert read(path).measure.higher_is_better is True
+    assert read_log(path).measure.higher_is_better is True
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'"x"', b'{"configs": [1]}', b"\xff", b"[" * 100_000])
@@ -408,7 +408,7 @@ def test_broken_results_cost_no_log(tmp_path, content):
     """What cannot be read beside a log is noted where it is broken, and not used."""
     path = lm_log(tmp_path, choices())
     (tmp_path / f"results_{TIME}.json").write_bytes(content)
-    log = read(path)
+    log = read_log(path)
     assert log.outcomes.tolist() == [1, 0, 1]
     assert any("not used" in note for note in log.notes) == (content not in (b"[]", b'"x"', b'{"configs": [1]}'))
 
@@ -418,7 +418,7 @@ def test_results_that_link_elsewhere_are_not_used(tmp_path):
     (tmp_path / "secret.json").write_text(json.dumps({"higher_is_better": {"small": {"acc": False}}}))
     path = lm_log(tmp_path / "logs", choices())
     (tmp_path / "logs" / f"results_{TIME}.json").symlink_to(tmp_path / "secret.json")
-    log = read(path)
+    log = read_log(path)
     assert log.measure.higher_is_better is True
     assert any("links to a file outside of its folder" in note for note in log.notes)
 
@@ -440,7 +440,7 @@ def test_any_log_is_what_a_slow_reading_says(tmp_path_factory, seed):
         more = {"acc": acc, "acc_norm": norm, "metrics": ["acc", "acc_norm"], "doc_hash": f"h{n}"}
         rows.append(choice_row(n, {"n": n}, draw.choice([right, str(right), names[right]]), values, texts, **more))
     draw.shuffle(rows)
-    log = read(lm_log(tmp_path_factory.mktemp("log"), rows))
+    log = read_log(lm_log(tmp_path_factory.mktemp("log"), rows))
     assert dict(zip(log.keys, log.outcomes, strict=True)) == expected
     assert (log.answers == log.truth).tolist() == [bool(value) for value in log.outcomes]
 
@@ -452,7 +452,7 @@ def test_twice_the_rows_are_twice_the_work(tmp_path):
         rows = [choice_row(n, {"text": f"row {n}"}, str(n % 2), (-1, -2), acc=float(n % 2 == 0)) for n in range(size)]
         path = lm_log(tmp_path, rows)
         counted = cProfile.Profile(builtins=True)
-        log = counted.runcall(read, path)
+        log = counted.runcall(read_log, path)
         assert len(log) == size
         return pstats.Stats(counted).total_calls
 

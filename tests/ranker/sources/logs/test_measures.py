@@ -12,7 +12,7 @@ from ranker.errors import DataError, ModelError, RankModelsError, UnknownName
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs.measures import AGGREGATES, METRICS, OF_ALL_ROWS, measured
 from ranker.sources.logs.options import LogOptions
-from ranker.sources.logs.reading import Choice, read
+from ranker.sources.logs.reading import LogSelection, read_log
 from ranker.sources.suites import load
 
 GOOD, BAD = [-1.0, -2.0, -3.0, -2.0] * 5, [-4.0, -2.5, -6.0, -5.0] * 5
@@ -53,19 +53,19 @@ def test_rows_of_perplexity_hold_log_likelihoods_of_which_more_is_better(tmp_pat
 def test_the_recorded_number_says_what_a_row_holds(tmp_path):
     """A perplexity that is averaged over rows is one of each row, of which less is better."""
     path = likelihood_log(tmp_path, [3.0, 5.0, 8.0], recorded=16 / 3)
-    assert read(path).measure.higher_is_better is False
-    assert read(path).measure.aggregate == "mean"
+    assert read_log(path).measure.higher_is_better is False
+    assert read_log(path).measure.aggregate == "mean"
 
 
 def test_a_number_that_rows_do_not_tell_is_said_beside_theirs(tmp_path):
     """With both; and where no direction follows, that more is taken for better."""
     path = likelihood_log(tmp_path, [0.0, 0.5, 1.0], "mine", recorded=0.75, higher=True)
-    (note,) = read(path).notes
+    (note,) = read_log(path).notes
     assert note.startswith("The log records mine 0.75, and 0.5 follows from its rows")
     results(tmp_path, results={"small": {"mine,none": 0.5}})
-    assert read(path).notes == ("More of mine is taken for better; `lower_is_better` says otherwise.",)
+    assert read_log(path).notes == ("More of mine is taken for better; `lower_is_better` says otherwise.",)
     results(tmp_path, config={"metric_list": [{"metric": "mine", "aggregation": "def mine(items): ..."}]})
-    assert read(path).measure.recomputed is None
+    assert read_log(path).measure.recomputed is None
 
 
 def test_lower_is_better_counts_where_nobody_knows_better(tmp_path):
@@ -108,11 +108,11 @@ def test_pairs_of_a_rolling_likelihood_come_to_the_likelihood(tmp_path):
         results={"small": recorded},
     )
     for name in recorded:
-        log = read(path, Choice(metric=name.partition(",")[0]))
+        log = read_log(path, LogSelection(metric=name.partition(",")[0]))
         assert log.measure.agrees
         assert log.measure.higher_is_better is True
         assert log.outcomes.tolist() == [ll for ll, _, _ in pairs]
-    assert read(path).metric == "word_perplexity"
+    assert read_log(path).metric == "word_perplexity"
 
 
 def test_metrics_are_said_for_tasks(tmp_path):
@@ -145,11 +145,11 @@ def test_a_brier_score_is_that_of_the_likelihoods(tmp_path):
         higher={"acc": True, "brier_score": False},
         results={"small": {"brier_score,none": float(np.mean(expected))}},
     )
-    log = read(path, Choice(metric="brier_score"))
+    log = read_log(path, LogSelection(metric="brier_score"))
     np.testing.assert_allclose(log.outcomes, expected, rtol=1e-12)
     assert log.measure.agrees
     assert (log.measure.higher_is_better, log.measure.certain, log.measure.scale) == (False, True, (0, 2))
-    assert read(path).metric == "acc"
+    assert read_log(path).metric == "acc"
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_pairs_that_come_to_nothing_are_no_number(tmp_path, pair):
     """No choice of that number, no probabilities, or no pair."""
     rows = [written_row(0, {"q": 0}, "x", "x", "x", brier_score=pair)]
     with pytest.raises(DataError, match="is not one number a row"):
-        read(lm_log(tmp_path, rows), Choice(metric="brier_score"))
+        read_log(lm_log(tmp_path, rows), LogSelection(metric="brier_score"))
 
 
 @pytest.mark.parametrize(
@@ -176,12 +176,12 @@ def test_scores_of_inspect_are_recomputed(tmp_path, scorer, values, metric, reco
     samples = [sample(f"s{n}", value, scorer=scorer) for n, value in enumerate(values)]
     scores = [{"name": scorer, "scorer": scorer, "metrics": {metric: {"name": metric, "value": recorded}}}]
     path = eval_log(tmp_path / "a.eval", samples, header(scorer=scorer, results={"scores": scores}))
-    measure = read(path).measure
+    measure = read_log(path).measure
     assert measure.agrees
     assert measure.higher_is_better is better
     scores[0]["metrics"][metric]["value"] = recorded + 0.01
     path = eval_log(tmp_path / "b.eval", samples, header(scorer=scorer, results={"scores": scores}))
-    assert any("follows from its rows" in note for note in read(path).notes)
+    assert any("follows from its rows" in note for note in read_log(path).notes)
 
 
 def test_a_metric_of_inspect_that_is_not_known_is_said_not_to_be_recomputed(tmp_path):
@@ -189,10 +189,10 @@ def test_a_metric_of_inspect_that_is_not_known_is_said_not_to_be_recomputed(tmp_
     metrics = {"stderr": {"value": 0.1}, "mine": {"value": 0.25}}
     scores = [{"name": "match", "scorer": "match", "metrics": metrics}]
     path = eval_log(tmp_path / "a.eval", [sample("a", "C")], header(results={"scores": scores}))
-    assert read(path).notes == ("The log records match 0.25, which no row tells.",)
+    assert read_log(path).notes == ("The log records match 0.25, which no row tells.",)
     del metrics["mine"]
     path = eval_log(tmp_path / "b.eval", [sample("a", "C")], header(results={"scores": scores}))
-    assert read(path).notes == ()
+    assert read_log(path).notes == ()
 
 
 def test_too_large_a_number_is_infinite_and_no_error():

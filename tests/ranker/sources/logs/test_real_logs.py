@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ranker.sources.logs.inspect_samples import header_of
-from ranker.sources.logs.reading import Choice, listing, program_of, read
+from ranker.sources.logs.reading import LogSelection, listing, program_of, read_log
 from ranker.sources.logs.results import results_of
 
 _DATA = os.environ.get("RANK_MODELS_DATA")
@@ -25,14 +25,14 @@ def choice(pair):
     asked = (pair.get("filter") or "").split()
     name = asked[1] if asked[:1] == ["occurrence"] else pair.get("filter")
     if "scorer" in pair:
-        return Choice(scorer=pair["scorer"], metric=pair["part"])
-    return Choice(metric=pair["metric"], filter=name, cluster=pair["cluster"])
+        return LogSelection(scorer=pair["scorer"], metric=pair["part"])
+    return LogSelection(metric=pair["metric"], filter=name, cluster=pair["cluster"])
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=[f"{n}" for n in range(len(PAIRS))])
 def test_two_logs_differ_as_expected(pair):
     """Joined by key: how many rows, which only one has, both means, the difference and its standard errors."""
-    one, two = (read(LOGS / pair[side], choice(pair)) for side in "ab")
+    one, two = (read_log(LOGS / pair[side], choice(pair)) for side in "ab")
     left, right = ({k: v for k, v in zip(log.keys, log.outcomes, strict=True) if not np.isnan(v)} for log in (one, two))
     both = [key for key in left if key in right]
     a, b = (np.array([found[key] for key in both]) for found in (left, right))
@@ -62,7 +62,7 @@ def test_the_same_rows_ask_the_same():
     """Logs of one task have one target for each row; another number of examples is another prompt."""
     folder = "sst2_local_2026-11-24T04-"
     zero, few = (
-        read(LOGS / f"lm_eval_{name}")
+        read_log(LOGS / f"lm_eval_{name}")
         for name in (
             f"zero/smollm2/samples_{folder}08-04.313208.jsonl.gz",
             f"few/smollm2/samples_{folder}19-05.567244.jsonl.gz",
@@ -85,7 +85,7 @@ def test_every_log_is_known_and_labels_agree_with_metrics():
         seen += 1
         assert program_of(path) == ("lm-eval" if "samples_" in path.name else "inspect")
         for asked in _readings(path):
-            log = read(path, asked)
+            log = read_log(path, asked)
             if log.labels and log.metric in ("acc", "acc_norm", "choice"):
                 told = (log.answers >= 0) & (log.truth >= 0)
                 assert told.any()
@@ -97,15 +97,15 @@ def _readings(path):
     """What may be asked of a log."""
     if "sst2_gen" in path.name:
         return (
-            [Choice(filter=name) for name in (("maj@3", "first") if "repeats" in path.name else ("1", "2"))]
+            [LogSelection(filter=name) for name in (("maj@3", "first") if "repeats" in path.name else ("1", "2"))]
             if ("0.4.3" in str(path) or "repeats" in path.name)
-            else [Choice(filter="strict-match"), Choice(filter="flexible-extract")]
+            else [LogSelection(filter="strict-match"), LogSelection(filter="flexible-extract")]
         )
     if "squad" in path.name:
-        return [Choice(metric="em"), Choice(metric="f1")]
+        return [LogSelection(metric="em"), LogSelection(metric="f1")]
     if "trouble" in path.name:
-        return [Choice(scorer="graded")]
-    return [Choice(), Choice(metric="acc")] if "samples_" in path.name else [Choice()]
+        return [LogSelection(scorer="graded")]
+    return [LogSelection(), LogSelection(metric="acc")] if "samples_" in path.name else [LogSelection()]
 
 
 def test_every_recorded_number_is_recomputed():
@@ -115,9 +115,9 @@ def test_every_recorded_number_is_recomputed():
         program = program_of(path) if path.is_file() and not path.name.startswith("results") else None
         for asked in _recorded(path, program):
             if asked.metric in ("f1", "mcc") and "paws" in path.name:
-                assert any("is that of the labels of its rows" in note for note in read(path, asked).notes)
+                assert any("is that of the labels of its rows" in note for note in read_log(path, asked).notes)
                 continue
-            measure = read(path, asked).measure
+            measure = read_log(path, asked).measure
             assert measure.agrees, (path, asked, measure)
             seen += 1
     assert seen > 60
@@ -127,16 +127,16 @@ def _recorded(path, program):
     """What to ask of a log for each number that it records."""
     if program == "lm-eval":
         names = (name.split(",") for name in results_of(path).recorded if "," in name and "_stderr," not in name)
-        return [Choice(metric=metric, filter=filter) for metric, filter in names]
+        return [LogSelection(metric=metric, filter=filter) for metric, filter in names]
     if program == "inspect":
         every = header_of(path).recorded
-        return [Choice(scorer=of, metric=part or None, reducer=reducer or None) for of, part, reducer in every]
+        return [LogSelection(scorer=of, metric=part or None, reducer=reducer or None) for of, part, reducer in every]
     return []
 
 
 def test_acc_norm_is_chosen_for_choices_of_unequal_length():
     """And the log-likelihoods are divided by the choice without its delimiter: 8 rows would differ with it."""
-    log = read(LOGS / "lm_eval_zero/smollm2/samples_sst2_local_p2_2026-11-24T04-08-04.313208.jsonl.gz")
+    log = read_log(LOGS / "lm_eval_zero/smollm2/samples_sst2_local_p2_2026-11-24T04-08-04.313208.jsonl.gz")
     assert log.metric == "acc_norm"
     assert log.outcomes.mean() == pytest.approx(0.5866666666666667, **TOLERANCE)
     assert ((log.answers == log.truth) == log.outcomes).all()
@@ -144,7 +144,7 @@ def test_acc_norm_is_chosen_for_choices_of_unequal_length():
 
 def test_both_forms_of_one_run_say_the_same():
     """An archive and a text of one task, model and seed."""
-    one, two = (read(LOGS / "inspect" / f"mnli-choice_wordlist-a{ending}") for ending in (".eval", ".json.gz"))
+    one, two = (read_log(LOGS / "inspect" / f"mnli-choice_wordlist-a{ending}") for ending in (".eval", ".json.gz"))
     assert dict(zip(one.keys, one.outcomes, strict=True)) == dict(zip(two.keys, two.outcomes, strict=True))
     assert dict(zip(one.keys, one.texts, strict=True)) == dict(zip(two.keys, two.texts, strict=True))
 

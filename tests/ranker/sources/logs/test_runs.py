@@ -10,7 +10,7 @@ from ranker.cli import main
 from ranker.errors import DataError, UsageError
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs.options import LogOptions
-from ranker.sources.suites import named
+from ranker.sources.suites import name_models
 
 ROWS = [f"s{n}" for n in range(8)]
 
@@ -26,7 +26,7 @@ def run_log(folder, day, values, ids=ROWS, model="org/model", status="success", 
 
 def models(*references, **options):
     """The models that references name."""
-    return named([str(one) for one in references], SourceOptions(kinds=[LogOptions(**options)]), {})[1]
+    return name_models([str(one) for one in references], SourceOptions(kinds=[LogOptions(**options)]), {})[1]
 
 
 def outcomes(model):
@@ -36,7 +36,7 @@ def outcomes(model):
 
 def said(model):
     """What is said of it."""
-    return model.source.look({}).notes
+    return model.source.inspect({}).notes
 
 
 def test_the_newest_of_runs_that_were_made_alike_is_read_and_said(tmp_path):

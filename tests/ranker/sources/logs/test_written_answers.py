@@ -5,11 +5,11 @@ from logmaking import eval_log, header, lm_log, results, sample, written_row
 from factors import Example
 from ranker import decide
 from ranker.errors import DataError
-from ranker.sources.logs.answers import labelled, places
+from ranker.sources.logs.answers import places, read_labels
 from ranker.sources.logs.labels import MOST_LABELS, Written, few, in_words
-from ranker.sources.logs.reading import Choice, read
+from ranker.sources.logs.reading import LogSelection, read_log
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 NAN = float("nan")
 SAYS = "Answers have labels: em says of each whether it is the target, {}."
@@ -22,7 +22,7 @@ def log(folder, targets, answers, values):
     rows = [
         written_row(n, {"q": n}, target, answer, answer, em=value) for n, (target, answer, value) in enumerate(asked)
     ]
-    return read(lm_log(folder, rows))
+    return read_log(lm_log(folder, rows))
 
 
 TARGETS = ["no", "yes", "no", "yes"]
@@ -95,7 +95,7 @@ def inspected(path, said, **more):
     samples = [
         sample(f"s{n}", value, answer=answer, target=target, **more) for n, (target, answer, value) in enumerate(said)
     ]
-    return read(eval_log(path, samples))
+    return read_log(eval_log(path, samples))
 
 
 def test_what_inspect_takes_for_the_answer_is_a_label(tmp_path):
@@ -125,11 +125,11 @@ def test_of_several_epochs_every_answer_has_to_agree(tmp_path):
         for (key, answers), target in zip(said.items(), TARGETS, strict=True)
         for epoch, answer in enumerate(answers, 1)
     ]
-    found = read(eval_log(tmp_path / "a.eval", samples, header(epochs=3)))
+    found = read_log(eval_log(tmp_path / "a.eval", samples, header(epochs=3)))
     assert found.answers.tolist() == [0, 1, 0, 1]
     np.testing.assert_allclose(found.outcomes, [2 / 3, 1 / 3, 2 / 3, 2 / 3])
     samples[0]["scores"]["match"]["value"] = "I"
-    assert "of 1 of 12 answers match says" in read(eval_log(tmp_path / "a.eval", samples)).notes[-1]
+    assert "of 1 of 12 answers match says" in read_log(eval_log(tmp_path / "a.eval", samples)).notes[-1]
 
 
 def test_an_answer_that_is_none_of_the_labels_is_no_answer(tmp_path):
@@ -163,14 +163,14 @@ def test_the_scorer_can_be_one_of_several(tmp_path):
     ]
     samples = [sample(n, 0, scores=one, target=one["x"]["answer"]) for n, one in enumerate(scores)]
     path = eval_log(tmp_path / "a.eval", samples)
-    assert read(path, Choice(scorer="x")).answers.tolist() == [0, 1, 0, 1]
-    assert read(path, Choice(scorer="y")).answers.tolist() == [-1] * 4
+    assert read_log(path, LogSelection(scorer="x")).answers.tolist() == [0, 1, 0, 1]
+    assert read_log(path, LogSelection(scorer="y")).answers.tolist() == [-1] * 4
 
 
 def test_rows_of_ones_own_are_found_by_id_or_by_a_text_that_stands_alone(tmp_path):
     """An id that may be a position counts where the texts agree; a text that repeats tells nothing."""
     samples = [sample(n, "C", input=text) for n, text in ((1, "One."), (2, "Two."), (3, "Two."), (4, "Four."))]
-    found = read(eval_log(tmp_path / "a.eval", samples, header(ids=[1, 2, 3, 4])))
+    found = read_log(eval_log(tmp_path / "a.eval", samples, header(ids=[1, 2, 3, 4])))
     assert found.numbered
 
     def asked(*rows):
@@ -186,12 +186,12 @@ def test_labels_of_a_log_are_those_of_the_rows(tmp_path):
     """In the order of the task, several for one; others, or none, are one line."""
     found = log(tmp_path, TARGETS, ["no", "no", "perhaps", "yes"], [1, 0, 0, 1])
     at = np.array([0, 1, 2, 3, -1])
-    said = labelled(found, at, ClassTask("own", ("yes", "no", "more")))
+    said = read_labels(found, at, ClassificationTask("own", ("yes", "no", "more")))
     np.testing.assert_array_equal(said.probs[[0, 1, 3]], [[0, 1, 0], [0, 1, 0], [1, 0, 0]])
     assert said.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER, ANSWERED, MISSING]
-    both = labelled(found, at, ClassTask("own", ("yes", "other"), {"yes": ("no",)}))
+    both = read_labels(found, at, ClassificationTask("own", ("yes", "other"), {"yes": ("no",)}))
     assert both.probs[[0, 3]].tolist() == [[1, 0], [1, 0]]
     with pytest.raises(DataError, match="the labels of the log are no, yes, and those of the rows yes, other"):
-        labelled(found, at, ClassTask("own", ("yes", "other")))
+        read_labels(found, at, ClassificationTask("own", ("yes", "other")))
     with pytest.raises(DataError, match="not which labels they are"):
-        labelled(log(tmp_path, ["a", "b"], ["a", "b"], [1, 1]), at, ClassTask("own", ("yes", "no")))
+        read_labels(log(tmp_path, ["a", "b"], ["a", "b"], [1, 1]), at, ClassificationTask("own", ("yes", "no")))

@@ -22,7 +22,7 @@ from ranker.sources import suites
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs.kind import scaled
 from ranker.sources.logs.options import LogOptions
-from ranker.sources.logs.reading import Choice, listing, read
+from ranker.sources.logs.reading import LogSelection, listing, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 KEPT = Path(__file__).parent / "programs" / "written"
@@ -72,7 +72,7 @@ def test_means_and_errors_are_those_of_the_harness(run):
             metric, _, filter = name.partition(",")
             if not filter or metric.endswith("_stderr") or task == "small":
                 continue
-            log = read(samples(run, task), Choice(metric=metric, filter=filter))
+            log = read_log(samples(run, task), LogSelection(metric=metric, filter=filter))
             assert (log.task, log.metric, log.scorer) == (task, metric, filter)
             assert len(log) == results["sample_len"]
             assert log.outcomes.mean() == pytest.approx(value, **CLOSE)
@@ -96,7 +96,7 @@ def test_the_winner_by_rows_is_that_of_the_harness(task, metric):
     for run in ("run-a-likely", "run-b-likely"):
         results = recorded(run)
         value, up = results["results"][task][f"{metric},none"], results["higher_is_better"][task][metric]
-        log = read(samples(run, task), Choice(metric=metric))
+        log = read_log(samples(run, task), LogSelection(metric=metric))
         assert log.measure.agrees
         assert log.measure.recorded == value
         values.append(value if up else -value)
@@ -107,7 +107,7 @@ def test_the_winner_by_rows_is_that_of_the_harness(task, metric):
 @pytest.mark.parametrize("metric", ["f1", "mcc"])
 def test_a_metric_of_all_rows_follows_from_their_labels(metric):
     """The number that the log records is that of its labels; of each row it is read whether this is the right one."""
-    log = read(samples("run-a-likely", "marks"), Choice(metric=metric))
+    log = read_log(samples("run-a-likely", "marks"), LogSelection(metric=metric))
     value = recorded("run-a-likely")["results"]["marks"][f"{metric},none"]
     assert f"The log's {metric}, {value:,.6g}, is that of the labels of its rows." in log.notes
     assert log.metric == "acc"
@@ -118,14 +118,14 @@ def test_the_mean_of_a_group_is_that_of_the_harness(run):
     """Pooled over the rows of its tasks."""
     found = listing(LM_EVAL / run)
     assert found.groups == {"small": ("reviews", "questions")}
-    logs = [read(log.path, Choice(metric="acc")) for log in found.logs if log.task in found.groups["small"]]
+    logs = [read_log(log.path, LogSelection(metric="acc")) for log in found.logs if log.task in found.groups["small"]]
     pooled = np.concatenate([log.outcomes for log in logs])
     assert pooled.mean() == pytest.approx(recorded(run)["groups"]["small"]["acc,none"], **CLOSE)
 
 
 def test_the_harness_says_what_its_version_and_models_are():
     """And which way is better."""
-    log = read(samples("run-b", "reviews"))
+    log = read_log(samples("run-b", "reviews"))
     assert (log.program, log.model, log.measure.higher_is_better) == ("lm-eval", "run-b", True)
     assert re.fullmatch(r"0\.\d+\.\d+", log.version)
 
@@ -133,13 +133,13 @@ def test_the_harness_says_what_its_version_and_models_are():
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
 def test_choices_are_compared_as_the_harness_does(run):
     """By character, since bad and good differ in length; the labels tell what acc_norm, and acc, says on every row."""
-    log = read(samples(run, "reviews"))
+    log = read_log(samples(run, "reviews"))
     assert log.metric == "acc_norm"
-    for one in (log, read(samples(run, "reviews"), Choice(metric="acc"))):
+    for one in (log, read_log(samples(run, "reviews"), LogSelection(metric="acc"))):
         assert one.labels == ("bad", "good")
         assert ((one.answers == one.truth) == one.outcomes).all()
     assert [one["doc"]["label"] for one in lines(run, "reviews")] == [log.labels[n] for n in log.truth]
-    questions = read(samples(run, "questions"))
+    questions = read_log(samples(run, "questions"))
     assert (questions.metric, questions.labels) == ("acc_norm", ())
 
 
@@ -150,7 +150,7 @@ def test_our_hashes_are_those_of_the_harness(tmp_path):
         bare = [{k: v for k, v in one.items() if not k.endswith("_hash")} for one in lines("run-a", task)]
         other = tmp_path / path.name
         other.write_text("".join(json.dumps(one) + "\n" for one in bare))
-        one, two = (read(place, Choice(filter=filter)) for place in (path, other))
+        one, two = (read_log(place, LogSelection(filter=filter)) for place in (path, other))
         assert (one.keys, one.prompt_hashes, one.target_hashes) == (two.keys, two.prompt_hashes, two.target_hashes)
 
 
@@ -158,7 +158,7 @@ def test_our_hashes_are_those_of_the_harness(tmp_path):
 @pytest.mark.parametrize(("filter", "pattern"), [("strict", r"^ ?(good|bad)$"), ("loose", r"(good|bad|fair)")])
 def test_written_answers_are_labels(run, filter, pattern):
     """What the filter's pattern finds in what the model wrote; where it finds nothing there is no answer."""
-    log = read(samples(run, "written"), Choice(filter=filter))
+    log = read_log(samples(run, "written"), LogSelection(filter=filter))
     assert log.labels == ("bad", "good")
     wrote = [one["resps"][0][0] for one in lines(run, "written") if one["filter"] == filter]
     found = [re.findall(pattern, text)[:1] for text in wrote]
@@ -171,7 +171,7 @@ def test_written_answers_are_labels(run, filter, pattern):
 def test_one_of_two_filters_has_to_be_named():
     """They are listed."""
     with pytest.raises(DataError, match="several filters, strict, loose"):
-        read(samples("run-a", "written"))
+        read_log(samples("run-a", "written"))
 
 
 def test_examples_in_the_prompt_are_said():
@@ -188,7 +188,7 @@ def test_examples_in_the_prompt_are_said():
 
 def test_written_answers_are_seen_by_methods_that_read_a_pool():
     """SURROGATE sees what the models wrote, and the rows show it."""
-    logs = [read(samples(run, "written"), Choice(filter="loose")) for run in ("run-a", "run-b")]
+    logs = [read_log(samples(run, "written"), LogSelection(filter="loose")) for run in ("run-a", "run-b")]
     suite = suites.load(
         [samples(run, "written") for run in ("run-a", "run-b")], SourceOptions(kinds=[LogOptions(filter="loose")])
     )
@@ -229,9 +229,9 @@ def test_logs_answer_rows_of_ones_own(tmp_path, monkeypatch, capsys, logs, optio
     assert (stop.value.code or 0, err) == (0, "")
     found = json.loads(out)["decision"]
     assert found["method"] == "SURROGATE"
-    choice = Choice(metric="acc") if "--metric" in options else Choice(filter="loose")
+    choice = LogSelection(metric="acc") if "--metric" in options else LogSelection(filter="loose")
     for run, task in logs:
-        log = read(samples(run, task), choice)
+        log = read_log(samples(run, task), choice)
         right = dict(zip(log.texts, log.outcomes, strict=True))
         (model,) = [one for one in found["models"] if one["name"] == run]
         assert model["outcome"] == pytest.approx(np.mean([right[one["text"]] for one in rows[:10]]))
@@ -269,7 +269,7 @@ def test_means_and_errors_are_those_of_inspect(name):
     assert header["results"]["scores"]
     for score in header["results"]["scores"]:
         part = score["name"] if score["name"] != score["scorer"] else None
-        log = read(INSPECT / name, Choice(scorer=score["scorer"], metric=part, reducer=score.get("reducer")))
+        log = read_log(INSPECT / name, LogSelection(scorer=score["scorer"], metric=part, reducer=score.get("reducer")))
         assert log.measure.agrees
         metrics = {key: found["value"] for key, found in score["metrics"].items()}
         values = log.outcomes[~np.isnan(log.outcomes)]
@@ -290,7 +290,7 @@ def test_means_and_errors_are_those_of_inspect(name):
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
 def test_epochs_and_failures_are_those_of_inspect(run):
     """One sample failed in both epochs, another in one; both forms of a log say the same."""
-    log = read(INSPECT / f"twice-{run}.eval", Choice(scorer="graded"))
+    log = read_log(INSPECT / f"twice-{run}.eval", LogSelection(scorer="graded"))
     assert (log.epochs, dict(zip(log.keys, log.counts.tolist(), strict=True))) == (
         2,
         {f"r{n:02}": {3: 0, 5: 1}.get(n, 2) for n in range(1, 13)},
@@ -305,14 +305,14 @@ def test_epochs_and_failures_are_those_of_inspect(run):
     assert {k: v for k, v in zip(log.keys, log.outcomes, strict=True) if k != "r03"} == {
         key: np.mean(found) for key, found in by_row.items()
     }
-    other = read(INSPECT / f"twice-{run}.json.gz", Choice(scorer="graded"))
+    other = read_log(INSPECT / f"twice-{run}.json.gz", LogSelection(scorer="graded"))
     assert (log.keys, log.texts, log.prompt_hashes) == (other.keys, other.texts, other.prompt_hashes)
     np.testing.assert_array_equal(log.outcomes, other.outcomes)
 
 
 def labels(name, **choice):
     """The label of each row of a log, "" where it has none; None where the log has no labels."""
-    log = read(INSPECT / name, Choice(**choice))
+    log = read_log(INSPECT / name, LogSelection(**choice))
     if not log.labels:
         return None
     assert ((log.answers == log.truth) == log.outcomes).all()
@@ -335,7 +335,7 @@ def test_answers_of_inspect_are_labels(run):
 def test_answers_that_are_judged_by_a_part_are_no_labels():
     """`Bad, I think` is right where bad is to begin it: nobody knows which label a wrong one would be."""
     assert labels("begins-run-b.eval", scorer="match") is None
-    log = read(INSPECT / "begins-run-b.eval", Choice(scorer="match"))
+    log = read_log(INSPECT / "begins-run-b.eval", LogSelection(scorer="match"))
     assert re.fullmatch(
         r"Answers have no labels: of \d of 12 answers match says something else than whether it is the target\.",
         log.notes[0],
@@ -357,7 +357,7 @@ def test_two_logs_of_inspect_are_compared(capsys, monkeypatch, tmp_path):
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
 def test_the_first_reducer_of_a_log_counts(run):
     """Its name stands behind the metric; what the log has of every one is recomputed above."""
-    log = read(INSPECT / f"reduced-{run}.eval")
+    log = read_log(INSPECT / f"reduced-{run}.eval")
     names = "max, mean, median, mode, at_least_2, pass_at_2, pass_k_2"
     assert (log.metric, log.notes[0]) == ("match[max]", f"Each row is the max of 3 epochs (the log has {names}).")
 
@@ -366,14 +366,14 @@ def test_the_first_reducer_of_a_log_counts(run):
 def test_samples_that_a_limit_ended_are_counted(run):
     """Two of them hit the limit of tokens."""
     assert "A limit ended 2 of 12 samples (token 2); what they scored counts." in (
-        read(INSPECT / f"limited-{run}.eval").notes
+        read_log(INSPECT / f"limited-{run}.eval").notes
     )
 
 
 def test_shuffled_choices_are_compared():
     """Each row has an order of its own in each log: its right answer is one text, and often another letter."""
     paths = [INSPECT / f"shuffled-{run}.eval" for run in ("run-a", "run-b")]
-    one, two = map(read, paths)
+    one, two = map(read_log, paths)
     assert dict(zip(one.keys, one.target_hashes, strict=True)) == dict(zip(two.keys, two.target_hashes, strict=True))
     letters = [{entry["id"]: entry["target"] for entry in said(path.name)[1]} for path in paths]
     assert letters[0] != letters[1]
@@ -408,7 +408,7 @@ def test_logs_that_are_written_anew_say_the_same():
             assert old == new
             continue
         for choice in readings(KEPT / file):
-            old, new = (read(folder / file, choice) for folder in (KEPT, LOGS))
+            old, new = (read_log(folder / file, choice) for folder in (KEPT, LOGS))
             for name in ("task", "model", "metric", "candidates", "keys", "texts", "target_hashes", "prompt_hashes"):
                 assert getattr(old, name) == getattr(new, name), (file, name)
             for name in ("outcomes", "counts", "state", "truth", "answers"):
@@ -417,10 +417,10 @@ def test_logs_that_are_written_anew_say_the_same():
 
 def readings(path):
     """All that may be asked of a log."""
-    found = {"written": [Choice(filter=name) for name in ("strict", "loose")]}
-    found |= {"begins": [Choice(scorer=name) for name in ("match", "includes")]}
-    found |= {"twice": [Choice(scorer=name) for name in ("graded", "manners.short", "manners.polite")]}
-    found |= {name: [Choice(metric="acc"), Choice(metric="acc_norm")] for name in ("reviews", "questions")}
-    found |= {task: [Choice(metric=metric) for of, metric in LIKELY if of == task] for task, _ in LIKELY}
+    found = {"written": [LogSelection(filter=name) for name in ("strict", "loose")]}
+    found |= {"begins": [LogSelection(scorer=name) for name in ("match", "includes")]}
+    found |= {"twice": [LogSelection(scorer=name) for name in ("graded", "manners.short", "manners.polite")]}
+    found |= {name: [LogSelection(metric="acc"), LogSelection(metric="acc_norm")] for name in ("reviews", "questions")}
+    found |= {task: [LogSelection(metric=metric) for of, metric in LIKELY if of == task] for task, _ in LIKELY}
     task = path.name.removeprefix("samples_").partition("_")[0].partition("-")[0]
-    return found.get(task, [Choice()])
+    return found.get(task, [LogSelection()])

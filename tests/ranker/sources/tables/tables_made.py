@@ -11,12 +11,12 @@ from pyarrow import parquet
 
 from ranker.files import reader
 from ranker.sources.tables import join, reading
-from ranker.sources.tables.base import Rows, Said
-from ranker.tasks.classes import ClassTask
+from ranker.sources.tables.base import RequestedRows, TableHints
+from ranker.tasks.classes import ClassificationTask
 
-TASK = ClassTask("sentiment", ("negative", "positive"), {"positive": ("good",)})
+TASK = ClassificationTask("sentiment", ("negative", "positive"), {"positive": ("good",)})
 STATES = ("answered", "no answer", "error", "missing")
-ROWS = Rows(("a", "b", "c", "d"), (("Lovely.",), ("Dull.",), ("Fine.",), ("Poor.",)))
+ROWS = RequestedRows(("a", "b", "c", "d"), (("Lovely.",), ("Dull.",), ("Fine.",), ("Poor.",)))
 
 
 def written(path, content):
@@ -59,7 +59,9 @@ def understood(path, content=None, task=TASK, rows=None, **said):
     """What a table says; it is written first, where a content is given."""
     if content is not None:
         written(path, content)
-    return reading.understand(reader.read(path), task, Said(**said), rows, path.name.partition(".")[0])
+    return reading.parse_predictions(
+        reader.read_columns(path), task, TableHints(**said), rows, path.name.partition(".")[0]
+    )
 
 
 def answers(path, content=None, task=TASK, rows=ROWS, **said):

@@ -12,7 +12,7 @@ from ranker.errors import DataError
 from ranker.files import reader
 from ranker.limits import LIMITS, Limits
 from ranker.sources.tables import join, reading
-from ranker.sources.tables.base import Said
+from ranker.sources.tables.base import TableHints
 
 DEEP = "[" * 100_000 + "]" * 100_000
 PAIR = {"negative": [0.4, 0.6], "positive": [0.6, 0.4]}
@@ -274,7 +274,7 @@ def broken(case, folder):
         path.write_bytes(content[: len(content) // 2])
     else:
         written(path, content)
-    return path, Said(**said), message
+    return path, TableHints(**said), message
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -282,7 +282,7 @@ def test_a_broken_table_is_one_line(case, tmp_path):
     """It names the file first, and says what is wrong."""
     path, said, message = broken(case, tmp_path)
     with pytest.raises(DataError) as caught:
-        reading.understand(reader.read(path), TASK, said)
+        reading.parse_predictions(reader.read_columns(path), TASK, said)
     text = str(caught.value)
     assert text.startswith(str(path))
     assert message in text
@@ -312,7 +312,7 @@ def test_a_table_of_other_rows_is_one_line(case, tmp_path):
     name, content, message = FOREIGN[case]
     path = written(tmp_path / name, content)
     with pytest.raises(DataError) as caught:
-        join.join(reading.understand(reader.read(path), TASK, None, ROWS), ROWS)
+        join.join(reading.parse_predictions(reader.read_columns(path), TASK, None, ROWS), ROWS)
     assert str(caught.value).startswith(str(path))
     assert message in str(caught.value)
 
@@ -322,7 +322,7 @@ def bounded(path, most=64 << 20, limits=LIMITS):
     tracemalloc.start()
     try:
         with pytest.raises(DataError) as caught:
-            reader.read(path, limits=limits)
+            reader.read_columns(path, limits=limits)
         assert tracemalloc.get_traced_memory()[1] < most
     finally:
         tracemalloc.stop()
@@ -358,7 +358,7 @@ def test_a_gzip_file_has_no_more_parts_than_are_read(tmp_path):
     path = tmp_path / "a.csv.gz"
     table = gzip.compress(b"id,prediction\na,good\n")
     path.write_bytes(table + gzip.compress(b"") * 9_999)
-    assert reader.read(path).size == 1
+    assert reader.read_columns(path).size == 1
     path.write_bytes(table + gzip.compress(b"") * 10_000)
     assert bounded(path) == f"{path}: more than 10,000 parts, the most that is read (`limits.gzip_parts`)"
 
@@ -369,7 +369,7 @@ def test_parts_of_a_gzip_file_are_read_as_one(tmp_path, behind):
     path = tmp_path / "a.csv.gz"
     parts = [b"id,prediction\n", b"a,go", b"", b"od\n" + b"b,bad\n" * 50_000]
     path.write_bytes(b"".join(map(gzip.compress, parts)) + behind)
-    columns = reader.read(path)
+    columns = reader.read_columns(path)
     assert (columns.size, columns.values("prediction")[:2]) == (50_001, ["good", "bad"])
     path.write_bytes(gzip.compress(parts[0]) + b"nothing of gzip")
     assert "cannot be read" in bounded(path)
@@ -418,7 +418,7 @@ def test_a_parquet_of_repeats_is_no_bomb(tmp_path):
     """A long text that stands in every row is kept once."""
     path = written(tmp_path / "a.parquet", {"text": ["a" * 50_000] * 2_000, "prediction": ["good"] * 2_000})
     assert path.stat().st_size < 100_000
-    found = reader.read(path)
+    found = reader.read_columns(path)
     assert found.size == 2_000
     assert sum(array.nbytes for array in found.cells.values()) < 1 << 20
 
@@ -430,16 +430,16 @@ def test_links_out_of_the_folder_are_refused(tmp_path):
     folder.mkdir()
     (folder / "a.csv").symlink_to(away)
     with pytest.raises(DataError, match=r"a\.csv links to .*away\.csv, outside of its folder; put a copy there"):
-        reader.read(folder / "a.csv")
+        reader.read_columns(folder / "a.csv")
     written(folder / "here.csv", "id,prediction\na,good\n")
     (folder / "b.csv").symlink_to("here.csv")
-    assert reader.read(folder / "b.csv").size == 1
+    assert reader.read_columns(folder / "b.csv").size == 1
     snapshot = tmp_path / "hub" / "snapshots" / "abc"
     snapshot.mkdir(parents=True)
     (tmp_path / "hub" / "blobs").mkdir()
     away.rename(tmp_path / "hub" / "blobs" / "123")
     (snapshot / "a.csv").symlink_to("../../blobs/123")
-    assert reader.read(snapshot / "a.csv").size == 1
+    assert reader.read_columns(snapshot / "a.csv").size == 1
 
 
 def test_what_is_no_file_is_not_opened(tmp_path):

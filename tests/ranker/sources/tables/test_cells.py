@@ -4,13 +4,13 @@ from tables_made import TASK, said_by, understood
 
 from ranker.datasets.mapping import by_hand
 from ranker.errors import DataError, UnknownName, UsageError
-from ranker.sources.tables.base import Said
+from ranker.sources.tables.base import TableHints
 from ranker.sources.tables.cells import Labels
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
-from ranker.tasks.classes import ClassTask, softmax
+from ranker.tasks.classes import ClassificationTask, softmax
 from ranker.tasks.empty import INVALID, WORDS
 
-NLI = ClassTask("nli", ("entailment", "neutral", "contradiction"))
+NLI = ClassificationTask("nli", ("entailment", "neutral", "contradiction"))
 
 
 def csv(*rows):
@@ -39,7 +39,7 @@ def test_no_answer_is_wrong(tmp_path, cell):
 @pytest.mark.parametrize("name", ["None", "N", "NaN", "-1"])
 def test_what_is_a_label_is_an_answer(tmp_path, name):
     """A task may call a label so."""
-    task = ClassTask("own", ("yes", name))
+    task = ClassificationTask("own", ("yes", name))
     found = understood(tmp_path / "a.csv", csv(["id", "prediction"], ["a", name], ["b", "yes"]), task).models[0]
     assert found.state.tolist() == [ANSWERED, ANSWERED]
     assert found.predicted.tolist() == [1, 0]
@@ -47,7 +47,7 @@ def test_what_is_a_label_is_an_answer(tmp_path, name):
 
 def test_minus_one_is_not_one(tmp_path):
     """Case, blanks and hyphens of names do not matter; that of a number does."""
-    task = ClassTask("own", ("0", "1"))
+    task = ClassificationTask("own", ("0", "1"))
     found = understood(tmp_path / "a.csv", csv(["id", "prediction"], ["a", -1], ["b", 1], ["c", 0]), task).models[0]
     assert found.state.tolist() == [NO_ANSWER, ANSWERED, ANSWERED]
     assert found.predicted.tolist() == [-1, 1, 0]
@@ -98,7 +98,7 @@ def test_scores_that_are_counted_say_of_which_labels_they_are(tmp_path):
     said = "the numbers of 'LABEL_0' and 'LABEL_1' are labels: 0 is negative, 1 is positive"
     assert said in understood(tmp_path / "a.csv", named).models[0].notes
     table = csv(["id", "negative", "positive"], ["a", 0.25, 0.75], ["b", 0.5, 0.5])
-    for file, content, task in (("b.csv", table, TASK), ("b.npy", scores, ClassTask("own", ("0", "1")))):
+    for file, content, task in (("b.csv", table, TASK), ("b.npy", scores, ClassificationTask("own", ("0", "1")))):
         notes = understood(tmp_path / file, content, task).models[0].notes
         assert not any("are labels" in note for note in notes)
 
@@ -133,7 +133,7 @@ def test_what_is_said_holds(tmp_path):
     found = understood(tmp_path / "a.csv", content, answers="logits").models[0]
     assert np.allclose(found.probs, softmax(np.array([[0.5, 0.1], [0.9, 0.9]])))
     with pytest.raises(ValueError, match="`answers` must be one of labels, probabilities"):
-        Said(answers="scores")
+        TableHints(answers="scores")
 
 
 def test_nan_in_a_score_is_an_error(tmp_path):
@@ -147,7 +147,7 @@ def test_nan_in_a_score_is_an_error(tmp_path):
 
 def test_scores_of_several_names_of_a_label_add_up(tmp_path):
     """Probabilities of a model of three labels, for a task of two; of logits, after the softmax."""
-    task = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+    task = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
     scores = np.array([[2.0, 1.0, -1.0]])
     content = csv(["entailment", "neutral", "contradiction"], scores[0])
     found = understood(tmp_path / "a.csv", content, task).models[0]

@@ -9,8 +9,8 @@ from tables_made import ROWS, TASK, answers, said_by, understood
 
 from ranker.errors import Assumption, DataError
 from ranker.sources.tables import join
-from ranker.sources.tables.base import Columns, Rows
-from ranker.sources.tables.reading import understand
+from ranker.sources.tables.base import Columns, RequestedRows
+from ranker.sources.tables.reading import parse_predictions
 
 
 def table(header, *rows):
@@ -46,7 +46,7 @@ def test_by_id_in_any_order(tmp_path):
 def test_ids_are_compared_as_texts(tmp_path, file, rows, same):
     """Numbers as they are written; ".0" is no part of a whole number where all ids end in it; "07" is not "7"."""
     content = [{"id": name, "prediction": "good"} for name in file]
-    asked = Rows(tuple(rows), ())
+    asked = RequestedRows(tuple(rows), ())
     if same:
         assert said_by(answers(tmp_path / "a.json", content, rows=asked).models[0]) == ["positive", "positive"]
     else:
@@ -71,18 +71,18 @@ def test_ids_are_compared_as_texts(tmp_path, file, rows, same):
 def test_ids_that_number_the_rows(tmp_path, file, ids, expected):
     """They are not taken for the ids that they look like: counted from 0, the number 1 is the second row."""
     content = table("index,prediction", *(f"{number},good" for number in file.split()))
-    assert answers(tmp_path / "a.csv", content, rows=Rows(tuple(ids.split()), ())).at.tolist() == expected
+    assert answers(tmp_path / "a.csv", content, rows=RequestedRows(tuple(ids.split()), ())).at.tolist() == expected
 
 
 def test_rows_without_ids_are_joined_by_no_number(tmp_path):
     """The ids of a file are its own then: its order tells the rows, or their texts, and a note says so."""
-    rows = Rows(None, (), size=4)
+    rows = RequestedRows(None, (), size=4)
     found = answers(tmp_path / "a.csv", table("id,prediction", "9,good", "3,good", "70,negative", "2,good"), rows=rows)
     assert (found.how, found.at.tolist()) == ("order", [0, 1, 2, 3])
     (note,) = found.notes
     assert isinstance(note, Assumption)
     assert note.endswith("nothing in the file can check it; it has ids, and the rows have none")
-    texts = Rows(None, ROWS.texts)
+    texts = RequestedRows(None, ROWS.texts)
     lines = ["3,Poor.,good", "1,Dull.,good", "2,Lovely.,negative"]
     found = answers(tmp_path / "b.csv", table("id,text,prediction", *lines), rows=texts)
     assert (found.how, found.at.tolist()) == ("text", [2, 1, -1, 0])
@@ -94,7 +94,7 @@ def test_rows_without_ids_are_joined_by_no_number(tmp_path):
 
 def test_rows_of_the_file_itself_are_where_they_were(tmp_path):
     """Whatever order they are asked about in, and however few."""
-    rows = Rows(None, (), places=(2, 0))
+    rows = RequestedRows(None, (), places=(2, 0))
     found = answers(tmp_path / "a.csv", table("prediction", "good", "good", "negative"), rows=rows)
     assert said_by(found.models[0]) == ["negative", "positive"]
 
@@ -112,12 +112,14 @@ def test_numbers_of_some_rows_tell_nothing(tmp_path):
     with pytest.raises(
         DataError, match=r"no id of the file is that of a row .* \(file: '0' and '1'; rows: 'a', 'b' and 'c'\)"
     ):
-        answers(tmp_path / "a.csv", table("index,prediction", "0,good", "1,good"), rows=Rows(("a", "b", "c"), ()))
+        answers(
+            tmp_path / "a.csv", table("index,prediction", "0,good", "1,good"), rows=RequestedRows(("a", "b", "c"), ())
+        )
 
 
 def test_by_order_where_all_texts_agree(tmp_path):
     """White space does not matter; repeated texts are no trouble."""
-    rows = Rows(("1", "2", "3"), (("Same.",), ("Same.",), ("An other\none.",)))
+    rows = RequestedRows(("1", "2", "3"), (("Same.",), ("Same.",), ("An other\none.",)))
     found = answers(
         tmp_path / "a.csv", table("text,prediction", "Same.,good", "Same.,negative", "An  other one.,"), rows=rows
     )
@@ -128,7 +130,7 @@ def test_by_order_where_all_texts_agree(tmp_path):
 
 def test_rows_whose_text_differs_are_counted(tmp_path):
     """Two that were mangled, of five: their answers are to another text."""
-    rows = Rows(tuple("abcde"), tuple((f"Zürich {i}.",) for i in range(5)))
+    rows = RequestedRows(tuple("abcde"), tuple((f"Zürich {i}.",) for i in range(5)))
     texts = ["Zürich 0.", "ZÃ¼rich 1.", "Zürich 2.", "Z?rich 3.", "Zürich 4."]
     found = answers(tmp_path / "a.csv", table("text,prediction", *(f"{text},good" for text in texts)), rows=rows)
     assert (found.how, found.differ) == ("order", 2)
@@ -150,7 +152,7 @@ def test_by_text_where_the_order_is_another(tmp_path):
 
 def test_texts_that_repeat_as_often_are_joined_in_order(tmp_path):
     """One that is more or less often on one side is not joined: which answer is whose is not known."""
-    rows = Rows(tuple("abcdef"), tuple((text,) for text in ("x", "y", "x", "z", "y", "w")))
+    rows = RequestedRows(tuple("abcdef"), tuple((text,) for text in ("x", "y", "x", "z", "y", "w")))
     lines = ["y,good", "x,good", "z,good", "x,negative", "z,negative", "v,good", "y,negative"]
     found = answers(tmp_path / "a.csv", table("text,prediction", *lines), rows=rows)
     assert found.how == "text"
@@ -166,14 +168,14 @@ def test_ids_of_another_file_give_way_to_texts(tmp_path):
 
 def test_one_text_of_a_pair_is_enough(tmp_path):
     """The file has the hypotheses only."""
-    rows = Rows(("1", "2"), (("A dog ran.", "It ran."), ("A dog ran.", "It sat.")))
+    rows = RequestedRows(("1", "2"), (("A dog ran.", "It ran."), ("A dog ran.", "It sat.")))
     found = answers(tmp_path / "a.csv", table("hyp,prediction", "It sat.,good", "It ran.,negative"), rows=rows)
     assert said_by(found.models[0]) == ["negative", "positive"]
 
 
 def test_more_texts_than_the_rows_have(tmp_path):
     """The file has pairs, and the rows their first text: that is compared."""
-    rows = Rows(("1", "2"), (("A dog ran.",), ("A cat sat.",)))
+    rows = RequestedRows(("1", "2"), (("A dog ran.",), ("A cat sat.",)))
     content = table("id,premise,hypothesis,prediction", "2,A cat sat.,It sat.,good", "1,A dog ran.,It ran.,negative")
     reading = understood(tmp_path / "a.csv", content)
     assert reading.texts.keys() == {0, 1}
@@ -189,7 +191,7 @@ def test_rows_with_two_answers_are_counted(tmp_path):
 
 def test_order_alone_is_said(tmp_path):
     """A file of nothing but answers, and rows without texts."""
-    for rows in (ROWS, Rows(ROWS.ids, ())):
+    for rows in (ROWS, RequestedRows(ROWS.ids, ())):
         found = answers(tmp_path / "a.csv", table("prediction", "good", "good", "negative", "good"), rows=rows)
         assert found.notes == ("rows are joined by their order alone: nothing in the file can check it",)
 
@@ -246,7 +248,7 @@ def test_the_order_of_rows_with_ids_does_not_matter(tmp_path_factory, data):
     labels = data.draw(st.lists(LABEL, min_size=len(ids), max_size=len(ids)))
     first = data.draw(st.lists(st.integers(0, 100), min_size=len(ids), max_size=len(ids)))
     order = data.draw(st.permutations(range(len(ids))))
-    rows = Rows(tuple(ids), ())
+    rows = RequestedRows(tuple(ids), ())
     path = tmp_path_factory.mktemp("order") / "a.csv"
     lines = [[name, label, p / 100, 1 - p / 100] for name, label, p in zip(ids, labels, first, strict=True)]
     for header, cut in ((["id", "prediction"], slice(0, 2)), (["id", "m/negative", "m/positive"], None)):
@@ -276,10 +278,10 @@ def test_a_wide_table_is_as_many_files_of_one_model(tmp_path_factory, models, ro
     below = understood(
         folder / "l.csv",
         text_of(["model", "id", "prediction"], data.draw(st.permutations(long))),
-        rows=Rows(tuple(ids), ()),
+        rows=RequestedRows(tuple(ids), ()),
         **kind,
     )
-    below = {model.name: model for model in join.join(below, Rows(tuple(ids), ())).models}
+    below = {model.name: model for model in join.join(below, RequestedRows(tuple(ids), ())).models}
     for model in wide.models:
         lines = [list(pair) for pair in zip(ids, said[model.name], strict=True)]
         alone = understood(folder / f"{model.name}.csv", text_of(["id", "prediction"], lines), **kind).models[0]
@@ -308,7 +310,7 @@ def test_the_join_is_not_quadratic(tmp_path):
     order = np.random.default_rng(0).permutation(size).tolist()
     lines = [[f"k{i}", TASK.labels[i % 2]] for i in order]
     reading = understood(tmp_path / "a.csv", text_of(["id", "prediction"], lines))
-    rows = Rows(tuple(Text(f"k{i}") for i in range(size)), ())
+    rows = RequestedRows(tuple(Text(f"k{i}") for i in range(size)), ())
     found = join.join(reading, rows)
     assert found.models[0].predicted.tolist() == [i % 2 for i in range(size)]
     assert size <= len(looked) <= 3 * size
@@ -321,5 +323,5 @@ def test_columns_of_any_origin(tmp_path):
     columns = Columns(
         "memory", 2, {"id": pa.array(["b", "a"]), "prediction": pa.array(["good", None]).dictionary_encode()}
     )
-    found = join.join(understand(columns, TASK, rows=ROWS), ROWS)
+    found = join.join(parse_predictions(columns, TASK, rows=ROWS), ROWS)
     assert said_by(found.models[0]) == ["no answer", "positive", "missing", "missing"]

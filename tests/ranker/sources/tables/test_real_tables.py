@@ -13,16 +13,16 @@ from ranker.datasets.mapping import by_hand
 from ranker.errors import DataError
 from ranker.files import reader
 from ranker.sources.tables import join
-from ranker.sources.tables.base import Rows, Said
-from ranker.sources.tables.reading import understand
-from ranker.tasks.classes import ClassTask
+from ranker.sources.tables.base import RequestedRows, TableHints
+from ranker.sources.tables.reading import parse_predictions
+from ranker.tasks.classes import ClassificationTask
 
 SHARED = Path(os.environ.get("RANK_MODELS_DATA") or Path(__file__).parents[5] / "shared" / "data")
 LOGS = SHARED / "logs"
 pytestmark = pytest.mark.skipif(not LOGS.is_dir(), reason=f"there are no published tables in {LOGS}")
 
-SST2 = ClassTask("sentiment", ("negative", "positive"))
-NLI = ClassTask("nli", ("non-entailment", "entailment"))
+SST2 = ClassificationTask("sentiment", ("negative", "positive"))
+NLI = ClassificationTask("nli", ("non-entailment", "entailment"))
 
 
 def plain(path):
@@ -35,7 +35,7 @@ def plain(path):
 def sst2():
     """The rows that the tables answer, and their labels."""
     rows = plain(LOGS / "tables" / "sst2_dev_truth.csv")
-    return Rows(tuple(row["id"] for row in rows), tuple((row["sentence"],) for row in rows)), [
+    return RequestedRows(tuple(row["id"] for row in rows), tuple((row["sentence"],) for row in rows)), [
         row["label"] for row in rows
     ]
 
@@ -43,7 +43,7 @@ def sst2():
 def read(path, rows, task=SST2, **said):
     """The models of a table, joined: name -> answers."""
     name = path.name.partition(".")[0]
-    found = join.join(understand(reader.read(path), task, Said(**said), rows, name), rows)
+    found = join.join(parse_predictions(reader.read_columns(path), task, TableHints(**said), rows, name), rows)
     return {model.name: model for model in found.models}, found
 
 
@@ -111,7 +111,7 @@ def test_the_arrays_of_a_trainer():
     assert np.allclose(models["trainer_predict"].probs, powers / powers.sum(axis=1, keepdims=True), atol=1e-12)
     expected = float((logits.argmax(axis=1) == arrays["label_ids"]).mean())
     assert accuracy(models["trainer_predict"], truth) == pytest.approx(expected, abs=1e-12)
-    own = understand(reader.read(path), SST2).own
+    own = parse_predictions(reader.read_columns(path), SST2).own
     assert own.truth.tolist() == arrays["label_ids"].tolist()
 
 
@@ -139,7 +139,7 @@ def test_outcomes_are_not_taken_for_labels():
 
 def test_wide_tables_bring_their_own_rows():
     """Ids, texts and truth, read without being told a task."""
-    own = understand(reader.read(LOGS / "tables" / "wide_labels.parquet")).own
+    own = parse_predictions(reader.read_columns(LOGS / "tables" / "wide_labels.parquet")).own
     rows, truth = sst2()
     assert own.ids == rows.ids
     assert own.texts == rows.texts
@@ -153,7 +153,9 @@ def test_predictions_on_hans(name):
     official = gzip.decompress((SHARED / "hans" / "heuristics_evaluation_set.txt.gz").read_bytes()).decode()
     header, *lines = (line.split("\t") for line in official.splitlines())
     table = [dict(zip(header, line, strict=True)) for line in lines]
-    rows = Rows(tuple(row["pairID"] for row in table), tuple((row["sentence1"], row["sentence2"]) for row in table))
+    rows = RequestedRows(
+        tuple(row["pairID"] for row in table), tuple((row["sentence1"], row["sentence2"]) for row in table)
+    )
     with pytest.raises(DataError, match="'contradiction' .*`label_map` says what"):
         read(path, rows, NLI)
     said = {"label_map": by_hand("contradiction,neutral = non-entailment")}
@@ -174,8 +176,8 @@ def test_labels_of_prompted_models():
     """Texts and labels in one file, the truth in another, joined by order, where all texts agree."""
     folder = LOGS / "textclass_env_claims"
     texts, truth = plain(folder / "X_test.csv"), [row["label"] for row in plain(folder / "y_test.csv")]
-    rows = Rows(tuple(str(i) for i in range(1, len(texts) + 1)), tuple((row["text"],) for row in texts))
-    task = ClassTask("claims", ("no claim", "claim"))
+    rows = RequestedRows(tuple(str(i) for i in range(1, len(texts) + 1)), tuple((row["text"],) for row in texts))
+    task = ClassificationTask("claims", ("no claim", "claim"))
     names = [path for path in sorted(folder.glob("*.csv")) if path.name not in ("X_test.csv", "y_test.csv")]
     assert len(names) == 6
     for path in names:

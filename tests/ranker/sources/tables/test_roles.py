@@ -4,9 +4,9 @@ from tables_made import ROWS, TASK, answers, said_by, understood
 
 from ranker.errors import DataError, UnknownName
 from ranker.files import reader
-from ranker.sources.tables.base import Rows, Said
-from ranker.sources.tables.reading import model_named, understand
-from ranker.tasks.classes import ClassTask
+from ranker.sources.tables.base import RequestedRows, TableHints
+from ranker.sources.tables.reading import model_named, parse_predictions
+from ranker.tasks.classes import ClassificationTask
 
 
 def csv(header, *rows):
@@ -32,8 +32,10 @@ def test_numbers_beside_a_truth_of_three_names_are_asked_about(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("id,label,m,n\na,yes,0,1\nb,no,1,1\nc,maybe,2,0\n")
     with pytest.raises(DataError, match="'m' and 'n' hold numbers; `label_map` says which label each stands for"):
-        understand(reader.read(path))
-    read = understand(reader.read(path), said=Said(label_map={"0": "yes", "1": "no", "2": "maybe"}))
+        parse_predictions(reader.read_columns(path))
+    read = parse_predictions(
+        reader.read_columns(path), said=TableHints(label_map={"0": "yes", "1": "no", "2": "maybe"})
+    )
     assert [model.name for model in read.models] == ["m", "n"]
 
 
@@ -102,7 +104,7 @@ def test_groups_of_columns_of_several_models(tmp_path):
 
 def test_a_label_with_a_hyphen_is_no_group_of_its_end(tmp_path):
     """`p_non-entailment` is not the entailment of a model `p_non`."""
-    task = ClassTask("nli", ("non-entailment", "entailment"))
+    task = ClassificationTask("nli", ("non-entailment", "entailment"))
     found = understood(tmp_path / "a.csv", csv("p_non-entailment,p_entailment", "0.75,0.25"), task)
     assert np.allclose(found.models[0].probs, [[0.75, 0.25]])
 
@@ -176,7 +178,7 @@ def test_a_column_called_model_that_says_something_else(tmp_path):
 
 def test_columns_of_ids_and_texts_are_told_by_the_rows(tmp_path):
     """Names do not matter where the rows are known: a premise may be called a hypothesis, and an id anything."""
-    rows = Rows(("7", "8"), (("A dog ran.", "It ran."), ("A cat sat.", "It sat.")))
+    rows = RequestedRows(("7", "8"), (("A dog ran.", "It ran."), ("A cat sat.", "It sat.")))
     content = csv("id,zzz,hypothesis,premise,out", "x,7,A dog ran.,It ran.,good", "y,8,A cat sat.,It sat.,good")
     found = answers(tmp_path / "a.csv", content, rows=rows, prediction=("out",))
     assert (found.how, found.differ) == ("id", 0)
@@ -268,4 +270,4 @@ def test_whole_numbers_of_a_data_frame_are_counted(tmp_path):
     """It writes 2.0 once a cell is empty; the labels are 0, 1 and 2."""
     path = tmp_path / "a.csv"
     path.write_text("id,prediction\na,0.0\nb,2.0\nc,\n")
-    assert understand(reader.read(path)).task.labels == ("0", "1", "2")
+    assert parse_predictions(reader.read_columns(path)).task.labels == ("0", "1", "2")

@@ -191,11 +191,11 @@ def test_what_else_an_archive_holds_is_not_read(tmp_path):
     np.savez(
         path, predictions=logits, label_ids=truth, metrics=np.array({"test_loss": 0.5}, object), loss=np.array(0.5)
     )
-    found = reader.read(path)
+    found = reader.read_columns(path)
     assert found.size == 2
     assert set(found.cells) == {"predictions/0", "predictions/1", "label_ids"}
     assert found.unread == {"metrics": "no numbers or texts", "loss": "an array of the shape ()"}
-    (model,) = reading.understand(found, TASK).models
+    (model,) = reading.parse_predictions(found, TASK).models
     assert model.predicted.tolist() == [0, 1]
 
 
@@ -279,7 +279,7 @@ def test_an_unknown_ending_is_one_line(tmp_path):
     """Before anything is opened."""
     for name in ("a.xlsx", "a.parquet.gz", "a.npz.gz", "a"):
         with pytest.raises(UsageError, match=r"a table ends in \.csv, \.tsv, .* may be gzipped"):
-            reader.read(tmp_path / name)
+            reader.read_columns(tmp_path / name)
 
 
 def test_many_values_are_kept_as_they_are():
@@ -302,7 +302,7 @@ def test_a_table_in_another_encoding(tmp_path, name, encoding):
         text = '[{"id": "caf\xe9", "prediction": "positive"}]'
     raw = text.encode(encoding)
     (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
-    found = reader.read(tmp_path / name, "" if encoding == "utf-16" else encoding)
+    found = reader.read_columns(tmp_path / name, "" if encoding == "utf-16" else encoding)
     assert {column: cells.to_pylist() for column, cells in found.cells.items()} == {
         "id": ["caf\xe9"],
         "prediction": ["positive"],
@@ -317,9 +317,9 @@ def test_a_key_that_rows_of_json_leave_out_is_a_row_that_was_not_asked(tmp_path)
     rows[2]["m2"] = None
     file = tmp_path / "wide.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    columns = reader.read(file)
+    columns = reader.read_columns(file)
     assert {name: np.flatnonzero(rows).tolist() for name, rows in columns.absent.items()} == {"m2": [0, 1_100]}
-    first, second = reading.understand(columns).models
+    first, second = reading.parse_predictions(columns).models
     assert (first.state == ANSWERED).all()
     assert {n: int(state) for n, state in enumerate(second.state) if state} == {
         0: MISSING,
@@ -335,5 +335,5 @@ def test_a_list_that_rows_of_json_leave_out_is_a_row_that_was_not_asked(tmp_path
     del rows[3]["m/probs"]
     file = tmp_path / "wide.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    model, _ = reading.understand(reader.read(file)).models
+    model, _ = reading.parse_predictions(reader.read_columns(file)).models
     assert model.state.tolist() == [MISSING if n == 3 else ANSWERED for n in range(10)]

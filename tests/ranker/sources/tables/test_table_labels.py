@@ -6,11 +6,11 @@ from tables_made import STATES, TASK, understood
 
 from ranker.errors import Assumption, DataError
 from ranker.files import reader
-from ranker.sources.tables.base import Columns, Said
+from ranker.sources.tables.base import Columns, TableHints
 from ranker.sources.tables.cells import Labels, emptied, numbers, numbers_of
-from ranker.sources.tables.reading import understand
+from ranker.sources.tables.reading import parse_predictions
 from ranker.tasks.base import ANSWERED, NO_ANSWER
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 
 
 def csv(*rows):
@@ -21,7 +21,7 @@ def csv(*rows):
 def read(path, *rows, **said):
     """What a table says by itself."""
     path.write_text(csv(*rows))
-    return understand(reader.read(path), said=Said(**said))
+    return parse_predictions(reader.read_columns(path), said=TableHints(**said))
 
 
 def assumed(found):
@@ -69,13 +69,13 @@ def test_names_of_one_label_in_a_model_are_said(tmp_path):
 
 def test_the_exact_name_goes_first():
     """Another spelling is a label only where no second one could be meant."""
-    labels = Labels(ClassTask("own", ("yes", "YES", "no")), {"Y": "YES", "y": "yes"})
+    labels = Labels(ClassificationTask("own", ("yes", "YES", "no")), {"Y": "YES", "y": "yes"})
     assert [labels.index(cell) for cell in ("yes", "YES", "Yes", "NO", "y", "Y", "01")] == [0, 1, -2, 2, 0, 1, -2]
 
 
 def test_numbers_are_no_places_of_labels_that_are_numbers():
     """Of the labels 1 and 2, 1 is the first, and 0 is none; what a file states of its numbers goes before."""
-    stars = ClassTask("stars", ("1", "2", "3"))
+    stars = ClassificationTask("stars", ("1", "2", "3"))
     assert [Labels(stars).index(cell) for cell in (0, 1, 3.0, "2.0", "LABEL_0")] == [-2, 0, 2, 1, -2]
     stated = Labels(stars, order=("1", "2", "3"))
     assert [stated.index(cell) for cell in (0, 1, 2, -1, 3)] == [0, 1, 2, -1, -2]
@@ -116,7 +116,7 @@ def test_declared_labels_ask_nothing(tmp_path):
     assert read(tmp_path / "b.csv", *of_scores).own.truth.tolist() == [1, -1, 0]
     found = read(tmp_path / "c.csv", *rows, label_map={"good": "positive"})
     assert found.task.labels == ("negative", "positive")
-    task = ClassTask("own", ("good", "negative", "N/A"))
+    task = ClassificationTask("own", ("good", "negative", "N/A"))
     assert understood(tmp_path / "a.csv", csv(*rows), task).models[0].predicted.tolist() == [2, 1, 1]
 
 
@@ -124,7 +124,7 @@ def test_the_classes_that_a_file_states(tmp_path):
     """Its numbers are theirs, -1 is a row without a label, and a class may be called None."""
     cells = {"label": pa.array([0, 1, -1]), "m": pa.array([1, 1, 0])}
     cells = {name: array.dictionary_encode() for name, array in cells.items()}
-    found = understand(Columns("memory", 3, cells, names=dict.fromkeys(cells, ("None", "some"))))
+    found = parse_predictions(Columns("memory", 3, cells, names=dict.fromkeys(cells, ("None", "some"))))
     assert (found.task.labels, found.own.truth.tolist()) == (("None", "some"), [0, 1, -1])
     assert found.models[0].predicted.tolist() == [1, 1, 0]
 
@@ -166,7 +166,7 @@ def test_a_model_of_which_most_cells_are_labels_is_one(tmp_path):
 
 def test_labels_of_another_task_are_no_missing_answers(tmp_path):
     """Of three labels one is this task's, and two are said again and again in place of its other one."""
-    task = ClassTask("own", ("no", "yes"))
+    task = ClassificationTask("own", ("no", "yes"))
     rows = [["id", "m"], *([f"r{i}", "yes" if i < 7 else "surely not"] for i in range(9))]
     with pytest.raises(DataError, match="'surely not' in the column 'm' is no label of the task .* `label_map` says"):
         understood(tmp_path / "a.csv", csv(*rows), task)
@@ -251,15 +251,15 @@ def test_texts_of_all_columns_are_read_at_once_as_each_would_be_alone(monkeypatc
 
 def test_why_a_file_cannot_be_read_is_found_once(tmp_path, monkeypatch):
     """Its models, and what is said of it where it stands alone, are told by one look at it."""
-    from ranker.sources.base import Shelf
+    from ranker.sources.base import ResourceCache
     from ranker.sources.tables.kind import TableModel
 
     looks = []
     monkeypatch.setattr(
-        "ranker.sources.tables.reading.understand", lambda *_, **__: looks.append(1) or understand(*_, **__)
+        "ranker.sources.tables.reading.understand", lambda *_, **__: looks.append(1) or parse_predictions(*_, **__)
     )
     (tmp_path / "a.csv").write_text("id,count\n1,0.25\n2,7.5\n")
-    model, shelf = TableModel("a", str(tmp_path / "a.csv")), Shelf()
+    model, shelf = TableModel("a", str(tmp_path / "a.csv")), ResourceCache()
     for _ in range(3):
         with pytest.raises(DataError, match="no labels of a task are found"):
             model.reading(shelf)

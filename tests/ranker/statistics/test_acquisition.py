@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranker.statistics import asking
-from ranker.statistics.asking import next_rows
+from ranker.statistics import acquisition
+from ranker.statistics.acquisition import next_rows
 from ranker.statistics.beliefs import believe
 from ranker.statistics.patterns import fold
 
@@ -78,7 +78,7 @@ def test_the_expected_fall_is_that_of_the_definition():
     rng = np.random.default_rng(0)
     found = believe(fold(rng.integers(2, size=(4, 12)), 2), np.array([0]), np.array([1]), 0.05, worlds=S)
     p = found.leads.mean(axis=0)
-    gained = asking._certainty(found.leads, np.ones((1, S)), found.answers) / S
+    gained = acquisition._certainty(found.leads, np.ones((1, S)), found.answers) / S
     for at, pattern in enumerate(found.candidates):
         row = int(np.flatnonzero(found.patterns.of == pattern)[0])
         assert gained[at] == pytest.approx((p * (1 - p)).sum() - left_open(found, [row], "order"), abs=1e-5)
@@ -92,8 +92,8 @@ def test_few_pairs_stand_for_very_many():
     shares = []
     for known in range(10):
         found = believe(fold(predicted, 2), np.arange(known), labels[:known])
-        assert found.leads.shape[1] > asking.PAIRS
-        expected = asking._certainty(found.leads, np.ones((1, len(found.leads))), found.answers)
+        assert found.leads.shape[1] > acquisition.PAIRS
+        expected = acquisition._certainty(found.leads, np.ones((1, len(found.leads))), found.answers)
         (row,) = next_rows(found)
         shares.append(expected[np.flatnonzero(found.candidates == found.patterns.of[row])[0]] / expected.max())
     assert np.mean(shares) >= 0.98

@@ -17,10 +17,10 @@ from factors import Example
 from ranker.commands.arguments import LabellingRequest
 from ranker.datasets import readers
 from ranker.errors import DataError, RankModelsError
-from ranker.files.reader import read
+from ranker.files.reader import read_columns
 from ranker.files.saving import save
 from ranker.labelling.agreement import agreement
-from ranker.labelling.sheet import Line, cells_of, lines_of, renamed, written
+from ranker.labelling.sheet import Line, cells_of, lines_of, renamed, to_csv
 from ranker.numbers import counted, percent
 from ranker.runs.label import Labelling, PoolFile, distinct, read_pool
 from ranker.runs.label import label as labelling_of
@@ -38,7 +38,7 @@ SHOWN = 3
 
 
 @dataclass
-class Desk:
+class SessionFile:
     """A session, and where it is kept.
 
     Attributes:
@@ -144,7 +144,7 @@ class Desk:
         ]
         said = {rows[line.event.row].segments for line in lines}
         waiting = [cells for texts, cells in self.waiting if texts not in said]
-        return written(lines, waiting, self.labelling.task.labels, self.column).encode()
+        return to_csv(lines, waiting, self.labelling.task.labels, self.column).encode()
 
     def beside(self, seconds: float) -> dict[str, Any]:
         """What is recorded beside an answer."""
@@ -152,7 +152,7 @@ class Desk:
         return {"annotator": self.request.annotator or _user(), "seconds": seconds, "when": when}
 
 
-def opened(request: LabellingRequest, going_on: bool) -> Desk:
+def open_session(request: LabellingRequest, going_on: bool) -> SessionFile:
     """Read the pool, and what was said before if `going_on`, and ask the models; see `read_pool` and `ranker.label`."""
     pool = read_pool(request.pool, request.labelled, request.models, request.label_map)
     column = pool.sheet.layout.label or next(iter(request.pool.columns.get("label", [])), "label")
@@ -172,7 +172,7 @@ def opened(request: LabellingRequest, going_on: bool) -> Desk:
         settings=request.settings,
         runtime=request.runtime,
     )
-    desk = Desk(request, pool, session, column, [(of[at].segments, cells) for at, cells in waiting], digest)
+    desk = SessionFile(request, pool, session, column, [(of[at].segments, cells) for at, cells in waiting], digest)
     desk.states = desk._states(session.lines)
     return desk
 
@@ -208,7 +208,7 @@ def _said_before(
 ) -> tuple[list[Line], list[tuple[int, Mapping[str, str]]]]:
     """What the file of a session says, whoever began it."""
     path, own = request.output, request.pool
-    if path is None or not read(path, own.encoding, own.limits, empty=True).size:
+    if path is None or not read_columns(path, own.encoding, own.limits, empty=True).size:
         return [], []
     places = {row.segments: at for at, row in enumerate(rows)}
     ids = {row.id for row in rows} if pool.sheet.layout.id else set()

@@ -9,11 +9,11 @@ from factors import Example
 from ranker.datasets.readers import Sheet
 from ranker.errors import Assumption, listed
 from ranker.numbers import counted
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.names import fold, number_of
 
 
-def of_labels(meant: Mapping[str, int], task: ClassTask) -> Iterator[str]:
+def of_labels(meant: Mapping[str, int], task: ClassificationTask) -> Iterator[str]:
     """Say which labels of rows count as one, and how bare numbers were read.
 
     Args:
@@ -21,7 +21,8 @@ def of_labels(meant: Mapping[str, int], task: ClassTask) -> Iterator[str]:
         task: the labels.
 
     Example:
-        >>> nli = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+        >>> aliases = {"non-entailment": ("neutral", "contradiction")}
+        >>> nli = ClassificationTask("nli", ("non-entailment", "entailment"), aliases)
         >>> print(*of_labels({"neutral": 0, "entailment": 1, "contradiction": 0}, nli))
         The rows say contradiction and neutral, which count as one label here: non-entailment.
     """
@@ -91,13 +92,13 @@ def of_file(sheet: Sheet, kept: Sequence[Example], chosen: bool) -> Iterator[str
             yield f"{what}, which are read as part of it: a .tsv has no quoting; save it as .csv if they are none."
 
 
-def numbers(meant: Mapping[str, int], task: ClassTask) -> dict[int, int]:
+def numbers(meant: Mapping[str, int], task: ClassificationTask) -> dict[int, int]:
     """The bare numbers among labels, and the classes that they were read as; a number that is a label's name is none.
 
     Example:
-        >>> numbers({"good": 1, "0": 0}, ClassTask("mood", ("bad", "good")))
+        >>> numbers({"good": 1, "0": 0}, ClassificationTask("mood", ("bad", "good")))
         {0: 0}
-        >>> numbers({"1": 0, "2": 1}, ClassTask("mood", ("1", "2")))
+        >>> numbers({"1": 0, "2": 1}, ClassificationTask("mood", ("1", "2")))
         {}
     """
     bare = {said: label for said, label in meant.items() if task.index(said) is None}

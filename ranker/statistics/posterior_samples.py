@@ -107,7 +107,7 @@ SHRINKS = 30
 
 
 @dataclass(frozen=True)
-class Worlds:
+class PosteriorSamples:
     """Draws of the vote.
 
     Attributes:
@@ -147,7 +147,9 @@ def votes(said: Ints, classes: int, strength: Floats | None = None) -> Floats:
     return np.asarray(given if strength is None else given * strength.T, dtype=np.float64)
 
 
-def learn(patterns: Patterns, readings: Readings, rng: np.random.Generator, worlds: int = WORLDS) -> Worlds:
+def sample_posterior(
+    patterns: Patterns, readings: Readings, rng: np.random.Generator, worlds: int = WORLDS
+) -> PosteriorSamples:
     """Draw votes from the posterior, given the answers.
 
     Args:
@@ -157,10 +159,11 @@ def learn(patterns: Patterns, readings: Readings, rng: np.random.Generator, worl
         worlds: S.
 
     Example:
-        >>> from ranker.statistics.patterns import fold, read
+        >>> from ranker.statistics.patterns import fold, gather_answers
         >>> pool = fold(np.array([[0, 1, 1, 0], [0, 0, 0, 1]]), 2)
-        >>> told = learn(pool, read(pool, np.array([1, 2]), np.array([1, 1])), np.random.default_rng(0))
-        >>> bool(told.weights[:, 0].mean() > told.weights[:, 1].mean())  # the first was right twice
+        >>> answers = gather_answers(pool, np.array([1, 2]), np.array([1, 1]))
+        >>> samples = sample_posterior(pool, answers, np.random.default_rng(0))
+        >>> bool(samples.weights[:, 0].mean() > samples.weights[:, 1].mean())  # the first was right twice
         True
     """
     chain = _Chain(patterns, readings, rng)
@@ -173,10 +176,10 @@ def learn(patterns: Patterns, readings: Readings, rng: np.random.Generator, worl
         for _ in range(SWEEPS):
             state = chain.moved(state, power)
     vote = chain.vote(state.normal, state.scales, state.apart)
-    return Worlds(vote[:, : patterns.models], vote[:, patterns.models :])
+    return PosteriorSamples(vote[:, : patterns.models], vote[:, patterns.models :])
 
 
-def apart(agreements: Floats) -> float:
+def distrust_probability(agreements: Floats) -> float:
     """The share of worlds in which no model is believed before labels speak.
 
     Args:
@@ -184,7 +187,7 @@ def apart(agreements: Floats) -> float:
 
     Example:
         >>> alike, unlike = np.array([[1.0, 0.8], [0.8, 1.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
-        >>> apart(alike), apart(unlike)
+        >>> distrust_probability(alike), distrust_probability(unlike)
         (0.1, 0.97)
     """
     pairs = agreements[np.triu_indices(len(agreements), 1)]
@@ -287,7 +290,7 @@ class _Chain:
         self.rng, self.models, self.classes = rng, patterns.models, patterns.classes
         spread = max(float(patterns.agreement.std()), LEAST_AGREEMENT)
         self.agreeing = (patterns.agreement - patterns.agreement.mean()) / spread
-        self.apart = apart(patterns.agreements)
+        self.apart = distrust_probability(patterns.agreements)
         self.usual = patterns.usual
         self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
         said, strength = patterns.ballots(readings.pattern)

@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from factors import Example
-from ranker.commands.desks import Desk
+from ranker.commands.session_files import SessionFile
 from ranker.errors import RankModelsError, UsageError
 from ranker.report.escapes import visible
 
@@ -33,7 +33,7 @@ DOING = {
 """What other keys do."""
 
 
-class Face(Protocol):
+class LabellingUI(Protocol):
     """Where rows are shown, and keys come from."""
 
     def show(self, text: Text, *, new: bool = False) -> None:
@@ -80,7 +80,7 @@ class Lines:
 
 
 @dataclass
-class Asked:
+class ShownRow:
     """The row that stands there.
 
     Attributes:
@@ -107,7 +107,7 @@ def keys_of(labels: tuple[str, ...]) -> dict[str, str]:
     return dict(zip(KEYS, labels, strict=False))
 
 
-def ask(desk: Desk, face: Face, guidelines: str = "") -> None:
+def ask(desk: SessionFile, face: LabellingUI, guidelines: str = "") -> None:
     """Ask rows until it is enough, none is left, or nobody answers. Each answer is on the disk before the next row.
 
     Raises:
@@ -119,7 +119,7 @@ def ask(desk: Desk, face: Face, guidelines: str = "") -> None:
     for sentence in labelling.foregone():
         face.show(Text(visible(sentence)))
     face.show(legend(keys, guidelines))
-    asked: Asked | None = None
+    asked: ShownRow | None = None
     while True:
         if asked is None:
             if end := ending(desk):
@@ -137,7 +137,9 @@ def ask(desk: Desk, face: Face, guidelines: str = "") -> None:
     face.show(Text(last_words(desk)))
 
 
-def pressed(desk: Desk, face: Face, keys: dict[str, str], key: str, asked: Asked, guidelines: str) -> Asked | None:
+def pressed(
+    desk: SessionFile, face: LabellingUI, keys: dict[str, str], key: str, asked: ShownRow, guidelines: str
+) -> ShownRow | None:
     """Do what a key says; the row that is still asked, None where another one is to come."""
     labelling, beside = desk.labelling, desk.beside(time.monotonic() - asked.since)
     if key in keys:
@@ -170,14 +172,14 @@ def pressed(desk: Desk, face: Face, keys: dict[str, str], key: str, asked: Asked
     return None
 
 
-def shown(face: Face, row: Example) -> Asked:
+def shown(face: LabellingUI, row: Example) -> ShownRow:
     """Show a row: its texts as they are, newlines included, and nothing else of it."""
     text = Text()
     for number, segment in enumerate(row.segments):
         text.append("\n" if number else "")
         text.append(visible(segment.replace("\r\n", "\n")), style="bold")
     face.show(text, new=True)
-    return Asked(row, time.monotonic())
+    return ShownRow(row, time.monotonic())
 
 
 def legend(keys: dict[str, str], guidelines: str) -> Text:
@@ -187,7 +189,7 @@ def legend(keys: dict[str, str], guidelines: str) -> Text:
     return Text(f"{labels}\n{others}")
 
 
-def reveal(desk: Desk, face: Face, keys: dict[str, str]) -> None:
+def reveal(desk: SessionFile, face: LabellingUI, keys: dict[str, str]) -> None:
     """Show what the models said of the row that was answered last; a label that is given now is marked as later."""
     labelling = desk.labelling
     try:
@@ -213,7 +215,7 @@ def reveal(desk: Desk, face: Face, keys: dict[str, str]) -> None:
         desk.keep()
 
 
-def looked_at(desk: Desk, face: Face, row: Example) -> None:
+def looked_at(desk: SessionFile, face: LabellingUI, row: Example) -> None:
     """Show which words the models went by, as `rank-models explain` does."""
     from ranker.report.explain import render
     from ranker.runs.explain import explain
@@ -226,7 +228,7 @@ def looked_at(desk: Desk, face: Face, row: Example) -> None:
     face.show(Text(render(found, "terminal")))
 
 
-def ending(desk: Desk) -> str:
+def ending(desk: SessionFile) -> str:
     """Why it is enough; "" where it is not."""
     labelling = desk.labelling
     answers = len(labelling.session.answers[0])
@@ -248,7 +250,7 @@ def ending(desk: Desk) -> str:
     return ""
 
 
-def last_words(desk: Desk) -> str:
+def last_words(desk: SessionFile) -> str:
     """What there is, and where it is kept."""
     labelling = desk.labelling
     kept = f"kept in {desk.request.output}; the same command goes on"

@@ -39,7 +39,7 @@ SHARES = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 
 
 @dataclass(frozen=True)
-class Evidence:
+class BettingEvidence:
     """What answers to random rows show.
 
     Attributes:
@@ -60,7 +60,7 @@ class Evidence:
 
 def weigh(
     predicted: Ints, rows: Ints, labels: Ints, margin: float = 0.01, known: int = 0, error: float = ERROR
-) -> Evidence:
+) -> BettingEvidence:
     """Weigh answers to rows of a pool.
 
     Args:
@@ -100,7 +100,7 @@ def weigh(
         open_[row] = False
         accepted |= (wealth.mean(axis=0) >= max(models - 1, 1) / error) | (total - left >= -allowed)
     leader, frame = _frame(differ, open_, accepted, total, left, allowed)
-    return Evidence(accepted, leader, frame)
+    return BettingEvidence(accepted, leader, frame)
 
 
 def _frame(differ: Bools, open_: Bools, accepted: Bools, total: Ints, left: Ints, allowed: int) -> tuple[int, Bools]:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from factors.types import Example
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
-from ranker.tasks.classes import Classes
-from ranker.tasks.given import GivenTask, Scores
+from ranker.tasks.classes import ClassProbabilities
+from ranker.tasks.precomputed import PrecomputedScores, PrecomputedTask
 
-TASK = GivenTask("summaries", "ROUGE-L")
+TASK = PrecomputedTask("summaries", "ROUGE-L")
 
 
 def rows(count):
@@ -33,14 +33,14 @@ def scores(draw):
     state = np.array(draw(st.lists(st.integers(0, 3), min_size=count, max_size=count)))
     values = np.array(draw(st.lists(st.floats(0, 1), min_size=count, max_size=count)))
     probs = draw(st.sampled_from([None, np.random.default_rng(0).dirichlet([1, 1, 1], count)]))
-    return Scores(np.where(state == ANSWERED, values, np.nan), state, probs)
+    return PrecomputedScores(np.where(state == ANSWERED, values, np.nan), state, probs)
 
 
 def test_an_outcome_is_the_score_that_is_given():
     """Of an answer that was asked for and not given it is 0; of what failed, or is missing, nothing is known."""
     state = np.array([ANSWERED, ANSWERED, ANSWERED, NO_ANSWER, ERROR, MISSING])
     for unknown in (np.nan, 0.7):  # whatever stands where there is no answer
-        answers = Scores(np.array([0.0, 0.25, 1.0, unknown, unknown, unknown]), state)
+        answers = PrecomputedScores(np.array([0.0, 0.25, 1.0, unknown, unknown, unknown]), state)
         found = TASK.outcomes(answers, rows(6))
         assert np.array_equal(found, [0.0, 0.25, 1.0, 0.0, np.nan, np.nan], equal_nan=True)
 
@@ -62,7 +62,7 @@ def test_every_outcome_is_in_its_range_or_unknown(answers):
 def test_answers_that_were_not_judged_are_refused():
     """Probabilities have no score."""
     with pytest.raises(TypeError, match=r"the task summaries takes answers that were judged \(got classes\)"):
-        TASK.outcomes(Classes(np.array([[0.5, 0.5]])), rows(1))
+        TASK.outcomes(ClassProbabilities(np.array([[0.5, 0.5]])), rows(1))
 
 
 ONE, ANSWER = np.array([0.5]), np.array([ANSWERED])
@@ -86,12 +86,12 @@ ONE, ANSWER = np.array([0.5]), np.array([ANSWERED])
 def test_what_cannot_be_scores_is_refused(values, state, probs, wrong):
     """Shapes that do not agree, states that are none, and an answer whose score is none."""
     with pytest.raises(ValueError, match=wrong):
-        Scores(values, state, probs)
+        PrecomputedScores(values, state, probs)
 
 
 def test_answers_stay_what_they_are():
     """Nobody changes what was judged."""
-    answers = Scores(ONE.copy(), ANSWER.copy(), np.full((1, 2), 0.5))
+    answers = PrecomputedScores(ONE.copy(), ANSWER.copy(), np.full((1, 2), 0.5))
     for array in (answers.values, answers.state, answers.probs):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
@@ -111,29 +111,32 @@ def test_parts_and_blocks_are_rows_of_the_whole(whole, data):
         assert part.probs.tolist() == [whole.probs[at].tolist() for at in places]
     cut = data.draw(st.integers(1, len(whole)))
     blocks = [whole.part(range(start, min(start + cut, len(whole)))) for start in range(0, len(whole), cut)]
-    assert same(Scores.joined(blocks), whole)
-    assert same(Scores(**whole.columns()), whole)
+    assert same(PrecomputedScores.joined(blocks), whole)
+    assert same(PrecomputedScores(**whole.columns()), whole)
 
 
 def test_labels_are_those_of_all_blocks_or_of_none():
     """Where one block has no probabilities, nothing would stand in its rows."""
-    bare, labelled = Scores(ONE.copy(), ANSWER.copy()), Scores(ONE.copy(), ANSWER.copy(), np.full((1, 2), 0.5))
-    assert Scores.joined([bare, labelled]).probs is None
-    assert Scores.joined([labelled, labelled]).probs.shape == (2, 2)
+    bare, labelled = (
+        PrecomputedScores(ONE.copy(), ANSWER.copy()),
+        PrecomputedScores(ONE.copy(), ANSWER.copy(), np.full((1, 2), 0.5)),
+    )
+    assert PrecomputedScores.joined([bare, labelled]).probs is None
+    assert PrecomputedScores.joined([labelled, labelled]).probs.shape == (2, 2)
     assert list(bare.columns()) == ["state", "values"]
     assert list(labelled.columns()) == ["state", "values", "probs"]
 
 
 def test_the_identity_of_a_task_is_its_metric_and_labels():
     """As plain JSON; its name changes no answer."""
-    task = GivenTask("answers", "EM", ("A", "B"))
+    task = PrecomputedTask("answers", "EM", ("A", "B"))
     assert json.loads(json.dumps(task.identity())) == {"metric": "EM", "labels": ["A", "B"]}
-    assert GivenTask("other", "EM", ("A", "B")).identity() == task.identity()
-    assert TASK.identity() != GivenTask("summaries", "BLEU").identity()
+    assert PrecomputedTask("other", "EM", ("A", "B")).identity() == task.identity()
+    assert TASK.identity() != PrecomputedTask("summaries", "BLEU").identity()
 
 
 @pytest.mark.parametrize("metric", ["", "exact match", "A,B", "metric.py"])
 def test_a_metric_that_cannot_be_a_column_is_refused(metric):
     """It is asked for by its name, as factors are."""
     with pytest.raises(ValueError, match="the name of a metric must be one word without a comma"):
-        GivenTask("answers", metric)
+        PrecomputedTask("answers", metric)

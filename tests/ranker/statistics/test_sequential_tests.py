@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ranker.statistics.betting import rows_apart, weigh
+from ranker.statistics.sequential_tests import rows_apart, weigh
 
 
 def session(predicted, labels, rng, margin, known=0, most=400):

@@ -14,11 +14,11 @@ from factors.types import Floats
 from ranker.attribution import attribute
 from ranker.attribution.settings import Settings, settle
 from ranker.errors import ModelError
-from ranker.runtime.base import Answer, Done, Job, Order, Request
+from ranker.runtime.base import Answer, Job, JobOutcome, Request, WorkItem
 from ranker.runtime.estimate import estimate
 from ranker.runtime.store import Block, Keep, filling
-from ranker.sources.base import Machine, Predictor, Shelf, is_perturbed, version
-from ranker.tasks.answers import class_of
+from ranker.sources.base import Machine, Predictor, ResourceCache, is_perturbed, version
+from ranker.tasks.answers import answer_class
 from ranker.tasks.base import ANSWERED, Predictions
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ WORTH_SAYING = 2.0
 """Seconds of work from which on an estimate is shown."""
 
 
-def key_of(job: Job, settings: Settings | None, shelf: Shelf) -> dict[str, Any]:
+def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[str, Any]:
     """Everything but the example that can change a number, by name.
 
     Args:
@@ -56,7 +56,7 @@ def key_of(job: Job, settings: Settings | None, shelf: Shelf) -> dict[str, Any]:
     return {**key, "answers": job.task.answers} if settings is None else {**key, **of_backend(settings)}
 
 
-def content_of(job: Job, shelf: Shelf) -> str:
+def content_of(job: Job, shelf: ResourceCache) -> str:
     """What a job's model is known by, whatever its name and wherever it lies.
 
     Raises:
@@ -75,7 +75,7 @@ def of_backend(settings: Settings) -> dict[str, Any]:
     }
 
 
-def orders(job: Job, store: Store, shelf: Shelf) -> tuple[Done, list[Order]]:
+def find_work(job: Job, store: Store, shelf: ResourceCache) -> tuple[JobOutcome, list[WorkItem]]:
     """What of a job is not known yet, and what its answers are kept under; no model is loaded.
 
     Requests for one kind of answer are one order.
@@ -96,18 +96,18 @@ def orders(job: Job, store: Store, shelf: Shelf) -> tuple[Done, list[Order]]:
         every = requests[0].examples if len(requests) == 1 else [one for part in requests for one in part.examples]
         missing = entry.missing(every)
         if missing:
-            found.append(Order(key, settings, missing, all(one.optional for one in requests)))
-    return Done(tuple(keys[settings] for settings in settled), content), found
+            found.append(WorkItem(key, settings, missing, all(one.optional for one in requests)))
+    return JobOutcome(tuple(keys[settings] for settings in settled), content), found
 
 
-def work(job: Job, store: Store, shelf: Shelf, progress: Progress) -> Done:
+def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) -> JobOutcome:
     """Do a job in this process: what is not known is asked of the model, and kept.
 
     Raises:
         StoreError: the store cannot be read or written.
     """
     try:
-        done, missing = orders(job, store, shelf)
+        done, missing = find_work(job, store, shelf)
         if not missing:
             return done
         opened = opening(job, shelf)
@@ -131,14 +131,14 @@ def work(job: Job, store: Store, shelf: Shelf, progress: Progress) -> Done:
         )
         return done
     except ModelError as error:
-        return Done(failure=str(error))
+        return JobOutcome(failure=str(error))
 
 
 def carry_out(
     name: str,
     opened: Callable[[Settings | None], Predictor],
-    missing: Sequence[Order],
-    keeping: Callable[[Order], AbstractContextManager[Keep]],
+    missing: Sequence[WorkItem],
+    keeping: Callable[[WorkItem], AbstractContextManager[Keep]],
     progress: Progress,
 ) -> None:
     """Ask a model what is not known of it.
@@ -163,14 +163,14 @@ def carry_out(
                 progress(f"{name}: {order.label}", len(order.examples)) as advance,
                 keeping(order) as keep,
             ):
-                for block in answered(opened(order.settings), name, order, advance):
+                for block in answer_blocks(opened(order.settings), name, order, advance):
                     keep(block)
         except ModelError:
             if not order.optional:
                 raise
 
 
-def opening(job: Job, shelf: Shelf) -> Callable[[Settings | None], Predictor]:
+def opening(job: Job, shelf: ResourceCache) -> Callable[[Settings | None], Predictor]:
     """What opens a job's model in the number format of a backend, or of answers; once in each format."""
     opened: dict[Machine, Predictor] = {}
 
@@ -183,12 +183,12 @@ def opening(job: Job, shelf: Shelf) -> Callable[[Settings | None], Predictor]:
     return predictor
 
 
-def notes_of(job: Job, shelf: Shelf) -> tuple[str, ...]:
+def notes_of(job: Job, shelf: ResourceCache) -> tuple[str, ...]:
     """What a job's source has noted of the model while it was opened, a sentence each."""
     return shelf.noted.get(job.source.place, (0, ()))[1]
 
 
-def answered(model: Predictor, name: str, order: Order, advance: Advance) -> Iterator[Block]:
+def answer_blocks(model: Predictor, name: str, order: WorkItem, advance: Advance) -> Iterator[Block]:
     """A model's answers to an order, or what it looked at, block by block.
 
     Raises:
@@ -208,7 +208,7 @@ def answered(model: Predictor, name: str, order: Order, advance: Advance) -> Ite
         yield [row]
 
 
-def read(job: Job, shelf: Shelf) -> list[Answer | None]:
+def read_precomputed(job: Job, shelf: ResourceCache) -> list[Answer | None]:
     """The answers of a model that has them at hand, in the order of its requests; nothing is kept.
 
     Raises:
@@ -217,9 +217,9 @@ def read(job: Job, shelf: Shelf) -> list[Answer | None]:
     opened = opening(job, shelf)
     found: list[Answer | None] = []
     for request in job.requests:
-        order = Order({}, request.settings, request.examples, request.optional)
+        order = WorkItem({}, request.settings, request.examples, request.optional)
         try:
-            blocks = list(answered(opened(request.settings), job.source.name, order, lambda done: None))
+            blocks = list(answer_blocks(opened(request.settings), job.source.name, order, lambda done: None))
         except ModelError:
             if not request.optional:
                 raise
@@ -240,7 +240,7 @@ def together(blocks: Sequence[Block]) -> Answer:
 
 def _of_probabilities(probs: Floats) -> Predictions:
     """The answers that (N, C) probabilities are, of a model that was asked what it looked at."""
-    return class_of("classes").of_columns({"probs": probs, "state": np.full(len(probs), ANSWERED)})
+    return answer_class("classes").of_columns({"probs": probs, "state": np.full(len(probs), ANSWERED)})
 
 
 def answer(store: Store, key: str, request: Request) -> Answer | None:

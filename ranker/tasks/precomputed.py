@@ -17,7 +17,7 @@ from ranker.tasks.names import NameIndex
 
 
 @dataclass(frozen=True)
-class GivenTask:
+class PrecomputedTask:
     """What the models were asked, and what their answers were judged by.
 
     Attributes:
@@ -61,10 +61,10 @@ class GivenTask:
             raise ValueError(f"a score must be between 0 and 1 (got {score:g})")
         return score
 
-    def predictions(self, answers: Sequence[float | None], state: Ints | None = None) -> Scores:
+    def predictions(self, answers: Sequence[float | None], state: Ints | None = None) -> PrecomputedScores:
         """Scores as answers; None for a row without one."""
         scores = np.array([np.nan if answer is None else answer for answer in answers])
-        return Scores(scores, states_of(answers) if state is None else state)
+        return PrecomputedScores(scores, states_of(answers) if state is None else state)
 
     def show(self, answer: int) -> str:
         """The name of a label; its number where answers have no labels."""
@@ -88,11 +88,12 @@ class GivenTask:
         """(N,) the scores that are given; 0 for an answer that was not: see `ranker.tasks.base.Task`.
 
         Example:
-            >>> answers = Scores(np.array([0.25, 1.0, np.nan]), np.array([ANSWERED, ANSWERED, NO_ANSWER]))
-            >>> GivenTask("summaries", "ROUGE-L").outcomes(answers, [Example(str(n), ("a",), None) for n in range(3)])
+            >>> answers = PrecomputedScores(np.array([0.25, 1.0, np.nan]), np.array([ANSWERED, ANSWERED, NO_ANSWER]))
+            >>> rows = [Example(str(n), ("a",)) for n in range(3)]
+            >>> PrecomputedTask("summaries", "ROUGE-L").outcomes(answers, rows)
             array([0.25, 1.  , 0.  ])
         """
-        if not isinstance(answers, Scores):
+        if not isinstance(answers, PrecomputedScores):
             raise TypeError(f"the task {self.name} takes answers that were judged (got {answers.kind})")
         found = np.where(answers.state == NO_ANSWER, 0.0, answers.values)
         return np.where(answers.state > NO_ANSWER, np.nan, found)
@@ -116,7 +117,7 @@ def is_recorded(name: str, metric: str) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class PrecomputedScores:
     """How good the answers to N examples are: a `ranker.tasks.base.Predictions`.
 
     Attributes:

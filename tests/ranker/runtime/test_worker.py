@@ -18,12 +18,12 @@ from ranker.errors import ModelError
 from ranker.progress import silent
 from ranker.runtime import store as store_module
 from ranker.runtime.base import Job, Request
-from ranker.runtime.executors import visits
-from ranker.runtime.guest import answer, orders, work
+from ranker.runtime.executors import worker_process
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store, key_digest
+from ranker.runtime.worker import answer, find_work, run_job
 from ranker.sources import suites
-from ranker.sources.base import Machine, Shelf, SourceOptions
+from ranker.sources.base import Machine, ResourceCache, SourceOptions
 from ranker.sources.hf import batching, classifiers, files
 from ranker.sources.hf.classifiers import Classifier, TextClassifier
 from ranker.sources.hf.kind import Checkpoint
@@ -67,7 +67,7 @@ def test_a_model_of_the_hub_is_asked_for_once(checkpoint, tmp_path, monkeypatch)
     """What is read after somebody has pushed another revision is still of the one that the key names."""
     folders = [str(checkpoint("bert")), str(tmp_path / "pushed")]
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: folders.pop(0))
-    pinned = Checkpoint("tiny", "org/tiny").look(Shelf()).source
+    pinned = Checkpoint("tiny", "org/tiny").inspect(ResourceCache()).source
     subject = Subject(pinned, TASK, store=Store(tmp_path / "store"))
     here = Subject(Checkpoint("tiny", str(checkpoint("bert"))), TASK)
     assert subject.predictions(EXAMPLES).probs.tolist() == here.predictions(EXAMPLES).probs.tolist()
@@ -110,7 +110,7 @@ def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, mon
     auto, exact = (Subject(subject.source, TASK, Machine(dtype=dtype)) for dtype in ("auto", "float32"))
     job = auto.job(*(Request(EXAMPLES, one) for one in (settings, None, settings)))
     with Runtime().kept() as store:
-        done = work(job, store, Shelf(), silent)
+        done = run_job(job, store, ResourceCache(), silent)
         first, answers, again = (answer(store, *both) for both in zip(done.keys, job.requests, strict=True))
     first, answers, again = first.attributions[0], answers.predictions.probs[0], again.attributions[0]
     assert loaded == ["float32", "bfloat16"]
@@ -204,7 +204,7 @@ def test_passes_are_counted_before_the_work(settings, at_first):
 def test_passes_of_shap_are_its_rows(subject):
     """An example's tree says exactly how many rows SHAP will ask for."""
     settings = SHAPSettings()
-    encoded = subject.source.open(TASK, Machine(), Shelf()).encode(EXAMPLES)
+    encoded = subject.source.open(TASK, Machine(), ResourceCache()).encode(EXAMPLES)
     for encoding, row in zip(encoded, subject.attributions(EXAMPLES, settings), strict=True):
         assert settings.passes(encoding.segment, encoding.word) == row.effort
 
@@ -234,11 +234,15 @@ def test_a_guest_reads_weights_once(tmp_path, monkeypatch):
     source = Checkpoint("tiny", str(make_checkpoint(tmp_path / "tiny", hidden_size=64, intermediate_size=5_000)))
     job = Job(source, TASK, (Request(EXAMPLES),))
     store = Store(tmp_path / "store")
-    _, missing = orders(job, store, Shelf())
+    _, missing = find_work(job, store, ResourceCache())
     beats, before = [], []
     predict = TextClassifier.predict
     monkeypatch.setattr(TextClassifier, "predict", lambda *given: before.append(len(beats)) or predict(*given))
     _, sending = Pipe(duplex=False)
-    visits.visited(visits.Visit(job, missing), Shelf(lambda: beats.append("part")), visits.Outbox(sending.send_bytes))
+    worker_process.visited(
+        worker_process.WorkerSession(job, missing),
+        ResourceCache(lambda: beats.append("part")),
+        worker_process.Outbox(sending.send_bytes),
+    )
     parts = -(-(tmp_path / "tiny" / "model.safetensors").stat().st_size // files.CHUNK)
     assert parts <= before[0] < 2 * parts  # a tokenizer gives signs, too

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 from ranker.errors import ModelError, first_line
 from ranker.progress import Advance
 from ranker.runtime import shards
-from ranker.runtime.base import Estimate, Job, Order
+from ranker.runtime.base import Job, TimeEstimate, WorkItem
 from ranker.runtime.estimate import estimate
-from ranker.runtime.guest import carry_out, key_of, notes_of, opening
 from ranker.runtime.store import Keep, filling, key_digest
-from ranker.sources.base import Shelf
+from ranker.runtime.worker import carry_out, key_of, notes_of, opening
+from ranker.sources.base import ResourceCache
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,7 @@ CHANGED = "its files were changed while the run was on; run it again"
 
 
 @dataclass(frozen=True)
-class Visit:
+class WorkerSession:
     """One model's work as a guest.
 
     Attributes:
@@ -55,7 +55,7 @@ class Visit:
     """
 
     job: Job
-    missing: Sequence[Order]
+    missing: Sequence[WorkItem]
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Forwarded(logging.Handler):
         self._outbox.send(what="log", level=record.levelno, text=record.getMessage())
 
 
-def serve(pipe: Connection, visits: Sequence[Visit], rules: Rules) -> None:
+def worker_main(pipe: Connection, visits: Sequence[WorkerSession], rules: Rules) -> None:
     """What a guest does: its models' work, one after the other; how each has ended is the last that it says of it.
 
     Args:
@@ -179,7 +179,7 @@ def serve(pipe: Connection, visits: Sequence[Visit], rules: Rules) -> None:
         visits: the models.
         rules: what holds for it.
     """
-    outbox = Outbox(partial(written, pipe))
+    outbox = Outbox(partial(write_message, pipe))
 
     def tell(*_: object) -> None:
         outbox.told = True
@@ -193,12 +193,12 @@ def serve(pipe: Connection, visits: Sequence[Visit], rules: Rules) -> None:
     logger = logging.getLogger("ranker")
     logger.handlers, logger.propagate = [Forwarded(outbox)], False
     logger.setLevel(rules.level)
-    shelf = Shelf(outbox.beat)
+    shelf = ResourceCache(outbox.beat)
     for visit in visits:
         carry(visit, shelf, outbox, rules.memory)
 
 
-def written(pipe: Connection, content: bytes) -> None:
+def write_message(pipe: Connection, content: bytes) -> None:
     """Write to the supervisor.
 
     Raises:
@@ -212,7 +212,7 @@ def written(pipe: Connection, content: bytes) -> None:
         sys.exit(1)
 
 
-def carry(visit: Visit, shelf: Shelf, outbox: Outbox, memory: int | None = None) -> None:
+def carry(visit: WorkerSession, shelf: ResourceCache, outbox: Outbox, memory: int | None = None) -> None:
     """Do one model's work, and say how it has ended.
 
     Args:
@@ -248,7 +248,7 @@ def reason(error: BaseException, memory: int | None) -> str:
     return f"{text}; its process may take {memory / 1e9:.1f} GB of memory" if scarce and memory else text
 
 
-def visited(visit: Visit, shelf: Shelf, outbox: Outbox) -> Estimate | None:
+def visited(visit: WorkerSession, shelf: ResourceCache, outbox: Outbox) -> TimeEstimate | None:
     """Do one model's work; how long it would take, where that is all that is asked.
 
     The model is opened before it is compared with what the supervisor saw: its files are then hashed while they are
@@ -273,7 +273,7 @@ def visited(visit: Visit, shelf: Shelf, outbox: Outbox) -> Estimate | None:
         return estimate(checked, visit.missing)
     numbers = {id(order): number for number, order in enumerate(visit.missing)}
 
-    def keeping(order: Order) -> AbstractContextManager[Keep]:
+    def keeping(order: WorkItem) -> AbstractContextManager[Keep]:
         return filling(order.examples, partial(hand_over, outbox, numbers[id(order)], key_digest(order.key)))
 
     carry_out(job.source.name, checked, visit.missing, keeping, outbox.progress)
@@ -282,7 +282,7 @@ def visited(visit: Visit, shelf: Shelf, outbox: Outbox) -> Estimate | None:
 
 def hand_over(outbox: Outbox, order: int, key: str, table: pa.Table) -> None:
     """Send rows as a shard of their key."""
-    outbox.send(shards.written(table, key), what="rows", order=order)
+    outbox.send(shards.serialize(table, key), what="rows", order=order)
 
 
 def settle(rules: Rules) -> None:
@@ -307,7 +307,7 @@ def settle(rules: Rules) -> None:
                 resource.setrlimit(resource.RLIMIT_DATA, (rules.memory, rules.memory))
 
 
-def estimate_of(sent: Any) -> Estimate | None:
+def estimate_of(sent: Any) -> TimeEstimate | None:
     """An estimate as it was sent.
 
     Raises:
@@ -315,7 +315,7 @@ def estimate_of(sent: Any) -> Estimate | None:
     """
     if sent is None:
         return None
-    return Estimate(int(sent["predict"]), int(sent["explain"]), int(sent["passes"]), float(sent["rate"]))
+    return TimeEstimate(int(sent["predict"]), int(sent["explain"]), int(sent["passes"]), float(sent["rate"]))
 
 
 def printable(text: str) -> str:

@@ -21,10 +21,10 @@ from ranker.results.decision import RowResult
 from ranker.results.explanation import Explanation
 from ranker.results.header import Data, Header, Provenance, Quality
 from ranker.results.table import ScoreTable
-from ranker.runs.collect import Answered, Collected
-from ranker.runs.measured import Measuring
+from ranker.runs.collect import ModelResponses, RunResponses
+from ranker.runs.measured import Measurer
 from ranker.runs.plan import NEEDS, Plan
-from ranker.runs.pool import own, placed, pool_of, targets_of, true_labels
+from ranker.runs.pool import pool_of, population_answers, positions_among, targets_of, true_labels
 from ranker.runtime.base import Answer
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.by_metric import MetricRows
@@ -60,7 +60,7 @@ OWN_TRUTH = (
 
 
 @dataclass(frozen=True)
-class Scored:
+class RunMeasurements:
     """What the models of a suite scored.
 
     Attributes:
@@ -101,7 +101,7 @@ class Scored:
     by_metric: MetricRows | None = None
 
 
-def scored(plan: Plan, collected: Collected, runtime: Runtime = Runtime()) -> Scored:
+def measure_run(plan: Plan, collected: RunResponses, runtime: Runtime = Runtime()) -> RunMeasurements:
     """Put together what the models answered.
 
     Raises:
@@ -109,10 +109,10 @@ def scored(plan: Plan, collected: Collected, runtime: Runtime = Runtime()) -> Sc
         StoreError: the store cannot be read or written.
     """
     with nullcontext() if runtime.store is None else runtime.kept() as store:
-        return _scored(plan, collected, Measuring(plan, store))
+        return _measure(plan, collected, Measurer(plan, store))
 
 
-def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
+def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMeasurements:
     rows, ood, answered = plan.rows, plan.rows.ood, collected.answered
     in_domain = _known(answered, lambda one: _in_domain(plan, one))
     labels = label_names(plan.task)
@@ -125,21 +125,21 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
     truth = _known(answered, lambda one: _truth(plan, one)) if rows.truth else None
     factors, ungraded = _graded(plan, answered)
     table = assemble(
-        _known(answered, lambda one: plan.task.outcomes(own(one).predictions, rows.population)),
-        _known(answered, lambda one: measuring.scores(one, own(one), rows.population, factors)),
+        _known(answered, lambda one: plan.task.outcomes(population_answers(one).predictions, rows.population)),
+        _known(answered, lambda one: measuring.scores(one, population_answers(one), rows.population, factors)),
         rows.population,
         factors,
         plan.task.metric,
         truth,
     )
     pool, asked = pool_of(measuring, answered)
-    places = None if pool is None or rows.places is None else placed(rows.places, asked, len(rows.pool))
+    places = None if pool is None or rows.places is None else positions_among(rows.places, asked, len(rows.pool))
     nowhere = defined_nowhere(table)
     failed = failing(table, nowhere, factors)
     misled = _known(answered, lambda one: _misled(plan, one))
     families = [one.model.family for one in answered]
     without = _without(plan, pool)
-    return Scored(
+    return RunMeasurements(
         table=table,
         pool=pool,
         targets=targets_of(plan, table, asked, places) if pool else Targets(table.outcomes, true_labels(plan)),
@@ -151,14 +151,14 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
         misled=misled,
         in_domain=in_domain if plan.metric is None else _known(answered, lambda one: _in_domain_value(plan, one)),
         failed_factors=failed,
-        quality=_known(answered, lambda one: measuring.quality(one, own(one), rows.population)),
+        quality=_known(answered, lambda one: measuring.quality(one, population_answers(one), rows.population)),
         notes=(
             *ood.notes,
-            *_read(plan),
+            *_file_notes(plan),
             *warnings,
             *_own_truth(plan),
             *_positive(plan),
-            *_here(plan, answered),
+            *_chance_warnings(plan, answered),
             *copies({one.model.name: one.content for one in answered if not one.model.source.precomputed}),
             *states(plan, answered),
             *_on_asked_rows(plan, answered),
@@ -171,9 +171,11 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
     )
 
 
-def _metric_rows(metric: Metric, plan: Plan, answered: Sequence[Answered]) -> MetricRows:
+def _metric_rows(metric: Metric, plan: Plan, answered: Sequence[ModelResponses]) -> MetricRows:
     """What the population adds to a metric that is no mean."""
-    return MetricRows.of(metric, plan.task, [own(one).predictions for one in answered], plan.rows.population)
+    return MetricRows.of(
+        metric, plan.task, [population_answers(one).predictions for one in answered], plan.rows.population
+    )
 
 
 def _positive(plan: Plan) -> Iterator[str]:
@@ -184,10 +186,14 @@ def _positive(plan: Plan) -> Iterator[str]:
         yield Assumption(f"f1 is that of {positive}, the second label; f1:{other} is that of the other.")
 
 
-def _graded(plan: Plan, answered: Sequence[Answered]) -> tuple[tuple[Factor, ...], dict[str, str]]:
+def _graded(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[tuple[Factor, ...], dict[str, str]]:
     """The factors that can be had, and why others cannot: where answers are labels alone there is no confidence."""
     reading = [one for one in plan.factors if one.kind == "baseline"]
-    hard = [one.model.name for one in answered if one.model.source.precomputed and _labels_alone(own(one).predictions)]
+    hard = [
+        one.model.name
+        for one in answered
+        if one.model.source.precomputed and _labels_alone(population_answers(one).predictions)
+    ]
     if not hard:
         return plan.factors, {}
     others = f" and of {counted(len(hard) - 1, 'other')}" if len(hard) > 1 else ""
@@ -208,7 +214,9 @@ def _without(plan: Plan, pool: Pool | None) -> dict[str, str]:
     return {one.name: NEEDS["probabilities"] for one in asked if "probabilities" in one.needs and not pool.graded}
 
 
-def header(plan: Plan, collected: Collected, found: Scored, seed: int, probe: int, machine: Machine) -> Header:
+def header(
+    plan: Plan, collected: RunResponses, found: RunMeasurements, seed: int, probe: int, machine: Machine
+) -> Header:
     """What a run was about.
 
     Args:
@@ -233,7 +241,7 @@ def header(plan: Plan, collected: Collected, found: Scored, seed: int, probe: in
     )
 
 
-def _truth(plan: Plan, one: Answered) -> float:
+def _truth(plan: Plan, one: ModelResponses) -> float:
     """A model's mean outcome on the whole set: as its suite states it, else as it was asked; or the metric there."""
     ood = plan.rows.ood
     if plan.metric is not None:
@@ -242,12 +250,12 @@ def _truth(plan: Plan, one: Answered) -> float:
     return _mean(plan, one.to["set"], ood.examples) if stated is None else stated
 
 
-def _in_domain(plan: Plan, one: Answered) -> float | None:
+def _in_domain(plan: Plan, one: ModelResponses) -> float | None:
     asked = one.to.get("in-domain")
     return one.model.in_domain_accuracy if asked is None else _mean(plan, asked, plan.gathered.in_domain_rows)
 
 
-def _in_domain_value(plan: Plan, one: Answered) -> float | None:
+def _in_domain_value(plan: Plan, one: ModelResponses) -> float | None:
     """The metric on the in-domain rows; None where there are none: what is stated of a model is its accuracy."""
     asked = one.to.get("in-domain")
     if asked is None or plan.metric is None:
@@ -265,14 +273,14 @@ def _mean(plan: Plan, answer: Answer, examples: Sequence[Example]) -> float:
     return float(np.nanmean(plan.task.outcomes(answer.predictions, examples)))
 
 
-def _misled(plan: Plan, one: Answered) -> float | None:
-    predictions = own(one).predictions
+def _misled(plan: Plan, one: ModelResponses) -> float | None:
+    predictions = population_answers(one).predictions
     if not (are_classes(predictions) and has_labels(plan.task)):
         return None
     return misled_share(predictions, plan.rows.population, plan.task)
 
 
-def _effects(one: Answered) -> tuple[float, float] | None:
+def _effects(one: ModelResponses) -> tuple[float, float] | None:
     """The effects of a word hidden behind the token, and behind the other; None where that was not asked.
 
     None, too, where the model's tokenizer has no such token.
@@ -281,23 +289,23 @@ def _effects(one: Answered) -> tuple[float, float] | None:
     return (found[0], found[1]) if len(found) == 2 else None
 
 
-def _examples(plan: Plan, answered: Sequence[Answered], factors: Sequence[Factor]) -> tuple[Explanation, ...]:
+def _examples(plan: Plan, answered: Sequence[ModelResponses], factors: Sequence[Factor]) -> tuple[Explanation, ...]:
     """What the models see in the most telling examples that all answered; none where answers have no labels."""
     if not has_labels(plan.task):
         return ()
     rows = plan.rows
     view = View(plan.task, plan.settings, factors, rows.ood.designed, target=plan.target, norm=plan.norm)
-    given = {one.model.name: own(one).predictions for one in answered}
+    given = {one.model.name: population_answers(one).predictions for one in answered}
     every = np.flatnonzero(np.all([one.state == ANSWERED for one in given.values()], axis=0)).tolist()
     classes = {name: one.part(every) for name, one in given.items() if are_classes(one)}
     shown = telling(classes, [rows.population[n] for n in every], view) if every else []
     return tuple(
-        view.explanation(rows.population[n], {one.model.name: own(one).seen(n) for one in answered})
+        view.explanation(rows.population[n], {one.model.name: population_answers(one).seen(n) for one in answered})
         for n in (every[place] for place in shown)
     )
 
 
-def _read(plan: Plan) -> Iterator[str]:
+def _file_notes(plan: Plan) -> Iterator[str]:
     """What was understood of the models' files; of which models, where it does not hold of all."""
     stated, noted = plan.gathered.looked.stated, plan.gathered.looked.shelf.noted
     holds: dict[str, list[str]] = {}
@@ -313,12 +321,12 @@ UNANSWERED = 0.1
 """A model that does not answer more than this part of the rows it was asked about is pointed out."""
 
 
-def states(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
+def states(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
     """What became of answers that were made elsewhere: rows without one, no answer, and one that failed."""
     for one in answered:
         if not one.model.source.precomputed:
             continue
-        state = own(one).predictions.state
+        state = population_answers(one).predictions.state
         counts = {word: int((state == what).sum()) for what, word in STATES.items()}
         told = [counted(count, f"row {one_row}", f"rows {rows}") for (one_row, rows), count in counts.items() if count]
         if told:
@@ -329,20 +337,22 @@ def states(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
             log.warning("%s gives no answer to %d of %d rows; they count as wrong", one.model.name, silent, asked)
 
 
-def asked_rows(plan: Plan, one: Answered) -> tuple[int, float]:
+def asked_rows(plan: Plan, one: ModelResponses) -> tuple[int, float]:
     """How many rows a model was asked and is judged on, and the sum of its outcomes on these.
 
     A row that is not in its file is one that it was not asked. One without an answer is one that it was.
     """
-    outcomes = plan.task.outcomes(own(one).predictions, plan.rows.population)
+    outcomes = plan.task.outcomes(population_answers(one).predictions, plan.rows.population)
     return int((~np.isnan(outcomes)).sum()), float(np.nansum(outcomes))
 
 
-def _on_asked_rows(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
+def _on_asked_rows(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
     """How good each model is on the rows that it was asked and, beside it, on all, where some were not asked all."""
     rows = len(plan.rows.population)
     found = {one.model.name: asked_rows(plan, one) for one in answered if one.model.source.precomputed}
-    if not any((own(one).predictions.state == MISSING).any() for one in answered if one.model.source.precomputed):
+    if not any(
+        (population_answers(one).predictions.state == MISSING).any() for one in answered if one.model.source.precomputed
+    ):
         return
     each = [
         f"{name} {percent(right / max(asked, 1))} % of {asked:,} ({percent(right / rows)} %)"
@@ -373,12 +383,12 @@ def _own_truth(plan: Plan) -> tuple[str, ...]:
     return (OWN_TRUTH.format(plan.task.metric if plan.metric is None else plan.metric.name),) if own else ()
 
 
-def _here(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
+def _chance_warnings(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
     """What is to be known of the labels that models gave to rows, where nobody knows more of the truth."""
     if not plan.rows.truth and has_labels(plan.task):
         right, given = {}, {}
         for one in answered:
-            predictions = own(one).predictions
+            predictions = population_answers(one).predictions
             outcomes = plan.task.outcomes(predictions, plan.rows.population)[predictions.state == ANSWERED]
             right[one.model.name] = int(np.nansum(outcomes))
             given[one.model.name] = int((~np.isnan(outcomes)).sum())
@@ -394,7 +404,7 @@ def _asked_label(plan: Plan) -> dict[str, str | None]:
     return {"target": None if label == of_task else plan.task.show(label)}
 
 
-def _made_from(plan: Plan, collected: Collected, machine: Machine) -> Provenance:
+def _made_from(plan: Plan, collected: RunResponses, machine: Machine) -> Provenance:
     """What the numbers are made from; of the models, what identifies them."""
     ood, settings = plan.rows.ood, asdict(plan.settings) | _asked_label(plan)
     return Provenance(
@@ -427,7 +437,7 @@ def failing(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Fac
     return failed
 
 
-def _known(answered: Sequence[Answered], part: Callable[[Answered], T | None]) -> dict[str, T]:
+def _known(answered: Sequence[ModelResponses], part: Callable[[ModelResponses], T | None]) -> dict[str, T]:
     """A part of what was found out about each model, by the model's name, where it is known."""
     values = {one.model.name: part(one) for one in answered}
     return {name: value for name, value in values.items() if value is not None}
@@ -437,10 +447,10 @@ BEGINNING = 300
 """Characters of a row's text that are kept with a decision."""
 
 
-def _predicted(plan: Plan, answered: Sequence[Answered]) -> tuple[RowResult, ...]:
+def _predicted(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[RowResult, ...]:
     """What the models answer to the labelled rows; none where nobody knows it, or some rows have no truth."""
     task, rows = plan.task, plan.rows.population
-    given = {one.model.name: own(one).predictions for one in answered}
+    given = {one.model.name: population_answers(one).predictions for one in answered}
     answers_of = {name: answers for name, one in given.items() if (answers := one.answers()) is not None}
     named = len(answers_of) == len(given) and all(row.labelled for row in rows)
     said = {

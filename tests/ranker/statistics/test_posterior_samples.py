@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from ranker.statistics import worlds
-from ranker.statistics.patterns import fold, read
-from ranker.statistics.worlds import learn
+from ranker.statistics import posterior_samples
+from ranker.statistics.patterns import fold, gather_answers
+from ranker.statistics.posterior_samples import sample_posterior
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -44,25 +44,31 @@ def density(case, patterns, normal, scales, apart):
     predicted, classes, rows, labels, noise, *more = case
     sure = more[0] if more else np.ones_like(predicted)
     models = len(predicted)
-    spread = max(patterns.agreement.std(), worlds.LEAST_AGREEMENT)
+    spread = max(patterns.agreement.std(), posterior_samples.LEAST_AGREEMENT)
     uniform = [0.5 * (1 + math.erf(one / math.sqrt(2))) for one in scales]
-    mean = 0.0 if apart else worlds.MEAN / models * math.exp(worlds.MEAN_SPREAD * scales[0])
-    low, high = worlds.SPREAD
+    mean = 0.0 if apart else posterior_samples.MEAN / models * math.exp(posterior_samples.MEAN_SPREAD * scales[0])
+    low, high = posterior_samples.SPREAD
     sigma = math.sqrt(8 / models) * (1.0 if apart else low * (high / low) ** uniform[1])
-    low, high = worlds.BIAS
+    low, high = posterior_samples.BIAS
     beta = low * (high / low) ** uniform[2]
     weight = []
     for m in range(models):
-        more = worlds.AGREEMENT[0] + worlds.AGREEMENT[1] * scales[3]
+        more = posterior_samples.AGREEMENT[0] + posterior_samples.AGREEMENT[1] * scales[3]
         more *= (patterns.agreement[m] - patterns.agreement.mean()) / spread
         weight.append(mean * (1 + more) + sigma * normal[m])
     bias = [beta * normal[models + c] for c in range(classes)]
     pairs = [patterns.agreements[a, b] for a in range(models) for b in range(a)]
     rises = [0.0]
     if pairs:
-        rises.append((np.std(pairs) - worlds.UNEVEN[0]) / (worlds.UNEVEN[1] - worlds.UNEVEN[0]))
-        rises.append((worlds.RARE[0] - np.mean(pairs)) / (worlds.RARE[0] - worlds.RARE[1]))
-    share = worlds.APART[0] + (worlds.APART[1] - worlds.APART[0]) * min(max(rises), 1.0)
+        rises.append(
+            (np.std(pairs) - posterior_samples.UNEVEN[0]) / (posterior_samples.UNEVEN[1] - posterior_samples.UNEVEN[0])
+        )
+        rises.append(
+            (posterior_samples.RARE[0] - np.mean(pairs)) / (posterior_samples.RARE[0] - posterior_samples.RARE[1])
+        )
+    share = posterior_samples.APART[0] + (posterior_samples.APART[1] - posterior_samples.APART[0]) * min(
+        max(rises), 1.0
+    )
     total = math.log(share if apart else 1 - share)
     total -= sum(one**2 for one in [*normal, *scales]) / 2
     if apart:
@@ -79,7 +85,7 @@ def density(case, patterns, normal, scales, apart):
             given = [label for at, label in zip(rows, labels, strict=True) if at == row]
             each = [(1 - noise) * (label == c) + noise / classes for label in given]
             likely += odds[c] / sum(odds) * math.prod(each)
-        total += worlds.TRUST * math.log(likely)
+        total += posterior_samples.TRUST * math.log(likely)
     return np.array([*weight, *bias]), total
 
 
@@ -104,8 +110,8 @@ def long_run(case, patterns, steps, rng):
 def test_worlds_are_drawn_from_the_posterior(case):
     """Weights and biases have the means and spreads that a long run of another sampler finds."""
     patterns = folded(case)
-    readings = read(patterns, np.array(case[2]), np.array(case[3]), case[4])
-    found = learn(patterns, readings, np.random.default_rng(1), worlds=20_000)
+    readings = gather_answers(patterns, np.array(case[2]), np.array(case[3]), case[4])
+    found = sample_posterior(patterns, readings, np.random.default_rng(1), worlds=20_000)
     mean, spread = long_run(case, patterns, 60_000, np.random.default_rng(2))
     drawn = np.concatenate([found.weights, found.biases], axis=1)
     assert np.abs(drawn.mean(axis=0) - mean).max() < 0.12
@@ -116,13 +122,15 @@ def test_worlds_are_drawn_from_the_posterior(case):
 def test_the_likelihood_is_that_of_all_labels(case):
     """It is what a sum over every label gives, while no more labels of a row are held than are said there."""
     patterns = folded(case)
-    readings = read(patterns, np.array(case[2]), np.array(case[3]), case[4])
-    chain = worlds._Chain(patterns, readings, np.random.default_rng(0))
+    readings = gather_answers(patterns, np.array(case[2]), np.array(case[3]), case[4])
+    chain = posterior_samples._Chain(patterns, readings, np.random.default_rng(0))
     state = chain.moved(chain.start(40), 0.5)
     vote = chain.vote(state.normal, state.scales, state.apart)
     weights, biases = vote[:, : patterns.models], vote[:, patterns.models :]
     said, strength = patterns.ballots(readings.pattern)
-    odds = np.exp(np.einsum("sm,cmr->csr", weights, worlds.votes(said, case[1], strength)) + biases.T[:, :, None])
+    odds = np.exp(
+        np.einsum("sm,cmr->csr", weights, posterior_samples.votes(said, case[1], strength)) + biases.T[:, :, None]
+    )
     right = (odds * readings.likelihood.T[:, None]).sum(axis=0) / odds.sum(axis=0)
     assert state.likelihood == pytest.approx(np.log(right) @ readings.counts, rel=1e-9)
     assert state.biases == pytest.approx(biases)
@@ -134,8 +142,8 @@ def test_without_an_answer_worlds_are_the_prior(wrong, believing):
     """Weights are about their mean, and biases about 0; few worlds believe models that agree by chance alone."""
     rng = np.random.default_rng(0)
     patterns = fold(rng.integers(2, size=500) ^ (rng.random((8, 500)) < wrong), 2)
-    found = learn(patterns, read(patterns, NONE, NONE), np.random.default_rng(0), worlds=20_000)
-    expected = believing * worlds.MEAN / 8 * math.exp(worlds.MEAN_SPREAD**2 / 2)
+    found = sample_posterior(patterns, gather_answers(patterns, NONE, NONE), np.random.default_rng(0), worlds=20_000)
+    expected = believing * posterior_samples.MEAN / 8 * math.exp(posterior_samples.MEAN_SPREAD**2 / 2)
     assert found.weights.mean() == pytest.approx(expected, abs=0.01)
     assert found.biases.mean() == pytest.approx(0.0, abs=0.02)
 
@@ -144,7 +152,7 @@ def test_where_no_model_is_believed_what_all_say_often_is_not_either():
     """Of models that agree by chance alone, and say one label of three rows in four, only biases say how often it is
     right on average over rows; the median of their difference, of a million draws of the prior, is 0.506."""
     patterns = fold((np.random.default_rng(0).random((8, 500)) < 0.75).astype(int), 2)
-    found = learn(patterns, read(patterns, NONE, NONE), np.random.default_rng(0), worlds=20_000)
+    found = sample_posterior(patterns, gather_answers(patterns, NONE, NONE), np.random.default_rng(0), worlds=20_000)
     often = [found.weights @ (patterns.said == label).T @ patterns.counts / 500 for label in (0, 1)]
     odds = found.biases[:, 1] - found.biases[:, 0] + often[1] - often[0]
     assert np.median(np.abs(odds)) == pytest.approx(0.506, abs=0.05)
@@ -158,12 +166,12 @@ def test_models_are_believed_the_less_the_less_alike_and_often_they_agree(agreem
     """By the standard deviation of the pairs' agreements and by their mean, whichever says more; alone, one is."""
     found = np.eye(3 if agreements else 1)
     found[np.triu_indices(len(found), 1)] = agreements
-    assert worlds.apart(found) == pytest.approx(share, abs=1e-3)
+    assert posterior_samples.distrust_probability(found) == pytest.approx(share, abs=1e-3)
 
 
 def test_labels_are_a_softmax_of_the_vote():
     """Probabilities of labels as the definition has them, with a model that is silent counting for no label."""
-    one = worlds.Worlds(np.array([[1.0, 2.0]]), np.array([[0.5, 0.0, -0.5]]))
+    one = posterior_samples.PosteriorSamples(np.array([[1.0, 2.0]]), np.array([[0.5, 0.0, -0.5]]))
     odds = np.exp([0.5 + 1.0, 0.0, -0.5])
     assert one.labels(np.array([[0, -1]]))[:, 0, 0] == pytest.approx(odds / odds.sum(), rel=1e-6)
     odds = np.exp([0.5 + 1.0 * 0.5, 2.0 * 3.0, -0.5])
