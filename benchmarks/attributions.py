@@ -249,7 +249,7 @@ def _clustering(tree: Tree) -> Floats:
 
 
 @dataclass(frozen=True)
-class Result:
+class BackendResult:
     """One line of the report, in examples a second.
 
     Attributes:
@@ -305,7 +305,7 @@ def operations(work: Callable[[], object]) -> int:
 
 def compare(
     model: str, classifier: Classifier, libraries: Libraries, method: str, examples: Sequence[Example], repeats: int
-) -> Iterator[Result]:
+) -> Iterator[BackendResult]:
     """The lines of one model and one method."""
     device = libraries.device
     known: dict[str, tuple[Settings, dict[str, Callable[[Example], Any]]]] = {
@@ -326,7 +326,7 @@ def compare(
             (seconds(partial(list, map(explain, examples)), device), seconds(ours, device)) for _ in range(repeats)
         ]
         theirs, own = (statistics.median(side) for side in zip(*times, strict=True))
-        yield Result(
+        yield BackendResult(
             model, name, len(examples) / theirs, len(examples) / own, tuple(a / b for a, b in times),
             difference(name, libraries, examples, rows, settings), needed / own,
         )  # fmt: skip

@@ -44,7 +44,7 @@ VOTE, ASKING = BUILTIN[:2]
 
 
 @dataclass(frozen=True)
-class Case:
+class DomainCase:
     """One suite on one set: probs (M, N, C), labels (N,), accuracy (M,); the best model first."""
 
     name: str
@@ -124,7 +124,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
 }
 
 
-def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None) -> Case:
+def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None) -> DomainCase:
     """A suite's predictions on a population, and the truth."""
     where = None if data_dir == "-" else Path(data_dir)
     data = labelled(Path(ood), "nli") if Path(ood).is_file() else sets.load(ood, where)
@@ -144,7 +144,7 @@ def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None
     else:
         truth = np.array(stated, dtype=np.float64)
     order = np.argsort(-truth, kind="stable")
-    return Case(name, probs[order], labels, truth[order])
+    return DomainCase(name, probs[order], labels, truth[order])
 
 
 def pairwise_accuracy(scores: Floats, truth: Floats) -> float:
@@ -155,7 +155,9 @@ def pairwise_accuracy(scores: Floats, truth: Floats) -> float:
     return float(np.where(gap > 0, points, 1 - points)[np.abs(gap) > 1e-12].mean())
 
 
-def replicate(case: Case, rng: np.random.Generator, size: int, models: int | None) -> dict[tuple[str, str, int], float]:
+def replicate(
+    case: DomainCase, rng: np.random.Generator, size: int, models: int | None
+) -> dict[tuple[str, str, int], float]:
     """(rule, estimator, K) -> pairwise accuracy, on one pool; label-free methods under the rule "none" and K = 0."""
     count = len(case.accuracy)
     kept = np.arange(count) if models is None else np.sort(rng.choice(count, models, replace=False))
@@ -178,7 +180,7 @@ def replicate(case: Case, rng: np.random.Generator, size: int, models: int | Non
     return found
 
 
-def measure(case: Case, replicates: int, size: int, models: int | None) -> dict[tuple[str, str, int], float]:
+def measure(case: DomainCase, replicates: int, size: int, models: int | None) -> dict[tuple[str, str, int], float]:
     """The mean over replicates."""
     rng = np.random.default_rng(0)
     every = [found for _ in range(replicates) if (found := replicate(case, rng, size, models))]
@@ -205,7 +207,7 @@ COMMON = together(
 )
 
 
-def read_all(cases: Sequence[tuple[str, str, str, str]], store: Path | None) -> list[Case]:
+def read_all(cases: Sequence[tuple[str, str, str, str]], store: Path | None) -> list[DomainCase]:
     """The cases of the command line; their accuracies are told on stderr."""
     kept = None if store is None else Store(store)
     found = [read(*given, store=kept) for given in cases]

@@ -33,7 +33,7 @@ METRICS = ("macro-f1", "mcc")
 
 
 @dataclass(frozen=True)
-class World:
+class LabelWorld:
     """A domain, and how a model answers in it.
 
     Attributes:
@@ -67,10 +67,12 @@ class World:
 
 
 WORLDS = {
-    "2 labels": World(np.array([0.7, 0.3]), np.array([[0.85, 0.15], [0.35, 0.65]])),
-    "3 labels": World(np.array([0.5, 0.3, 0.2]), np.array([[0.8, 0.15, 0.05], [0.15, 0.7, 0.15], [0.1, 0.3, 0.6]])),
-    "nearly all right": World(np.array([0.8, 0.2]), np.array([[0.97, 0.03], [0.1, 0.9]])),
-    "a rare label": World(np.array([0.4, 0.25, 0.2, 0.1, 0.05]), 0.7 * np.eye(5) + 0.06),
+    "2 labels": LabelWorld(np.array([0.7, 0.3]), np.array([[0.85, 0.15], [0.35, 0.65]])),
+    "3 labels": LabelWorld(
+        np.array([0.5, 0.3, 0.2]), np.array([[0.8, 0.15, 0.05], [0.15, 0.7, 0.15], [0.1, 0.3, 0.6]])
+    ),
+    "nearly all right": LabelWorld(np.array([0.8, 0.2]), np.array([[0.97, 0.03], [0.1, 0.9]])),
+    "a rare label": LabelWorld(np.array([0.4, 0.25, 0.2, 0.1, 0.05]), 0.7 * np.eye(5) + 0.06),
 }
 """Of the first two it was said beforehand how often intervals are to hold the truth."""
 
@@ -110,7 +112,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Found:
+class IntervalTally:
     """What one world showed.
 
     Attributes:
@@ -125,7 +127,7 @@ class Found:
     rejected: float
 
 
-def of_labels(world: World, name: str, rows: int, repeats: int, rng: np.random.Generator) -> Found:
+def of_labels(world: LabelWorld, name: str, rows: int, repeats: int, rng: np.random.Generator) -> IntervalTally:
     """Draw rows again and again, and look up the truth."""
     metric = metric_named(name, world.labels)
     plain, value, difference, p = [], [], [], []
@@ -138,7 +140,7 @@ def of_labels(world: World, name: str, rows: int, repeats: int, rng: np.random.G
         difference.append(interval_of_difference(statistics, metric.value, unseen, rng))
         p.append(swap_test(statistics, metric.value, rng)[0])
     truth = world.truth(metric)
-    return Found(
+    return IntervalTally(
         Held.of(np.array(plain), truth),
         Held.of(np.array(value), truth),
         Held.of(np.array(difference), 0.0),

@@ -81,7 +81,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class Found:
+class SessionTally:
     """What a method says after some labels.
 
     Attributes:
@@ -97,7 +97,7 @@ class Found:
     within: float | None = None
 
 
-Method = Callable[[World, Sequence[int]], Iterator[Found]]
+Method = Callable[[World, Sequence[int]], Iterator[SessionTally]]
 """(world, numbers of labels) -> what it says after each."""
 
 
@@ -123,18 +123,18 @@ def of_pairs(better: Floats) -> Floats:
     return np.asarray(better[tuple(pairs(len(better)).T)])
 
 
-def accuracy(world: World, sizes: Sequence[int]) -> Iterator[Found]:
+def accuracy(world: World, sizes: Sequence[int]) -> Iterator[SessionTally]:
     """ACC of random rows, and what these alone say of how sure it is."""
     outcomes = (world.predicted == world.labels).astype(float)[:, world.shuffled]
     for size in sizes:
         score = outcomes[:, :size].mean(axis=1)
-        yield Found(score, of_pairs(posterior.more_accurate(outcomes[:, :size])), int(score.argmax()))
+        yield SessionTally(score, of_pairs(posterior.more_accurate(outcomes[:, :size])), int(score.argmax()))
 
 
 def vote_by(rule: Goal | Literal["random", "batch"], label_noise: float = LABEL_NOISE) -> Method:
     """The vote learnt by Monte Carlo, on random rows or on rows chosen one after the other, or all at once."""
 
-    def method(world: World, sizes: Sequence[int]) -> Iterator[Found]:
+    def method(world: World, sizes: Sequence[int]) -> Iterator[SessionTally]:
         patterns = world.patterns
         rows = world.shuffled[: max(sizes)] if rule == "random" else np.zeros(0, dtype=np.int64)
         for size in range(max(sizes) + 1):
@@ -151,15 +151,15 @@ def vote_by(rule: Goal | Literal["random", "batch"], label_noise: float = LABEL_
     return method
 
 
-def said_by(found: Beliefs) -> Found:
+def said_by(found: Beliefs) -> SessionTally:
     """Scores, probabilities, and how sure it is that the leader is within the margin of the best."""
-    return Found(found.score, of_pairs(found.beats()), int(found.score.argmax()), found.within(MARGIN))
+    return SessionTally(found.score, of_pairs(found.beats()), int(found.score.argmax()), found.within(MARGIN))
 
 
 def rival(kind: type[ModelPicker] | type[CODA]) -> Method:
     """Another way to ask, one row after the other, of the vote's pool: silence is a label that no row has."""
 
-    def method(world: World, sizes: Sequence[int]) -> Iterator[Found]:
+    def method(world: World, sizes: Sequence[int]) -> Iterator[SessionTally]:
         classes = world.classes + bool((world.predicted < 0).any())
         found = kind(np.where(world.predicted < 0, world.classes, world.predicted), classes)
         unknown = np.full(len(pairs(len(world.predicted))), 0.5)
@@ -167,7 +167,7 @@ def rival(kind: type[ModelPicker] | type[CODA]) -> Method:
             row = found.next()
             found.tell(row, int(world.labels[row]))
             if size in sizes:
-                yield Found(found.score, unknown, found.best())
+                yield SessionTally(found.score, unknown, found.best())
 
     return method
 
@@ -241,7 +241,7 @@ def run(
                         print(json.dumps(line), file=to, flush=True)
 
 
-def judge(world: World, size: int, found: Found) -> dict[str, Any]:
+def judge(world: World, size: int, found: SessionTally) -> dict[str, Any]:
     """How good it is."""
     first, second = pairs(len(world.truth)).T
     lead = world.truth[first] - world.truth[second]

@@ -29,7 +29,7 @@ RATE, LENGTH = 1e-4, 64
 
 
 @dataclass(frozen=True)
-class Training:
+class DomainTraining:
     """How six models are trained.
 
     Attributes:
@@ -61,7 +61,11 @@ def _length(row: Row) -> int:
 
 
 TEXTS = ("text", "premise", "hypothesis")
-TRAINED = {"toxicity": Training(), "sentiment": Training(), "entailment": Training((3_000, 7_000), 3, 32, fast=True)}
+TRAINED = {
+    "toxicity": DomainTraining(),
+    "sentiment": DomainTraining(),
+    "entailment": DomainTraining((3_000, 7_000), 3, 32, fast=True),
+}
 """The tasks that models are trained for. Entailment takes more rows before a model is better than its majority."""
 
 
@@ -218,7 +222,7 @@ def write(rows: Sequence[Row], file: Path) -> Path:
     return file
 
 
-def train(rows: Sequence[Row], encoder: Path, folder: Path, seed: int, how: Training = Training()) -> None:
+def train(rows: Sequence[Row], encoder: Path, folder: Path, seed: int, how: DomainTraining = DomainTraining()) -> None:
     """Fine-tune an encoder on rows, and save it."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer

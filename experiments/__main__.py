@@ -68,11 +68,11 @@ def inoculate(
     read = dataclasses.replace(read, bases=with_paths(read.bases, bases))
     from transformers.utils.logging import disable_progress_bar
 
-    from experiments.inoculate import Machine
+    from experiments.inoculate import TrainingMachine
     from experiments.inoculate import inoculate as make_suite
 
     disable_progress_bar()  # type: ignore[no-untyped-call]  # there is one bar a training already
-    machine = Machine(device, bf16, portable)
+    machine = TrainingMachine(device, bf16, portable)
     say(make_suite(read, data_dir, output or Path("suites") / read.name, machine, include))
 
 
@@ -87,12 +87,12 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
     some accuracy is further off than --within.
     """
     from experiments import recipe as recipes
-    from experiments.inoculate import Machine, inoculate
-    from experiments.rebuild import Difference, differences
+    from experiments.inoculate import TrainingMachine, inoculate
+    from experiments.rebuild import TableDifference, differences
     from ranker.sources import suites
 
-    embedded, machine = suites.embedded(), Machine(portable=True)
-    found: list[Difference] = []
+    embedded, machine = suites.embedded(), TrainingMachine(portable=True)
+    found: list[TableDifference] = []
     for name, folder in {name: look_up("embedded suite", name, embedded) for name in names or embedded}.items():
         made = inoculate(recipes.load(name), None, output / name, machine)
         found += differences(folder, made.parent)

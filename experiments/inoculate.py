@@ -22,7 +22,7 @@ from rich.console import Console
 
 from experiments import plan as plans
 from experiments import portable, train
-from experiments.plan import Kept, Plan, Training
+from experiments.plan import Kept, Training, TrainingPlan
 from experiments.recipe import Member, Recipe
 from ranker import progress
 from ranker.datasets.embedded import SUITE
@@ -48,7 +48,7 @@ ARITHMETIC = ("bf16", "portable")
 
 
 @dataclass(frozen=True)
-class Machine:
+class TrainingMachine:
     """Where training runs; another machine gives other numbers, if only in the last digits.
 
     Attributes:
@@ -84,7 +84,7 @@ def inoculate(
     recipe: Recipe,
     data_dir: Path | None,
     output: Path,
-    machine: Machine | None = None,
+    machine: TrainingMachine | None = None,
     include: Sequence[str | Path] = (),
 ) -> Path:
     """Train and measure every member of the recipe that is not there yet, and write ``suite.json``.
@@ -105,7 +105,7 @@ def inoculate(
         ModelError: a base cannot be loaded or trained, or its training has diverged.
         RankModelsError: the output cannot be read or written; what was complete before stays.
     """
-    machine = machine or Machine()
+    machine = machine or TrainingMachine()
     device_named(machine.device)
     if machine.portable:
         portable.hold()
@@ -127,7 +127,7 @@ def inoculate(
 
 
 def make_member(
-    plan: Plan, member: Member, training: Training, output: Path, machine: Machine
+    plan: TrainingPlan, member: Member, training: Training, output: Path, machine: TrainingMachine
 ) -> Iterator[dict[str, Any]]:
     """One member's entries in ``suite.json``, its checkpoints' first; trained and measured unless that is done already.
 
@@ -148,7 +148,7 @@ def make_member(
         }
 
 
-def trained(training: Training, task: ClassificationTask, output: Path, machine: Machine) -> Path:
+def trained(training: Training, task: ClassificationTask, output: Path, machine: TrainingMachine) -> Path:
     """The folder of the finished model, trained now unless all that it leaves is there, and so what it goes on from."""
     folder, wanted = output / training.folder, {kept.step: kept for kept in missing(training, output, machine)}
     if not wanted:
@@ -194,7 +194,7 @@ def trained(training: Training, task: ClassificationTask, output: Path, machine:
     return folder
 
 
-def started(training: Training, task: ClassificationTask, output: Path, machine: Machine) -> train.Start:
+def started(training: Training, task: ClassificationTask, output: Path, machine: TrainingMachine) -> train.Start:
     """The model and the tokenizer that a training starts from."""
     start = training.start
     if isinstance(start, Training):
@@ -204,7 +204,7 @@ def started(training: Training, task: ClassificationTask, output: Path, machine:
     return train.load(train.resolve(start.path or ""), task, training.seed, start.labels)
 
 
-def missing(training: Training, output: Path, machine: Machine) -> list[Kept]:
+def missing(training: Training, output: Path, machine: TrainingMachine) -> list[Kept]:
     """What a training leaves that is not there yet."""
     return [kept for kept in training.kept if told(output / kept.folder, kept.key, machine) is None]
 
@@ -221,7 +221,7 @@ def write_model(
     os.replace(partial, folder)
 
 
-def told(folder: Path, key: str, machine: Machine) -> dict[str, Any] | None:
+def told(folder: Path, key: str, machine: TrainingMachine) -> dict[str, Any] | None:
     """What was written down about a finished training of that key, in the machine's arithmetic.
 
     None if there is no such model in that folder.
@@ -243,7 +243,7 @@ def check_folder(folder: Path) -> None:
         raise UsageError(f"{folder} is no model of a suite, and would be written over; move it, or set another `-o`")
 
 
-def measure(folder: Path, measured: tuple[LabelledDataset, ...], machine: Machine) -> list[dict[str, Any]]:
+def measure(folder: Path, measured: tuple[LabelledDataset, ...], machine: TrainingMachine) -> list[dict[str, Any]]:
     """A finished model's accuracy on each of the sets, as the ranker computes it; what is known is kept."""
     memo = folder / MEASURED
     known: dict[str, dict[str, Any]] = read_json(memo)

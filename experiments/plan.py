@@ -91,7 +91,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """What one recipe comes to.
 
     Attributes:
@@ -109,7 +109,7 @@ class Plan:
     trainings: tuple[Training, ...]
 
 
-def make(recipe: Recipe, data_dir: Path | None, include: Sequence[str | Path] = ()) -> Plan:
+def make(recipe: Recipe, data_dir: Path | None, include: Sequence[str | Path] = ()) -> TrainingPlan:
     """Read all data and draw every row.
 
     A row that is measured on is never trained on: it is dropped from the sources before anything is drawn.
@@ -132,7 +132,7 @@ def make(recipe: Recipe, data_dir: Path | None, include: Sequence[str | Path] = 
     seen = {row.segments for rows in (held_out, *(one.examples for one in measured)) for row in rows}
     pools = {name: [row for row in rows if row.segments not in seen] for name, rows in read.items()}
     pools[IN_DOMAIN] = [row for name in recipe.in_domain for row in pools[name]]
-    return Plan(
+    return TrainingPlan(
         recipe=recipe,
         task=task,
         in_domain=LabelledDataset("in-domain", task, held_out, population=len(held_out)),

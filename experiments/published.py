@@ -17,7 +17,7 @@ Models = Literal["inoculated", "all", "across"]
 
 
 @dataclass(frozen=True)
-class Row:
+class PublishedRow:
     """One row of an exhibit.
 
     Attributes:
@@ -62,7 +62,7 @@ class Exhibit:
     section: str
     kind: Literal["methods", "pooled", "pairs", "accuracies"]
     sets: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PublishedRow, ...]
     models: Models = "inoculated"
     attribution: str = "shap"
     pairs: tuple[str, ...] = ()

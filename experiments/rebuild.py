@@ -11,7 +11,7 @@ from ranker.datasets.embedded import SUITE
 
 
 @dataclass(frozen=True)
-class Difference:
+class TableDifference:
     """An accuracy of one model, twice.
 
     Attributes:
@@ -37,7 +37,7 @@ class Difference:
         return f"{self.suite} {self.model}, {self.of}: {pair}"
 
 
-def differences(embedded: Path, rebuilt: Path) -> Iterator[Difference]:
+def differences(embedded: Path, rebuilt: Path) -> Iterator[TableDifference]:
     """Every accuracy that two suites of one recipe state.
 
     Args:
@@ -47,6 +47,6 @@ def differences(embedded: Path, rebuilt: Path) -> Iterator[Difference]:
     new = {model["name"]: model for model in second["models"]}
     for model in first["models"]:
         again, names = new[model["name"]], (first["name"], model["name"])
-        yield Difference(*names, "in-domain", model["in_domain_accuracy"], again["in_domain_accuracy"])
+        yield TableDifference(*names, "in-domain", model["in_domain_accuracy"], again["in_domain_accuracy"])
         for ood, known in model["ood_accuracy"].items():
-            yield Difference(*names, ood, known["accuracy"], again["ood_accuracy"][ood]["accuracy"])
+            yield TableDifference(*names, ood, known["accuracy"], again["ood_accuracy"][ood]["accuracy"])

@@ -21,7 +21,7 @@ from ranker.records import read_toml, record, table
 
 
 @dataclass(frozen=True)
-class Source:
+class RecipeSource:
     """Labelled rows by name: out of files below the data directory, or from one of our own generators.
 
     Attributes:
@@ -349,7 +349,7 @@ class Recipe:
     ood: tuple[str, ...]
     in_domain: tuple[str, ...]
     in_domain_test: tuple[str, ...]
-    sources: Mapping[str, Source]
+    sources: Mapping[str, RecipeSource]
     bases: Mapping[str, Base]
     members: tuple[Member, ...]
     shared: Stage | None = None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.recipe import Source
+from experiments.recipe import RecipeSource
 from factors import Example
 from ranker.datasets import readers
 from ranker.errors import DataError, UsageError, look_up
@@ -21,7 +21,9 @@ NO_GOLD_LABEL = "-"
 """What SNLI and MNLI write where the annotators did not agree; such a row is passed over."""
 
 
-def read(source: Source, name: str, task: ClassificationTask, data_dir: Path | None, seed: int) -> tuple[Example, ...]:
+def read(
+    source: RecipeSource, name: str, task: ClassificationTask, data_dir: Path | None, seed: int
+) -> tuple[Example, ...]:
     """The examples of a source, in the order of its files or its generator, as ``NAME-0``, ``NAME-1``, ...
 
     Args:
@@ -75,7 +77,7 @@ def of_each_label(examples: Sequence[Example], count: int, rng: np.random.Genera
     return [examples[i] for i in sorted(np.concatenate(kept))]
 
 
-def _from_file(source: Source, task: ClassificationTask, path: Path) -> list[Example]:
+def _from_file(source: RecipeSource, task: ClassificationTask, path: Path) -> list[Example]:
     columns = {"label": (source.label,)} if source.label else {}
     file = reader.read_columns(path)
     layout = replace(readers.layout_of(file.order, columns), id=None, where=source.where)

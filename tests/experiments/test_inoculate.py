@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 
 from experiments import __main__ as program
 from experiments import inoculate, plan, portable, recipe, train
-from experiments.inoculate import Machine
+from experiments.inoculate import TrainingMachine
 from factors import Example
 from ranker.datasets import sets
 from ranker.datasets.embedded import SUITE
@@ -147,7 +147,7 @@ def trained(monkeypatch):
     return counts
 
 
-QUIET = Machine(console=Console(quiet=True))
+QUIET = TrainingMachine(console=Console(quiet=True))
 
 
 def weights(output, member):
@@ -390,7 +390,7 @@ def test_a_training_that_diverges_makes_no_model(changed, data_dir, tmp_path):
 def test_another_arithmetic_is_another_training(small, data_dir, tmp_path, trained, monkeypatch, way):
     """Weights trained in bfloat16 or portably are others, and each are made again where the others are wanted."""
     monkeypatch.setattr(portable, "hold", lambda: None)  # it would hold this process
-    other = Machine(**{way: True}, console=Console(quiet=True))
+    other = TrainingMachine(**{way: True}, console=Console(quiet=True))
     for machine, count in ((QUIET, 4), (other, 4), (other, 0), (QUIET, 4)):
         trained.clear()
         inoculate.inoculate(small, data_dir, tmp_path / "out", machine)
@@ -484,7 +484,9 @@ def test_a_model_without_weights_is_made_again(small, data_dir, tmp_path, traine
 def test_a_device_that_is_none_is_refused(small, data_dir, tmp_path, trained):
     """Before anything is trained."""
     with pytest.raises(UsageError, match="`device` must be one that torch can use here .got 'gpu'"):
-        inoculate.inoculate(small, data_dir, tmp_path / "out", Machine(device="gpu", console=Console(quiet=True)))
+        inoculate.inoculate(
+            small, data_dir, tmp_path / "out", TrainingMachine(device="gpu", console=Console(quiet=True))
+        )
     assert trained == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from experiments import published, recipe, tables
-from experiments.inoculate import Machine, inoculate
+from experiments.inoculate import TrainingMachine, inoculate
 from experiments.tables import Run
 from ranker.datasets import sets
 
@@ -74,7 +74,7 @@ def test_the_papers_models_of_hans(checkpoint, data_dir, tmp_path):
             for one in shipped.members
         ),
     )
-    inoculate(small, data_dir, tmp_path / "suites" / "hans-paper", Machine(console=Console(quiet=True)))
+    inoculate(small, data_dir, tmp_path / "suites" / "hans-paper", TrainingMachine(console=Console(quiet=True)))
     config = json.loads((tmp_path / "suites/hans-paper/roberta-25/config.json").read_text(encoding="utf-8"))
     assert set(config["id2label"].values()) == {"contradiction", "entailment", "neutral"}
     tier, run = published.load().tiers["paper"], Run(tmp_path / "suites", data_dir=data_dir)

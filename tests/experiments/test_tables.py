@@ -10,7 +10,7 @@ import torch
 from test_inoculate import run
 
 from experiments import published, recipe, render, tables
-from experiments.published import Exhibit, Row, Tier
+from experiments.published import Exhibit, PublishedRow, Tier
 from experiments.tables import Cell, Run
 from factors import BUILTIN
 from ranker.datasets import sets
@@ -87,7 +87,7 @@ def test_every_exhibit_and_tier_names_what_there_is():
 
 def test_a_cell_is_a_methods_pairwise_accuracy_in_percent():
     """With its interval, and beside the published number; "designed" is each set's own factor."""
-    rows = (Row("ACC", published={"hans-sub": 50.0}), Row("designed"), Row("CONST"))
+    rows = (PublishedRow("ACC", published={"hans-sub": 50.0}), PublishedRow("designed"), PublishedRow("CONST"))
     cells = tables.cells(exhibit("methods", *rows), FOUND)
     acc = FOUND["hans-sub", "shap"].method("ACC")
     assert (cells[0].row, cells[0].column) == ("ACC", "hans-sub")
@@ -101,7 +101,7 @@ def test_a_cell_is_a_methods_pairwise_accuracy_in_percent():
 
 def test_a_row_may_read_another_attribution():
     """Then its cell comes from that ranking; without it, only the published number is there."""
-    one = exhibit("methods", Row("designed", "ig"), Row("designed", "lime", {"hans-sub": 80.0}))
+    one = exhibit("methods", PublishedRow("designed", "ig"), PublishedRow("designed", "lime", {"hans-sub": 80.0}))
     found = {**FOUND, ("hans-sub", "ig"): ranking(attribution="ig", seed=2)}
     assert one.attributions == ("shap", "ig", "lime")
     ours, theirs = tables.cells(one, found)
@@ -112,14 +112,23 @@ def test_a_row_may_read_another_attribution():
 def test_what_reads_no_attribution_is_there_with_any():
     """ACC is the same beside IG as beside SHAP; a factor is not, and stays empty."""
     found = {("hans-sub", "ig"): ranking(attribution="ig")}
-    cells = tables.cells(exhibit("methods", Row("ACC"), Row("RANDOM"), Row("INDEX-DIFF"), Row("designed", "ig")), found)
+    cells = tables.cells(
+        exhibit(
+            "methods",
+            PublishedRow("ACC"),
+            PublishedRow("RANDOM"),
+            PublishedRow("INDEX-DIFF"),
+            PublishedRow("designed", "ig"),
+        ),
+        found,
+    )
     assert [cell.row for cell in cells] == ["ACC", "RANDOM", "designed, ig"]
     assert cells[0].here == pytest.approx(100 * found["hans-sub", "ig"].method("ACC").pairwise_accuracy)
 
 
 def test_pooled_cells_are_those_of_across_families():
     """Over the pairs of different families of all sets, the designed factors together as SET-DEPENDENT."""
-    rows = (Row("ACC", published={"pooled": 61.0}), Row("SET-DEPENDENT"))
+    rows = (PublishedRow("ACC", published={"pooled": 61.0}), PublishedRow("SET-DEPENDENT"))
     cells = tables.cells(exhibit("pooled", *rows, models="across"), FOUND)
     truth = tables.across_families(list(FOUND.values()))
     assert [cell.here for cell in cells] == pytest.approx([100 * truth["ACC"], 100 * truth["SET-DEPENDENT"]])
@@ -149,7 +158,7 @@ def test_pairs_across_families_are_pooled_over_sets():
 
 def test_pairs_across_are_of_two_families():
     """Four models of two families have four such pairs; within and across they are six."""
-    one = exhibit("pairs", Row("ACC", published={"R-E": 3.0}), pairs=("R-E",), models="across")
+    one = exhibit("pairs", PublishedRow("ACC", published={"R-E": 3.0}), pairs=("R-E",), models="across")
     cells = tables.cells(one, FOUND)
     assert [cell.row for cell in cells[:4]] == [f"hans-sub: {pair}" for pair in ("a > c", "a > d", "b > c", "b > d")]
     assert len([cell for cell in cells if cell.row.startswith("hans-con: ")]) == 4
@@ -164,7 +173,7 @@ def test_pairs_across_are_of_two_families():
 
 def test_a_table_of_pairs_has_our_numbers_and_the_published_ones():
     """Each pair's accuracy in percent under its method, to the digit; those of the paper in rows of their own."""
-    shown = exhibit("pairs", Row("ACC", published={"A-B": 61.5}), pairs=("A-B",))
+    shown = exhibit("pairs", PublishedRow("ACC", published={"A-B": 61.5}), pairs=("A-B",))
     text = render.markdown("Table 0", shown, FOUND, tables.cells(shown, FOUND))
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
     at = {line[0].replace("\\", ""): line[1] for line in lines}
@@ -181,7 +190,9 @@ def test_a_table_of_pairs_has_our_numbers_and_the_published_ones():
 
 def test_models_stand_beside_published_ones_of_their_name():
     """Published models first, then those that are ours alone."""
-    cells = tables.cells(exhibit("accuracies", Row("b", published={"hans-sub": 70.0}), Row("old")), FOUND)
+    cells = tables.cells(
+        exhibit("accuracies", PublishedRow("b", published={"hans-sub": 70.0}), PublishedRow("old")), FOUND
+    )
     first = cells[0]
     assert (first.row, first.here, first.published, first.difference) == ("b", 80.0, 70.0, pytest.approx(10.0))
     assert [cell.row for cell in cells] == ["b", "b", "a", "a", "c", "c", "d", "d"]
@@ -190,7 +201,7 @@ def test_models_stand_beside_published_ones_of_their_name():
 def test_a_published_number_for_no_column_is_refused():
     """A misspelt set in the file of published numbers is an error, not a number that is never shown."""
     with pytest.raises(UsageError, match="there is no column of ACC 'hans-sup'; did you mean hans-sub"):
-        exhibit("methods", Row("ACC", published={"hans-sup": 1.0}))
+        exhibit("methods", PublishedRow("ACC", published={"hans-sup": 1.0}))
 
 
 def test_inoculated_models_are_those_of_the_most_frequent_family():
@@ -245,7 +256,7 @@ def test_official_rows_need_a_folder(tmp_path):
 def test_a_tier_without_a_suite_for_any_set_is_told_so():
     """Then there is nothing to rank."""
     with pytest.raises(UsageError, match="no suite for hans-sub, hans-con: name one with `--suite SET=PATH`"):
-        tables.rankings(exhibit("methods", Row("ACC")), Tier({}), Run())
+        tables.rankings(exhibit("methods", PublishedRow("ACC")), Tier({}), Run())
 
 
 def test_what_is_asked_for_and_is_not_there_is_refused(tmp_path):
@@ -270,7 +281,7 @@ def test_markdown_puts_published_numbers_beside_ours():
         Cell("CONST", "hans-con", published=87.1),
         Cell("CONST", "paws", published=70.0),
     ]
-    text = render.markdown("Table 0", exhibit("methods", Row("ACC")), FOUND, cells)
+    text = render.markdown("Table 0", exhibit("methods", PublishedRow("ACC")), FOUND, cells)
     assert text.splitlines()[2:6] == [
         "| method | hans-sub | published | difference | hans-con | published | paws, published |",
         "| :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -283,8 +294,8 @@ def test_markdown_puts_published_numbers_beside_ours():
 
 def test_a_table_says_under_it_why_published_numbers_are_not_met():
     """The first remark, where there is a difference to explain; none where nothing was published."""
-    row = Row("ACC", published={"hans-sub": 50.0})
-    for rows, said in (((row,), True), ((Row("ACC"),), False)):
+    row = PublishedRow("ACC", published={"hans-sub": 50.0})
+    for rows, said in (((row,), True), ((PublishedRow("ACC"),), False)):
         shown = exhibit("methods", *rows)
         text = render.markdown("Table 0", shown, FOUND, tables.cells(shown, FOUND))
         assert ("\n\n- Behind a number from here stands the published one" in text) is said
