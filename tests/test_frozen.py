@@ -89,7 +89,7 @@ COMMANDS = {
 QUICK = ("explained", "decisions", "decisions-by-default", "ranking")
 SLOW = ("demo", "table-2")
 HERE = "--no-isolate"
-"""An option of the quick runs: a process for each of them costs as much as what it computes. The slow runs have them."""
+"""An option of the quick runs: a process for each costs as much as what it computes. The slow runs have them."""
 
 
 @pytest.fixture(scope="module")
