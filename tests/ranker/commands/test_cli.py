@@ -598,7 +598,7 @@ def test_a_model_below_chance_at_home_is_pointed_out(run, tmp_path):
     (models[2] / "config.json").write_text(json.dumps(config))
     home = tmp_path / "home.jsonl.gz"
     home.write_bytes(sample("nli", 60, ["non-entailment", "entailment"]))
-    command = ("--ood", "hans-sub", "--limit", "30", "--models", *models, "--attribution", "none")
+    command = ("--ood", "hans-sub", "--limit", "30", "--models", *models, *PLAIN[:-1])
     status, out, err = run(*command, "--in-domain", home)
     assert status == 0
     assert re.search("- wrong is right on only .* % of the in-domain rows, chance is 50.0 %", out)

@@ -42,6 +42,8 @@ from ranker.sources.base import Machine
 
 ROOT = Path(__file__).parents[3]
 TWO = Processes(2)
+QUICK = Evidence("none", methods=())
+"""What takes no time, where it does not matter what is measured."""
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +146,7 @@ def test_no_worker_is_a_wrong_number():
 
 def test_one_worker_without_limits_is_this_process(suite, rows, loads):
     """No process is started for nothing."""
-    rank(suite, rows, probe=2, evidence=Evidence("none"), runtime=Runtime(executor=Processes(limits=False)))
+    rank(suite, rows, probe=2, evidence=QUICK, runtime=Runtime(executor=Processes(limits=False)))
     assert len(loads) == len(suite.models)
 
 
@@ -230,9 +232,9 @@ def test_a_tokenizer_that_never_ends_is_ended(tmp_path, suite):
 
 def test_what_is_known_starts_no_process(suite, rows, tmp_path, monkeypatch):
     """A second run reads the store, and is as fast as ever."""
-    rank(suite, rows, probe=2, runtime=Runtime(store=tmp_path))
+    rank(suite, rows, probe=2, evidence=QUICK, runtime=Runtime(store=tmp_path))
     monkeypatch.setattr(processes.multiprocessing, "get_context", None)
-    rank(suite, rows, probe=2, runtime=Runtime(store=tmp_path, executor=TWO))
+    rank(suite, rows, probe=2, evidence=QUICK, runtime=Runtime(store=tmp_path, executor=TWO))
 
 
 def test_what_is_known_needs_no_torch(suite, rows, tmp_path):
@@ -254,7 +256,8 @@ def test_what_is_known_needs_no_torch(suite, rows, tmp_path):
             rows = replace(loaded, examples=loaded.examples[:12], population=4)
             for server in (True, False):
                 forkserver._forkserver._stop()
-                rank({[model.source.path for model in suite.models]!r}, rows, probe=2, evidence=Evidence("none"),
+                rank({[model.source.path for model in suite.models]!r}, rows, probe=2,
+                     evidence=Evidence("none", methods=()),
                      runtime=Runtime(store={str(tmp_path)!r}, executor=Processes(2)))
                 assert (forkserver._forkserver._forkserver_pid is not None) == server, server
             assert "torch" not in sys.modules
