@@ -198,6 +198,29 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     return get
 
 
+PREPARED: list[int] = []
+"""The server of processes that has imported what checkpoints of BERT need, by its process id; none at first."""
+
+
+@pytest.fixture
+def bert_server() -> None:
+    """A server of processes that has imported what checkpoints of BERT need.
+
+    A server imports what its first run needs. Where that run was one of toys, each guest would import four seconds of
+    transformers by itself.
+    """
+    from multiprocessing import forkserver
+
+    from ranker.runtime.executors.processes import PRELOADED, processes_with
+    from ranker.sources.hf.kind import PRELOAD
+
+    server = forkserver._forkserver
+    if server._forkserver_pid is None or server._forkserver_pid not in PREPARED:
+        server._stop()
+        processes_with((*PRELOADED, *PRELOAD, "transformers.models.bert.modeling_bert"))
+        PREPARED[:] = [server._forkserver_pid]
+
+
 @pytest.fixture(scope="session")
 def classifier(checkpoint: Callable[[str], Path]):
     """A loaded tiny classifier, by the encoder's name; its labels are those of NLI, three ways."""

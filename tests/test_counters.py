@@ -92,9 +92,9 @@ def counted(tmp_path_factory):
     for name, some in (("ten.jsonl", labelled), ("pool.jsonl", pool)):
         (folder / name).write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
     arguments = ["--data", "ten.jsonl", "--pool", "pool.jsonl", "--models", "hans-sub-mini", "--attribution", "none"]
-    for _ in range(2):
+    for more in (("--no-isolate", "--workers", "1"), ()):  # a process for each model would cost more than its answers
         done = subprocess.run(
-            [sys.executable, __file__, *arguments, "--store", str(folder / "store")],
+            [sys.executable, __file__, *arguments, *more, "--store", str(folder / "store")],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,

@@ -114,7 +114,8 @@ MODELS = (Lengths("flat", 0.2), Lengths("steep", 2.0), Lengths("turned", -0.5))
 
 def test_all_three_stand_in_every_format_of_an_evaluation(graded):
     """The metric's column comes first, the method has a curve, and the sources' names are those of the models."""
-    found = rank(MODELS, graded, probe=5, evidence=Evidence("none", methods=(*methods.DEFAULT, HALVES)))
+    quick = next(method for method in methods.BUILTIN if method.name == "AVG-CONF")
+    found = rank(MODELS, graded, probe=5, evidence=Evidence("none", methods=(quick, HALVES)))
     assert found.evaluation.methods[0].name == "SURENESS"
     assert set(found.method("HALVES").curve) == set(found.method("SURENESS").curve)
     assert "SURENESS+TIES" in {method.name for method in found.evaluation.methods}

@@ -11,13 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 
 from ranker.cli import main
 from ranker.runtime.upkeep import verify
+from ranker.sources.suites import embedded
 
 BEGIN = "import sys; from ranker.cli import main; print('main', file=sys.stderr, flush=True); main()"
 FEW = ("--ood", "hans-sub", "--limit", "12", "--probe", "2", "--factors", "ACC", "--factors", "NLL", "-q")
+THREE = ("--models", *(str(embedded()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")))
 STOPPED = "rank-models: stopped; what was computed is kept, the same command goes on from there\n"
 
 
@@ -51,6 +52,8 @@ def ended(process, seconds=600):
 @pytest.fixture
 def answer(monkeypatch, capsys):
     """What the program finds in this process, to the last digit: its folder and arguments -> JSON."""
+    import torch
+
     torch.set_num_threads(1)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
@@ -198,7 +201,7 @@ def short():
 )
 def test_no_folder_is_left_whatever_ends_it(tmp_path, short, number):
     """Those of guests, of the server, and of copies; after SIGKILL, which leaves no time, the next run removes them."""
-    command = [sys.executable, "-c", BEGIN, *FEW, "--workers", "2", "--isolate"]
+    command = [sys.executable, "-c", BEGIN, *FEW, "--workers", "2", "--isolate", *THREE]
     where = {"cwd": tmp_path, "env": environment(tmp_path, TMPDIR=str(short))}
     process = subprocess.Popen(
         command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **where

@@ -79,7 +79,8 @@ def test_rows_of_ones_own_are_ordered_by_a_factor_that_is_named(run):
 def test_answers_in_a_file_are_ranked_beside_them_unasked(run, tmp_path):
     """Nothing is attributed then, since a file cannot be; whoever names a backend has the factors, and not the file."""
     (tmp_path / "x.csv").write_text("id,prediction\n0,positive\n1,negative\n2,negative\n3,negative\n")
-    command = ("--ood", "moods", "--include", ".", "--probe", "2", "--format", "json", "--models", "x.csv")
+    command = ("--ood", "moods", "--include", ".", "--probe", "2", "--methods", "AVG-CONF", "--format", "json",
+               "--models", "x.csv")  # fmt: skip
     found = run(*command)
     assert found[0] == 0
     answer = json.loads(found[1])

@@ -262,11 +262,12 @@ def test_a_decision_attributes_nothing_that_no_factor_reads(labelled_rows, attri
 def test_the_designed_factor_of_a_set_is_measured_in_a_decision(labelled_rows, attributed):
     """It breaks the ties of accuracy; and a factor that is to order the models is measured, too."""
     rows = labelled(labelled_rows, like="hans-sub")
-    assert decide("hans-sub-mini", rows).decision.method == "ACC+TIES"
+    models = suites.load(["hans-sub-mini"]).models[::3]
+    assert decide(models, rows).decision.method == "ACC+TIES"
     assert "shap" in attributed
     attributed.clear()
     anew = Runtime(store=None)
-    assert decide("hans-sub-mini", labelled_rows, method="MAX-DIFF", runtime=anew).decision.method == "MAX-DIFF"
+    assert decide(models, labelled_rows, method="MAX-DIFF", runtime=anew).decision.method == "MAX-DIFF"
     assert "shap" in attributed
 
 
@@ -395,7 +396,9 @@ def test_a_backend_is_found_whatever_its_case():
     data = sets.load("hans-sub")
     folder = suites.embedded()["hans-sub-mini"]
     data = dataclasses.replace(data, population=20)
-    found = rank([folder / name for name in ("untouched", "inoc-4000")], data, evidence=Evidence("NONE"), draws=1)
+    found = rank(
+        [folder / name for name in ("untouched", "inoc-4000")], data, evidence=Evidence("NONE", methods=()), draws=1
+    )
     assert found.header.attribution == "none"
     assert "factor" not in {method.kind for method in found.evaluation.methods}
 

@@ -39,10 +39,11 @@ from ranker.runtime.upkeep import contents, verify
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.base import Machine, Needs
-from ranker.sources.hf.classifiers import TextClassifier
 
 ROOT = Path(__file__).parents[3]
 TWO = Processes(2)
+QUICK = Evidence("none", methods=())
+"""What takes no time, where it does not matter what is measured."""
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,8 @@ def rows():
 @pytest.fixture
 def loads(monkeypatch):
     """The checkpoints that this process loads."""
+    from ranker.sources.hf.classifiers import TextClassifier  # scripts import this module, and need no torch
+
     found = []
     load = TextClassifier.load
     monkeypatch.setattr(
@@ -147,7 +150,7 @@ def test_no_worker_is_a_wrong_number():
 
 def test_one_worker_without_limits_is_this_process(suite, rows, loads):
     """No process is started for nothing."""
-    rank(suite, rows, probe=2, evidence=Evidence("none"), runtime=Runtime(executor=Processes(limits=False)))
+    rank(suite, rows, probe=2, evidence=QUICK, runtime=Runtime(executor=Processes(limits=False)))
     assert len(loads) == len(suite.models)
 
 
@@ -183,6 +186,7 @@ def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, capl
         assert one == pytest.approx(other, abs=1e-6, nan_ok=True)
 
 
+@pytest.mark.usefixtures("bert_server")
 def test_a_choice_of_rows_has_guests_too(suite, rows, tmp_path, loads):
     """Predictions of a big pool are what it spends its time on."""
     given = {"pool": rows.examples, "models": suite, "task": rows.task}
@@ -192,11 +196,52 @@ def test_a_choice_of_rows_has_guests_too(suite, rows, tmp_path, loads):
     assert len(loads) == 3
 
 
+@pytest.mark.usefixtures("bert_server")
+def test_guests_say_no_more_than_the_run(caplog):
+    """What `-q` silences is silent in other processes, too; what is said is said by this one."""
+    long = make_long_rows()
+    logging.getLogger("ranker").setLevel(logging.ERROR)
+    folder = suites.embedded()["hans-sub-mini"]
+    models = suites.load([str(folder / name) for name in ("untouched", "inoc-50")])
+    for level, lines in ((logging.ERROR, 0), (logging.WARNING, 2)):
+        logging.getLogger("ranker").setLevel(level)
+        caplog.clear()
+        run_models(
+            inspect_models(models), sets.load("hans-sub").task, [[Request(long)]] * 2, Runtime(store=None, executor=TWO)
+        )
+        assert sum("are longer than its" in record.getMessage() for record in caplog.records) == lines
+
+
+@pytest.mark.usefixtures("bert_server")
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
+def test_a_tokenizer_that_never_ends_is_ended(tmp_path, suite):
+    """A pattern like (a+)+$ takes twice as long with each letter; the library panics at a limit, or is ended."""
+    make_checkpoint(tmp_path / "tiny")
+    file = tmp_path / "tiny" / "tokenizer.json"
+    tokenizer = json.loads(file.read_text())
+    tokenizer["pre_tokenizer"] = {
+        "type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False
+    }  # fmt: skip
+    file.write_text(json.dumps(tokenizer))
+    rows = [replace(ROWS[0], segments=("a" * 60 + "!", "b"))]
+    task, store = sets.load("hans-sub").task, str(tmp_path / "store")
+    # known then, however slow this machine is
+    run_models(inspect_models(suite), task, [[Request(rows)]] * 3, Runtime(store=store))
+    models, runtime = (
+        inspect_models([tmp_path / "tiny", *suite.models]),
+        Runtime(store=store, executor=Processes(2, patience=15)),
+    )
+    found, failures = run_models(models, task, [[Request(rows)]] * 4, runtime)
+    assert list(failures) == ["tiny"]
+    assert re.fullmatch(".*(retry-limit-in-match over|no sign of life for 15 s, and was ended)", failures["tiny"])
+    assert len(found) == 3
+
+
 def test_what_is_known_starts_no_process(suite, rows, tmp_path, monkeypatch):
     """A second run reads the store, and is as fast as ever."""
-    rank(suite, rows, probe=2, runtime=Runtime(store=tmp_path))
+    rank(suite, rows, probe=2, evidence=QUICK, runtime=Runtime(store=tmp_path))
     monkeypatch.setattr(processes.multiprocessing, "get_context", None)
-    rank(suite, rows, probe=2, runtime=Runtime(store=tmp_path, executor=TWO))
+    rank(suite, rows, probe=2, evidence=QUICK, runtime=Runtime(store=tmp_path, executor=TWO))
 
 
 def test_what_is_known_needs_no_torch(suite, rows, tmp_path):
@@ -218,7 +263,8 @@ def test_what_is_known_needs_no_torch(suite, rows, tmp_path):
             rows = replace(loaded, examples=loaded.examples[:12], population=4)
             for server in (True, False):
                 forkserver._forkserver._stop()
-                rank({[model.source.path for model in suite.models]!r}, rows, probe=2, evidence=Evidence("none"),
+                rank({[model.source.path for model in suite.models]!r}, rows, probe=2,
+                     evidence=Evidence("none", methods=()),
                      runtime=Runtime(store={str(tmp_path)!r}, executor=Processes(2)))
                 assert (forkserver._forkserver._forkserver_pid is not None) == server, server
             assert "torch" not in sys.modules
@@ -358,46 +404,6 @@ def test_a_model_that_changes_meanwhile_is_left_out(tmp_path):
     assert failures == {"a": "its files were changed while the run was on; run it again"}
     assert list(found) == ["b"]
     assert [one.called for one in contents(tmp_path / "store") if one.rows] == ["b"]
-
-
-def test_guests_say_no_more_than_the_run(caplog):
-    """What `-q` silences is silent in other processes, too; what is said is said by this one."""
-    long = make_long_rows()
-    logging.getLogger("ranker").setLevel(logging.ERROR)
-    folder = suites.embedded()["hans-sub-mini"]
-    models = suites.load([str(folder / name) for name in ("untouched", "inoc-50")])
-    for level, lines in ((logging.ERROR, 0), (logging.WARNING, 2)):
-        logging.getLogger("ranker").setLevel(level)
-        caplog.clear()
-        run_models(
-            inspect_models(models), sets.load("hans-sub").task, [[Request(long)]] * 2, Runtime(store=None, executor=TWO)
-        )
-        assert sum("are longer than its" in record.getMessage() for record in caplog.records) == lines
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
-def test_a_tokenizer_that_never_ends_is_ended(tmp_path, suite):
-    """A pattern like (a+)+$ takes twice as long with each letter; the library panics at a limit, or is ended."""
-    make_checkpoint(tmp_path / "tiny")
-    file = tmp_path / "tiny" / "tokenizer.json"
-    tokenizer = json.loads(file.read_text())
-    tokenizer["pre_tokenizer"] = {
-        "type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False
-    }  # fmt: skip
-    file.write_text(json.dumps(tokenizer))
-    rows = [replace(ROWS[0], segments=("a" * 60 + "!", "b"))]
-    task, store = sets.load("hans-sub").task, str(tmp_path / "store")
-    run_models(
-        inspect_models(suite), task, [[Request(rows)]] * 3, Runtime(store=store)
-    )  # known then, however slow this machine is
-    models, runtime = (
-        inspect_models([tmp_path / "tiny", *suite.models]),
-        Runtime(store=store, executor=Processes(2, patience=15)),
-    )
-    found, failures = run_models(models, task, [[Request(rows)]] * 4, runtime)
-    assert list(failures) == ["tiny"]
-    assert re.fullmatch(".*(retry-limit-in-match over|no sign of life for 15 s, and was ended)", failures["tiny"])
-    assert len(found) == 3
 
 
 def make_long_rows():

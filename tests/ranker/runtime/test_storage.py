@@ -142,7 +142,8 @@ def test_the_command_line_takes_a_url(capsys):
     """`--store memory://...`: a run keeps its rows there, and `store info` lists them."""
     url = "memory://shared/store"
     logging.getLogger("ranker").setLevel(logging.ERROR)
-    run = ["--ood", "hans-sub", "--limit", "8", "--probe", "2", "--attribution", "none", "-q", "--store", url]
+    run = ["--ood", "hans-sub", "--limit", "8", "--probe", "2", "--attribution", "none", "--methods", "AVG-CONF", "-q",
+           "--store", url]  # fmt: skip
     codes = []
     for arguments in (run, ["store", "info", "--store", url], ["store", "verify", "--store", url]):
         with pytest.raises(SystemExit) as stop:

@@ -40,6 +40,7 @@ def two(checkpoint, tmp_path):
 
 
 @pytest.mark.parametrize("name", EXECUTORS)
+@pytest.mark.usefixtures("bert_server")
 def test_weights_are_swapped_at_a_hundred_moments(two, tmp_path, name):
     """Between hashing and loading, too, and back before anybody looks: what is kept is of the weights in its key."""
     truth = {content_hash(folder): Classifier.load(folder, TASK).probabilities(ROWS) for folder in two}

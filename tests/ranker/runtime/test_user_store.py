@@ -43,7 +43,7 @@ class Guess(TextSource):
 def asked(**said):
     """The models that a call asks."""
     ASKED.clear()
-    rank([Guess("a", 0.8), Guess("b", 0.3)], ROWS, probe=4, evidence=Evidence("none"), **said)
+    rank([Guess("a", 0.8), Guess("b", 0.3)], ROWS, probe=4, evidence=Evidence("none", methods=()), **said)
     return ASKED
 
 

@@ -159,7 +159,7 @@ def test_sources_of_ones_own_are_ranked_beside_checkpoints(tmp_path):
     """They are named like any model, wherever one is named."""
     rows = sets.load("hans-sub", limit=12)
     folder = suites.embedded()["hans-sub-mini"] / "untouched"
-    ranking = rank([Toy("mine"), str(folder), Toy("yours")], rows, probe=2, evidence=Evidence("none"),
+    ranking = rank([Toy("mine"), str(folder), Toy("yours")], rows, probe=2, evidence=Evidence("none", methods=()),
                    runtime=Runtime(store=tmp_path))  # fmt: skip
     assert {model.name for model in ranking.evaluation.models} == {"mine", "untouched", "yours"}
     assert ranking.header.provenance.models["mine"] == "mine"

@@ -89,9 +89,11 @@ def test_a_module_of_the_authors_own_is_pointed_out(checkpoint, tmp_path, name):
 
 @pytest.mark.parametrize("executor", [Serial(), Processes(2)], ids=["here", "elsewhere"])
 def test_a_note_is_said_whether_the_model_is_run_or_its_answers_are_kept(
-    shortened, checkpoint, tmp_path, caplog, executor
+    shortened, checkpoint, tmp_path, caplog, executor, request
 ):
     """It is kept with the answers, so that a second run, which loads no model, says the same."""
+    if executor != Serial():
+        request.getfixturevalue("bert_server")
     suite = [Model(Checkpoint(folder.name, str(folder))) for folder in (shortened, checkpoint("bert"))]
     for _ in range(2):
         caplog.clear()

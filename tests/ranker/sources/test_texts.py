@@ -364,7 +364,7 @@ def test_the_store_gives_back_what_was_computed(tmp_path):
 
     def ranked(runtime):
         bags = Bag("bag"), Against("against")
-        found = rank(bags, few, probe=3, evidence=Evidence(LINES[0]), runtime=runtime)
+        found = rank(bags, few, probe=3, evidence=Evidence(LINES[0], methods=()), runtime=runtime)
         return found, sum(len(bag.asked) for bag in bags)
 
     runs = [ranked(Runtime(store=place)) for place in (None, tmp_path, tmp_path)]
@@ -387,14 +387,14 @@ def test_it_is_ranked_beside_checkpoints(line):
     """Both kinds can leave words out; what one of them cannot do leaves only that one out."""
     few = sets.load("hans-sub", limit=6)
     models = [*load(["hans-sub-mini"]).models[-2:], Bag("bag")]
-    found = rank(models, few, probe=3, evidence=Evidence(line))
+    found = rank(models, few, probe=3, evidence=Evidence(line, methods=()))
     assert not found.header.failures
     assert {model.name for model in found.evaluation.models} == {"inoc-1600", "inoc-4000", "bag"}
     found = rank(
         [load(["hans-sub-mini"]).models[0], *models],
         few,
         probe=3,
-        evidence=Evidence(line.replace("remove", "pad")),
+        evidence=Evidence(line.replace("remove", "pad"), methods=()),
     )
     assert dict(found.header.failures) == {
         "bag": f"bag has no pad token to hide words behind; set `attribution` to `{line.partition(',')[0]}`"
