@@ -109,7 +109,7 @@ def scored(plan: Plan, collected: Collected, runtime: Runtime = Runtime()) -> Sc
         StoreError: the store cannot be read or written.
     """
     with nullcontext() if runtime.store is None else runtime.kept() as store:
-        return _scored(plan, collected, Measuring(plan, store))
+        return _scored(plan, collected, Measuring(plan, store, runtime))
 
 
 def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
@@ -124,9 +124,10 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
         raise ModelError(f"nothing to rank: {len(collected.failures)} of {count} models failed")
     truth = _known(answered, lambda one: _truth(plan, one)) if rows.truth else None
     factors, ungraded = _graded(plan, answered)
+    scores = measuring.scores_of_each([(one, own(one)) for one in answered], rows.population, factors)
     table = assemble(
         _known(answered, lambda one: plan.task.outcomes(own(one).predictions, rows.population)),
-        _known(answered, lambda one: measuring.scores(one, own(one), rows.population, factors)),
+        dict(zip([one.model.name for one in answered], scores, strict=True)),
         rows.population,
         factors,
         plan.task.metric,

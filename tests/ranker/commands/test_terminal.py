@@ -118,6 +118,59 @@ def label(tmp_path, begun):
     return shown
 
 
+FOREVER = """
+from factors import factor
+
+@factor("FOREVER", higher_is_better=True, explains="predicted", kind="baseline")
+def forever(attributions, example):
+    \"\"\"Never end on what the second model says.\"\"\"
+    while attributions.probs[0] < 0.5:
+        pass
+    return 0.0
+"""
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """Arguments of a run whose factor never ends on the second of three models."""
+    (tmp_path / "forever.py").write_text(FOREVER)
+    (tmp_path / "rows.csv").write_text("id,text,label\nr1,One.,a\nr2,Two.,b\n")
+    for name, a in (("alpha", 0.8), ("beta", 0.2), ("gamma", 0.8)):
+        (tmp_path / f"{name}.csv").write_text(f"id,a,b\nr1,{a},{1 - a:.1f}\nr2,{a},{1 - a:.1f}\n")
+    return ["-m", "ranker", "--models", "alpha.csv", "beta.csv", "gamma.csv", "--data", "rows.csv", "--factors",
+            "forever.py", "--store", "store"]  # fmt: skip
+
+
+def test_a_factor_that_never_ends_is_named_on_a_terminal(begun, endless, tmp_path):
+    """With the model that it is applied to; Ctrl-C ends it in one line, and the terminal is as it was."""
+    shown = begun(endless, cwd=tmp_path)
+    shown.until("factors: FOREVER on beta")
+    shown.until("1/3")
+    os.kill(shown.process.pid, signal.SIGINT)
+    assert shown.ended() == 130
+    last = "rank-models: stopped; what was computed is kept, the same command goes on from there\r\n"
+    assert shown.seen.removesuffix(SHOW).endswith(f"\r\n{last}")
+    assert "Traceback" not in shown.seen
+    assert shown.as_found()
+
+
+def test_a_factor_that_never_ends_is_named_in_a_log(endless, tmp_path):
+    """A line names it, and Ctrl-C adds one."""
+    process = subprocess.Popen(
+        [sys.executable, *endless], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, process_group=0,
+    )  # fmt: skip
+    with process:
+        try:
+            assert process.stderr.readline() == "factors: FOREVER on beta: 1/3, 2 s so far\n"
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert said == "\nrank-models: stopped; what was computed is kept, the same command goes on from there\n"
+
+
 def bar(begun, what):
     """A program that shows a bar, and does something meanwhile."""
     shown = begun(["-c", WORK.format(what=what)])
