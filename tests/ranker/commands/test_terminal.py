@@ -1,5 +1,6 @@
 """The terminal is given back as it was found, whenever the program is stopped or interrupted."""
 
+import json
 import os
 import pty
 import select
@@ -8,8 +9,11 @@ import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 
 import pytest
+
+from ranker.sources.suites import embedded
 
 WORK = """
 import time
@@ -169,6 +173,40 @@ def test_a_factor_that_never_ends_is_named_in_a_log(endless, tmp_path):
             process.kill()
     assert process.returncode == 130
     assert said == "\nrank-models: stopped; what was computed is kept, the same command goes on from there\n"
+
+
+def children(number):
+    """The processes that a process has started, and not yet waited for."""
+    try:
+        return [int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_worker_that_is_killed_leaves_the_terminal_as_it_was(begun, tmp_path):
+    """Its model is left out with one line, the others are ranked, and keys and cursor are those of before."""
+    models = [str(embedded()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")]
+    shown = begun(
+        ["-m", "ranker", "--ood", "hans-sub", "--limit", "12", "--probe", "2", "--attribution",
+         "shap:max_evaluations=60", "--methods", "AVG-CONF", "--workers", "1", "--isolate", "--store", "store",
+         "--format", "json", "-o", "out.json", "--models", *models], cwd=tmp_path
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not (guests := [guest for child in children(shown.process.pid) for guest in children(child)]):
+        assert shown.process.poll() is None, shown.seen
+        assert time.monotonic() < deadline, shown.seen
+        shown.read(0.005)
+    os.kill(guests[0], signal.SIGKILL)
+    assert shown.ended() == 1
+    assert shown.seen.count("its process was ended by SIGKILL, perhaps for want of memory") == 1, shown.seen
+    assert "Traceback" not in shown.seen
+    assert shown.as_found()
+    found = json.loads((tmp_path / "out.json").read_text())
+    (failed,) = found["header"]["failures"]
+    ranked = {model["name"] for model in found["evaluation"]["models"]}
+    assert {failed, *ranked} == {"untouched", "inoc-50", "inoc-4000"}
+    assert len(ranked) == 2
 
 
 def bar(begun, what):

@@ -109,7 +109,7 @@ def rows_in(root: Path) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders of other systems have longer names")
 @pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.soak)])
-def test_a_run_with_guests_that_is_killed_loses_nothing(tmp_path, monkeypatch, uninterrupted, kills):
+def test_a_run_with_guests_that_is_killed_loses_nothing(tmp_path, monkeypatch, record_property, uninterrupted, kills):
     """SIGKILL at random moments of one run; the same command then gives the same bytes as a run that nobody killed.
 
     Its store verifies, and nothing is left of the killed run's temporary folders. Every other moment is drawn over the
@@ -158,7 +158,7 @@ def test_a_run_with_guests_that_is_killed_loses_nothing(tmp_path, monkeypatch, u
             assert rows_in(root) == rows
             assert os.listdir(short) == []
             shutil.rmtree(root)
-    print(f"{kills} kills: {dict(moments)}; {first:.1f} s until the first row, {whole:.1f} s in all")
+    record_property("moments", f"{dict(moments)}; {first:.1f} s until the first row, {whole:.1f} s in all")
     assert sum(moments.values()) - moments["over"] >= kills // 2, "most runs were over before they were killed"
     assert moments["during"] >= kills // 5, moments
 
