@@ -10,7 +10,6 @@ from ranker.progress import Activity
 from ranker.runtime.runtime import Runtime
 from ranker.scoring import decision, evaluation
 
-
 CALM = Factor("CALM", lambda attributions, example: float(attributions.probs[0]), True, "predicted", "", "baseline")
 
 
