@@ -142,25 +142,33 @@ def test_a_run_with_guests_that_is_killed_loses_nothing(tmp_path, monkeypatch, r
         whole, rows = time.monotonic() - began, rows_in(tmp_path / "whole")
         assert (process.exitcode, os.listdir(short)) == (0, [])
         moments: Counter[str] = Counter()
-        for number in range(kills):
+        number = killed = 0
+        while killed < kills:
+            number += 1
+            assert number <= 3 * kills, f"most runs were over before they were killed: {dict(moments)}"
             root, output = tmp_path / f"{number}", tmp_path / f"{number}.json"
+            began = time.monotonic()
             process, arguments = begin(f"{number}")
             if number % 2:
                 wait_for_rows(process, root)
             process.join(rng.uniform(0, whole - first if number % 2 else whole))
             process.kill()
             process.join()
+            if process.exitcode == 0:  # the machine has become faster
+                moments["over"] += 1
+                first, whole = first * (time.monotonic() - began) / whole, time.monotonic() - began
+                continue
+            assert process.exitcode == -signal.SIGKILL
+            killed += 1
             written = rows_in(root)
-            over = "over" if process.exitcode == 0 else ""
-            moments[over or ("before" if not written else "during" if written < rows else "after")] += 1
+            moments["before" if not written else "during" if written < rows else "after"] += 1
             assert answer(arguments, output) == found
             assert verify(root)[1] == []
             assert rows_in(root) == rows
             assert os.listdir(short) == []
             shutil.rmtree(root)
     record_property("moments", f"{dict(moments)}; {first:.1f} s until the first row, {whole:.1f} s in all")
-    assert sum(moments.values()) - moments["over"] >= kills // 2, "most runs were over before they were killed"
-    assert moments["during"] >= kills // 5, moments
+    assert moments["during"] + moments["after"] >= kills // 4, moments
 
 
 @pytest.mark.parametrize("more", [["--batch-size", "64"], ["--batch-size", "100000"]])
