@@ -6,10 +6,12 @@ A bar on a terminal, one line that is written over in a notebook, a line now and
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TextIO
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -18,6 +20,7 @@ from rich.progress import (
     MofNCompleteColumn,
     TaskProgressColumn,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
@@ -26,11 +29,23 @@ from rich.progress import Progress as Bars
 Advance = Callable[[int], object]
 """Told how many more examples are done."""
 
-Progress = Callable[[str, int], AbstractContextManager[Advance]]
-"""Opens a stage of the work (its label, its number of examples); gives the function that is told of examples done."""
+Progress = Callable[[Any, int], AbstractContextManager[Advance]]
+"""Opens a stage of the work (its label, its number of examples); gives the function that is told of examples done.
+
+The label is a text or an `Activity`; `str` of it is what is being done now.
+"""
 
 LOG_EVERY = 15.0
 """Seconds between two lines of a log."""
+
+Watch = Callable[[str, int], object]
+"""Told what is done next, and how many more steps are done by now."""
+
+PATIENCE = 2.0
+"""Seconds that an activity takes before it is shown; most are over by then."""
+
+REDRAW_EVERY = 0.2
+"""Seconds between two states of an activity on a terminal."""
 
 
 LINE_EVERY = 1.0
@@ -44,7 +59,47 @@ WIDTH = 79
 """Characters of such a line, so that no part of an earlier one stays behind it."""
 
 
-def silent(label: str, total: int) -> AbstractContextManager[Advance]:
+@dataclass
+class Activity:
+    """Label of a stage that is usually short, and whose steps take unequal time.
+
+    It is shown once it has taken `PATIENCE` seconds, even if no step of it ever ends. Its text may change meanwhile.
+
+    Attributes:
+        text: what is being done now.
+    """
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@contextmanager
+def steps(progress: Progress, text: str, total: int) -> Iterator[Watch]:
+    """Open an activity whose steps have names; gives the function that is told of them.
+
+    Args:
+        progress: opens a stage of the work.
+        text: what is being done, before the name of a step.
+        total: number of steps.
+
+    Example:
+        >>> with steps(silent, "two models", 2) as watch:
+        ...     watch("the order", 0)
+        ...     watch("pairs", 1)
+    """
+    activity = Activity(text)
+    with progress(activity, total) as advance:
+
+        def watch(step: str, done: int) -> None:
+            activity.text = f"{text}: {step}"
+            advance(done)
+
+        yield watch
+
+
+def silent(label: object, total: int) -> AbstractContextManager[Advance]:
     """Show no progress.
 
     Example:
@@ -54,7 +109,7 @@ def silent(label: str, total: int) -> AbstractContextManager[Advance]:
     return nullcontext(lambda done: None)
 
 
-def shown(label: str, total: int) -> AbstractContextManager[Advance]:
+def shown(label: object, total: int) -> AbstractContextManager[Advance]:
     """Show progress where a person looks on: a bar on a terminal, one line in a notebook; elsewhere nothing."""
     if of_notebook(sys.stderr):
         return line(sys.stderr, label, total)
@@ -68,7 +123,7 @@ def of_notebook(file: TextIO) -> bool:
 
 
 @contextmanager
-def line(file: TextIO, label: str, total: int) -> Iterator[Advance]:
+def line(file: TextIO, label: object, total: int) -> Iterator[Advance]:
     """Show how far a stage is in one line; it is written over, and gone at the end. All stages share it.
 
     Args:
@@ -101,27 +156,95 @@ def line(file: TextIO, label: str, total: int) -> Iterator[Advance]:
 
 
 @contextmanager
-def bar(console: Console, label: str, total: int) -> Iterator[Advance]:
+def bar(console: Console, label: object, total: int, clean: Callable[[str], str] = str) -> Iterator[Advance]:
     """Show how far a stage is; gives the function that is told of examples done.
 
     Args:
         console: where to; on anything but a terminal, one line each `LOG_EVERY` seconds.
         label: what is being done.
         total: number of examples.
+        clean: makes a label harmless to a terminal.
     """
+    if isinstance(label, Activity):
+        with _patient(console, label, total, clean) as advance:
+            yield advance
+        return
+    text = clean(str(label))
     if not console.is_terminal:
-        yield _logger(console, label, total)
+        yield _logger(console, text, total)
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TaskProgressColumn(show_speed=True),
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(label, total=total)
+        task = progress.add_task(text, total=total)
         yield lambda done: progress.advance(task, done)
+
+
+@contextmanager
+def _patient(console: Console, activity: Activity, total: int, clean: Callable[[str], str]) -> Iterator[Advance]:
+    """Show an activity that takes long: a bar on a terminal, elsewhere a line at once and every `LOG_EVERY` seconds.
+
+    A thread shows it, so that a step that never ends is named, too.
+    """
+    if console.quiet:
+        yield lambda done: None
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    bars = Bars(*columns, console=console, transient=True, auto_refresh=False)
+    task = bars.add_task("", total=total)
+    began, count = time.monotonic(), 0
+
+    def advance(done: int) -> None:
+        nonlocal count
+        count += done
+
+    def tell() -> None:
+        text = clean(str(activity))
+        if console.is_terminal:
+            bars.update(task, completed=count, description=text)
+            bars.start()
+            bars.refresh()
+        else:
+            seconds = time.monotonic() - began
+            console.print(f"{text}: {count}/{total}, {seconds:.0f} s so far", highlight=False, markup=False)
+
+    try:
+        with _repeated(tell, PATIENCE, REDRAW_EVERY if console.is_terminal else LOG_EVERY):
+            yield advance
+    finally:
+        if bars.live.is_started:
+            bars.stop()
+
+
+@contextmanager
+def _repeated(tell: Callable[[], None], first: float, every: float) -> Iterator[None]:
+    """Call a function from a thread, after so many seconds and then again and again, until the block ends."""
+    over = threading.Event()
+
+    def repeat() -> None:
+        pause = first
+        with suppress(OSError, ValueError, SystemExit):  # stderr is gone; rich makes SystemExit of a broken pipe
+            while not over.wait(pause):
+                tell()
+                pause = every
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @contextmanager
@@ -133,13 +256,13 @@ def transfer(console: Console, label: str, total: int | None) -> Iterator[Advanc
         label: what is coming.
         total: bytes, if the sender says.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Bars(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(label, total=total)
         yield lambda count: progress.advance(task, count)
 
 
-def _logger(console: Console, label: str, total: int) -> Advance:
+def _logger(console: Console, label: object, total: int) -> Advance:
     started = said = time.monotonic()
     count = 0
 
@@ -149,12 +272,12 @@ def _logger(console: Console, label: str, total: int) -> Advance:
         now = time.monotonic()
         if now - said >= LOG_EVERY:
             said = now
-            console.print(_state(label, count, total, now - started), highlight=False)
+            console.print(_state(label, count, total, now - started), highlight=False, markup=False)
 
     return advance
 
 
-def _state(label: str, count: int, total: int, seconds: float) -> str:
+def _state(label: object, count: int, total: int, seconds: float) -> str:
     """How far a stage is, in a line: a rate, and what is left, as soon as something is done."""
     rate = count / seconds
     left = f", {rate:.1f} rows/s, {(total - count) / rate:.0f} s left" if rate else ""

@@ -207,7 +207,9 @@ def run(**given: Any) -> None:
         rest.callback(outputs.plot, ranking, given["plots"])
         if given["save"]:
             rest.callback(ranking.save, given["save"])
-        outputs.write(outputs.rendered(document(ranking), format_name, given["output"]), given["output"])
+        with wanted.runtime.steps(f"report of {len(ranking.table.models):,} models", 1):
+            answer = outputs.rendered(document(ranking), format_name, given["output"])
+        outputs.write(answer, given["output"])
     if ranking.header.failures or ranking.header.failed_factors:
         raise SystemExit(1)
     if gate is not None:

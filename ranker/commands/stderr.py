@@ -94,4 +94,4 @@ def bars(given: Mapping[str, Any]) -> Progress:
 
     console = progress.stderr()
     console.quiet = given["quiet"]
-    return lambda label, total: progress.bar(console, inert(label), total)
+    return lambda label, total: progress.bar(console, label, total, inert)

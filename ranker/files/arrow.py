@@ -40,10 +40,12 @@ def of_cells(values: Sequence[Any]) -> Any:
         >>> of_cells([1, None, 2.5]).to_pylist(), of_cells([True, "maybe", " "]).to_pylist()
         ([1.0, None, 2.5], ['1', 'maybe', None])
     """
-    types = {type(value) for value in values} - {type(None)}
+    types = {*map(type, values)} - {type(None)}
     if str in types or float in types:
-        values = [None if _is_empty(value) else value for value in values]
-        types = {type(value) for value in values} - {type(None)}
+        values = [  # nan and blank texts are empty
+            None if value != value or (isinstance(value, str) and not value.strip()) else value for value in values
+        ]
+        types = {*map(type, values)} - {type(None)}
     try:
         if not types:
             return pa.nulls(len(values))
@@ -56,11 +58,6 @@ def of_cells(values: Sequence[Any]) -> Any:
     except (pa.ArrowException, OverflowError):
         pass  # a number is too large for any type
     return of_texts([value if value is None or isinstance(value, str) else cell_text(value) for value in values])
-
-
-def _is_empty(cell: Any) -> bool:
-    """Whether a cell is nan or blank."""
-    return cell != cell or (isinstance(cell, str) and not cell.strip())
 
 
 def concatenated(parts: Sequence[Any]) -> Any:

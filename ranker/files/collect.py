@@ -23,6 +23,9 @@ BLOCK = 1_000
 NESTED = 1 << 20
 """Values in lists and objects of these rows, from which on they are fewer."""
 
+SINGLE = frozenset({str, int, float, bool, type(None)})
+"""Types of which no value holds others; there are millions of cells, and this is asked of all of them at once."""
+
 UNNAMED = "Unnamed: 0"
 """What a column without a name is called."""
 
@@ -109,9 +112,11 @@ def _blocks(records: Iterable[Record], origin: str, unit: str, limits: Limits) -
     block: list[Record] = []
     nested = 0
     for at, cells in records:
-        limits.check(f"{origin}, {unit} {at}", "columns", len(cells))
+        if len(cells) > limits.columns:
+            limits.check(f"{origin}, {unit} {at}", "columns", len(cells))
         block.append((at, cells))
-        nested += nested_in(cells)
+        if not SINGLE.issuperset(map(type, cells.values())):
+            nested += nested_in(cells)
         if len(block) == BLOCK or nested >= NESTED:
             yield block, nested
             block, nested = [], 0
@@ -147,7 +152,8 @@ def _array(values: Sequence[Any], name: str, block: Sequence[Record], origin: st
         DataError: one holds a NUL.
         UnicodeError: one holds half of a character, as JSON can.
     """
-    if any(isinstance(value, str) and "\0" in value for value in values):
+    none = SINGLE - {str}
+    if not none.issuperset(map(type, values)) and any(isinstance(value, str) and "\0" in value for value in values):
         at = next(at for (at, _), value in zip(block, values, strict=True) if "\0" in str(value))
         raise DataError(f"{origin}, {unit} {at}: the column {name!r} holds a NUL; is the file text, and UTF-8?")
     return of_cells(values)

@@ -46,17 +46,18 @@ def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record
         [None]
     """
     for at, row in records:
-        cells = dict(row)
+        cells = row if type(row) is dict else dict(row)
         if "accept" in cells and "answer" in cells:
             label = cells["accept"] if cells["answer"] == "accept" else []
-            cells |= {"label": label if isinstance(label, list) else [label]}
+            cells = {**cells, "label": label if isinstance(label, list) else [label]}
             if "_annotator_id" in cells:
                 cells["annotator"] = cells["_annotator_id"]
         label = cells.get("label")
         if isinstance(label, list) and all(isinstance(choice, (str, int)) for choice in label):
-            cells["label"] = _only(f"{place} {at}", label)
-        if str(cells.get("label")).strip().casefold() == CANNOT_TELL and any(name in cells for name in OURS):
-            cells["label"] = None
+            label = _only(f"{place} {at}", label)
+            cells = {**cells, "label": label}
+        if label is not None and str(label).strip().casefold() == CANNOT_TELL and any(name in cells for name in OURS):
+            cells = {**cells, "label": None}
         yield at, cells
 
 
@@ -94,7 +95,8 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits 
         for annotation in annotations:
             number += 1
             try:
-                label = None if annotation.get("was_cancelled") else _only(place, _choices(annotation["result"]))
+                choices = [] if annotation.get("was_cancelled") else _choices(annotation["result"])
+                label = _only(place, choices) if choices else None
                 seconds = annotation.get("lead_time")
                 beside = {"label": label, "annotator": _who(annotation.get("completed_by")), "seconds": seconds}
             except (AttributeError, KeyError, TypeError) as error:

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,10 @@ from pathlib import Path
 PREFIX = "rank-models-tmp-"
 NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")
 """How they are called, and nothing else: what is called so and not locked is removed."""
+
+
+NASCENT = 60.0
+"""Seconds after which a folder that has not got its name yet belongs to a process that was killed meanwhile."""
 
 
 class Scratch:
@@ -61,9 +66,12 @@ class Scratch:
 def remove_abandoned(folder: str) -> None:
     """Remove the folders in a temporary one whose processes are gone."""
     with suppress(OSError):
-        for path in filter(lambda path: NAME.fullmatch(path.name), Path(folder).iterdir()):
+        for path in filter(lambda path: NAME.fullmatch(path.name.removeprefix(".")), Path(folder).iterdir()):
             with suppress(OSError):
-                if path.stat(follow_symlinks=False).st_uid == os.geteuid() and (number := _locked(path)) is not None:
+                about = path.stat(follow_symlinks=False)
+                if path.name.startswith(".") and time.time() - about.st_mtime < NASCENT:
+                    continue  # its process may be about to lock it
+                if about.st_uid == os.geteuid() and (number := _locked(path)) is not None:
                     _remove(path, number)
 
 

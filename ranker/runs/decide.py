@@ -78,21 +78,23 @@ def decided(made: Plan, seed: int, runtime: Runtime, base: str | None = None) ->
     collected = collect(made, runtime)
     found = measure_run(made, collected, runtime)
     check_method(made.method, found.left_out)
-    decision = deciding.decide(
-        found.table,
-        method=made.method,
-        designed=made.rows.ood.designed,
-        seed=seed,
-        families=found.families,
-        misled=found.misled,
-        in_domain=found.in_domain,
-        beside=_beside(found),
-        rows=found.rows,
-        groups=[example.group for example in made.rows.population],
-        kept=made.gathered.looked.precomputed,
-        base=base,
-        by_metric=found.by_metric,
-    )
+    with runtime.steps(f"comparing {len(found.table.models):,} models", len(deciding.STEPS)) as watch:
+        decision = deciding.decide(
+            found.table,
+            method=made.method,
+            designed=made.rows.ood.designed,
+            seed=seed,
+            families=found.families,
+            misled=found.misled,
+            in_domain=found.in_domain,
+            beside=_beside(found),
+            rows=found.rows,
+            groups=[example.group for example in made.rows.population],
+            kept=made.gathered.looked.precomputed,
+            base=base,
+            by_metric=found.by_metric,
+            watch=watch,
+        )
     of = header(made, collected, found, seed, len(found.table.examples), runtime.machine)
     return Ranking(of, decision, found.table, found.examples)
 

@@ -498,7 +498,7 @@ def predictions(
     if len(collected.answered) < 2:
         count = len(made.gathered.looked.models)
         raise ModelError(f"nothing to choose by: {len(collected.failures)} of {count} models failed")
-    seen, at = pool_of(Measurer(made), collected.answered)
+    seen, at = pool_of(Measurer(made, runtime=runtime), collected.answered)
     if seen is None:
         why = "some models say only how good their answers were" if len(at) else "no row is in the files of all models"
         raise ModelError(f"nothing to choose by: {why}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from ranker.runs.collect import ModelResponses
 from ranker.runs.plan import Plan
 from ranker.runtime import shards
 from ranker.runtime.base import Answer
+from ranker.runtime.runtime import Runtime
 from ranker.runtime.shards import MeasureColumn
 from ranker.runtime.store import Entry, Store
 from ranker.scoring.diagnostics import judge_attributions, quality_of
@@ -43,15 +44,41 @@ class Measurer:
     Attributes:
         plan: what was asked.
         store: where scores are kept; None where nothing is.
+        runtime: shows which factor is applied to which model's answers, if that takes long.
     """
 
     plan: Plan
     store: Store | None = None
+    runtime: Runtime = Runtime()
+
+    def scores_of_each(
+        self, models: Sequence[tuple[ModelResponses, Answer]], examples: Sequence[Example], factors: Sequence[Factor]
+    ) -> Iterator[ModelScores]:
+        """Apply factors to the answers of one model after the other. Progress names the model and the factor.
+
+        Raises:
+            StoreError: the store cannot be read or written.
+        """
+        with self.runtime.steps("factors", len(models)) as watch:
+            for model, answer in models:
+                yield self.scores(model, answer, examples, factors, watch)
+                watch(f"those of {model.model.name} are done", 1)
 
     def scores(
-        self, one: ModelResponses, answer: Answer, examples: Sequence[Example], factors: Sequence[Factor]
+        self,
+        one: ModelResponses,
+        answer: Answer,
+        examples: Sequence[Example],
+        factors: Sequence[Factor],
+        watch: Callable[[str, int], object] = lambda step, done: None,
     ) -> ModelScores:
         """What factors make of a model's answers; nothing, where these were judged elsewhere.
+
+        Args:
+            one, answer: the model and its answers.
+            examples: what it answered.
+            factors: what is measured.
+            watch: is told which factor is applied next.
 
         Raises:
             StoreError: the store cannot be read or written.
@@ -63,7 +90,13 @@ class Measurer:
 
         def compute(places: Sequence[int]) -> list[MeasureColumn]:
             some = [factors[place] for place in places]
-            found = score_model(predictions, answer.attributions, examples, some, task, plan.target, plan.norm)
+
+            def name_factor(name: str) -> None:
+                watch(f"{name} on {one.model.name}", 0)
+
+            found = score_model(
+                predictions, answer.attributions, examples, some, task, plan.target, plan.norm, name_factor
+            )
             return [_packed(found, f, factor.name) for f, factor in enumerate(some)]
 
         names = [self._named(factor, examples) if answer.attributions else None for factor in factors]

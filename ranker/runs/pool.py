@@ -42,8 +42,8 @@ def pool_of(measuring: Measurer, answered: Sequence[ModelResponses]) -> tuple[Po
     factor = None
     if designed is not None and explained:
         sign = 1.0 if designed.higher_is_better else -1.0
-        given = zip(answered, of_pool, strict=True)
-        found = [measuring.scores(one, answer, examples, [designed]).values[0] for one, answer in given]
+        models = list(zip(answered, of_pool, strict=True))
+        found = [scores.values[0] for scores in measuring.scores_of_each(models, examples, [designed])]
         factor = sign * np.array(found)[:, asked]
     domain = [one.to["in-domain"].predictions.probabilities() for one in answered if "in-domain" in one.to]
     labels = labels_of(plan.gathered.in_domain_rows)

@@ -14,7 +14,7 @@ from ranker.runs.gather import Models, NamedDataset, RowsFile, with_truth
 from ranker.runs.plan import Plan, plan
 from ranker.runs.run_measurements import header, measure_run
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.evaluation import evaluate
+from ranker.scoring.evaluation import STEPS, evaluate
 from ranker.scoring.score import Evidence
 
 
@@ -84,6 +84,7 @@ def evaluated(made: Plan, probe: int, draws: int | Literal["exact"], seed: int, 
     with (
         nullcontext() if runtime.store is None else runtime.kept() as store,
         kept_methods(found.methods, found.pool, store) as methods,
+        runtime.steps(f"methods on {len(found.table.models):,} models", len(STEPS)) as watch,
     ):
         evaluation = evaluate(
             found.table,
@@ -98,6 +99,7 @@ def evaluated(made: Plan, probe: int, draws: int | Literal["exact"], seed: int, 
             pool=found.pool,
             targets=found.targets,
             by_metric=found.by_metric,
+            watch=watch,
         )
     of = header(made, collected, found, seed, probe, runtime.machine)
     return Ranking(of, evaluation, found.table, found.examples)

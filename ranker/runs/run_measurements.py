@@ -109,7 +109,7 @@ def measure_run(plan: Plan, collected: RunResponses, runtime: Runtime = Runtime(
         StoreError: the store cannot be read or written.
     """
     with nullcontext() if runtime.store is None else runtime.kept() as store:
-        return _measure(plan, collected, Measurer(plan, store))
+        return _measure(plan, collected, Measurer(plan, store, runtime))
 
 
 def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMeasurements:
@@ -124,9 +124,10 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         raise ModelError(f"nothing to rank: {len(collected.failures)} of {count} models failed")
     truth = _known(answered, lambda one: _truth(plan, one)) if rows.truth else None
     factors, ungraded = _graded(plan, answered)
+    scores = measuring.scores_of_each([(one, population_answers(one)) for one in answered], rows.population, factors)
     table = assemble(
         _known(answered, lambda one: plan.task.outcomes(population_answers(one).predictions, rows.population)),
-        _known(answered, lambda one: measuring.scores(one, population_answers(one), rows.population, factors)),
+        dict(zip([one.model.name for one in answered], scores, strict=True)),
         rows.population,
         factors,
         plan.task.metric,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ranker.files.scratch import Scratch
-from ranker.progress import Progress, shown
+from ranker.progress import Progress, Watch, shown, steps
 from ranker.runtime.base import Executor
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.storage import USER_STORE, UserStore
@@ -38,6 +38,10 @@ class Runtime:
     store: Store | str | Path | UserStore | None = USER_STORE
     executor: Executor = field(default_factory=Serial)
     progress: Progress = field(default=shown, repr=False)
+
+    def steps(self, text: str, total: int) -> AbstractContextManager[Watch]:
+        """Open an activity whose steps have names; it is shown if it takes long. See `ranker.progress.steps`."""
+        return steps(self.progress, text, total)
 
     @contextmanager
     def kept(self) -> Iterator[Store]:

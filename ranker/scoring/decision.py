@@ -11,7 +11,7 @@ that is, the method itself says from labels and pool together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -71,6 +71,10 @@ class ModelOrder:
     known: Posterior | None = None
 
 
+STEPS = ("the order", "how sure it is", "pairs", "remarks")
+"""The parts of a decision that may take long with many models, rows or classes."""
+
+
 def decide(
     table: ScoreTable,
     *,
@@ -86,6 +90,7 @@ def decide(
     kept: bool = False,
     base: str | None = None,
     by_metric: MetricRows | None = None,
+    watch: Callable[[str, int], object] = lambda step, done: None,
 ) -> Decision:
     """Put models whose truth is not known in order, and say what of that order these rows support.
 
@@ -105,6 +110,7 @@ def decide(
         base: a model that each other one is compared with, however many they are.
         by_metric: what the rows add to a metric that is no mean, of the table's models and examples. Values, intervals,
             probabilities and comparisons are then of that metric, and the order, where no method is named.
+        watch: is told what comes next, of `STEPS`, and how many more of them are done.
 
     Raises:
         UsageError: fewer than two models, no row that all were judged on, an unknown method, or a pool beside a metric
@@ -113,6 +119,7 @@ def decide(
     check(table, len(table.examples))
     if by_metric is not None and beside is not None:
         raise UsageError(f"`metric` {by_metric.metric.name} is for labelled rows alone, and a pool is read, too")
+    watch(STEPS[0], 0)
     if by_metric is not None and method is None:
         name = by_metric.metric.name
         by = ModelOrder(name, "baseline", by_metric.turned(by_metric.statistics.mean(axis=1)))
@@ -131,12 +138,14 @@ def decide(
     outcomes = table.outcomes[:, judged]
     clusters = clusters_of([group for group, known in zip(groups, judged, strict=False) if known])
     rng = np.random.default_rng(seed)
+    watch(STEPS[1], 1)
     if by_metric is not None:
         better, (best, near), (low, high), more = _sure_of_metric(by_metric, outcomes, clusters, rng)
     elif clusters is not None and not by.known:
         better, (best, near), (low, high), more = _sure_of_clusters(outcomes, clusters, order, rng)
     else:
         better, (best, near), (low, high), more = _posterior_summary(outcomes, by.known, order, rng)
+    watch(STEPS[2], 1)
     rows_of = groups or ("",) * len(table.examples)
     if by_metric is not None:
         pairs = by_metric.compare_pairs(
@@ -144,6 +153,7 @@ def decide(
         )
     else:
         pairs = () if beside is not None else compare_pairs(table, order.tolist(), rows_of, seed, base)
+    watch(STEPS[3], 1)
     values = outcomes.mean(axis=1) if by_metric is None else by_metric.values
     found = Decision(
         method=by.method,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +25,10 @@ CURVE = (1, 2, 3, 5, 10, 20, 50)
 """The probe sizes of the learning curve."""
 
 
+STEPS = ("probes", "the learning curve", "methods that see the pool", "remarks")
+"""The parts of an evaluation that may take long with many models, examples or methods."""
+
+
 def evaluate(
     table: ScoreTable,
     *,
@@ -40,6 +44,7 @@ def evaluate(
     pool: Pool | None = None,
     targets: Targets | None = None,
     by_metric: MetricRows | None = None,
+    watch: Callable[[str, int], object] = lambda step, done: None,
 ) -> Evaluation:
     """Say how often each method, shown K examples, would have put two models in the right order.
 
@@ -58,6 +63,7 @@ def evaluate(
         targets: what is known of the examples; they go with the pool.
         by_metric: what the examples add to a metric that is no mean, by which the truth of the table is. It is the
             first of the methods, always drawn.
+        watch: is told what comes next, of `STEPS`, and how many more of them are done.
 
     Raises:
         UsageError: K does not fit the population, fewer than two models, or no two that differ in truth.
@@ -68,12 +74,15 @@ def evaluate(
     values = turned(table)[truth.order]
     ranked = Ranked.of(table.methods, designed)
     of_probes, of_curve, of_halves, of_pools = np.random.default_rng(seed).spawn(4)
+    watch(STEPS[0], 0)
     measured, drawn = measure(values, ranked, probe, draws, truth.decided, of_probes)
+    watch(STEPS[1], 1)
     sizes = [size for size in curve if size <= len(table.examples)]
     curves: pooled.Curves = {
         size: pairwise_accuracies(values, ranked, size, truth.decided, own)
         for size, own in zip(sizes, of_curve.spawn(len(sizes)), strict=True)
     }
+    watch(STEPS[2], 1)
     if pool is None or targets is None:
         methods = ()
     else:
@@ -85,6 +94,7 @@ def evaluate(
     if by_metric is not None:
         own = np.random.default_rng(seed).spawn(5)[4]
         measured, curves = _with_metric(by_metric, truth, measured, curves, probe, draws, own)
+    watch(STEPS[3], 1)
     measured = measured.with_coins(COINS if "across-family" in truth.splits else COINS[:1])
     found = _methods(table, truth, measured, curves, designed, {one.name: one.rule for one in methods})
     return Evaluation(

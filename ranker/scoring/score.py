@@ -106,6 +106,7 @@ def score_model(
     task: ClassificationTask,
     target: Target = "declared",
     norm: Norm = "raw",
+    watch: Callable[[str], object] = lambda name: None,
 ) -> ModelScores:
     """Apply every factor to one model's attributions on every example.
 
@@ -119,6 +120,7 @@ def score_model(
         task: tells which label the shortcut speaks for and which the evidence speaks for.
         target: "declared", or one rule that overrides what every attribution factor declares.
         norm: what each example's attributions are divided by before the factors see them.
+        watch: is told the name of each factor before it is applied to a row.
     """
     values = np.full((len(factors), len(examples)), np.nan)
     undefined: dict[str, dict[str, set[int]]] = {}
@@ -140,6 +142,7 @@ def score_model(
         }
         for f, factor in enumerate(factors):
             reason = UNDEFINED
+            watch(factor.name)
             try:
                 label = target_label(label_rule(factor, target), predicted, example, task)
                 values[f, n] = number(factor.of(toward[factor.kind](label), example))

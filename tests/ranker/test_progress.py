@@ -1,11 +1,14 @@
 """How far long work is, as a log file gets it."""
 
 import io
+import time
+from functools import partial
 
 import pytest
 from rich.console import Console
 
 from ranker import progress
+from ranker.commands.program import inert
 
 
 def test_a_log_has_a_line_now_and_then(monkeypatch):
@@ -116,3 +119,101 @@ def test_a_terminal_has_a_bar(monkeypatch):
         advance(30)
     assert "m1: answers" in screen.getvalue()
     assert "30/30" in screen.getvalue()
+
+
+def wait_for(text, output):
+    """Wait until a text was written."""
+    deadline = time.monotonic() + 60
+    while text not in output.getvalue():
+        assert time.monotonic() < deadline, output.getvalue()
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_short_activity_is_not_told(terminal):
+    """Of what is over within the patience nothing is written, on a terminal neither."""
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=terminal)
+    with progress.steps(partial(progress.bar, console), "3 models", 2) as watch:
+        watch("the order", 0)
+        watch("pairs", 1)
+    assert output.getvalue() == ""
+
+
+def test_a_log_names_a_step_that_never_ends(monkeypatch):
+    """A line once patience ends, and further lines, though no step is done meanwhile; then the next step."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    monkeypatch.setattr(progress, "LOG_EVERY", 0.05)
+    log = io.StringIO()
+    with progress.steps(partial(progress.bar, Console(file=log)), "factors", 2) as watch:
+        watch("SLOW on m1", 0)
+        wait_for("factors: SLOW on m1: 0/2, 0 s so far\nfactors: SLOW on m1: 0/2, 0 s so far\n", log)
+        watch("SLOW on m2", 1)
+        wait_for("factors: SLOW on m2: 1/2, 0 s so far\n", log)
+    written = log.getvalue()
+    time.sleep(0.2)
+    assert log.getvalue() == written  # nothing is told once it is over
+
+
+def test_a_terminal_names_a_step_that_never_ends(monkeypatch):
+    """Its bar is gone when the activity ends, also by an exception, and the cursor is there."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=120)
+
+    def interrupted():
+        with progress.steps(partial(progress.bar, console), "factors", 2) as watch:
+            watch("SLOW on m1", 0)
+            wait_for("factors: SLOW on m1", screen)
+            watch("SLOW on m2", 1)
+            wait_for("factors: SLOW on m2", screen)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert "1/2" in screen.getvalue()
+    assert screen.getvalue().rfind("\x1b[?25h") > screen.getvalue().rfind("\x1b[?25l") >= 0
+
+
+def test_who_wants_quiet_is_told_nothing(monkeypatch):
+    """A console that is quiet takes no line, however long an activity lasts."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    log = io.StringIO()
+    with progress.bar(Console(file=log, quiet=True), progress.Activity("factors"), 1) as advance:
+        time.sleep(0.1)
+        advance(1)
+    assert log.getvalue() == ""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_names_in_labels_are_no_markup(monkeypatch, terminal):
+    """A model may be named like a tag of rich, which would raise or be dropped; and controls are shown as escapes."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    monkeypatch.setattr(progress, "LOG_EVERY", 0.0)  # a line each time
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=terminal, width=120)
+    for label in ("[/b]m1\x07: answers", progress.Activity("[/b]m1\x07: answers")):
+        with progress.bar(console, label, 2, inert) as advance:
+            advance(1)
+            wait_for("[/b]m1\\u0007: answers", output)
+        output.truncate(0)
+
+
+def test_stderr_that_is_gone_ends_nothing(monkeypatch):
+    """Where a line cannot be written, the work goes on, and no traceback is shown."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+
+    class Gone(io.StringIO):
+        def write(self, text):
+            raised.append(text)
+            raise BrokenPipeError
+
+    raised, failed = [], []
+    monkeypatch.setattr("threading.excepthook", failed.append)
+    with progress.bar(Console(file=Gone()), progress.Activity("factors"), 1) as advance:
+        deadline = time.monotonic() + 60
+        while not raised and time.monotonic() < deadline:
+            time.sleep(0.01)
+        advance(1)
+    assert raised
+    assert failed == []

@@ -26,7 +26,7 @@ from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Literal
 
 from ranker.errors import UsageError, first_line
-from ranker.files.scratch import Scratch
+from ranker.files.scratch import Scratch, remove_abandoned
 from ranker.limits import free_memory
 from ranker.progress import Progress
 from ranker.runtime.base import NOTHING, Executor, Job, JobOutcome, Known
@@ -129,6 +129,8 @@ class Processes:
     ) -> Generator[tuple[int, JobOutcome], None, None]:
         """What is known is answered here; a guest is started only where something is missing."""
         tasks = yield from missing_work(jobs, store, known)
+        if not tasks:  # else whoever makes a folder removes what a killed run has left
+            remove_abandoned(tempfile.gettempdir())
         groups = group_by_sharing(tasks)
         count = min(worker_count(groups) if self.workers == "auto" else self.workers, len(groups))
         if count == 1 and not self.limits:

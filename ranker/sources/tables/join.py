@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -41,6 +42,11 @@ class Joined:
     differ: int
     unused: int
     notes: tuple[str, ...]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, TableAnswerColumn]:
+        """The models by their names; there may be thousands, and each is looked up."""
+        return {model.name: model for model in self.models}
 
 
 def join(reading: ParsedTable, rows: RequestedRows) -> Joined:

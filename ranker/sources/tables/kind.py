@@ -106,7 +106,7 @@ class TableModel:
             return ModelInfo(pinned, unclear=str(error), unused=unused, contents=(_contents(columns),))
         judged = all(model.kind == "outcomes" for model in reading.models)
         rows = pinned.brought(reading, shelf)
-        model = pinned.model(reading.models)
+        model = pinned.model(reading)
         notes, contents = (*reading.notes, *model.notes), [_contents(columns)]
         if rows is None and reading.task is not None:
             contents += _answers(model, reading.task)
@@ -189,7 +189,7 @@ class TableModel:
             shelf[key] = examples, join(reading, rows)
         return cast("Joined", shelf[key][1])
 
-    def model(self, models: Sequence[TableAnswerColumn]) -> TableAnswerColumn:
+    def model(self, found: ParsedTable | Joined) -> TableAnswerColumn:
         """This model among those of the file.
 
         Raises:
@@ -197,7 +197,7 @@ class TableModel:
         """
         from ranker.sources.tables.base import some
 
-        known = {one.name: one for one in models}
+        models, known = found.models, found.by_name
         if self.column:
             return look_up(f"model in {self.path}", self.column, known)
         if len(models) > 1:
@@ -225,7 +225,7 @@ class TableAnswers:
         """Its answers to examples; see `Predictor.predict`."""
         try:
             joined = self.source.joined(self.task, examples, self.shelf)
-            found = self.source.model(joined.models)
+            found = self.source.model(joined)
             predictions, notes = self._predictions(found)
         except Question:
             raise
@@ -358,7 +358,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
     except (DataError, UnknownName) as error:
         return [replace(one, doubt=str(error))]
     if reference.part:
-        one.model(reading.models)
+        one.model(reading)
         return [one]
     if len(reading.models) == 1:
         return [one]

@@ -120,7 +120,14 @@ def is_bare(name: str) -> bool:
 
 
 def holds_numbers(columns: Columns, name: str) -> bool:
-    """Whether a column holds numbers, or more of them than of other things."""
+    """Whether a column holds numbers, or more of them than of other things. It is worked out once for each column."""
+    key = f"holds numbers: {name}"
+    if key not in columns.worked_out:
+        columns.worked_out[key] = _holds_numbers(columns, name)
+    return bool(columns.worked_out[key])
+
+
+def _holds_numbers(columns: Columns, name: str) -> bool:
     values, bad = numbers_of(columns, name, CLEAR)
     if np.isnan(values).all() and not bad.any():
         values, bad = numbers_of(columns, name)
@@ -203,12 +210,11 @@ def label_cells(columns: Columns, name: str, labels: Labels) -> LabelCells:
     return LabelCells(int(counts[right].sum()), int(counts[wrong].sum()), int(right.sum()), int(wrong.sum()))
 
 
-def holds_labels(columns: Columns, name: str, labels: Labels) -> bool:
+def holds_labels(columns: Columns, name: str, cells: LabelCells) -> bool:
     """Whether a column holds labels, or, by its name, what is meant to be labels.
 
     Most of its cells are; and of one of numbers most values, too: other numbers are more likely to count something.
     """
-    cells = label_cells(columns, name, labels)
     most = cells.readable > 0 and cells.readable >= READABLE * (cells.readable + cells.unread)
     if most and (cells.values > cells.strangers or not holds_numbers(columns, name)):
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,11 @@ class ParsedTable:
     own: BundledTableRows | None
     task: ClassificationTask | None
     notes: tuple[str, ...]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, TableAnswerColumn]:
+        """The models by their names; there may be thousands, and each is looked up."""
+        return {model.name: model for model in self.models}
 
     @property
     def size(self) -> int:

@@ -79,9 +79,16 @@ class _ColumnRoleResolver:
         self.groups = groups.find(columns, said, labels, rest)
         inside = {column for model in self.groups.values() for column in model.columns}
         self.single = [name for name in rest if name not in inside]
-        self.labelled = [name for name in self.single if names.holds_labels(columns, name, labels)]
+        self._cells: dict[str, names.LabelCells] = {}
+        self.labelled = [name for name in self.single if names.holds_labels(columns, name, self.label_cells(name))]
         if any(names.is_prediction(name) and self._is_readable(name) for name in self.labelled):
             self.labelled = [name for name in self.labelled if self._is_readable(name) or not self._is_free(name)]
+
+    def label_cells(self, name: str) -> names.LabelCells:
+        """How much of a column is labels; it is counted once, however many questions need it."""
+        if name not in self._cells:
+            self._cells[name] = names.label_cells(self.columns, name, self.labels)
+        return self._cells[name]
 
     def unread(self, left: Sequence[str]) -> Iterator[str]:
         """Sentences about the columns that are left; one about labels is no guess where answers were named."""
@@ -157,7 +164,7 @@ class _ColumnRoleResolver:
         """Refuse a column of texts of which some are labels, and most are not: it may be a model, or a remark."""
         labelled = {*self.labelled}
         for name in (name for name in self.single if name not in labelled):
-            cells = names.label_cells(self.columns, name, self.labels)
+            cells = self.label_cells(name)
             if cells.readable and not names.holds_numbers(self.columns, name):
                 strange = next(v for v in distinct(self.columns.cells[name]) if self.labels.index(v) == UNKNOWN)
                 raise DataError(
@@ -167,11 +174,11 @@ class _ColumnRoleResolver:
                 )
 
     def _is_readable(self, name: str) -> bool:
-        return names.label_cells(self.columns, name, self.labels).readable > 0
+        return self.label_cells(name).readable > 0
 
     def _is_free(self, name: str) -> bool:
         """Whether a column holds texts that hardly repeat, and that are no labels."""
-        cells = names.label_cells(self.columns, name, self.labels)
+        cells = self.label_cells(name)
         return cells.readable == 0 and cells.strangers > READABLE * cells.unread
 
     def _others(self) -> ColumnRoles:

@@ -1,5 +1,6 @@
 """The terminal is given back as it was found, whenever the program is stopped or interrupted."""
 
+import json
 import os
 import pty
 import select
@@ -8,8 +9,11 @@ import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 
 import pytest
+
+from ranker.sources.suites import embedded
 
 WORK = """
 import time
@@ -116,6 +120,93 @@ def label(tmp_path, begun):
     while termios.tcgetattr(shown.outside) == shown.found:  # it has not come to wait for a key
         time.sleep(0.02)
     return shown
+
+
+FOREVER = """
+from factors import factor
+
+@factor("FOREVER", higher_is_better=True, explains="predicted", kind="baseline")
+def forever(attributions, example):
+    \"\"\"Never end on what the second model says.\"\"\"
+    while attributions.probs[0] < 0.5:
+        pass
+    return 0.0
+"""
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """Arguments of a run whose factor never ends on the second of three models."""
+    (tmp_path / "forever.py").write_text(FOREVER)
+    (tmp_path / "rows.csv").write_text("id,text,label\nr1,One.,a\nr2,Two.,b\n")
+    for name, a in (("alpha", 0.8), ("beta", 0.2), ("gamma", 0.8)):
+        (tmp_path / f"{name}.csv").write_text(f"id,a,b\nr1,{a},{1 - a:.1f}\nr2,{a},{1 - a:.1f}\n")
+    return ["-m", "ranker", "--models", "alpha.csv", "beta.csv", "gamma.csv", "--data", "rows.csv", "--factors",
+            "forever.py", "--store", "store"]  # fmt: skip
+
+
+def test_a_factor_that_never_ends_is_named_on_a_terminal(begun, endless, tmp_path):
+    """With the model that it is applied to; Ctrl-C ends it in one line, and the terminal is as it was."""
+    shown = begun(endless, cwd=tmp_path)
+    shown.until("factors: FOREVER on beta")
+    shown.until("1/3")
+    os.kill(shown.process.pid, signal.SIGINT)
+    assert shown.ended() == 130
+    last = "rank-models: stopped; what was computed is kept, the same command goes on from there\r\n"
+    assert shown.seen.removesuffix(SHOW).endswith(f"\r\n{last}")
+    assert "Traceback" not in shown.seen
+    assert shown.as_found()
+
+
+def test_a_factor_that_never_ends_is_named_in_a_log(endless, tmp_path):
+    """A line names it, and Ctrl-C adds one."""
+    process = subprocess.Popen(
+        [sys.executable, *endless], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, process_group=0,
+    )  # fmt: skip
+    with process:
+        try:
+            assert process.stderr.readline() == "factors: FOREVER on beta: 1/3, 2 s so far\n"
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert said == "\nrank-models: stopped; what was computed is kept, the same command goes on from there\n"
+
+
+def children(number):
+    """The processes that a process has started, and not yet waited for."""
+    try:
+        return [int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_worker_that_is_killed_leaves_the_terminal_as_it_was(begun, tmp_path):
+    """Its model is left out with one line, the others are ranked, and keys and cursor are those of before."""
+    models = [str(embedded()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")]
+    shown = begun(
+        ["-m", "ranker", "--ood", "hans-sub", "--limit", "12", "--probe", "2", "--attribution",
+         "shap:max_evaluations=60", "--methods", "AVG-CONF", "--workers", "1", "--isolate", "--store", "store",
+         "--format", "json", "-o", "out.json", "--models", *models], cwd=tmp_path
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not (guests := [guest for child in children(shown.process.pid) for guest in children(child)]):
+        assert shown.process.poll() is None, shown.seen
+        assert time.monotonic() < deadline, shown.seen
+        shown.read(0.005)
+    os.kill(guests[0], signal.SIGKILL)
+    assert shown.ended() == 1
+    assert shown.seen.count("its process was ended by SIGKILL, perhaps for want of memory") == 1, shown.seen
+    assert "Traceback" not in shown.seen
+    assert shown.as_found()
+    found = json.loads((tmp_path / "out.json").read_text())
+    (failed,) = found["header"]["failures"]
+    ranked = {model["name"] for model in found["evaluation"]["models"]}
+    assert {failed, *ranked} == {"untouched", "inoc-50", "inoc-4000"}
+    assert len(ranked) == 2
 
 
 def bar(begun, what):

@@ -66,3 +66,26 @@ def test_a_footer_of_nested_lists_is_one_line():
         content = b"PAR1" + footer + struct.pack("<L", len(footer)) + b"PAR1"
         with pytest.raises(DataError, match="^a cannot be read: its footer is broken$"):
             footers.stated(io.BytesIO(content), "a")
+
+
+EVERY_TYPE = [
+    (1, b""), (2, b""), (3, b"\xff"), (4, b"\xff\x01"), (5, b"\x02"), (6, b"\x80\x80\x01"), (7, b"\xff" * 8),
+    (8, b"\x03abc"), (9, b"\x25\x02\x04"), (9, b"\xf5\x0f" + b"\x02" * 15), (10, b"\x11\x01"), (11, b"\x00"),
+    (11, b"\x01\x58\x02\x01a"), (12, b"\x15\x02\x00"), (12, b"\x05\xc8\x01\x02\x00"), (13, b"\xff" * 16),
+]  # fmt: skip
+"""A type of Thrift's compact protocol, and a value of it."""
+
+
+@pytest.mark.parametrize(("kind", "value"), EVERY_TYPE)
+def test_a_field_of_any_type_is_passed_over(kind, value):
+    """What is stated of the columns is read behind it, both in the footer and in what is stated of a column."""
+    field = bytes([0x10 | kind]) + value
+    numbers = b"\x46\x06\x16\x64\x00"  # fields 5 and 6, past field 1: 3 values, 50 bytes
+    column = field + b"\x2c" + field + numbers + b"\x00"
+    footer = field + b"\x39\x1c\x19\x1c" + column + b"\x00" + b"\x00"
+    content = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    assert footers.stated(io.BytesIO(content), "a") == [[footers.Stated(3, 50)]]
+    for end in range(len(field), len(footer) - 3):  # cut off within what has to be read
+        cut = b"PAR1" + footer[:end] + end.to_bytes(4, "little") + b"PAR1"
+        with pytest.raises(DataError, match="footer is broken"):
+            footers.stated(io.BytesIO(cut), "a")

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,13 @@ def test_links_and_files_are_left(folder, tmp_path_factory):
     Scratch()
     assert sorted(os.listdir(folder)) == ["rank-models-tmp-aaaaaaaa", "rank-models-tmp-bbbbbbbb"]
     assert (far / "a").exists()
+
+
+def test_one_that_was_not_named_yet_is_removed_after_a_minute(folder):
+    """A process may be killed between making and locking it; until then it may be about to."""
+    for name, age in (("aaaaaaaa", 0), ("bbbbbbbb", 61)):
+        (folder / f".rank-models-tmp-{name}").mkdir()
+        os.utime(folder / f".rank-models-tmp-{name}", (time.time() - age,) * 2)
+    with Scratch():
+        assert ".rank-models-tmp-aaaaaaaa" in os.listdir(folder)
+    assert os.listdir(folder) == [".rank-models-tmp-aaaaaaaa"]

@@ -3,15 +3,20 @@
 import json
 import logging
 import multiprocessing
+import os
 import shlex
 import shutil
 import signal
+import sys
+import tempfile
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 from ranker.attribution import attribute
 from ranker.cli import main
@@ -88,6 +93,82 @@ def test_a_run_that_is_killed_goes_on_to_the_same_answer(tmp_path, uninterrupted
             pass
         assert not list(root.rglob("*.tmp"))
         assert verify(root)[1] == []
+
+
+def isolated_worker(arguments: list[str], temporary: str) -> None:
+    """A process of a run with guests, whose temporary folders lie where they are looked for."""
+    os.environ["TMPDIR"], tempfile.tempdir = temporary, None
+    store_module.BLOCK = BLOCK
+    main(arguments)
+
+
+def rows_in(root: Path) -> int:
+    """How many rows lie in a store, in whole blocks."""
+    return sum(parquet.read_metadata(file).num_rows for file in root.rglob("*.parquet"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folders of other systems have longer names")
+@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.soak)])
+def test_a_run_with_guests_that_is_killed_loses_nothing(tmp_path, monkeypatch, record_property, uninterrupted, kills):
+    """SIGKILL at random moments of one run; the same command then gives the same bytes as a run that nobody killed.
+
+    Its store verifies, and nothing is left of the killed run's temporary folders. Every other moment is drawn over the
+    whole run, and the others over what is left of it once it has begun to write.
+    """
+    found, _ = uninterrupted
+    forked = multiprocessing.get_context("forkserver")
+    forked.set_forkserver_preload(PRELOADED)
+    rng = np.random.default_rng(kills)
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        monkeypatch.setenv("TMPDIR", short)
+        monkeypatch.setattr(tempfile, "tempdir", None)
+
+        def begin(name: str):
+            arguments = command(tmp_path / name, tmp_path / f"{name}.json", MODELS, "--isolate", "--workers", "2")
+            process = forked.Process(target=isolated_worker, args=(arguments, short))
+            process.start()
+            return process, arguments
+
+        def wait_for_rows(process, root: Path) -> None:
+            """Wait until something lies in a store, or its run is over."""
+            while process.is_alive() and not list(root.rglob("*.parquet")):
+                time.sleep(0.005)
+
+        began = time.monotonic()
+        process, _ = begin("whole")
+        wait_for_rows(process, tmp_path / "whole")
+        first = time.monotonic() - began
+        process.join()
+        whole, rows = time.monotonic() - began, rows_in(tmp_path / "whole")
+        assert (process.exitcode, os.listdir(short)) == (0, [])
+        moments: Counter[str] = Counter()
+        number = killed = 0
+        while killed < kills:
+            number += 1
+            assert number <= 3 * kills, f"most runs were over before they were killed: {dict(moments)}"
+            root, output = tmp_path / f"{number}", tmp_path / f"{number}.json"
+            began = time.monotonic()
+            process, arguments = begin(f"{number}")
+            if number % 2:
+                wait_for_rows(process, root)
+            process.join(rng.uniform(0, whole - first if number % 2 else whole))
+            process.kill()
+            process.join()
+            if process.exitcode == 0:  # the machine has become faster
+                moments["over"] += 1
+                first, whole = first * (time.monotonic() - began) / whole, time.monotonic() - began
+                continue
+            assert process.exitcode == -signal.SIGKILL
+            killed += 1
+            written = rows_in(root)
+            moments["before" if not written else "during" if written < rows else "after"] += 1
+            assert answer(arguments, output) == found
+            assert verify(root)[1] == []
+            assert rows_in(root) == rows
+            assert os.listdir(short) == []
+            shutil.rmtree(root)
+    record_property("moments", f"{dict(moments)}; {first:.1f} s until the first row, {whole:.1f} s in all")
+    assert moments["during"] + moments["after"] >= kills // 4, moments
 
 
 @pytest.mark.parametrize("more", [["--batch-size", "64"], ["--batch-size", "100000"]])

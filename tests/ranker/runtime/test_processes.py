@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from contextlib import closing, suppress
@@ -563,6 +564,18 @@ def test_the_death_of_the_server_costs_nothing(dying, tmp_path, monkeypatch):
     assert killed
     assert failures == {}
     assert list(found) == list("abcdef")
+
+
+def test_a_run_that_starts_no_guest_removes_what_a_killed_one_left(tmp_path, monkeypatch):
+    """All is known, so that no folder is made; those of a run that was killed after its last row are removed."""
+    toys = [Toy("a"), Toy("b")]
+    asked(toys, TWO, tmp_path / "store")
+    temporary = tmp_path / "temporary"
+    (temporary / "rank-models-tmp-aaaaaaaa").mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    found, _ = asked(toys, TWO, tmp_path / "store")
+    assert list(found) == ["a", "b"]
+    assert os.listdir(temporary) == []
 
 
 EXECUTORS = {"serial": Serial(), "one guest": Processes(1), "two guests": TWO, "no limits": Processes(2, limits=False)}
