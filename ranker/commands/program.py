@@ -128,6 +128,8 @@ def _ending(error: BaseException, asked: Sequence[BaseException], name: str, sto
         return f"{name}: {error.format_message()}", 2
     if isinstance(error, RankModelsError):
         return f"{name}: {error}", error.exit_code
+    if isinstance(error, FileNotFoundError) and error.filename is None:  # of `os.getcwd`: nothing else has no name
+        return f"{name}: the current folder is gone; go to another one", 1
     if isinstance(error, OSError) and error.filename is None:
         sys.stdout = None  # it would be flushed at the end, and fail again
         if error.errno == errno.EPIPE:  # nobody reads the answer to its end

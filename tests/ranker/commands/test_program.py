@@ -288,3 +288,16 @@ def test_nothing_is_told_in_another_way():
                     key = file.relative_to(ROOT).as_posix()
                     found[key] = found.get(key, 0) + 1
     assert {key: count for key, count in found.items() if count != allowed.get(key)} == {}
+
+
+def test_a_current_folder_that_is_gone_is_not_taken_for_stdout(monkeypatch, capsys, tmp_path):
+    """`os.getcwd` names no file in its error, and nor does a stream that cannot be written."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(FileNotFoundError) as caught:
+        Path.cwd()
+    with pytest.raises(SystemExit) as stop:
+        run_program(raising(caught.value, "--probe"), "p", ["fails"], "stopped")
+    assert (stop.value.code, capsys.readouterr().err) == (1, "p: the current folder is gone; go to another one\n")
