@@ -91,7 +91,7 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
     from experiments.rebuild import TableDifference, differences
     from ranker.sources import suites
 
-    embedded, machine = suites.embedded(), TrainingMachine(portable=True)
+    embedded, machine = suites.bundled_suites(), TrainingMachine(portable=True)
     found: list[TableDifference] = []
     for name, folder in {name: look_up("embedded suite", name, embedded) for name in names or embedded}.items():
         made = inoculate(recipes.load(name), None, output / name, machine)

@@ -132,7 +132,7 @@ def find(ood_name: str, suite_name: str, run: Run) -> Suite:
     """
     if ood_name in run.own:
         return suites.load(run.own[ood_name])
-    if suite_name in suites.embedded():
+    if suite_name in suites.bundled_suites():
         return suites.load([suite_name])
     folder = run.folder / suite_name
     if not (folder / SUITE).is_file():

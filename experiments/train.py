@@ -19,7 +19,7 @@ from factors import Example
 from ranker.errors import LabelError, ModelError, UsageError
 from ranker.sources.hf.classifiers import collapse
 from ranker.sources.hf.labels import reconcile
-from ranker.sources.hf.loading import one_line
+from ranker.sources.hf.loading import one_line_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -84,7 +84,7 @@ def load(path: str, task: ClassificationTask, seed: int, labels: Sequence[str] |
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     names = configured(path, task, labels)
-    with one_line(path, "cannot be trained from"):
+    with one_line_errors(path, "cannot be trained from"):
         # Eager attention: its backward pass is the fastest on CPU for sentences, in float32 and in bfloat16.
         with seeded(seed):
             model = AutoModelForSequenceClassification.from_pretrained(
@@ -111,7 +111,7 @@ def configured(path: str, task: ClassificationTask, labels: Sequence[str] | None
     """
     from transformers import AutoConfig
 
-    with one_line(path, "cannot be trained from"):
+    with one_line_errors(path, "cannot be trained from"):
         config = AutoConfig.from_pretrained(path)
         has_head = any("ForSequenceClassification" in name for name in config.architectures or ())
         if has_head:
@@ -145,7 +145,7 @@ def build(base: Base, labels: Sequence[str], texts: Sequence[str], seed: int) ->
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     own = {"vocab_size": base.vocabulary, "pad_token_id": 0, "max_position_embeddings": 130, **base.config}
-    with one_line(base.architecture or "", "cannot be built"):
+    with one_line_errors(base.architecture or "", "cannot be built"):
         config = AutoConfig.for_model(base.architecture or "", **names_of(labels), **own)
         # Two tokens less than positions: RoBERTa's kind counts them from behind the padding token.
         length, segments = config.max_position_embeddings - 2, getattr(config, "type_vocab_size", 0) > 1

@@ -29,7 +29,7 @@ from ranker.attribution.output import explained
 from ranker.attribution.quadrature import Rule, nested
 from ranker.attribution.settings import IGSettings
 from ranker.sources.base import E, Embedded
-from ranker.sources.packing import WINDOW, in_batches, windows
+from ranker.sources.packing import WINDOW, run_in_batches, windows
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class _Samples(Generic[E]):
         """Ask of points, as many at once as fit."""
         ordered = sorted(points)
         lengths = [len(self._encodings[i]) for i, _ in ordered]
-        self._budget = in_batches(lengths, self._budget, lambda chosen: ask([ordered[j] for j in chosen]))
+        self._budget = run_in_batches(lengths, self._budget, lambda chosen: ask([ordered[j] for j in chosen]))
 
     def _evaluate(self, points: Sequence[Point]) -> None:
         encodings, x, shares = self._rows(points)

@@ -337,7 +337,7 @@ def _embedded_suite(given: Given, ood_name: str | None) -> Suite:
         raise UsageError("`--models` is needed: the models to choose from")
     card = sets.find_card(ood_name, given["include"])
     default = f"{card.name}-mini"
-    if default not in suites.embedded():
+    if default not in suites.bundled_suites():
         raise UsageError(f"no suite for {card.name} comes with the product; name your models with `--models`")
     log.warning("%s: the embedded suite of small models; for your own: `--models`", default)
     return suites.load([default], source_options(given))
@@ -397,7 +397,7 @@ def point_out(given: Given, models: InspectedModels) -> None:
     idle = unread(models.stated)
     if "label_map" in idle:
         log.warning("`--label-map`: none of its labels is one of these models', and it says nothing of them")
-    kinds.refuse(idle - {"label_map"})
+    kinds.refuse_unread_options(idle - {"label_map"})
 
 
 def point_out_sample(given: Given, loaded: LabelledDataset) -> None:

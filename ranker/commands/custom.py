@@ -15,7 +15,7 @@ from typing import TypeVar
 from factors import BUILTIN, Factor
 from factors.registry import add, factors_in
 from ranker.errors import UsageError, look_up
-from ranker.sources.packages import added
+from ranker.sources.packages import load_entry_points
 from ranker.statistics import combined
 from ranker.statistics import methods as methods_
 from ranker.statistics.methods import COINS
@@ -127,7 +127,7 @@ def _chosen(
 
 def _installed(group: str) -> Iterator[tuple[str, ModuleType]]:
     """The modules that installed packages name in a group, and how to call each in a message."""
-    for _, where, target, module in added(group):
+    for _, where, target, module in load_entry_points(group):
         if not isinstance(module, ModuleType):
             raise UsageError(f"{where}: it must name a module (got {target})")
         yield where, module

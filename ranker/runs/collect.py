@@ -162,9 +162,9 @@ def unanswered(looked: InspectedModels, task: Task, asked: RequestMatrix, runtim
         for number, one in enumerate(looked.stated):
             if not (one.trouble or one.source.precomputed):
                 with suppress(ModelError):
-                    if find_work(_job(looked, task, asked, runtime, number), store, ResourceCache(known=looked.shelf))[
-                        1
-                    ]:
+                    if find_work(
+                        _job(looked, task, asked, runtime, number), store, ResourceCache(initial=looked.shelf)
+                    )[1]:
                         return True
     return False
 

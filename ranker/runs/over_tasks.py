@@ -73,28 +73,28 @@ def match_tasks(references: Sequence[str | Path], options: SourceOptions) -> Mat
     """
     texts, shelf = tuple(map(str, references)), ResourceCache()
     found = [kinds.tasks(parse(text, kinds.known_kinds(shelf)), options, shelf) for text in texts]
-    several = any(len({task for tasks in one.of.values() for task in tasks}) > 1 for one in found)
-    if not several or not all(one.of for one in found):
+    several = any(len({task for tasks in one.by_model.values() for task in tasks}) > 1 for one in found)
+    if not several or not all(one.by_model for one in found):
         return None
-    asked = [set(tasks) for one in found for tasks in one.of.values()]
-    every = dict.fromkeys(task for one in found for tasks in one.of.values() for task in tasks)
+    asked = [set(tasks) for one in found for tasks in one.by_model.values()]
+    every = dict.fromkeys(task for one in found for tasks in one.by_model.values() for task in tasks)
     shared = tuple(task for task in every if all(task in tasks for tasks in asked))
     if not shared:
-        has = [f"{model} has {listed(tasks)}" for one in found for model, tasks in one.of.items()]
+        has = [f"{model} has {listed(tasks)}" for one in found for model, tasks in one.by_model.items()]
         raise UsageError(f"no task was asked of all models: {'; '.join(has)}; name one, {texts[0]}#{next(iter(every))}")
     logs = options.of(LogOptions)
     for said in (logs.metric, logs.filter):
         if "=" in said:
             for name in [one.rpartition("=")[0].strip() for one in said.split(",")]:
                 _ = name and look_up("task", name, every)
-    of = [dict.fromkeys(task for tasks in one.of.values() for task in tasks) for one in found]
+    of = [dict.fromkeys(task for tasks in one.by_model.values() for task in tasks) for one in found]
     only = {
         text: rest
         for text, tasks in zip(texts, of, strict=True)
         if (rest := tuple(t for t in tasks if t not in shared))
     }
     groups = {name: tasks for one in found for name, tasks in one.groups.items()}
-    return MatchedTasks(texts, shared, only, tuple(one.of for one in found), groups, shelf)
+    return MatchedTasks(texts, shared, only, tuple(one.by_model for one in found), groups, shelf)
 
 
 def over_tasks(
@@ -167,7 +167,7 @@ def decide_each(found: MatchedTasks, ask: Callable[[Sequence[str], ResourceCache
     first = None
     for task in found.shared:
         try:
-            asked, ranking = ask(found.of(task), ResourceCache(known=found.shelf))
+            asked, ranking = ask(found.of(task), ResourceCache(initial=found.shelf))
         except RankModelsError as error:
             failures[task], first = str(error), first or error
             continue

@@ -18,7 +18,7 @@ from ranker.runtime.base import Request
 from ranker.scoring.decision import resolve_method
 from ranker.scoring.score import Evidence, Target, about_one_label, applicable
 from ranker.sources.base import ModelInfo
-from ranker.sources.logs.kind import of_task
+from ranker.sources.logs.kind import value_for_task
 from ranker.sources.suites import Model, Suite
 from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod
@@ -200,7 +200,7 @@ def metric_of(name: str | None, rows: RunRows) -> Metric | None:
         UsageError: the answers have no labels, or not such ones, or a pool is read, too.
     """
     task = rows.ood.task
-    made = task.metric_named(of_task(name or "", task.name))
+    made = task.metric_named(value_for_task(name or "", task.name))
     if made is None:
         return None
     if rows.truth and not made.higher_is_better:

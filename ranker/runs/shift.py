@@ -193,7 +193,9 @@ def _encoded(given: Sequence[Domain], of: SentenceEncoding, question: ShiftReque
 
     encoder = Encoder.load(of.path, of.layer, of.pooling, question.runtime.machine, question.reading.limits)
     with question.runtime.progress("sentences", sum(len(domain.examples) for domain in given)) as advance:
-        return [replace(domain, vectors=encoder.vectors(domain.texts, advance)) for domain in given], encoder.said
+        return [
+            replace(domain, vectors=encoder.vectors(domain.texts, advance)) for domain in given
+        ], encoder.description
 
 
 def _check(question: ShiftRequest, given: Sequence[Domain]) -> None:

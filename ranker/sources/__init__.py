@@ -1,1 +1,1 @@
-"""Where the answers of models come from."""
+"""Sources of the answers of models."""

@@ -1,8 +1,8 @@
-"""Where answers come from: how models are loaded and run, and what can be asked of one that is.
+"""Protocols of models: how they are loaded and run, and what a loaded one can answer.
 
-A model answers; it has no method that attributes. Attribution methods ask: `Perturbed` is all that SHAP, LIME and
-occlusion need, `Embedded` is all that integrated gradients need. So a new kind of model has every method that it can
-be asked for, and a new method works on all of them.
+A model answers; it has no method that attributes. Attribution methods ask: SHAP, LIME and occlusion only need
+`Perturbed`, integrated gradients only need `Embedded`. So a new kind of model gets every method that it supports, and
+a new method works on all models.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from ranker.tasks.base import Predictions, Task
 
 Hide = Literal["pad", "mask", "remove"]
-"""What becomes of a token that is not to be seen: the padding or mask token stands in for it, or it is removed."""
+"""Treatment of a hidden token: replaced by the padding or mask token, or removed."""
 
 Baseline = Literal["mask", "pad", "zero"]
-"""What a path between embeddings starts from: the embedding of the mask or padding token, or zero."""
+"""Start of a path between embeddings: the embedding of the mask or padding token, or zero."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and how models are run; of any kind of source, and of none alone.
+    """Device and settings with which models of any kind are run.
 
     Attributes:
         device: a torch device ("cpu", "cuda", "cuda:1", "mps").
-        dtype: "float32", "bfloat16", or "auto": bfloat16 where the device has units for it, for backends that give
-            nearly the same scores in it; IG does not within its tolerance.
+        dtype: "float32", "bfloat16", or "auto": bfloat16 if the device has units for it, for backends whose scores are
+            nearly the same in it; those of IG are not within its tolerance.
         token_budget: tokens a batch; None takes what is fast on the device. It changes no number.
-        threads: how many a process may use; None leaves that to the libraries.
+        threads: most threads of a process; None leaves that to the libraries.
 
     Example:
         >>> Machine(dtype="auto").settled(bfloat16=False).dtype
@@ -57,7 +57,7 @@ class Machine:
     threads: int | None = None
 
     def settled(self, bfloat16: bool) -> Machine:
-        """The machine with "auto" settled: by the device, and by whether numbers are as good in bfloat16."""
+        """Replace "auto" by the device's format if numbers are as good in bfloat16, else by float32."""
         if self.dtype != "auto":
             return self
         from ranker.sources.devices import resolve
@@ -67,15 +67,15 @@ class Machine:
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """What is said of all references of a run at once; each kind of source takes what concerns it.
+    """Options of all references of a run; each kind of source takes what concerns it.
 
     Attributes:
-        label_map: for checkpoints whose labels have no names, and that bring no map of their own.
-        trust_remote_code: the names of the models whose checkpoints may run code that they bring.
+        label_map: for checkpoints with unnamed labels and no map of their own.
+        trust_remote_code: names of the models whose checkpoints may run code that they bring.
         allow_pickle: load weights that are not safetensors.
-        kinds: what is said of single kinds of sources, a record each: `TableOptions`, `LogOptions`, or that of a kind
-            that a package adds.
-        limits: how much is read of what a reference names.
+        kinds: a record of options for a kind of source: `TableOptions`, `LogOptions`, or that of a kind that a package
+            adds.
+        limits: size limits of reading.
 
     Raises:
         UsageError: two records of one kind.
@@ -97,61 +97,59 @@ class SourceOptions:
         object.__setattr__(self, "label_map", None if self.label_map is None else Frozen(self.label_map))
         object.__setattr__(self, "kinds", tuple(self.kinds))
         types = [type(record) for record in self.kinds]
-        if twice := [each for each in types if types.count(each) > 1]:
+        if twice := [kind for kind in types if types.count(kind) > 1]:
             raise UsageError(f"`kinds` must hold one record of a kind (got {len(twice)} of {twice[0].__name__})")
 
     def of(self, record: type[R]) -> R:
-        """What is said of one kind: its record, as it is by default where nothing is said."""
-        return next((one for one in self.kinds if type(one) is record), record())
+        """Return the options of one kind, or its defaults."""
+        return next((options for options in self.kinds if type(options) is record), record())
 
     def of_others(self, *records: type) -> frozenset[str]:
-        """The fields that are given for other kinds than these; what the run itself reads, too, is left out.
+        """Return the fields set for other kinds than these, without those that the run itself reads.
 
-        A field that kinds share, and that is given for one of these with the same value, is not among them.
+        A field that kinds share and that is set to the same value for one of these is not included.
         """
-        own = [one for one in self.kinds if type(one) in records]
+        selected = [options for options in self.kinds if type(options) in records]
         return frozenset(
             name
-            for other in self.kinds
-            if type(other) not in records
-            for name, value in non_defaults(other).items()
-            if not flags_of(type(other))[name].of_run and all(getattr(one, name, None) != value for one in own)
+            for options in self.kinds
+            if type(options) not in records
+            for name, value in non_defaults(options).items()
+            if not flags_of(type(options))[name].of_run
+            and all(getattr(record, name, None) != value for record in selected)
         )
 
 
 class ResourceCache(dict[Hashable, Any]):
-    """What the sources of one process share: opened files, the weights that several adapters are added to.
+    """Resources that the sources of one process share: opened files, the weights of an adapters' base.
 
     Args:
-        beat: called at each step of long work (a batch, a piece of a file, a call of a tokenizer), for somebody who
-            watches whether the work hangs.
-        known: what lies on it from the start.
+        beat: called at each step of long work (a batch, a piece of a file, a call of a tokenizer), as a sign of life.
+        initial: first content.
 
     Attributes:
-        noted: the place of a source -> of how many rows it was asked at most, and what was understood of its answers to
-            these, or is to be known of what was loaded, a sentence each.
+        noted: place of a source -> the largest number of rows it was asked, and notes on its answers to these, or on
+            what was loaded, a sentence each.
     """
 
-    def __init__(self, beat: Callable[[], None] = lambda: None, known: Mapping[Hashable, Any] | None = None) -> None:
-        super().__init__(known or {})
+    def __init__(self, beat: Callable[[], None] = lambda: None, initial: Mapping[Hashable, Any] | None = None) -> None:
+        super().__init__(initial or {})
         self.beat = beat
         self.noted: dict[str, tuple[int, tuple[str, ...]]] = {}
 
 
 @dataclass(frozen=True)
 class BundledRows:
-    """The rows that a model's own file brings.
+    """Rows that a model's own file brings.
 
     Attributes:
-        task: how the answers to them are judged.
-        examples: the rows, each with an id that is the same wherever the row is, its texts, its true label where that
-            is known, and the group that it belongs to.
-        checks: what must agree between files that bring the same row (a hash of the right answer), by id; "" where
-            that is not known.
-        questions: what a row asks, by its id; "" where the id itself tells. Under one id, files may ask other things.
-        numbered: the ids may be positions: then files that ask other things under one are of other rows.
-        prompts: a hash of what the model was given for each row, and how; where those of two files differ, so did
-            the prompts. "" where that is not known.
+        task: by which the answers to them are judged.
+        examples: the rows, each with an id that is the same in all files, its texts, its true label if known, and its
+            group.
+        checks: by row: a hash of the right answer, which must agree between files; "" if unknown.
+        questions: by row: its question; "" if the id implies it. Under one id, files may ask different things.
+        numbered: the ids may be positions: then files that ask different things under one are of other rows.
+        prompts: by row: a hash of the model's input; files with different hashes had different prompts. "" if unknown.
     """
 
     task: Task
@@ -164,14 +162,14 @@ class BundledRows:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a model needs of the machine that it works on, beside memory and cores.
+    """Needs of a model beside memory and cores.
 
     Attributes:
         secrets: environment variables that its worker sees, as far as the run has them. A worker sees no other secret.
-        network: its worker sees the variables that say how to reach the network: proxies and certificates.
+        network: its worker sees the variables for reaching the network: proxies and certificates.
         accelerator: it computes on the machine's device. A GPU takes one model at a time; others work beside it.
-        at_once: how many models of its kind may work side by side; None for as many as there are cores and memory for.
-        silence: seconds without a sign of life after which it counts as hung; None for what the executor says.
+        at_once: most models of its kind that may run side by side; None for as many as cores and memory allow.
+        silence: seconds without a sign of life after which it counts as hung; None for the executor's default.
 
     Raises:
         UsageError: a number that is not above 0.
@@ -196,22 +194,22 @@ class Needs:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a source says of itself before it is loaded.
+    """Facts of a source that are known before it is loaded.
 
     Attributes:
-        source: the same, pinned: wherever it is opened, it is this model (a path that is whole, a commit of a hub).
-        labels: the names of its answers, in their order; none where it names none.
-        size: bytes of what it loads; 0 where it loads nothing, or that is not known.
-        preload: modules that are worth importing before it is opened.
-        unused: the options that were given and say nothing of it: fields of `SourceOptions`, and of its records.
-        trouble: why it cannot be read, in a line; "" where it can.
-        unclear: why it can only be read beside rows whose task is known, in a line; "" where it can be by itself.
-        rows: the rows that its answers are to, where its file brings them.
-        notes: what was understood of its file, a sentence each.
-        contents: what is in its file, for somebody who names no other model, a line each.
-        outputs: what it calls its outputs before any label map, names or not; none where no label map is for it.
-        needs: secrets, network, and how it may be asked.
-        metric: a metric of all labels together that was asked for, and that its rows have no number of; "" for none.
+        source: the same, pinned: wherever it is opened, it is this model (an absolute path, a commit of a hub).
+        labels: names of its answers, in order; () if it names none.
+        size: bytes of what it loads; 0 for nothing or unknown.
+        preload: modules worth importing before it is opened.
+        unused: options that were set and do not concern it: fields of `SourceOptions`, and of its records.
+        trouble: why it cannot be read, in a line; "" if it can.
+        unclear: why it can only be read beside rows whose task is known, in a line; "" if it can be by itself.
+        rows: the rows of its answers, if its file brings them.
+        notes: how its file was read, a sentence each.
+        contents: content of its file, for a user who names no other model, a line each.
+        outputs: its outputs before any label map, named or not; () if no label map applies.
+        needs: secrets, network, and limits of running it.
+        metric: a requested metric of all labels together that its rows have no number of; "" for none.
     """
 
     source: Source
@@ -231,57 +229,57 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class TasksOfPlace:
-    """What a place holds that may have answers of models to several tasks, each of which `PLACE#TASK` names.
+    """Tasks of a place that may hold answers to several tasks; `PLACE#TASK` names each.
 
     Attributes:
-        of: model -> the tasks that it was asked.
-        groups: group of tasks -> the tasks in it.
+        by_model: model -> its tasks.
+        groups: group of tasks -> its tasks.
     """
 
-    of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    by_model: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Source(Protocol):
-    """Where the answers of one model come from: a frozen record that can be pickled and compared.
+    """Description of one model's answers: a frozen record that can be pickled and compared; `open` returns the model.
     It is renamed by `dataclasses.replace`.
     """
 
     @property
     def name(self) -> str:
-        """As it stands in tables."""
+        """Name in reports."""
 
     @property
     def family(self) -> str:
-        """Models of one family differ by their training only; "" where it is not known."""
+        """Models of one family differ by their training only; "" if unknown."""
 
     @property
     def place(self) -> str:
-        """Where it lies, however that was written: what two references to one model have in common."""
+        """Location in a canonical form, which two references to one model share."""
 
     @property
     def shares(self) -> str:
-        """Sources of one word are opened by one process, one after the other; "" where there is nothing to share."""
+        """Key of sources that one process opens one after the other; "" if there is nothing to share."""
 
     @property
     def precomputed(self) -> bool:
-        """Its answers lie in a file: they are read each time, and the store keeps no copy."""
+        """True if its answers are in a file: they are read each time, and the store keeps no copy."""
 
     def inspect(self, shelf: ResourceCache) -> ModelInfo:
-        """What it says of itself; it is asked once a run, and loads no weights. Trouble is stated, not raised."""
+        """Inspect the model, once a run, without loading weights. Trouble is stated, not raised."""
 
     def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
-        """Everything of the model that can change a number, as plain JSON: its part of the store's key.
+        """Return everything of the model that can change a number, as plain JSON: its part of the store's key.
 
-        Its item "content" is a text: what the model is known by, whatever its name and wherever it lies. Files that
-        are opened for it stay on the shelf, and are what `open` loads.
+        Its item "content" is a text that identifies the model, whatever its name and location. Files that are opened
+        for it stay in the cache, and are what `open` loads.
 
         Raises:
             ModelError: it cannot be read.
         """
 
     def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
-        """The model, ready to be asked.
+        """Load the model.
 
         Raises:
             ModelError: it cannot be loaded; LabelError: its answers are not the task's.
@@ -289,18 +287,18 @@ class Source(Protocol):
 
 
 class Predictor(Protocol):
-    """A model that is ready to be asked."""
+    """A loaded model."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
 
     def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Predictions]:
-        """The answers to examples, in blocks, in order; what was yielded is kept, whatever happens then.
+        """Yield the answers to examples, in blocks, in order; yielded blocks are kept, whatever happens next.
 
         Args:
             examples: any number of them.
-            advance: told how many more examples are done.
+            advance: called with the number of newly finished examples.
 
         Raises:
             ModelError: the model cannot be run.
@@ -310,7 +308,7 @@ class Predictor(Protocol):
 
 @cache
 def version(package: str) -> str | None:
-    """A package's version, whatever device it was built for; None where it is not installed. It is read once.
+    """Return a package's version without its device suffix; None if it is not installed. It is read once.
 
     Example:
         >>> version("torch") == metadata.version("torch").partition("+")[0], version("no-such-package")
@@ -326,23 +324,21 @@ def version(package: str) -> str | None:
 class Encoding:
     """One example as one model reads it, in T tokens. A source may add fields of its own.
 
-    Two questions are kept apart. ``segment`` and ``word`` say whether a token is of the example's text: only those
-    tokens are ever hidden. ``fixed`` says that a token of no text is what the model is asked with, and is not moved
-    along a path either. So a separator is not fixed: it is never hidden, and integrated gradients move it like any
-    other token.
+    ``segment`` and ``word`` say whether a token belongs to the example's text: only those tokens are ever hidden.
+    ``fixed`` says that a token outside the text is part of the prompt, and is not moved along a path either. So a
+    separator is not fixed: it is never hidden, and integrated gradients move it like any other token.
 
     Attributes:
-        tokens: (T,) as the model calls them.
-        segment: (T,) the segment of the example that a token belongs to, -1 where it belongs to none.
-        word: (T,) index into ``Example.words`` of the token's word, -1 where it belongs to none.
-        offsets: (T, 2) the characters of its segment that a token covers, white space around it left out; (0, 0) where
-            it belongs to none.
-        fixed: (T,) True for what no method may hide or move, and what scores 0: an instruction, demonstrations, the
-            words of an answer. None of it is of the example's text.
+        tokens: (T,) the model's names of them.
+        segment: (T,) segment of the example that a token belongs to, -1 for none.
+        word: (T,) index into ``Example.words`` of the token's word, -1 for none.
+        offsets: (T, 2) characters of its segment that a token covers, without white space around it; (0, 0) for none.
+        fixed: (T,) True for tokens that no method may hide or move, and that score 0: an instruction, demonstrations,
+            the words of an answer. None of them belongs to the example's text.
         truncated: the example was longer than the model's limit, and was cut.
 
     Raises:
-        ValueError: a fixed token is of a segment or a word, where methods would hide it.
+        ValueError: a fixed token belongs to a segment or a word, where methods would hide it.
     """
 
     tokens: tuple[str, ...]
@@ -364,7 +360,7 @@ class Encoding:
 
     @property
     def words(self) -> int:
-        """How many words have tokens; of one that was cut there may be none left."""
+        """Number of words that have tokens; 0 is possible if the example was cut."""
         return len(np.unique(self.word[self.word != SPECIAL]))
 
 
@@ -373,9 +369,9 @@ S = TypeVar("S")
 
 
 class Perturbed(Predictor, Protocol[E]):
-    """A model that answers to examples with tokens hidden. How it hides them is its own business.
+    """A model that answers to examples with tokens hidden, in whatever way.
 
-    Its encodings are of a kind of its own, E; it is given none but those that it made.
+    Its encodings are of its own type E; it only gets those that it made.
     """
 
     @property
@@ -384,14 +380,14 @@ class Perturbed(Predictor, Protocol[E]):
 
     @property
     def seed(self) -> str:
-        """What identifies the loaded model, for random samples: another one for other weights."""
+        """Identity of the loaded model for random samples: it differs for other weights."""
 
     @property
     def hides(self) -> Sequence[Hide]:
-        """The ways in which it can hide tokens."""
+        """Ways in which it can hide tokens."""
 
     def encodings(self, examples: Iterable[Example]) -> Iterator[E]:
-        """Encode examples in order, one after the other, as they are asked for."""
+        """Encode examples lazily, in order."""
 
     def answers(
         self, requests: Iterable[tuple[S, E, Bools]], hide: Hide, advance: Advance
@@ -399,13 +395,13 @@ class Perturbed(Predictor, Protocol[E]):
         """Answer requests in order.
 
         Args:
-            requests: what the caller wants back with the answer, an example, and (R, T) which of its tokens are seen.
-                They may be read ahead.
-            hide: one of `hides`; any, where every token is seen.
-            advance: told how many more requests are done.
+            requests: any object that is returned with the answer, an example, and (R, T) True for visible tokens. They
+                may be read ahead.
+            hide: one of `hides`; any if all tokens are visible.
+            advance: called with the number of newly finished requests.
 
         Yields:
-            What came with the request, and (R, C) float64 logits or log-probabilities. No row's depend on other rows.
+            The object of the request, and (R, C) float64 logits or log-probabilities. No row depends on other rows.
 
         Raises:
             ModelError: the model cannot be run.
@@ -413,30 +409,30 @@ class Perturbed(Predictor, Protocol[E]):
 
 
 class Embedded(Perturbed[E], Protocol[E]):
-    """A model that also answers to points between embeddings, with a gradient. R encodings are always of one length."""
+    """A model that also answers to points between embeddings, with a gradient. R encodings always have one length."""
 
     @property
     def token_budget(self) -> int:
-        """The most tokens a batch; it changes speed and memory, no number."""
+        """Most tokens a batch; it changes speed and memory, no number."""
 
     @property
     def rounding(self) -> float:
-        """The step from 1 to the next number that it computes with."""
+        """Step from 1 to the next number of its format."""
 
     def embed(self, encodings: Sequence[E]) -> Tensor:
-        """(R, T, D) the embeddings of the tokens of R examples."""
+        """Return (R, T, D) embeddings of the tokens of R examples."""
 
     def start(self, baseline: Baseline) -> Tensor:
-        """(D,) the embedding that paths start from: zero, or that of a token among `hides`."""
+        """Return (D,) the embedding that paths start from: zero, or that of a token among `hides`."""
 
     def frame(self, encoding: E) -> Hashable:
-        """What it reads of an example beside the embeddings of the tokens that are not fixed.
+        """Return all input from an example except the embeddings of tokens that are not fixed.
 
-        Examples of one frame are answered alike where all these tokens are at the start.
+        Examples of one frame have the same answer if all these tokens are at the start.
         """
 
     def from_embeddings(self, embeddings: Tensor, encodings: Sequence[E]) -> Tensor:
-        """(R, T, D) embeddings in place of those of R examples -> (R, C) float32 logits.
+        """Run (R, T, D) embeddings in place of those of R examples -> (R, C) float32 logits.
 
         Raises:
             ModelError: the model cannot be run.
@@ -444,22 +440,22 @@ class Embedded(Perturbed[E], Protocol[E]):
 
 
 class Timed(Perturbed[E], Protocol[E]):
-    """A model that can say how fast it is."""
+    """A model that can measure its speed."""
 
     def speed(self, encoding: E) -> float:
-        """Rows like this one a second, in a full batch."""
+        """Measure the rows like this one a second, in a full batch."""
 
 
 def is_timed(model: Perturbed[E]) -> TypeGuard[Timed[E]]:
-    """Whether a model can say how fast it is."""
+    """Return True if a model can measure its speed."""
     return hasattr(type(model), "speed")
 
 
 def is_perturbed(model: Predictor) -> TypeGuard[Perturbed[Encoding]]:
-    """Whether a model answers with tokens hidden."""
+    """Return True if a model answers with tokens hidden."""
     return all(hasattr(type(model), name) for name in ("encodings", "answers"))
 
 
 def is_embedded(model: Perturbed[E]) -> TypeGuard[Embedded[E]]:
-    """Whether a model answers to points between embeddings."""
+    """Return True if a model answers to points between embeddings."""
     return all(hasattr(type(model), name) for name in ("embed", "start", "frame", "from_embeddings"))

@@ -1,4 +1,4 @@
-"""Where a network is computed, and in which number format: what users name, as torch knows it."""
+"""Torch devices and number formats by the names that users give."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def device_named(name: str) -> torch.device:
-    """The device of a name.
+    """Return the device of a name.
 
     Raises:
-        UsageError: torch has none of that name here.
+        UsageError: torch has no such device here.
     """
     try:
         device = torch.device(name)
@@ -25,10 +25,10 @@ def device_named(name: str) -> torch.device:
 
 
 def resolve(dtype: str, device: str = "cpu") -> str:
-    """A number format by its name: "auto" is bfloat16 where the device has units for it, else float32.
+    """Return the name of a number format: "auto" is bfloat16 if the device has units for it, else float32.
 
-    In bfloat16 are the matrix products, which take most of the time; norms, sums and embeddings stay in float32, as
-    they do in training with mixed precision. Scores move by about one part in a hundred, so it is never taken unasked.
+    In bfloat16 are the matrix products, which take most of the time; norms, sums and embeddings stay in float32, as in
+    training with mixed precision. Scores move by about one part in a hundred, so it is never used unasked.
 
     Raises:
         UsageError: no such format, or no such device.
@@ -41,11 +41,7 @@ def resolve(dtype: str, device: str = "cpu") -> str:
 
 
 def _has_bfloat16(device: torch.device) -> bool:
-    """Say whether a device has units for products in bfloat16, so that they are faster than in float32.
-
-    A processor that has the instructions of AVX-512 for it, and no such units (AMX), takes half as long again; one that
-    has neither emulates it, many times slower.
-    """
+    """Return True if a device has units for products in bfloat16, so that they are faster than in float32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return device.type == "cpu" and bool(torch.cpu.get_capabilities().get("amx_bf16", False))

@@ -1,4 +1,4 @@
-"""The kinds of sources that references may name: those that come with the product, and those of installed packages."""
+"""Kinds of sources that references may name: the built-in ones, and those of installed packages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, cast
 from ranker.errors import UnknownName, UsageError, look_up
 from ranker.sources.base import ResourceCache, Source, SourceOptions, TasksOfPlace
 from ranker.sources.options import GROUP
-from ranker.sources.packages import added
+from ranker.sources.packages import load_entry_points
 from ranker.sources.references import Reference
 
 BUILTIN = {
@@ -17,43 +17,42 @@ BUILTIN = {
     "table": "ranker.sources.tables.kind",
     "hf": "ranker.sources.hf.kind",
 }
-"""A kind -> the module that is it."""
+"""Name of a kind -> its module."""
 
 
 class Kind(Protocol):
-    """What makes sources of references: a module, or an object, with these two functions.
+    """Maker of sources from references: a module, or an object, with these two functions.
 
-    A kind whose places may hold several tasks has a third, `tasks(reference, options, shelf)`, which gives
-    `TasksOfPlace`; of a place that holds one task by its nature, as a file does, and of one that cannot be read, these
-    are empty.
-    A kind that has options of its own declares their record as `Options`: see `ranker.sources.options`.
+    A kind whose places may hold several tasks has a third, `tasks(reference, options, shelf)`, which returns
+    `TasksOfPlace`; it is empty for a place that can only hold one task, such as a file, and for an unreadable one.
+    A kind with options of its own declares their record as `Options`: see `ranker.sources.options`.
     """
 
     def claims(self, reference: Reference, options: SourceOptions) -> bool:
-        """Whether a reference that names no kind is one of this kind, by how it looks or by what is there.
+        """Return True if a reference without a kind belongs to this one, by its form or by what is there.
 
         Raises:
             UsageError: there is more than `options.limits` let it look at.
         """
 
     def sources(self, reference: Reference, options: SourceOptions, shelf: ResourceCache) -> Sequence[Source]:
-        """The sources that a reference names: one or more, each under a name of its own.
+        """List the sources that a reference names: one or more, each with a name of its own.
 
-        What was opened to find them may be left on the shelf, which is the one that they are looked at with.
+        Files that were opened to find them may stay in the cache, which is also passed to `inspect`.
 
         Raises:
             UsageError: there is nothing of this kind.
         """
 
 
-def available() -> dict[str, Kind]:
-    """The kinds by name; of those that claim a reference the first one has it.
+def available_kinds() -> dict[str, Kind]:
+    """Return the kinds by name; the first one that claims a reference gets it.
 
     Raises:
-        UsageError: a package cannot be imported, is no kind of source, or takes a name that is taken.
+        UsageError: a package cannot be imported, is no kind of source, or repeats a name.
     """
     kinds = {name: cast(Kind, import_module(module)) for name, module in BUILTIN.items()}
-    for name, kind in _installed():
+    for name, kind in _installed_kinds():
         if name in kinds:
             raise UsageError(f"a package adds a kind of source that there is already: {name!r}")
         kinds[name] = kind
@@ -61,52 +60,52 @@ def available() -> dict[str, Kind]:
 
 
 def known_kinds(shelf: ResourceCache) -> dict[str, Kind]:
-    """The same, looked up once for all that share a shelf: to go through the installed packages takes a while."""
+    """Return the same from the cache, since listing installed packages takes a while."""
     if GROUP not in shelf:
-        shelf[GROUP] = available()
+        shelf[GROUP] = available_kinds()
     return cast("dict[str, Kind]", shelf[GROUP])
 
 
-def _installed() -> tuple[tuple[str, Kind], ...]:
-    """The kinds of installed packages."""
-    found = []
-    for name, where, target, kind in added(GROUP):
+def _installed_kinds() -> tuple[tuple[str, Kind], ...]:
+    """Return the kinds of installed packages."""
+    kinds = []
+    for name, origin, target, kind in load_entry_points(GROUP):
         if not (callable(getattr(kind, "claims", None)) and callable(getattr(kind, "sources", None))):
-            raise UsageError(f"{where}: it must have the functions `claims` and `sources` (got {target})")
-        found.append((name, cast(Kind, kind)))
-    return tuple(found)
+            raise UsageError(f"{origin}: it must have the functions `claims` and `sources` (got {target})")
+        kinds.append((name, cast(Kind, kind)))
+    return tuple(kinds)
 
 
 def kind_of(reference: Reference, options: SourceOptions, shelf: ResourceCache, names: Sequence[str] = ()) -> Kind:
-    """The kind of a reference.
+    """Return the kind of a reference.
 
     Args:
-        reference: where they are, and of which kind, if it says so.
-        options: what is said of all references.
-        shelf: what is opened meanwhile is left here.
-        names: what else the place could have been called, for the message where nothing claims it.
+        reference: the place, and its kind if stated.
+        options: of all references.
+        shelf: cache for what is opened.
+        names: other names for the place, for the message if nothing claims it.
 
     Raises:
         UsageError: nothing is there.
     """
-    kind = _claiming(reference, options, shelf)
+    kind = _find_kind(reference, options, shelf)
     if kind is None:
-        known = str(UnknownName("suite", reference.place, names))
-        where = "no file, directory, suite.json or hub id `org/name`"
-        raise UsageError(f"`models`: {where} is called {reference.place!r}; {known}")
+        suggestion = str(UnknownName("suite", reference.place, names))
+        options_listed = "no file, directory, suite.json or hub id `org/name`"
+        raise UsageError(f"`models`: {options_listed} is called {reference.place!r}; {suggestion}")
     return kind
 
 
 def check_concerned(options: SourceOptions, kinds: Iterable[Kind]) -> None:
-    """Refuse what is said of other kinds than those of a run.
+    """Refuse options of other kinds than those of a run.
 
     Raises:
-        UsageError: there is something.
+        UsageError: there is one.
     """
-    refuse(options.of_others(*(kind.Options for kind in kinds if hasattr(kind, "Options"))))
+    refuse_unread_options(options.of_others(*(kind.Options for kind in kinds if hasattr(kind, "Options"))))
 
 
-def refuse(unread: Iterable[str]) -> None:
+def refuse_unread_options(unread: Iterable[str]) -> None:
     """Refuse options that none of a run's models reads.
 
     Raises:
@@ -117,23 +116,23 @@ def refuse(unread: Iterable[str]) -> None:
 
 
 def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:
-    """The tasks that a place has answers to, where these may be several; none of a reference that names one.
+    """Return the tasks of a place that may hold several; none for a reference that names one.
 
     Args:
-        reference: where they are.
-        options: what is said of all references.
-        shelf: what is opened meanwhile is left here.
+        reference: the place.
+        options: of all references.
+        shelf: cache for what is opened.
 
     Raises:
         UsageError: there is more than `options.limits` let a kind look at.
     """
-    kind = None if reference.part else _claiming(reference, options, shelf)
-    found = getattr(kind, "tasks", None)
-    return TasksOfPlace() if found is None else cast(TasksOfPlace, found(reference, options, shelf))
+    kind = None if reference.part else _find_kind(reference, options, shelf)
+    list_tasks = getattr(kind, "tasks", None)
+    return TasksOfPlace() if list_tasks is None else cast(TasksOfPlace, list_tasks(reference, options, shelf))
 
 
-def _claiming(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> Kind | None:
-    """The kind that a reference names, else the first that claims it."""
+def _find_kind(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> Kind | None:
+    """Return the kind that a reference names, else the first that claims it."""
     kinds = known_kinds(shelf)
     if reference.kind:
         return look_up("kind of source", reference.kind, kinds)

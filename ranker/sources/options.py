@@ -1,7 +1,7 @@
-"""Options of one kind of source: a frozen record whose fields say how the command line names them.
+"""Options of one kind of source: a frozen record whose fields define the command line's flags.
 
 A kind declares such a record as `Options`. The flags of the commands are made from its fields, and `SourceOptions.of`
-gives what was said. This module imports nothing heavy, since `--help` waits for it.
+returns the values. This module imports nothing heavy, since `--help` waits for it.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ranker.errors import UsageError
-from ranker.sources.packages import added
+from ranker.sources.packages import load_entry_points
 
 GROUP = "rank_models.sources"
-"""The entry point group of packages with a kind of sources: each entry point's name is the kind's."""
+"""Entry point group of packages with a kind of sources: the name of an entry point is the kind's."""
 
 FLAG = "flag"
-"""Where in the metadata of a field its `Flag` is."""
+"""Key of a field's `Flag` in its metadata."""
 
 RUNS = ("newest", "mean", "each")
-"""What may be meant of several runs of a model on one task."""
+"""Treatments of several runs of a model on one task."""
 
 ERRORS = ("left-out", "wrong")
-"""What may become of an answer that failed or was not scored."""
+"""Treatments of an answer that failed or was not scored."""
 
 
 @dataclass(frozen=True)
 class Flag:
-    """How the command line names a field.
+    """Command line flag of a field.
 
     Attributes:
         default: of the field; False makes a switch, and () a flag that may be given several times.
         help: an imperative or a noun phrase.
         name: of the flag, without its dashes; "" for the field's.
-        metavar: what stands for its value.
-        choices: the only values; none where any will do.
-        type: of its value as click takes it; None for that of the default, and for text.
-        read: makes the field's value of what was typed.
+        metavar: placeholder of its value.
+        choices: allowed values; () for any.
+        type: of its value for click; None for that of the default, and for text.
+        parse: converts the typed value to the field's.
         of_run: the run reads it beside the models, as files of rows are; so it may concern none of them.
     """
 
@@ -48,19 +48,19 @@ class Flag:
     metavar: str | None = None
     choices: tuple[str, ...] = ()
     type: Any = None
-    read: Callable[[Any], Any] | None = None
+    parse: Callable[[Any], Any] | None = None
     of_run: bool = False
 
 
 def option(default: Any, help: str, **more: Any) -> Any:
-    """A field of a record of options, and its flag.
+    """Define a field of a record of options, and its flag.
 
     Args:
         default: of the field; its type is the flag's. False makes a switch, and () a flag that may be given several
             times.
         help: of the flag.
-        more: `name` of the flag, where it is not the field's; `metavar`; `choices`; `type`, as click takes it; `read`,
-            which makes the value of what was typed; `of_run`, where the run itself reads it, too.
+        more: `name` of the flag, if it is not the field's; `metavar`; `choices`; `type`, for click; `parse`, which
+            converts the typed value; `of_run`, if the run itself reads it, too.
 
     Example:
         >>> from dataclasses import dataclass
@@ -74,12 +74,12 @@ def option(default: Any, help: str, **more: Any) -> Any:
 
 
 def flags_of(record: type) -> dict[str, Flag]:
-    """The flags of a record: name of the field -> flag."""
-    return {each.name: each.metadata[FLAG] for each in fields(record) if FLAG in each.metadata}
+    """Return the flags of a record: name of the field -> flag."""
+    return {option.name: option.metadata[FLAG] for option in fields(record) if FLAG in option.metadata}
 
 
 def non_defaults(record: object) -> dict[str, Any]:
-    """The options of a record that say something, and what.
+    """Return the options of a record that differ from their defaults.
 
     Example:
         >>> non_defaults(AnswerOptions(cluster="doc"))
@@ -90,19 +90,19 @@ def non_defaults(record: object) -> dict[str, Any]:
 
 
 def from_flags(record: type, typed: Mapping[str, Any]) -> Any:
-    """The record that a command line says; its defaults where it says nothing.
+    """Make a record from a command line; missing values take their defaults.
 
     Args:
         record: the class.
-        typed: name of a field -> what was typed; None, or no item, where that is nothing.
+        typed: name of a field -> typed value; None, or no item, for nothing.
     """
     values = {name: (flag, typed[name]) for name, flag in flags_of(record).items() if typed.get(name) is not None}
-    return record(**{name: flag.read(value) if flag.read else value for name, (flag, value) in values.items()})
+    return record(**{name: flag.parse(value) if flag.parse else value for name, (flag, value) in values.items()})
 
 
 @dataclass(frozen=True)
 class AnswerOptions:
-    """What is said of files of answers, of tables and of logs alike: see `LogOptions`."""
+    """Options of files of answers, tables and logs alike: see `LogOptions`."""
 
     runs: str = option(
         "",
@@ -139,16 +139,16 @@ class AnswerOptions:
 
 
 def added_records() -> tuple[type, ...]:
-    """The records that the kinds of installed packages declare.
+    """Return the records of options that the kinds of installed packages declare.
 
     Raises:
         UsageError: a package cannot be imported, or its options are no record.
     """
-    found = []
-    for _, where, target, kind in added(GROUP):
+    records = []
+    for _, origin, target, kind in load_entry_points(GROUP):
         record = getattr(kind, "Options", None)
         if record is not None:
             if not (isinstance(record, type) and hasattr(record, "__dataclass_fields__")):
-                raise UsageError(f"{where}: `Options` must be a dataclass (got {record!r} in {target})")
-            found.append(record)
-    return tuple(found)
+                raise UsageError(f"{origin}: `Options` must be a dataclass (got {record!r} in {target})")
+            records.append(record)
+    return tuple(records)

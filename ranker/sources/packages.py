@@ -1,4 +1,4 @@
-"""What installed packages add: the objects that they name in a group of entry points."""
+"""Extensions by installed packages: the objects in a group of entry points."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from typing import NamedTuple
 from ranker.errors import UsageError
 
 
-class Added(NamedTuple):
+class LoadedEntryPoint(NamedTuple):
     """One entry point, loaded.
 
     Attributes:
-        name: the entry point's.
-        where: how a message calls it: the package, the entry point and its group.
-        target: what it names, as the package wrote it.
-        found: the object itself.
+        name: of the entry point.
+        origin: package, entry point and group, for messages.
+        target: object that it names, as the package wrote it.
+        loaded: the object itself.
     """
 
     name: str
-    where: str
+    origin: str
     target: str
-    found: object
+    loaded: object
 
 
-def added(group: str) -> Iterator[Added]:
-    """The entry points of a group, each loaded when its turn comes.
+def load_entry_points(group: str) -> Iterator[LoadedEntryPoint]:
+    """Load the entry points of a group, one at a time.
 
     Raises:
         UsageError: one cannot be loaded.
 
     Example:
-        >>> list(added("rank_models.nobody_names_this"))
+        >>> list(load_entry_points("rank_models.nobody_names_this"))
         []
     """
     from importlib import metadata  # `--help` of a command that asks for no package does not wait for it
 
     for point in metadata.entry_points(group=group):
         package = f"the package {point.dist.name!r}" if point.dist else "a package"
-        where = f"{package}, entry point {point.name!r} of {group!r}"
+        origin = f"{package}, entry point {point.name!r} of {group!r}"
         try:
-            found = point.load()
+            loaded = point.load()
         except Exception as error:  # another package's code may raise anything
-            raise UsageError(f"{where}: {point.value} cannot be loaded: {type(error).__name__}: {error}") from error
-        yield Added(point.name, where, point.value, found)
+            raise UsageError(f"{origin}: {point.value} cannot be loaded: {type(error).__name__}: {error}") from error
+        yield LoadedEntryPoint(point.name, origin, point.value, loaded)

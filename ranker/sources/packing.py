@@ -1,7 +1,7 @@
-"""Streams cut into windows, and rows packed into batches of one length: what all that runs a network goes by.
+"""Cut streams into windows, and pack rows into batches of one length, for all code that runs a network.
 
-A batch holds rows of one length only, so nothing is ever padded. When memory runs out the budget is halved, and the
-work goes on.
+A batch holds rows of one length only, so nothing is padded. When memory runs out, the budget is halved and the work
+goes on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cublas_status_alloc_failed")
-"""What errors say, in lower case, where memory ran out: of most devices, of CPUs, of CUDA's matrix products."""
+"""Texts of out-of-memory errors, in lower case: of most devices, of CPUs, of CUDA's matrix products."""
 
 WINDOW = 64
 """Batches that are read ahead: enough to find rows of one length and duplicates, few enough to hold and to lose."""
@@ -35,9 +35,9 @@ def windows(items: Iterable[T], cost: Callable[[T], int], limit: int, most: int)
     """
     window: list[T] = []
     total = 0
-    for item in items:
-        window.append(item)
-        total += cost(item)
+    for request in items:
+        window.append(request)
+        total += cost(request)
         if total >= limit or len(window) == most:
             yield window
             window, total = [], 0
@@ -46,13 +46,13 @@ def windows(items: Iterable[T], cost: Callable[[T], int], limit: int, most: int)
 
 
 def pack(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Indices of rows, in batches of one length each within the budget, the longest first.
+    """Yield indices of rows, in batches of one length each within the budget, the longest first.
 
     A row that is longer than the budget is a batch of its own.
 
     Args:
         lengths: of the rows, in tokens.
-        budget: the most tokens a batch.
+        budget: most tokens a batch.
 
     Example:
         >>> list(pack([3, 9, 3, 3], 6))
@@ -67,19 +67,19 @@ def pack(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         yield from (alike[start : start + size] for start in range(0, len(alike), size))
 
 
-def in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]], None]) -> int:
-    """Run all rows, packed; when memory runs out the budget is halved, and the rest goes on.
+def run_in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]], None]) -> int:
+    """Run all rows in packed batches; when memory runs out, the budget is halved, and the rest goes on.
 
     Args:
         lengths: of the rows, in tokens.
-        budget: the most tokens a batch.
-        run: does a batch of indices.
+        budget: most tokens a batch.
+        run: runs a batch of indices.
 
     Returns:
-        The budget that was in force at the end.
+        The final budget.
 
     Raises:
-        ModelError: a row has no token, or memory is too small for the smallest batch there is.
+        ModelError: a row has no token, or memory is too small for the smallest batch.
     """
     if 0 in lengths:
         raise ModelError(
@@ -99,17 +99,17 @@ def in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]], N
                 size = lengths[batch[0]]
                 if budget < size:
                     raise ModelError(f"memory is too small for one row of {size} tokens") from error
-                # what failed may have been smaller than the budget; half of that is tried, not half of the budget
+                # a failed batch may be smaller than the budget: halve its size, not the budget
                 budget = min(budget, len(batch) * size) // 2
                 log.warning("out of memory: going on with at most %d tokens a batch", budget)
-                left = [i for rest in batches[done:] for i in rest]
+                left = [i for batch_left in batches[done:] for i in batch_left]
                 break
     return budget
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Say whether an error means that memory ran out, on any device; torch has no one class for it."""
+    """Return True if an error means that memory ran out, on any device; torch has no single class for it."""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
-    said = str(error).casefold()
-    return any(form in said for form in OUT_OF_MEMORY)
+    message = str(error).casefold()
+    return any(form in message for form in OUT_OF_MEMORY)

@@ -1,4 +1,4 @@
-"""How a source of answers is written: ``[NAME=][KIND:]PLACE[@REVISION][#PART]``."""
+"""References to sources of answers: ``[NAME=][KIND:]PLACE[@REVISION][#PART]``."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 _NAME = re.compile(r"[^=/\\:@#?]+")
-"""What may stand before "=": no part of a path, of a URL or of a hub id."""
+"""Names before "=": they contain no sign of a path, a URL or a hub id."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}://")
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What one reference says.
+    """Parts of one reference.
 
     Attributes:
-        place: a path, a hub id, a URL, or the name of what comes with the product.
-        name: what the model is to be called; "" where the place says it.
-        kind: of source; "" where the place shows it.
-        revision: of a hub id: a branch, a tag or a commit; "" for the one that is current.
-        part: which of several models in one place; "" for all of them.
+        place: a path, a hub id, a URL, or the name of an embedded suite.
+        name: of the model; "" if the place implies it.
+        kind: of source; "" if the place shows it.
+        revision: of a hub id: a branch, a tag or a commit; "" for the current one.
+        part: one of several models in one place; "" for all.
     """
 
     place: str
@@ -33,14 +33,14 @@ class Reference:
 
 
 def parse(text: str, kinds: Collection[str] = ()) -> Reference:
-    """Read a reference.
+    """Parse a reference.
 
-    What exists under the whole text is a place, whatever is in its name. A colon ends a kind only where a kind is
-    called so, so that a drive of Windows and the scheme of a URL are none; in a URL, "@" and "=" are its own.
+    If the whole text exists as a path, it is a place, whatever its name contains. A colon ends a kind only if such a
+    kind exists, so drives of Windows and schemes of URLs are no kinds; in a URL, "@" and "=" belong to it.
 
     Args:
-        text: as it is typed.
-        kinds: the kinds of sources that there are.
+        text: as typed.
+        kinds: names of the kinds of sources.
 
     Example:
         >>> parse("org/bert@refs/pr/1")
@@ -50,19 +50,19 @@ def parse(text: str, kinds: Collection[str] = ()) -> Reference:
     """
     if os.path.lexists(text):
         return Reference(text)
-    name, named, rest = text.partition("=")
-    if not named or not _NAME.fullmatch(name):
-        name, rest = "", text
+    name, equals, address = text.partition("=")
+    if not equals or not _NAME.fullmatch(name):
+        name, address = "", text
     kind = ""
-    for _ in range(2):  # with the kind before it, then without
-        whole, _, part = rest.rpartition("#") if "#" in rest else (rest, "", "")
-        if os.path.lexists(rest):
-            return Reference(rest, name, kind)
-        if os.path.lexists(whole):
-            return Reference(whole, name, kind, part=part)
-        before, colon, behind = rest.partition(":")
+    for _ in range(2):  # first with the kind, then without
+        bare, _, part = address.rpartition("#") if "#" in address else (address, "", "")
+        if os.path.lexists(address):
+            return Reference(address, name, kind)
+        if os.path.lexists(bare):
+            return Reference(bare, name, kind, part=part)
+        before, colon, behind = address.partition(":")
         if kind or not colon or before not in kinds:
             break
-        kind, rest = before, behind
-    place, _, revision = (whole, "", "") if _URL.match(whole) else whole.partition("@")
+        kind, address = before, behind
+    place, _, revision = (bare, "", "") if _URL.match(bare) else bare.partition("@")
     return Reference(place, name, kind, revision, part)

@@ -1,4 +1,4 @@
-"""Suites: the models to be ranked, from directories, hub ids, or the `suite.json` that `experiments` writes."""
+"""Suites: the models to rank, from directories, hub ids, or the `suite.json` that `experiments` writes."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Model:
-    """One model, and what is known of it beforehand.
+    """One model, with accuracies that are known in advance.
 
     Attributes:
-        source: where its answers come from.
-        in_domain_accuracy: a fraction, where it is known.
+        source: of its answers.
+        in_domain_accuracy: a fraction, if known.
         ood_accuracy: fingerprint of an OOD set's rows -> accuracy on them, a fraction.
 
     Raises:
-        UsageError: a name with characters that cannot be shown: line ends, or codes that a terminal obeys; an accuracy
-            that is no fraction.
+        UsageError: a name with unprintable characters (line ends, terminal codes), or an accuracy that is no fraction.
     """
 
     source: Source
@@ -51,16 +50,16 @@ class Model:
 
     @property
     def name(self) -> str:
-        """As it stands in tables; unique in its suite."""
+        """Name in reports; unique in its suite."""
         return self.source.name
 
     @property
     def family(self) -> str:
-        """Models of one family differ by their training only; "" where it is not known."""
+        """Models of one family differ by their training only; "" if unknown."""
         return self.source.family
 
     def called(self, name: str) -> Model:
-        """The model under another name."""
+        """Return the model under another name."""
         return replace(self, source=replace(self.source, name=name))  # type: ignore[type-var]  # sources are records
 
 
@@ -69,12 +68,12 @@ class Suite:
     """Models to be compared with each other.
 
     Attributes:
-        name: as it stands in titles.
+        name: in titles.
         models: two or more; each has a `name` and a `source`.
-        shelf: what was opened to find them.
+        shelf: cache of what was opened to find them.
 
     Raises:
-        UsageError: fewer than two models, two of one name, or a name that cannot be shown.
+        UsageError: fewer than two models, two with one name, or an unprintable name.
 
     Example:
         >>> from ranker import Suite, load_suite
@@ -106,19 +105,19 @@ def load(
     options: SourceOptions = SourceOptions(),
     shelf: ResourceCache | None = None,
 ) -> Suite:
-    """The suite that ``models`` names.
+    """Load the suite that ``models`` names.
 
     Args:
-        references: each what a kind of source claims (a model directory, a directory of checkpoints, a hub id
+        references: each a place that a kind of source claims (a model directory, a directory of checkpoints, a hub id
             ``org/name@revision``), a suite.json, a directory that holds one, or the name of an embedded suite; several
-            are taken together. A name of one's own stands before it, ``mine=org/name``. A member's directory in its
-            suite's folder keeps what the suite says of it. A source, or a model, stands for itself.
-        options: what is said of all of them.
-        shelf: what is opened meanwhile is left here; None for a shelf of the suite's own.
+            are combined. A name may precede it, ``mine=org/name``. A member's directory in its suite's folder keeps the
+            suite's settings for it. A source, or a model, stands for itself.
+        options: of all references.
+        shelf: cache for what is opened; None makes one for the suite.
 
     Raises:
-        UsageError: a path that does not exist, a suite.json that cannot be read, fewer than two models, a name or a
-            model twice, or an option for a model that is not there.
+        UsageError: a path that does not exist, an unreadable suite.json, fewer than two models, a repeated name or
+            model, or an option for a missing model.
 
     Example:
         >>> from ranker import load_suite
@@ -132,48 +131,44 @@ def load(
 def name_models(
     references: Sequence[str | Path | Source | Model], options: SourceOptions, shelf: ResourceCache
 ) -> tuple[str, tuple[Model, ...]]:
-    """What to call the models that ``models`` names, and these: one or more, see `load`.
+    """Return the models that ``models`` names, one or more, and a name for them all: see `load`.
 
     Raises:
         UsageError: as `load`, but for fewer than two models.
     """
-    parts = [_part(one, options, shelf) for one in references]
+    parts = [_to_models(reference, options, shelf) for reference in references]
     kinds.check_concerned(options, [kind for part in parts for kind in part.kinds])
-    models = _told_apart(parts)
+    models = _distinguish_names(parts)
     check_places(models)
-    known = {model.name: model for model in models}
+    by_name = {model.name: model for model in models}
     for name in sorted(options.trust_remote_code):
-        look_up("model", name, known)
+        look_up("model", name, by_name)
     if len(models) > 1:
-        Suite("models", models)  # which refuses a name that two have
+        Suite("models", models)  # refuses repeated names
     suites = parts and all(len(part.models) > 1 for part in parts)
     return "+".join(part.name for part in parts) if suites else "models", models
 
 
 def check_places(models: Sequence[Model]) -> None:
-    """Point out models that lie in one place: under two names it is one model twice, under one name a slip.
+    """Warn of models in one place: two names are one model twice; refuse one name twice.
 
     Raises:
         UsageError: the names are the same, too.
     """
     first: dict[str, Model] = {}
     for model in models:
-        other = first.setdefault(model.source.place, model)
-        if other is not model and other.name == model.name:
+        earlier = first.setdefault(model.source.place, model)
+        if earlier is not model and earlier.name == model.name:
             place = model.source.place
             name = place.rpartition("/")[2].partition("@")[0]
             again = f", or call it by two names: `models {name}={place} {name}-again={place}`" if "/" in place else ""
             raise UsageError(f"{place} is named twice; name it once{again}")
-        if other is not model:
-            log.warning("%s and %s are one model: both are %s", other.name, model.name, model.source.place)
+        if earlier is not model:
+            log.warning("%s and %s are one model: both are %s", earlier.name, model.name, model.source.place)
 
 
-def _told_apart(parts: Sequence[_Part]) -> tuple[Model, ...]:
-    """The models; what would share a name, as `checkpoint-500` of two runs, bears that of the folder around it, too.
-
-    Where that does not tell them apart, as of two files in one folder, it bears that of the file. A name that somebody
-    gave stays.
-    """
+def _distinguish_names(parts: Sequence[_NamedModels]) -> tuple[Model, ...]:
+    """Prefix repeated names, as `checkpoint-500` of two runs, by their folder or else their file; chosen names stay."""
     models = [model for part in parts for model in part.models]
     free = [not part.chosen for part in parts for _ in part.models]
     count = Counter(model.name for model in models)
@@ -187,36 +182,33 @@ def _told_apart(parts: Sequence[_Part]) -> tuple[Model, ...]:
 
 
 def _with_folder(model: Model) -> str:
-    """A model's place, of a path the last two folders; its name, where that is another than the place's."""
+    """Return a model's place (the last two folders of a path), or its name if it differs from the place's."""
     place = Path(model.source.place.partition("#")[0])
     if place.is_file():
         place = place.absolute().parent
-        if place.name != model.name:  # as that of a log is
+        if place.name != model.name:  # logs are named after their folder
             return f"{place.name}/{model.name}"
     longer = "/".join(place.parts[-2:]) if place.is_absolute() or place.exists() else model.source.place
     return longer if longer.endswith(f"/{model.name}") else model.name
 
 
 def _with_file(model: Model) -> str:
-    """A model's name behind that of its file, where it lies in one."""
+    """Prefix a model's name by that of its file, if it is in one."""
     file = Path(model.source.place.partition("#")[0])
     if not file.is_file():
         return model.name
     return f"{getattr(model.source, 'short', file.name.partition('.')[0])}/{model.name}"
 
 
-def embedded() -> dict[str, Path]:
-    """The suites that come with the product: name -> folder."""
+def bundled_suites() -> dict[str, Path]:
+    """Return the suites that come with the product: name -> folder."""
     root = folder() / "suites"
     return {path.parent.name: path.parent for path in sorted(root.glob(f"*/{SUITE}"))}
 
 
 @dataclass(frozen=True)
-class _Part:
-    """What one reference names: a suite of any size, and whether somebody chose the name of its only model.
-
-    Its kinds are those that the models are of.
-    """
+class _NamedModels:
+    """Models of one reference and their kinds, with a name for them; `chosen`: the user named the only model."""
 
     name: str
     models: tuple[Model, ...]
@@ -224,62 +216,63 @@ class _Part:
     chosen: bool = False
 
 
-def _part(given: str | Path | Source | Model, options: SourceOptions, shelf: ResourceCache) -> _Part:
-    if isinstance(given, (str, Path)):
-        return _resolve(str(given), options, shelf)
-    return _Part(given.name, (given if isinstance(given, Model) else Model(given),))
+def _to_models(reference: str | Path | Source | Model, options: SourceOptions, shelf: ResourceCache) -> _NamedModels:
+    if isinstance(reference, (str, Path)):
+        return _resolve(str(reference), options, shelf)
+    return _NamedModels(reference.name, (reference if isinstance(reference, Model) else Model(reference),))
 
 
-def _resolve(text: str, options: SourceOptions, shelf: ResourceCache) -> _Part:
-    """What a reference names, under the name that it gives."""
+def _resolve(text: str, options: SourceOptions, shelf: ResourceCache) -> _NamedModels:
+    """Return the models of a reference, under the name that it gives."""
     reference = parse(text, kinds.known_kinds(shelf))
-    found = _found(reference, options, shelf)
+    part = _find_part(reference, options, shelf)
     if not reference.name:
-        return found
-    if len(found.models) > 1:
-        raise UsageError(f"`models`: {text}: a name is for one model (got {len(found.models)} in {reference.place})")
-    return _Part(reference.name, (found.models[0].called(reference.name),), found.kinds, chosen=True)
+        return part
+    if len(part.models) > 1:
+        raise UsageError(f"`models`: {text}: a name is for one model (got {len(part.models)} in {reference.place})")
+    return _NamedModels(reference.name, (part.models[0].called(reference.name),), part.kinds, chosen=True)
 
 
-def _found(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> _Part:
+def _find_part(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> _NamedModels:
     place, plain = reference.place, replace(reference, name="") == Reference(reference.place)
     path = Path(place)
-    if plain and path.name == SUITE and os.path.isfile(path):  # unlike Path's own, no error where a name is too long
-        return _read(path, options, shelf)
+    if plain and path.name == SUITE and os.path.isfile(path):  # unlike Path.is_file, it accepts names that are too long
+        return _read_suite(path, options, shelf)
     if plain and os.path.isfile(path / SUITE):
-        return _read(path / SUITE, options, shelf)
+        return _read_suite(path / SUITE, options, shelf)
     if plain and os.path.isdir(path) and (member := _member(path, options, shelf)):
         return member
-    suites = embedded()
+    suites = bundled_suites()
     if plain and place in suites and not os.path.isdir(path):
-        return _read(suites[place] / SUITE, options, shelf)
+        return _read_suite(suites[place] / SUITE, options, shelf)
     kind = kinds.kind_of(reference, options, shelf, list(suites))
-    found = kind.sources(reference, options, shelf)
-    return _Part(found[0].name if len(found) == 1 else path.resolve().name, tuple(map(Model, found)), (kind,))
+    sources = kind.sources(reference, options, shelf)
+    name = sources[0].name if len(sources) == 1 else path.resolve().name
+    return _NamedModels(name, tuple(map(Model, sources)), (kind,))
 
 
-def _member(path: Path, options: SourceOptions, shelf: ResourceCache) -> _Part | None:
-    """The model that the suite in the folder around a model directory says it is; None where none says so."""
-    place = os.path.abspath(path)  # as it is written: a link in the folder is a member, too
+def _member(path: Path, options: SourceOptions, shelf: ResourceCache) -> _NamedModels | None:
+    """Return the model at a directory as its suite, in the folder around it, describes it; None if no suite does."""
+    place = os.path.abspath(path)  # unresolved: a link in the folder is a member, too
     file = Path(place).parent / SUITE
     content = read_json(file, "a suite", options.limits) if os.path.isfile(file) else None
-    ours = isinstance(content, dict) and "schema_version" in content  # others have files of this name, too
+    ours = isinstance(content, dict) and "schema_version" in content  # other programs use this file name, too
     if not ours:
         return None
-    suite = _read(file, options, shelf)
+    suite = _read_suite(file, options, shelf)
     listed = zip(_paths(file, options), suite.models, suite.kinds, strict=True)
-    here = ((model, kind) for where, model, kind in listed if os.path.abspath(file.parent / where) == place)
-    return next((_Part(path.name, (model,), (kind,)) for model, kind in here), None)
+    members = ((model, kind) for within, model, kind in listed if os.path.abspath(file.parent / within) == place)
+    return next((_NamedModels(path.name, (model,), (kind,)) for model, kind in members), None)
 
 
-def _check_name(of: str, name: str) -> None:
+def _check_name(noun: str, name: str) -> None:
     if not name.isprintable():
-        raise UsageError(f"the name of a {of} must be one line of characters that can be shown (got {name!r})")
+        raise UsageError(f"the name of a {noun} must be one line of characters that can be shown (got {name!r})")
 
 
 @dataclass(frozen=True)
 class _File:
-    """What is read of a suite.json."""
+    """Fields of a suite.json."""
 
     schema_version: int
     name: str
@@ -288,7 +281,7 @@ class _File:
 
 @dataclass(frozen=True)
 class _Entry:
-    """What is read of each of its models, beside accuracies on OOD sets."""
+    """Fields of each of its models, beside accuracies on OOD sets."""
 
     name: str
     path: str
@@ -299,19 +292,19 @@ class _Entry:
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What is read of each accuracy of a model."""
+class _KnownAccuracy:
+    """Fields of each accuracy of a model."""
 
     accuracy: float
     fingerprint: str
 
 
 def _paths(file: Path, options: SourceOptions) -> list[str]:
-    """The paths of a suite's models, as they are written."""
+    """Return the paths of a suite's models, as written."""
     return [entry["path"] for entry in read_json(file, "a suite", options.limits)["models"]]
 
 
-def _read(file: Path, options: SourceOptions, shelf: ResourceCache) -> _Part:
+def _read_suite(file: Path, options: SourceOptions, shelf: ResourceCache) -> _NamedModels:
     """Read a suite.json; model paths in it are relative to its folder, and do not lead out of it."""
     content = read_json(file, "a suite", options.limits)
     try:
@@ -320,7 +313,7 @@ def _read(file: Path, options: SourceOptions, shelf: ResourceCache) -> _Part:
             raise UsageError(f"{file}: this version reads suites of schema {SCHEMA_VERSION} (got {version!r})")
         suite = fields_of(_File, content, "suite")
         members = list(_members(suite.models, file.parent, options, shelf))
-        return _Part(suite.name, tuple(model for model, _ in members), tuple(kind for _, kind in members))
+        return _NamedModels(suite.name, tuple(model for model, _ in members), tuple(kind for _, kind in members))
     except (ValueError, UnknownName) as error:
         raise UsageError(f"{file} is no suite: {error}") from error
 
@@ -328,29 +321,27 @@ def _read(file: Path, options: SourceOptions, shelf: ResourceCache) -> _Part:
 def _members(
     entries: Sequence[Any], folder: Path, options: SourceOptions, shelf: ResourceCache
 ) -> Iterator[tuple[Model, kinds.Kind]]:
-    for entry in (table(entry, "models") for entry in entries):
-        one = fields_of(_Entry, entry, "models")
-        _check_path(folder, one.path)
-        inside = folder / one.path
-        listed = table(entry.get("ood_accuracy", {}), "ood_accuracy").values()
-        known = [fields_of(_Known, one, "ood_accuracy") for one in listed]
-        place = str(inside) if os.path.exists(inside) or not is_hub_id(one.path) else one.path
-        reference = Reference(place, kind=one.kind)
+    for content in (table(entry, "models") for entry in entries):
+        entry = fields_of(_Entry, content, "models")
+        _check_path(folder, entry.path)
+        inside = folder / entry.path
+        listed = table(content.get("ood_accuracy", {}), "ood_accuracy").values()
+        accuracies = [fields_of(_KnownAccuracy, accuracy, "ood_accuracy") for accuracy in listed]
+        place = str(inside) if os.path.exists(inside) or not is_hub_id(entry.path) else entry.path
+        reference = Reference(place, kind=entry.kind)
         kind = kinds.kind_of(reference, options, shelf)
-        found = kind.sources(reference, options, shelf)
-        if len(found) != 1:
-            raise ValueError(f"the path of {one.name} must name one model (got {len(found)} in {place})")
-        if one.label_map and not hasattr(found[0], "label_map"):
-            raise ValueError(f"{one.name} is of the kind {one.kind!r}, which has no `label_map`")
-        said = {"name": one.name, "family": one.family, **({"label_map": one.label_map} if one.label_map else {})}
-        source: Source = replace(found[0], **said)  # type: ignore[type-var]  # sources are records
-        yield Model(source, one.in_domain_accuracy, {one.fingerprint: one.accuracy for one in known}), kind
+        sources = kind.sources(reference, options, shelf)
+        if len(sources) != 1:
+            raise ValueError(f"the path of {entry.name} must name one model (got {len(sources)} in {place})")
+        if entry.label_map and not hasattr(sources[0], "label_map"):
+            raise ValueError(f"{entry.name} is of the kind {entry.kind!r}, which has no `label_map`")
+        label_map = {"label_map": entry.label_map} if entry.label_map else {}
+        source: Source = replace(sources[0], name=entry.name, family=entry.family, **label_map)  # type: ignore[type-var]  # sources are records
+        by_fingerprint = {record.fingerprint: record.accuracy for record in accuracies}
+        yield Model(source, entry.in_domain_accuracy, by_fingerprint), kind
 
 
 def _check_path(folder: Path, path: str) -> None:
-    """A suite is handed on as a folder: what it names by a relative path is in it.
-
-    An absolute path is the word of somebody who knows this machine, and says openly where it leads.
-    """
+    """Refuse relative paths out of a suite's folder, which may come from a stranger; absolute paths hide nothing."""
     if not os.path.isabs(path) and Path(os.path.normpath(path)).parts[:1] == (os.pardir,):
         raise UsageError(f"{folder / SUITE}: the path {path!r} leads out of the suite's folder; write an absolute one")

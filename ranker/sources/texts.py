@@ -1,7 +1,7 @@
 """Black boxes that only answer to whole texts: a source of any function from texts to probabilities.
 
-Its tokens are the words of the example, and a word is hidden by leaving it out. That is all that SHAP, LIME and
-occlusion ask for, so such a model has them: `shap:baseline=remove`, `lime:hide=remove`, `occlusion:hide=remove`.
+Its tokens are the words of the example, and a word is hidden by leaving it out. SHAP, LIME and occlusion need no more,
+so such a model has them: `shap:baseline=remove`, `lime:hide=remove`, `occlusion:hide=remove`.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 Texts: TypeAlias = tuple[str, ...]
-"""What a black box is shown of an example: its segments, one text or two."""
+"""Input of a black box from one example: its segments, one text or two."""
 
 REVISION = 1
-"""Raised when words are cut (`factors.types.split_words`) or left out in another way; part of the store's key."""
+"""Version of splitting (`factors.types.split_words`) and removing words, part of the store's key; raise if changed."""
 
-LEAST = 1e-12
-"""A smaller probability counts as this one: there is no logarithm of 0, and log-odds are between -27.6 and 27.6."""
+MIN_PROBABILITY = 1e-12
+"""Smaller probabilities are raised to this one, since 0 has no logarithm; log-odds are between -27.6 and 27.6."""
 
-OFF = 1e-3
-"""How far from 1 probabilities may add up: those in float32 are not exact."""
+MAX_SUM_ERROR = 1e-3
+"""Largest deviation of a sum of probabilities from 1: those in float32 are not exact."""
 
 AT_ONCE = 256
-"""Examples a block of answers."""
+"""Examples in a block of answers."""
 
 
 @dataclass(frozen=True)
 class TextSource(ABC):
-    """A source of a black box, which takes texts and gives probabilities; it stands wherever a model may.
+    """A source for a black box from texts to probabilities; it can be used wherever a model can.
 
-    One that is derived says its labels, content and probabilities. It may be a frozen dataclass, too, with fields of
-    its own, and can be pickled if they can. `docs/sources.md` makes one, step by step.
+    A subclass defines its labels, content and probabilities. It may be a frozen dataclass, too, with fields of its own,
+    and can be pickled if they can. `docs/sources.md` makes one, step by step.
 
     Attributes:
-        name: as it stands in tables.
+        name: in reports.
         libraries: packages whose version can change an answer.
 
     Example:
@@ -72,7 +72,7 @@ class TextSource(ABC):
 
     @abstractmethod
     def labels(self) -> Sequence[str]:
-        """(L,) its labels, in the order of its probabilities, by names that the task knows; two may mean one.
+        """Return (L,) its labels, in the order of its probabilities, by names that the task knows; two may mean one.
 
         Raises:
             ModelError: it cannot be read.
@@ -80,7 +80,7 @@ class TextSource(ABC):
 
     @abstractmethod
     def content(self) -> str:
-        """What identifies the model, whatever it is called: a digest of all in it that can change an answer.
+        """Return a digest of all in the model that can change an answer; it identifies the model whatever its name.
 
         Raises:
             ModelError: it cannot be read.
@@ -88,36 +88,36 @@ class TextSource(ABC):
 
     @abstractmethod
     def probabilities(self, texts: Sequence[Texts]) -> Floats:
-        """(R, L) of R examples, given their segments, in which no word may be left. No row depends on other rows."""
+        """Return (R, L) for the segments of R examples, which may have no words left. No row depends on other rows."""
 
     @property
     def place(self) -> str:
-        """Its name, since it lies nowhere."""
+        """Name, since it has no location."""
         return self.name
 
     def inspect(self, shelf: ResourceCache) -> ModelInfo:
-        """Its labels; see `Source.inspect`."""
+        """Return its labels; see `Source.inspect`."""
         try:
             return ModelInfo(self, self._names())
         except ModelError as error:
             return ModelInfo(self, trouble=str(error))
 
     def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
-        """Its content and labels, and the versions of its libraries; see `Source.identity`."""
+        """Return its content and labels, and the versions of its libraries; see `Source.identity`."""
         versions = {name: version(name) for name in self.libraries}
         return {"content": self.content(), "labels": list(self._names()), "texts": REVISION, "versions": versions}
 
     def open(self, task: Task, machine: Machine = Machine(), shelf: ResourceCache | None = None) -> BlackBox:
-        """What asks it; see `Source.open`. It works wherever Python does, and shares nothing."""
-        classes = groups(self.name, self._names(), require_labels(task, self.name))
+        """Return its predictor; see `Source.open`. It works wherever Python does, and shares nothing."""
+        classes = group_labels(self.name, self._names(), require_labels(task, self.name))
         return BlackBox(self.name, self.content(), classes, self.probabilities)
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(map(str, self.labels()))  # a library may count its labels, or have texts of its own kind
+        return tuple(map(str, self.labels()))  # a library may number its labels, or have its own string type
 
 
-def groups(name: str, labels: Sequence[str], task: ClassificationTask) -> tuple[tuple[int, ...], ...]:
-    """(C,) for each class of a task, which of a model's labels mean it.
+def group_labels(name: str, labels: Sequence[str], task: ClassificationTask) -> tuple[tuple[int, ...], ...]:
+    """Return (C,) for each class of a task, the indices of a model's labels that mean it.
 
     Raises:
         LabelError: a label that is no class's, or a class without one.
@@ -129,27 +129,27 @@ def groups(name: str, labels: Sequence[str], task: ClassificationTask) -> tuple[
     for index, label in enumerate(task.labels):
         if index not in meant:
             raise LabelError(f"{name} has no label that means {label!r} (it has {listed(labels)})")
-    return tuple(tuple(i for i, one in enumerate(meant) if one == index) for index in range(len(task.labels)))
+    return tuple(tuple(i for i, k in enumerate(meant) if k == index) for index in range(len(task.labels)))
 
 
-def left(text: str, words: Sequence[tuple[int, int]], seen: Sequence[bool]) -> str:
-    """What is left of a text without some of its words: exactly the others, since no two of them grow together.
+def remove_words(text: str, words: Sequence[tuple[int, int]], visible: Sequence[bool]) -> str:
+    """Remove invisible words from a text; the visible ones never grow together.
 
-    White space between neighbours stays as it is; where words between two are gone, one blank is there instead. At the
-    ends there is none. A text of which every word is seen is as it was.
+    White space between neighbours stays; removed words between two visible ones leave one blank, and none at the ends.
+    A text with all words visible is unchanged.
 
     Example:
         >>> words = [(0, 4), (4, 5), (7, 10), (11, 14), (14, 15)]
-        >>> left("Well,  she ran.", words, [True, True, True, False, True])
+        >>> remove_words("Well,  she ran.", words, [True, True, True, False, True])
         'Well,  she .'
-        >>> left("Well,  she ran.", words, [False, False, True, True, True])
+        >>> remove_words("Well,  she ran.", words, [False, False, True, True, True])
         'she ran.'
     """
-    if all(seen):
+    if all(visible):
         return text
-    kept = [i for i, one in enumerate(seen) if one]
-    gaps = [text[words[i][1] : words[j][0]] if j == i + 1 else " " for i, j in pairwise(kept)]
-    return "".join(text[slice(*words[i])] + gap for i, gap in zip(kept, [*gaps, ""], strict=False))
+    indices = [i for i, is_visible in enumerate(visible) if is_visible]
+    gaps = [text[words[i][1] : words[j][0]] if j == i + 1 else " " for i, j in pairwise(indices)]
+    return "".join(text[slice(*words[i])] + gap for i, gap in zip(indices, [*gaps, ""], strict=False))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,8 +163,8 @@ class WordEncoding(Encoding):
     segments: Texts
 
     @classmethod
-    def of(cls, example: Example) -> WordEncoding:
-        """An example in words."""
+    def from_example(cls, example: Example) -> WordEncoding:
+        """Encode an example in words."""
         return cls(
             tokens=tuple(map(example.text, example.words)),
             segment=np.array([word.segment for word in example.words], np.int64),
@@ -174,21 +174,25 @@ class WordEncoding(Encoding):
             segments=example.segments,
         )
 
-    def rows(self, seen: Bools) -> list[Texts]:
-        """(R, T) which words are seen -> R examples without the others, see `left`."""
+    def rows(self, visible: Bools) -> list[Texts]:
+        """Return R examples without their invisible words, for (R, T) visible words: see `remove_words`."""
         inside = [self.segment == number for number in range(len(self.segments))]
-        parts = [(text, self.offsets[at].tolist(), at) for text, at in zip(self.segments, inside, strict=True)]
-        return [tuple(left(text, words, row[at].tolist()) for text, words, at in parts) for row in seen]
+        parts = [
+            (text, self.offsets[tokens].tolist(), tokens) for text, tokens in zip(self.segments, inside, strict=True)
+        ]
+        return [
+            tuple(remove_words(text, words, row[tokens].tolist()) for text, words, tokens in parts) for row in visible
+        ]
 
 
 @dataclass(frozen=True)
 class BlackBox:
-    """A black box that is ready to be asked: a `ranker.sources.base.Perturbed`.
+    """A black box that is ready to answer: a `ranker.sources.base.Perturbed`.
 
     Attributes:
-        name: what messages call it.
+        name: in messages.
         seed: its content.
-        groups: (C,) for each class of the task, which of the L probabilities add up to its own.
+        groups: (C,) for each class of the task, indices of the L probabilities that add up to its own.
         probabilities: R texts -> (R, L).
     """
 
@@ -204,46 +208,42 @@ class BlackBox:
         return len(self.groups)
 
     def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[ClassProbabilities]:
-        """The probabilities of examples, in blocks; see `Predictor.predict`."""
+        """Yield the probabilities of examples, in blocks; see `Predictor.predict`."""
         for start in range(0, len(examples), AT_ONCE):
             texts = [example.segments for example in examples[start : start + AT_ONCE]]
             yield ClassProbabilities(softmax(self._logs(texts)))
             advance(len(texts))
 
     def encodings(self, examples: Iterable[Example]) -> Iterator[WordEncoding]:
-        """Examples in words."""
-        return map(WordEncoding.of, examples)
+        """Encode examples in words."""
+        return map(WordEncoding.from_example, examples)
 
     def answers(
         self, requests: Iterable[tuple[S, WordEncoding, Bools]], hide: Hide, advance: Advance
     ) -> Iterator[tuple[S, Floats]]:
-        """Log-probabilities of examples without some of their words; see `Perturbed.answers`."""
-        for state, words, seen in requests:
-            logs = self._logs(words.rows(seen))
+        """Yield log-probabilities of examples without some of their words; see `Perturbed.answers`."""
+        for state, words, visible in requests:
+            logs = self._logs(words.rows(visible))
             advance(1)
             yield state, logs
 
     def _logs(self, texts: Sequence[Texts]) -> Floats:
-        """(R, C) log-probabilities of R examples; of equal ones, one is asked.
-
-        Raises:
-            ModelError: the model fails, or gives what are no probabilities.
-        """
+        """Return (R, C) log-probabilities of R examples; equal ones are asked once."""
         places = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         try:
             probs = np.asarray(self.probabilities(list(places)), np.float64)
-        except Exception as error:  # another's code may raise anything
+        except Exception as error:  # foreign code may raise anything
             raise ModelError(f"{self.name} cannot be run: {type(error).__name__}: {first_line(error)}") from error
         shape = (len(places), sum(map(len, self.groups)))
         if probs.shape != shape:
             raise ModelError(
                 f"{self.name} must give probabilities of the shape (R, L), here {shape} (got {probs.shape})"
             )
-        wrong = ~((probs >= 0).all(axis=1) & (np.abs(probs.sum(axis=1) - 1) <= OFF))
+        wrong = ~((probs >= 0).all(axis=1) & (np.abs(probs.sum(axis=1) - 1) <= MAX_SUM_ERROR))
         if wrong.any():
             raise ModelError(f"{self.name} must give probabilities that add up to 1 (got {probs[wrong][0].tolist()})")
         of_classes = np.stack([probs[:, list(group)].sum(axis=1) for group in self.groups], axis=1)
-        return np.asarray(np.log(np.maximum(of_classes, LEAST))[[places[text] for text in texts]])
+        return np.asarray(np.log(np.maximum(of_classes, MIN_PROBABILITY))[[places[text] for text in texts]])
 
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from ranker.sources.hf.classifiers import Classifier
 
 MEGABYTE = 1_000_000
 SETS = sets.names()
-NAMES = sorted(suites.embedded())
+NAMES = sorted(suites.bundled_suites())
 
 
 def content(name: str) -> dict:
     """What stands in an embedded suite's suite.json."""
-    return json.loads((suites.embedded()[name] / SUITE).read_text(encoding="utf-8"))
+    return json.loads((suites.bundled_suites()[name] / SUITE).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -48,7 +48,7 @@ def test_every_suite_has_a_recipe(name):
 def test_every_model_is_the_one_that_the_recipe_describes(name):
     """The key of each model's training, a digest of all its rows and settings, is that of the recipe as it is now."""
     for training in plan.make(recipe.load(name), None).trainings:
-        told = json.loads((suites.embedded()[name] / training.folder / TRAINING).read_text(encoding="utf-8"))
+        told = json.loads((suites.bundled_suites()[name] / training.folder / TRAINING).read_text(encoding="utf-8"))
         assert told["key"] == training.key, training.folder
 
 
@@ -83,7 +83,7 @@ def test_models_differ_in_the_new_domain(name):
 
 def test_all_suites_together_are_small():
     """A model weighs less than a megabyte with its tokenizer, and all suites less than 60."""
-    models = [folder for suite in suites.embedded().values() for folder in suite.iterdir() if folder.is_dir()]
+    models = [folder for suite in suites.bundled_suites().values() for folder in suite.iterdir() if folder.is_dir()]
     sizes = [sum(file.stat().st_size for file in folder.iterdir()) for folder in models]
     assert max(sizes) < MEGABYTE
     assert sum(sizes) < 60 * MEGABYTE
@@ -92,7 +92,7 @@ def test_all_suites_together_are_small():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_suite_holds_what_its_users_need_and_no_more(name):
     """Weights, configuration, tokenizer and where they come from; no path of the machine that trained them."""
-    suite = suites.embedded()[name]
+    suite = suites.bundled_suites()[name]
     assert {path.name for path in suite.iterdir()} == {SUITE, *(m["path"] for m in content(name)["models"])}
     for model in content(name)["models"]:
         assert {path.name for path in (suite / model["path"]).iterdir()} == {

@@ -237,7 +237,7 @@ def test_points_say_the_run_and_compare_reads_them(kept, data_dir, tmp_path, cap
 def test_runs_of_several_suites_bear_the_suites_name(kept, data_dir, tmp_path, capsys):
     """As their models do."""
     folder = inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET).parent
-    _, out, _ = run(capsys, "points", folder, suites.embedded()["paws-mini"])
+    _, out, _ = run(capsys, "points", folder, suites.bundled_suites()["paws-mini"])
     runs = {row["model"]: row["run"] for row in csv.DictReader(io.StringIO(out))}
     assert {name: of for name, of in runs.items() if of} == {f"small/{name}": "small/half" for name in POINTS}
 

@@ -10,7 +10,7 @@ from ranker.sources import suites
 
 def test_the_points_are_what_the_suite_states(capsys, tmp_path):
     """Two for each model, which `compare` reads as eight models on one set."""
-    folder = suites.embedded()["paws-mini"]
+    folder = suites.bundled_suites()["paws-mini"]
     assert run(capsys, "points", folder, "-o", tmp_path / "points.csv") == (0, "", "")
     found = compare(tmp_path / "points.csv")
     stated = json.loads((folder / SUITE).read_text(encoding="utf-8"))["models"]
@@ -22,7 +22,7 @@ def test_the_points_are_what_the_suite_states(capsys, tmp_path):
 
 def test_members_of_several_suites_have_the_suites_name(capsys):
     """A file or a folder is the same; no model is run."""
-    one, other = (suites.embedded()[name] for name in ("hans-sub-mini", "hans-con-mini"))
+    one, other = (suites.bundled_suites()[name] for name in ("hans-sub-mini", "hans-con-mini"))
     status, out, _ = run(capsys, "points", one / SUITE, other)
     assert status == 0
     lines = out.splitlines()

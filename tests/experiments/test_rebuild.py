@@ -17,7 +17,7 @@ def again(monkeypatch):
     def points(off):
         def copied(recipe, data_dir, output, machine):
             output.mkdir(parents=True)
-            content = json.loads((suites.embedded()[recipe.name] / SUITE).read_text(encoding="utf-8"))
+            content = json.loads((suites.bundled_suites()[recipe.name] / SUITE).read_text(encoding="utf-8"))
             content["models"][1]["ood_accuracy"]["paws"]["accuracy"] -= off / 100
             (output / SUITE).write_text(json.dumps(content), encoding="utf-8")
             return output / SUITE
@@ -29,7 +29,7 @@ def again(monkeypatch):
 
 def test_a_suite_is_itself(tmp_path):
     """Every model has an in-domain and an OOD accuracy, and none is off from itself."""
-    folder = suites.embedded()["paws-mini"]
+    folder = suites.bundled_suites()["paws-mini"]
     shutil.copy(folder / SUITE, tmp_path)
     found = list(differences(folder, tmp_path))
     assert len(found) == 16

@@ -329,7 +329,7 @@ def two_suites(tmp_path):
     """A suite.json of two embedded models for each of three sets, so that a whole command takes seconds."""
     options = []
     for name in KNOWN.tables["6"].sets:
-        source = tables.suites.embedded()[f"{name}-mini"]
+        source = tables.suites.bundled_suites()[f"{name}-mini"]
         content = json.loads((source / SUITE).read_text(encoding="utf-8"))
         content["models"] = [{**m, "path": str(source / m["path"])} for m in content["models"][-2:]]
         (tmp_path / name).mkdir()

@@ -305,7 +305,7 @@ def log_of(file):
     """A log of either program, by itself and in its folder."""
     found = logs.read_log(file)
     assert np.isfinite(found.outcomes[~np.isnan(found.outcomes)]).all()
-    return logs.listing(file.parent)
+    return logs.list_logs(file.parent)
 
 
 FOLDER = f"v2/{key_digest(KEY)[:32]}"

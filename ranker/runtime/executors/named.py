@@ -10,7 +10,7 @@ from ranker.errors import UsageError, look_up
 from ranker.runtime.base import Executor
 from ranker.runtime.executors.processes import MEMORY, Processes
 from ranker.runtime.executors.serial import Serial
-from ranker.sources.packages import added
+from ranker.sources.packages import load_entry_points
 
 GROUP = "rank_models.executors"
 """Entry point group of packages with executors: each entry point is named as the executor is."""
@@ -58,9 +58,9 @@ def executor_named(name: str, options: ExecutorOptions = ExecutorOptions()) -> E
         name = "serial" if options.workers == 1 and not options.limits else "processes"
     if name in BUILTIN:
         return BUILTIN[name](options)
-    packages = {one.name: one for one in added(GROUP)}
+    packages = {one.name: one for one in load_entry_points(GROUP)}
     look_up("executor", name, dict.fromkeys(["auto", *BUILTIN, *packages]))
-    made = cast("Callable[[ExecutorOptions], Executor]", packages[name].found)(options)
+    made = cast("Callable[[ExecutorOptions], Executor]", packages[name].loaded)(options)
     if not callable(getattr(made, "run", None)):
-        raise UsageError(f"{packages[name].where}: it must make an object with `run` (got a {type(made).__name__})")
+        raise UsageError(f"{packages[name].origin}: it must make an object with `run` (got a {type(made).__name__})")
     return made

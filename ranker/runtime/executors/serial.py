@@ -28,7 +28,7 @@ class Serial:
         self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
     ) -> Generator[tuple[int, JobOutcome], None, None]:
         """Do jobs in order; those that share something find it on one shelf."""
-        shelf = ResourceCache(known=known)
+        shelf = ResourceCache(initial=known)
         for number, job in enumerate(jobs):
             yield number, run_job(job, store, shelf, progress)
 

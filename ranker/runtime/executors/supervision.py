@@ -55,7 +55,7 @@ def missing_work(
     Raises:
         StoreError: the store cannot be read or written.
     """
-    tasks, shelf = list[WorkerTask](), ResourceCache(known=known)
+    tasks, shelf = list[WorkerTask](), ResourceCache(initial=known)
     for number, job in enumerate(jobs):
         try:
             done, missing = find_work(job, store, shelf)

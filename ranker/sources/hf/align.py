@@ -1,7 +1,7 @@
-"""From an example to a model's tokens and back: the one place that knows which token covers which word.
+"""Encode examples as a model's tokens, and align tokens with words; no other module does so.
 
-The pair encoding is always the tokenizer's own. A pair joined by hand may suit one model and be a text that another has
-never seen: RoBERTa, for one, parts its segments with two separators.
+The pair encoding is always the tokenizer's own. A pair joined by hand may suit one model and be out of distribution
+for another: RoBERTa, for one, separates its segments by two separators.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedTokenizerBase
 
 REVISION = 2
-"""Raised when words are cut (`factors.types.split_words`), texts encoded or tokens aligned in another way; part of the
-store's key."""
+"""Version of splitting words (`factors.types.split_words`), encoding and alignment; part of the store's key, so raise
+it when these change.
+"""
 
 LONG = 32
-"""Characters, for each token that the model takes, from which on a text is not given to the tokenizer whole."""
+"""Characters per token of the model's limit beyond which a text is cut before it is tokenized."""
 MARGIN = 1000
-"""Characters behind the last token in which a blank is looked for, to cut a text at."""
+"""Characters after the last token in which a blank is looked for, to cut a text at."""
 
 _SPACE = re.compile(r"\s")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenIds(Encoding):
-    """One example as a tokenizer cuts it: T tokens, special ones included, which belong to no text and are not fixed.
+    """One example in T tokens. Special tokens belong to no text and are not fixed.
 
     Attributes:
         ids: (T,) token ids.
-        type_ids: (T,) the segment ids that the model is fed, for models that take them.
+        type_ids: (T,) segment ids, for models that take them.
     """
 
     ids: Ints
@@ -51,17 +52,17 @@ class TokenIds(Encoding):
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_length: int) -> list[TokenIds]:
-    """Encode examples, in order; one too long loses tokens from the end of its longer segment first.
+    """Encode examples, in order; one that is too long loses tokens from the end of its longer segment first.
 
     Args:
-        tokenizer: a fast one, since only those know the characters that a token covers.
+        tokenizer: a fast one, since only those know the characters of a token.
         examples: of one or two segments.
-        max_length: the most tokens that the model takes, special ones included.
+        max_length: most tokens that the model takes, special ones included.
     """
     encodings: dict[int, TokenIds] = {}
     for number in {len(example.segments) for example in examples}:
         alike = [i for i, example in enumerate(examples) if len(example.segments) == number]
-        texts = zip(*([_begun(tokenizer, s, max_length) for s in examples[i].segments] for i in alike), strict=True)
+        texts = zip(*([_cut_text(tokenizer, s, max_length) for s in examples[i].segments] for i in alike), strict=True)
         batch = tokenizer(
             *(list(segment) for segment in texts),
             truncation="longest_first",
@@ -73,14 +74,11 @@ def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_
     return [encodings[i] for i in range(len(examples))]
 
 
-def _begun(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
-    """As much of a text as is sure to hold all the tokens that the model takes.
-
-    A tokenizer keeps what it cuts off, and of a pair each piece of one with each piece of the other: two texts of
-    100,000 characters would take tens of gigabytes.
-    """
+def _cut_text(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
+    """Cut a long text behind all tokens that the model takes: the tokenizer would store all that it cuts off itself."""
     if len(text) <= LONG * max_length:
         return text
+    # of a pair it stores each piece of one with each of the other: tens of gigabytes for 100,000 characters each
     cut = tokenizer(text, truncation=True, max_length=max_length, return_offsets_mapping=True, add_special_tokens=False)
     end: int = max((stop for _, stop in cut["offset_mapping"]), default=len(text))
     space = _SPACE.search(text, end, end + MARGIN)
@@ -88,7 +86,7 @@ def _begun(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> st
 
 
 def _encodings(batch: BatchEncoding, examples: Sequence[Example]) -> Iterator[TokenIds]:
-    """The rows of a tokenizer's batch, aligned."""
+    """Align the rows of a tokenizer's batch."""
     type_ids = batch.get("token_type_ids")
     for row, example in enumerate(examples):
         segment = np.array([SPECIAL if s is None else s for s in batch.sequence_ids(row)], np.int64)
@@ -107,15 +105,15 @@ def _encodings(batch: BatchEncoding, examples: Sequence[Example]) -> Iterator[To
 
 
 def trim(offsets: Ints, segment: Ints, texts: Sequence[str]) -> Ints:
-    """Leave white space around a token out of its offsets: byte-BPE and SentencePiece count the space before a word.
+    """Exclude white space around tokens from their offsets: byte-BPE and SentencePiece count the space before a word.
 
     Args:
-        offsets: (T, 2) as the tokenizer gives them.
+        offsets: (T, 2) of the tokenizer.
         segment: (T,) -1 for special tokens, whose offsets become (0, 0).
         texts: the segments.
 
     Returns:
-        (T, 2); a token of nothing but white space keeps an empty stretch behind it, where its word begins.
+        (T, 2); a token of white space only keeps an empty range behind it, where its word begins.
 
     Example:
         >>> trim(np.array([[0, 3], [3, 9]]), np.array([0, 0]), ["The actor"]).tolist()
@@ -131,10 +129,10 @@ def trim(offsets: Ints, segment: Ints, texts: Sequence[str]) -> Ints:
 
 
 def words_of(offsets: Ints, segment: Ints, words: Sequence[Span]) -> Ints:
-    """The word that each token belongs to: the one it shares most characters with, of equals the first.
+    """Assign each token to the word that it shares most characters with, the first of ties.
 
-    A token without characters of its own (the mark that SentencePiece sets before a word it cuts to pieces) belongs
-    to the word that it stands before.
+    A token without characters of its own (SentencePiece's mark before a word that it splits) belongs to the word after
+    it.
 
     Args:
         offsets: (T, 2) trimmed.
@@ -142,7 +140,7 @@ def words_of(offsets: Ints, segment: Ints, words: Sequence[Span]) -> Ints:
         words: (W,) in reading order.
 
     Returns:
-        (T,) indices into ``words``, -1 where there is none.
+        (T,) indices into ``words``, -1 for none.
 
     Example:
         >>> words = (Span(0, 0, 3), Span(0, 4, 9))
@@ -163,6 +161,6 @@ def words_of(offsets: Ints, segment: Ints, words: Sequence[Span]) -> Ints:
 
 
 def _near(spans: Ints, reach: int) -> Ints:
-    """The words of a long text that its tokens may belong to: those begun where the last one ends, and the next."""
+    """Return the words that the tokens of a long text can reach: those begun where the last one ends, and the next."""
     behind = [spans[(spans[:, 0] == s) & (spans[:, 1] >= reach), 1] for s in (0, 1)]
     return np.flatnonzero(spans[:, 1] <= max([reach, *(starts.min() for starts in behind if len(starts))]))

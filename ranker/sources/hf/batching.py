@@ -1,9 +1,9 @@
-"""Many small requests -> few full forward passes: the one batching layer of probabilities and all backends.
+"""Batch many small requests into few full forward passes, for probabilities and all backends.
 
-Requests of many examples are read ahead (a window), exact duplicates among their rows are computed once, and rows are
-packed by a budget of tokens (`ranker.sources.packing`). A batch holds rows of one length only. So nothing is ever
-padded: no value depends on a row's neighbours, no architecture's own habits of padding (sides, position ids, masks)
-matter, and attention needs no mask. Memory stays flat however many requests come.
+Requests of many examples are read ahead (a window), duplicate rows among them are computed once, and rows are packed
+by a budget of tokens (`ranker.sources.packing`). A batch holds rows of one length only, so nothing is padded: no value
+depends on a row's neighbours, no architecture's habits of padding (sides, position ids, masks) matter, and attention
+needs no mask. Memory stays flat however many requests come.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 import torch
 
 from factors.types import Floats, Ints
-from ranker.sources.packing import WINDOW, in_batches, windows
+from ranker.sources.packing import WINDOW, run_in_batches, windows
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
 
 S = TypeVar("S")
 
-MOST = 1024
-"""Requests that are read ahead at most: what an interruption can cost where batches are large."""
+MAX_REQUESTS_AHEAD = 1024
+"""Most requests that are read ahead: it bounds what an interruption can lose if batches are large."""
 
 
 class TokenRow(NamedTuple):
@@ -52,7 +52,7 @@ class Batch(NamedTuple):
 
 
 def stack(rows: Sequence[TokenRow], device: torch.device | str = "cpu") -> Batch:
-    """Rows of one length, as a batch.
+    """Stack rows of one length into a batch.
 
     Example:
         >>> stack([TokenRow(np.array([5, 6])), TokenRow(np.array([7, 8]))]).ids.tolist()
@@ -74,14 +74,14 @@ def forward(
 
     Args:
         network: a batch of R rows -> (R, C) logits.
-        requests: what the caller wants back with the answer, and one row or more. They are read lazily, a window
-            ahead.
-        token_budget: the most tokens a batch. It changes speed and memory, no value.
-        device: where the network is.
-        advance: told after each batch how many more requests have all of their rows.
+        requests: (state, rows): any object that is returned with the answer, and one row or more. They are read lazily,
+            a window ahead.
+        token_budget: most tokens a batch. It changes speed and memory, no value.
+        device: of the network.
+        advance: called after each batch with the number of newly completed requests.
 
     Yields:
-        What came with the request, and (R, C) float64 logits of its R rows.
+        The state of a request, and (R, C) float64 logits of its R rows.
 
     Raises:
         ModelError: a row has no token, or memory is too small for a single row.
@@ -90,45 +90,45 @@ def forward(
     def tokens(request: tuple[S, Sequence[TokenRow]]) -> int:
         return sum(len(row.ids) for row in request[1])
 
-    for window in windows(requests, tokens, WINDOW * token_budget, MOST):
-        rows, places = distinct([wanted for _, wanted in window])
-        logits, token_budget = _logits(network, rows, token_budget, device, telling(advance, places))
+    for window in windows(requests, tokens, WINDOW * token_budget, MAX_REQUESTS_AHEAD):
+        rows, places = distinct_rows([wanted for _, wanted in window])
+        logits, token_budget = _logits(network, rows, token_budget, device, completion_counter(advance, places))
         for (state, _), place in zip(window, places, strict=True):
             yield state, logits[place]
 
 
-def distinct(requests: Iterable[Sequence[TokenRow]]) -> tuple[list[TokenRow], list[list[int]]]:
-    """The distinct rows of requests, and where among them each request's rows are.
+def distinct_rows(requests: Iterable[Sequence[TokenRow]]) -> tuple[list[TokenRow], list[list[int]]]:
+    """Return the distinct rows of requests, and the indices of each request's rows among them.
 
     Example:
         >>> a, b = TokenRow(np.array([5, 6])), TokenRow(np.array([7]))
-        >>> rows, places = distinct([[a, b], [a]])
+        >>> rows, places = distinct_rows([[a, b], [a]])
         >>> len(rows), places
         (2, [[0, 1], [0]])
     """
     rows: list[TokenRow] = []
-    known: dict[tuple[bytes, bytes], int] = {}
+    indices: dict[tuple[bytes, bytes], int] = {}
     places: list[list[int]] = []
     for wanted in requests:
         places.append([])
         for row in wanted:
             content = (row.ids.tobytes(), b"" if row.type_ids is None else row.type_ids.tobytes())
-            place = known.setdefault(content, len(rows))
+            place = indices.setdefault(content, len(rows))
             if place == len(rows):
                 rows.append(row)
             places[-1].append(place)
     return rows, places
 
 
-def telling(advance: Advance, places: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], None]:
-    """Gives the function to call with rows that are done; it tells how many more requests have all of theirs.
+def completion_counter(advance: Advance, places: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], None]:
+    """Return a function of finished rows that reports the number of newly completed requests.
 
     Args:
-        advance: is told.
-        places: the rows that each request wants.
+        advance: called with the number.
+        places: row indices of each request.
 
     Example:
-        >>> done = telling(print, [[0, 1], [1, 1], [0]])
+        >>> done = completion_counter(print, [[0, 1], [1, 1], [0]])
         >>> done([1])
         1
         >>> done([0])
@@ -157,7 +157,7 @@ def _logits(
     device: torch.device | str,
     done: Callable[[Sequence[int]], object],
 ) -> tuple[Floats, int]:
-    """(R, C) logits of R rows, and the budget that was in force at the end."""
+    """Return (R, C) logits of R rows, and the final token budget."""
     logits: dict[int, Floats] = {}
 
     def run(batch: Sequence[int]) -> None:
@@ -166,5 +166,5 @@ def _logits(
         logits.update(zip(batch, values.double().cpu().numpy(), strict=True))
         done(batch)
 
-    budget = in_batches([len(row.ids) for row in rows], budget, run)
+    budget = run_in_batches([len(row.ids) for row in rows], budget, run)
     return np.stack([logits[i] for i in range(len(rows))]), budget

@@ -1,4 +1,4 @@
-"""A checkpoint -> probabilities in the task's own label order: any Hugging Face sequence classifier."""
+"""Run any Hugging Face sequence classifier: probabilities in the task's own label order."""
 
 from __future__ import annotations
 
@@ -40,32 +40,32 @@ log = logging.getLogger(__name__)
 
 S = TypeVar("S")
 TOKENS_ON_CPU, TOKENS_ELSEWHERE = 1024, 65_536
-"""Tokens a batch: a smaller one costs calls, a larger one memory; on CPUs speed changes little from 1,024 on."""
+"""Default tokens a batch: fewer cost calls, more cost memory; on CPUs speed changes little from 1,024 on."""
 SHORT = Example("short", ("One short text.",))
-"""What a network is tried with once it is loaded."""
+"""Example that tries out a loaded network."""
 ENCODED_AT_ONCE = 256
-"""Examples a call of the tokenizer."""
+"""Examples per call of the tokenizer."""
 
 
 @dataclass(frozen=True)
 class TextClassifier:
-    """A loaded sequence classifier that is asked about whole texts, from token ids: a `ranker.sources.base.Predictor`.
+    """A loaded sequence classifier that takes token ids: a `ranker.sources.base.Predictor`.
 
-    A network that can be run from embeddings, as it answers to the tokens, is a `Classifier`.
+    A network that gives the same answers when run from embeddings is a `Classifier`.
 
     Attributes:
-        name: where it came from.
+        name: path or hub id.
         model: the network, in evaluation mode; no weight takes a gradient.
         tokenizer: its tokenizer, a fast one.
-        groups: (C,) the network's outputs that make up each class.
-        max_length: the most tokens that it takes.
-        takes_type_ids: the network wants to be told which segment a token belongs to.
-        device: where it is.
-        token_budget: the most tokens a batch; it changes speed and memory, no number.
-        dtype: what matrix products are computed in: float32, or bfloat16 with all else in float32.
+        groups: (C,) outputs of the network that make up each class.
+        max_length: most tokens that it takes.
+        takes_type_ids: the network takes the segment of each token.
+        device: of the network.
+        token_budget: most tokens a batch; it changes speed and memory, no number.
+        dtype: of matrix products: float32, or bfloat16 with all else in float32.
         beat: called after each batch and each call of the tokenizer, as a sign of life.
-        notes: what is to be known of its weights, a sentence each.
-        trouble: why the network cannot be run from embeddings, in a line; "" where it can.
+        notes: on its weights, a sentence each.
+        trouble: why the network cannot be run from embeddings, in a line; "" if it can.
     """
 
     name: str
@@ -98,30 +98,30 @@ class TextClassifier:
         beat: Callable[[], None] = lambda: None,
         limits: Limits = LIMITS,
     ) -> TextClassifier:
-        """Load a checkpoint; as a `Classifier` where its network can be run from embeddings.
+        """Load a checkpoint; as a `Classifier` if its network can be run from embeddings.
 
         Args:
             path: a directory with a sequence classifier or a PEFT adapter of one, or a hub id ``org/name@revision``.
             task: the labels to map the checkpoint's to.
             device: a torch device.
             dtype: "float32", "bfloat16", or "auto" (see `devices.resolve`).
-            label_map: the checkpoint's label index or name -> the task's label, where the configuration does not say.
+            label_map: the checkpoint's label index or name -> the task's label, if the configuration does not say.
             trust_remote_code: run code that comes with the checkpoint.
             allow_pickle: load weights that are not safetensors.
-            token_budget: the most tokens a batch; None takes what is fast on the device.
-            bases: adapters that are loaded with the same dict, one after the other, share the weights of their base in
-                memory, but for those that change them. It holds the base of the last one.
-            files: those of the checkpoint, where they are open already; None opens what lies at the path, and closes
-                it. What is loaded is what their digest is of, and they are not needed any more then.
+            token_budget: most tokens a batch; None takes what is fast on the device.
+            bases: cache of the last base. Adapters loaded with the same dict share the weights of their base in memory,
+                except those that they change.
+            files: of the checkpoint, if already open; None opens and closes those at the path. What is loaded has their
+                digest. They are not needed afterwards.
             beat: called with each part of the files that is read here, and see `Classifier.beat`.
-            limits: how much its settings may ask for.
+            limits: of its settings.
 
         Raises:
-            UsageError: a device or a dtype that is none.
+            UsageError: an unknown device or dtype.
             ModelError: the checkpoint is incomplete, damaged, no sequence classifier, or cannot be run.
             LabelError: its labels cannot be mapped.
         """
-        where = device_named(device)
+        target = device_named(device)
         products = DTYPES[resolve(dtype, device)]
         options = loading.Options(trust_remote_code, allow_pickle, products, limits)
         with ExitStack() as held:
@@ -130,23 +130,23 @@ class TextClassifier:
                 files = held.enter_context(
                     closing(open_checkpoint_files(folder, allow_pickle=allow_pickle, beat=beat, limits=limits))
                 )
-            held.enter_context(loading.one_line(files.path, told=files.told))
+            held.enter_context(loading.one_line_errors(files.path, rephrase=files.rephrase))
             model, tokenizer, notes = loading.load(files, options, label_map, bases)
             groups = labels.reconcile(loading.label_names(model), task, label_map, model=str(files.path))
             loading.check_ids(files.path, model, tokenizer)
-            model.requires_grad_(False).to(where)  # type: ignore[arg-type]
+            model.requires_grad_(False).to(target)  # type: ignore[arg-type]
             model.eval()  # type: ignore[no-untyped-call]
             loading.store_products(model, products)
             takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
-            budget = token_budget or (TOKENS_ON_CPU if where.type == "cpu" else TOKENS_ELSEWHERE)
+            budget = token_budget or (TOKENS_ON_CPU if target.type == "cpu" else TOKENS_ELSEWHERE)
             length = loading.max_length(model, tokenizer)
             return Classifier(
-                *(str(path), model, tokenizer, groups, length, takes_types, where, budget, products, beat, notes)
-            )._prepared()
+                *(str(path), model, tokenizer, groups, length, takes_types, target, budget, products, beat, notes)
+            )._prepare()
 
     @property
     def rounding(self) -> float:
-        """The step from 1 to the next number, in the format of its matrix products."""
+        """Step from 1 to the next number in the format of its matrix products."""
         return torch.finfo(self.dtype).eps
 
     def encode(self, examples: Sequence[Example]) -> list[TokenIds]:
@@ -154,10 +154,10 @@ class TextClassifier:
         return list(self.encodings(examples))
 
     def encodings(self, examples: Iterable[Example]) -> Iterator[TokenIds]:
-        """Encode examples one after the other, as they are asked for."""
+        """Encode examples lazily, in order."""
         stream, count, cut = iter(examples), 0, 0
         while block := list(islice(stream, ENCODED_AT_ONCE)):
-            with loading.one_line(self.name, "cannot be run"):
+            with loading.one_line_errors(self.name, "cannot be run"):
                 encodings = list(align.encode(self.tokenizer, block, self.max_length))
             self.beat()
             for encoding in encodings:
@@ -169,21 +169,21 @@ class TextClassifier:
                         self.max_length)  # fmt: skip
 
     def row(self, encoding: TokenIds) -> TokenRow:
-        """What the network is fed of an encoding."""
+        """Return the network's input for an encoding."""
         return TokenRow(encoding.ids, encoding.type_ids if self.takes_type_ids else None)
 
     def probabilities(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Floats:
-        """(N, C) the class probabilities of examples, all at once: see `predict`."""
+        """Return (N, C) class probabilities of examples, all at once: see `predict`."""
         return ClassProbabilities.joined(list(self.predict(examples, advance))).probs
 
     def predict(
         self, examples: Sequence[Example], advance: Advance = lambda done: None
     ) -> Iterator[ClassProbabilities]:
-        """The answers to examples, in blocks, in order.
+        """Yield the answers to examples, in blocks, in order.
 
         Args:
             examples: any number of them.
-            advance: told how many more examples are done.
+            advance: called with the number of newly finished examples.
 
         Raises:
             ModelError: the network cannot be run.
@@ -197,7 +197,7 @@ class TextClassifier:
     def _forward(
         self, requests: Iterable[tuple[S, Sequence[TokenRow]]], advance: Advance
     ) -> Iterator[tuple[S, Floats]]:
-        """The answers to requests for rows, see `batching.forward`."""
+        """Answer requests for rows, see `batching.forward`."""
         return batching.forward(self.network, requests, self.token_budget, self.device, advance)
 
     def network(self, batch: Batch) -> torch.Tensor:
@@ -205,18 +205,18 @@ class TextClassifier:
         return self._run(batch.type_ids, input_ids=batch.ids)
 
     def _batch(self, encodings: Sequence[TokenIds]) -> Batch:
-        """Examples of one length, as a batch."""
+        """Stack examples of one length into a batch."""
         return batching.stack([self.row(encoding) for encoding in encodings], self.device)
 
     def _run(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:
-        """R rows of T tokens, as ids or as embeddings -> (R, C) float32 logits of the task's classes."""
+        """Run R rows of T tokens, as ids or as embeddings -> (R, C) float32 logits of the task's classes."""
         inputs = rows if type_ids is None else {**rows, "token_type_ids": type_ids}
         mask = torch.ones(next(iter(rows.values())).shape[:2], dtype=torch.long, device=self.device)
-        reduced = self.dtype != torch.float32  # not every device knows what autocast is
+        reduced = self.dtype != torch.float32  # not every device supports autocast
         with torch.autocast(self.device.type, self.dtype) if reduced else nullcontext():
             try:
                 outputs = self.model(attention_mask=mask, **inputs)
-            except Exception as error:  # a network may be anybody's code
+            except Exception as error:  # a network may be foreign code
                 if packing.is_out_of_memory(error):
                     raise
                 raise ModelError(f"{self.name} cannot be run: {first_line(error)}") from error
@@ -226,9 +226,9 @@ class TextClassifier:
 
 @dataclass(frozen=True)
 class Classifier(TextClassifier):
-    """A loaded sequence classifier, ready to be asked: C classes, in the order of the task's labels.
+    """A loaded sequence classifier with C classes, in the order of the task's labels: a `ranker.sources.base.Embedded`.
 
-    It answers with tokens hidden, and to points between embeddings: it is a `ranker.sources.base.Embedded`.
+    It also answers with tokens hidden, and to points between embeddings.
     """
 
     @classmethod
@@ -236,50 +236,44 @@ class Classifier(TextClassifier):
         """Load a checkpoint whose network can be run from embeddings; see `TextClassifier.load`.
 
         Raises:
-            ModelError: it cannot, too.
+            ModelError: also if it cannot.
         """
         loaded = super().load(*args, **options)
         if not isinstance(loaded, Classifier):
             raise ModelError(f"{loaded.trouble}: it is of a kind that cannot be attributed")
         return loaded
 
-    def _prepared(self) -> TextClassifier:
-        """Have the network run as it is here: from embeddings, in batches, and no more of its last layer than is read.
-
-        A network that cannot be run from embeddings, or answers otherwise to them, is asked from token ids.
-
-        Raises:
-            ModelError: it then answers otherwise than it does of itself.
-        """
+    def _prepare(self) -> TextClassifier:
+        """Run the network from embeddings, and its last layer in part, if its answers stay the same; else from ids."""
         short = self.encode([SHORT])
         batch = self._batch(short)
         configs = [self.model.config, self.model.config.get_text_config()]
         unpadded = [config for config in configs if getattr(config, "pad_token_id", None) is None]
         with torch.no_grad():
-            whole = self._run(batch.type_ids, input_ids=batch.ids)
+            expected = self._run(batch.type_ids, input_ids=batch.ids)
             read_first_token(self.model)
             for config in unpadded:
-                config.pad_token_id = 0  # batches are never padded, and some are refused without one
+                config.pad_token_id = 0  # batches are never padded, but some networks refuse to run without one
             try:
-                off = self._off(self.from_embeddings(self.embed(short), short), whole)
+                off = self._difference(self.from_embeddings(self.embed(short), short), expected)
                 trouble = off and f"answers otherwise to embeddings than to the tokens that they are of ({off})"
             except ModelError as error:
                 trouble = f"cannot be run from embeddings ({first_line(error.__cause__ or error)})"
             if not trouble:
                 return self
             for config in unpadded:
-                config.pad_token_id = -1  # networks look for it among ids, where 0 may be a token of the text
+                config.pad_token_id = -1  # networks look for it among the ids, where 0 may be a real token
             values = {field.name: getattr(self, field.name) for field in fields(self)}
             from_ids = TextClassifier(**{**values, "trouble": f"{self.name} {trouble}"})
-            if off := self._off(from_ids.network(batch), whole):
+            if off := self._difference(from_ids.network(batch), expected):
                 raise ModelError(f"{self.name} answers otherwise where its last layer is computed in part ({off})")
         return from_ids
 
-    def _off(self, logits: torch.Tensor, whole: torch.Tensor) -> str:
-        """Say how far logits are from those of the network by itself; "" where that is rounding."""
-        off = (logits - whole).abs().max().item()
-        # half of the digits: far beyond rounding, and below what makes a difference
-        return f"logits off by {off:.2g}" if off > self.rounding**0.5 * max(1.0, whole.abs().max().item()) else ""
+    def _difference(self, logits: torch.Tensor, expected: torch.Tensor) -> str:
+        """Describe the difference of logits from those of the network by itself; "" if it is rounding."""
+        off = (logits - expected).abs().max().item()
+        # half of the digits: far above rounding, and too small to matter
+        return f"logits off by {off:.2g}" if off > self.rounding**0.5 * max(1.0, expected.abs().max().item()) else ""
 
     @property
     def classes(self) -> int:
@@ -288,8 +282,8 @@ class Classifier(TextClassifier):
 
     @property
     def hides(self) -> tuple[Hide, ...]:
-        """The ways in which it can hide tokens: behind those that its tokenizer has, and by leaving them out."""
-        return (*hidden.tokens(self.tokenizer), "remove")
+        """Ways to hide tokens: behind those that its tokenizer has, and by removal."""
+        return (*hidden.substitute_tokens(self.tokenizer), "remove")
 
     def answers(
         self, requests: Iterable[tuple[S, TokenIds, Bools]], hide: Hide, advance: Advance = lambda done: None
@@ -299,20 +293,20 @@ class Classifier(TextClassifier):
         See `batching.forward`: requests are read ahead, and duplicates among their rows are computed once.
 
         Args:
-            requests: what the caller wants back, an example, and (R, T) which of its tokens are seen.
+            requests: any object that is returned with the answer, an example, and (R, T) True for visible tokens.
             hide: one of `hides`.
-            advance: told how many more requests are done.
+            advance: called with the number of newly finished requests.
 
         Raises:
             ModelError: the network cannot be run.
         """
-        token = None if hide == "remove" else hidden.tokens(self.tokenizer)[hide]
-        rows = ((state, hidden.rows(self.row(encoding), seen, token)) for state, encoding, seen in requests)
+        token = None if hide == "remove" else hidden.substitute_tokens(self.tokenizer)[hide]
+        rows = ((state, hidden.hide_tokens(self.row(tokens), visible, token)) for state, tokens, visible in requests)
         return self._forward(rows, advance)
 
     @property
     def seed(self) -> str:
-        """What identifies the loaded network, for samples: a digest of its weights in bfloat16, whatever its dtype."""
+        """Digest of the loaded network's weights in bfloat16, whatever its dtype: the seed of random samples."""
         digest = hashlib.sha256(repr(self.groups).encode())
         for name, weight in self.model.named_parameters():
             rounded = weight.detach().to("cpu", torch.bfloat16).contiguous().reshape(-1)
@@ -321,47 +315,47 @@ class Classifier(TextClassifier):
         return digest.hexdigest()
 
     def speed(self, encoding: TokenIds) -> float:
-        """Rows like this one a second, in a full batch or the largest that memory has room for."""
+        """Measure the rows like this one a second, in a full batch or the largest that fits into memory."""
         count = max(self.token_budget // max(len(encoding), 1), 1)
         seconds = []
 
         def run(rows: list[int]) -> None:
             batch = self._batch([encoding] * len(rows))
             with torch.inference_mode():
-                self.network(batch).cpu()  # the first pass sets things up
+                self.network(batch).cpu()  # the first pass includes setup
                 began = time.perf_counter()
                 self.network(batch).cpu()
             seconds.append(time.perf_counter() - began)
 
-        packing.in_batches([len(encoding)] * count, self.token_budget, run)
+        packing.run_in_batches([len(encoding)] * count, self.token_budget, run)
         return count / sum(seconds)
 
     def network(self, batch: Batch) -> torch.Tensor:
-        """A batch of R rows -> (R, C) float32 logits of the task's classes.
+        """Run a batch of R rows -> (R, C) float32 logits of the task's classes.
 
-        Token ids go in as embeddings, too: RoBERTa's kind counts positions from the padding ids that it sees, so that
-        a row with tokens hidden behind padding would shift; from embeddings positions only count up.
+        Token ids go in as embeddings, too: RoBERTa's kind counts positions from the padding ids that it sees, so a row
+        with tokens hidden behind padding would shift; from embeddings positions only count up.
         """
-        return self._run_embedded(batch.type_ids, self._embedded(batch.ids))
+        return self._run_embedded(batch.type_ids, self._embed_ids(batch.ids))
 
     def embed(self, encodings: Sequence[TokenIds]) -> torch.Tensor:
-        """(R, T, D) the network's word embeddings of R examples of one length, without positions and segments."""
-        return self._embedded(self._batch(encodings).ids)
+        """Return (R, T, D) word embeddings of R examples of one length, without positions and segments."""
+        return self._embed_ids(self._batch(encodings).ids)
 
     def start(self, baseline: Baseline) -> torch.Tensor:
-        """(D,) the word embedding of the mask or padding token, or zero."""
-        token = 0 if baseline == "zero" else hidden.tokens(self.tokenizer)[baseline]
-        embedding = self._embedded(torch.tensor([[token]], device=self.device))[0, 0]
+        """Return (D,) the word embedding of the mask or padding token, or zero."""
+        token = 0 if baseline == "zero" else hidden.substitute_tokens(self.tokenizer)[baseline]
+        embedding = self._embed_ids(torch.tensor([[token]], device=self.device))[0, 0]
         return torch.zeros_like(embedding) if baseline == "zero" else embedding
 
     def frame(self, encoding: TokenIds) -> Hashable:
-        """What the network reads beside the embeddings that can be moved: the length, segment ids, and fixed tokens."""
+        """Return the input beside the embeddings that can be moved: the length, segment ids, and fixed tokens."""
         types = self.row(encoding).type_ids
         fixed = encoding.fixed.tobytes(), encoding.ids[encoding.fixed].tobytes()
         return len(encoding), b"" if types is None else types.tobytes(), fixed
 
     def from_embeddings(self, embeddings: torch.Tensor, encodings: Sequence[TokenIds]) -> torch.Tensor:
-        """(R, T, D) word embeddings in place of those of R examples -> (R, C) float32 logits of the task's classes.
+        """Run (R, T, D) word embeddings in place of those of R examples -> (R, C) float32 logits of the task's classes.
 
         Raises:
             ModelError: the network refuses them, as BART's kind does.
@@ -371,24 +365,21 @@ class Classifier(TextClassifier):
             return self._run_embedded(type_ids, embeddings)
 
     def _run_embedded(self, type_ids: torch.Tensor | None, embeddings: torch.Tensor) -> torch.Tensor:
-        """Run R rows of T embeddings -> (R, C) float32 logits of the task's classes.
-
-        Longformer's kind is told that the first token attends to all others. It decides so itself where it is told
-        nothing, but only from token ids.
-        """
+        """Run R rows of T embeddings -> (R, C) float32 logits of the task's classes."""
         if "global_attention_mask" not in inspect.signature(self.model.forward).parameters:
             return self._run(type_ids, inputs_embeds=embeddings)
+        # Longformer's kind lets the first token attend to all others; by itself it decides so from token ids only
         first = torch.zeros(embeddings.shape[:2], dtype=torch.long, device=self.device)
         first[:, 0] = 1
         return self._run(type_ids, inputs_embeds=embeddings, global_attention_mask=first)
 
     def _kernels(self, embeddings: torch.Tensor) -> AbstractContextManager[None]:
-        """Attention without torch's fused kernel in bfloat16 on CPU: its way back takes twelve times as long there."""
+        """Avoid torch's fused attention in bfloat16 on CPU: its backward pass takes twelve times as long there."""
         fused_is_slow = self.device.type == "cpu" and self.dtype == torch.bfloat16
         return sdpa_kernel(SDPBackend.MATH) if fused_is_slow and embeddings.requires_grad else nullcontext()
 
-    def _embedded(self, ids: torch.Tensor) -> torch.Tensor:
-        """(R, T) token ids -> (R, T, D)."""
+    def _embed_ids(self, ids: torch.Tensor) -> torch.Tensor:
+        """Embed (R, T) token ids -> (R, T, D)."""
         return self.model.get_input_embeddings()(ids)  # type: ignore[no-any-return]
 
 
@@ -397,13 +388,13 @@ if TYPE_CHECKING:
 
 
 def collapse(logits: torch.Tensor, groups: Sequence[Sequence[int]]) -> torch.Tensor:
-    """The logits of classes from those of the outputs that make them up: z_c = log sum_{o in c} exp(z_o).
+    """Collapse the logits of outputs o to those of classes c: z_c = log sum_{o in c} exp(z_o).
 
     So a class's probability is the sum of its outputs' probabilities, and the margin of two classes their log-odds.
 
     Args:
         logits: (R, O).
-        groups: (C,) the outputs of each class.
+        groups: (C,) outputs of each class.
 
     Returns:
         (R, C).

@@ -1,14 +1,14 @@
-"""The files of one checkpoint, opened once: what is loaded is what was hashed, whatever becomes of its folder since.
+"""Files of one checkpoint, opened once: what is loaded is what was hashed, even if its folder changes.
 
-Files are replaced while models are asked: a trainer saves its next step, a folder is put in order, somebody tries
-something out. So no path is looked up twice. Small files are read into memory. Weights are hashed through their open
-descriptors, and once more while they are copied into memory to be loaded; the libraries are given the copy.
+Files may be replaced during a run: a trainer saves its next step, or somebody tidies a folder. So no path is looked up
+twice. Small files are read into memory. Weights are hashed through their open descriptors, and once more while they
+are copied into memory to be loaded; the libraries get the copy.
 
-A copy is better than the file itself, which safetensors would map into memory and read when a number is asked for.
-What is written into the file later would then be in the network, and a file that is cut off would end the process. The
-times of a file tell neither reliably: they are coarse on some systems, writes through a mapping may not change them,
-and renaming a file changes the time of its last change. A copy of 90 MB costs 0.05 s, of which 0.02 s are hashing: as
-much as 20 pairs of sentences that such a model is asked. It takes the memory that the network would take once asked.
+A copy is safer than the file itself, which safetensors would map into memory and read lazily. Later writes to the file
+would then reach the network, and truncating it would end the process. File times detect neither reliably: they are
+coarse on some systems, writes through a mapping may not change them, and renaming a file changes the time of its last
+change. A copy of 90 MB costs 0.05 s, of which 0.02 s are hashing: as much as 20 pairs of sentences cost such a model.
+It takes the memory that the network would take once it runs.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from ranker.sources.hf import checkpoints
 
 CHUNK = 1 << 20
 LARGE = (".safetensors", ".bin")
-"""How the names of weights end; beside these there are lists of them, which are small."""
+"""Endings of weight files; their index files are small."""
 DESCRIPTORS = Path("/proc/self/fd")
-"""Where Linux has a process's open files by number; to open one there opens it anew, at its beginning."""
+"""Folder in which Linux has a process's open files by number; opening one there starts at its beginning."""
 
 
 @dataclass(frozen=True, eq=False)
 class Files:
-    """The files of one checkpoint: all that can change a number, see `open_checkpoint_files`.
+    """Files of one checkpoint that can change a number, see `open_checkpoint_files`.
 
-    They are closed, and what was written of them is removed, by `close`, or when nobody has the record any more.
+    `close` closes them and removes the private folder; so does the end of the record's life.
 
     Attributes:
-        path: their folder, when they were opened; messages name it.
-        names: in the order in which they are hashed.
-        contents: a small file's bytes, or a file of weights, open; by name.
-        under: those of what a PEFT adapter is added to; None if the checkpoint is no adapter.
+        path: their folder when they were opened, for messages.
+        names: in the order of hashing.
+        contents: by name: bytes of a small file, or an open file of weights.
+        under: files of a PEFT adapter's base; None if the checkpoint is no adapter.
         beat: called with each part that is read.
-        held: what has to be closed.
+        held: resources to close.
     """
 
     path: Path
@@ -70,20 +70,20 @@ class Files:
 
     @cached_property
     def digest(self) -> str:
-        """The BLAKE3 hash of weights, configuration and tokenizer, by name and content; an adapter's base counts.
+        """BLAKE3 hash of weights, configuration and tokenizer, by name and content, and of an adapter's base.
 
-        What else lies in the folder (a README, logs, a trainer's state) does not.
+        Other files in the folder (a README, logs, a trainer's state) do not count.
 
         Raises:
             ModelError: weights cannot be read.
         """
-        return self._hashed({})
+        return self._hash_contents({})
 
     @cached_property
     def folder(self) -> Path:
-        """A private folder with the small files in it, as they were read.
+        """Private folder with copies of the small files, as read.
 
-        Its name is the content's: transformers calls the modules of a checkpoint's own code after the folder.
+        Its name is the digest: transformers names the modules of a checkpoint's own code after the folder.
 
         Raises:
             ModelError: weights cannot be read, or there is no room.
@@ -100,27 +100,27 @@ class Files:
 
     @property
     def base(self) -> Path | None:
-        """The private folder of what an adapter is added to; None if the checkpoint is no adapter."""
+        """Private folder of an adapter's base; None if the checkpoint is no adapter."""
         return None if self.under is None else self.under.folder
 
     @property
     def small(self) -> dict[str, bytes]:
-        """All but the weights, by name."""
+        """Small files (all but the weights), by name."""
         return {name: content for name, content in self.contents.items() if isinstance(content, bytes)}
 
     @property
     def weights(self) -> dict[str, FileIO]:
-        """The open files of weights, by name."""
+        """Open files of weights, by name."""
         return {name: content for name, content in self.contents.items() if not isinstance(content, bytes)}
 
     @contextmanager
     def loadable(self) -> Iterator[Path]:
-        """The private folder with the weights in it, for the libraries to load from: a copy in memory.
+        """Add a copy of the weights in memory to the private folder, for the libraries to load from.
 
-        The copy is kept for as long as what was loaded needs it.
+        The copy lives as long as what was loaded needs it.
 
         Raises:
-            ModelError: weights are not what was hashed any more, or cannot be read; or there is no room.
+            ModelError: weights differ from what was hashed, or cannot be read; or there is no room.
         """
         free, size = free_memory(), sum(os.fstat(file.fileno()).st_size for file in self.weights.values())
         if free is not None and size > free:
@@ -128,9 +128,9 @@ class Files:
                 f"{self.path} has {size / 1e9:.1f} GB of weights, and {free / 1e9:.1f} GB of memory are free"
             )
         with ExitStack() as held:
-            copies = {name: held.enter_context(_room(self.path)) for name in self.weights}
-            found = self._hashed({name: copy for name, (copy, _) in copies.items()})
-            if vars(self).setdefault("digest", found) != found:  # who loads what was not hashed yet has both in one
+            copies = {name: held.enter_context(_memory_file(self.path)) for name in self.weights}
+            digest = self._hash_contents({name: copy for name, (copy, _) in copies.items()})
+            if vars(self).setdefault("digest", digest) != digest:  # unhashed weights are hashed here
                 raise self._changed()
             for name, (_, place) in copies.items():
                 link = self.folder / name
@@ -139,15 +139,15 @@ class Files:
             yield self.folder
 
     def settings(self, name: str) -> dict[str, Any]:
-        """What a JSON file says.
+        """Parse a JSON file.
 
         Raises:
-            ModelError: there was no such file, or something else is in it.
+            ModelError: there was no such file, or it holds something else.
         """
         return checkpoints.read_json(self.path / name, self.small.get(name))
 
     def brings_code(self) -> bool:
-        """Say whether the checkpoint, or an adapter's base, asks for code of its own.
+        """Return True if the checkpoint, or an adapter's base, asks for code of its own.
 
         Raises:
             ModelError: its configuration cannot be read, or asks for the code of another repository.
@@ -156,18 +156,14 @@ class Files:
         code = checkpoints.ask_for_code((self.path / name, self.settings(name)) for name in asking)
         return (self.under is not None and self.under.brings_code()) or code
 
-    def told(self, text: str) -> str:
-        """A message with the folders that the user knows, for those that the libraries were given."""
+    def rephrase(self, text: str) -> str:
+        """Replace private folders in a message by those that the user knows."""
         if "folder" in vars(self):
             text = text.replace(str(self.folder), str(self.path))
-        return text if self.under is None else self.under.told(text)
+        return text if self.under is None else self.under.rephrase(text)
 
-    def _hashed(self, copies: Mapping[str, IO[bytes]]) -> str:
-        """The digest of what is read now.
-
-        Args:
-            copies: where to write weights, by name.
-        """
+    def _hash_contents(self, copies: Mapping[str, IO[bytes]]) -> str:
+        """Hash the contents as they are read now, and write weights to copies by name."""
         digest, room = blake3(), memoryview(bytearray(CHUNK))
         try:
             for name in self.names:
@@ -205,20 +201,20 @@ def open_checkpoint_files(
     beat: Callable[[], None] = lambda: None,
     limits: Limits = LIMITS,
 ) -> Files:
-    """Open all of a checkpoint's files that can change a number, each once, and those of an adapter's base.
+    """Open all files of a checkpoint that can change a number, each once, and those of an adapter's base.
 
     Args:
-        folder: a checkpoint's, as `checkpoints.locate` gives it.
-        base: the folder of what it is added to, if it is an adapter; None looks for what the adapter names.
+        folder: of a checkpoint, as `checkpoints.locate` returns it.
+        base: folder of an adapter's base; None looks for the one that the adapter names.
         allow_pickle: take weights that are not safetensors.
         beat: called with each part of the weights that is read, as a sign of life.
-        limits: how large its small files may be.
+        limits: of the size of its small files.
 
     Raises:
         ModelError: the checkpoint has no weights, names files elsewhere, or cannot be read.
     """
     with ExitStack() as held:
-        names, contents = _read(folder, held, allow_pickle, limits)
+        names, contents = _read_files(folder, held, allow_pickle, limits)
         under = None
         if (adapter := contents.get(checkpoints.ADAPTER)) is not None:
             assert isinstance(adapter, bytes)
@@ -226,19 +222,19 @@ def open_checkpoint_files(
                 config = checkpoints.read_json(folder / checkpoints.ADAPTER, adapter)
                 base = checkpoints.base_at(checkpoints.named_base(config, folder), folder, allow_pickle=allow_pickle)
             with ExitStack() as below:
-                found = _read(base, below, allow_pickle, limits)
-                if checkpoints.ADAPTER in found[1]:
+                base_files = _read_files(base, below, allow_pickle, limits)
+                if checkpoints.ADAPTER in base_files[1]:
                     raise ModelError(f"the base of {folder} {checkpoints.NO_BASE}")
-                under = Files(base, *found, None, beat, below.pop_all())
+                under = Files(base, *base_files, None, beat, below.pop_all())
             held.callback(under.close)
         return Files(folder, names, contents, under, beat, held.pop_all())
 
 
 def content_hash(folder: Path, *, allow_pickle: bool = False) -> str:
-    """What identifies a checkpoint wherever it lies: see `Files.digest`.
+    """Return the hash that identifies a checkpoint wherever it lies: see `Files.digest`.
 
     Args:
-        folder: a checkpoint's, as `checkpoints.locate` gives it.
+        folder: of a checkpoint, as `checkpoints.locate` returns it.
         allow_pickle: take weights that are not safetensors.
 
     Raises:
@@ -248,13 +244,13 @@ def content_hash(folder: Path, *, allow_pickle: bool = False) -> str:
         return files.digest
 
 
-def _read(
+def _read_files(
     folder: Path, held: ExitStack, allow_pickle: bool, limits: Limits
 ) -> tuple[list[str], dict[str, bytes | FileIO]]:
-    """The names of a folder's files, in the order in which they are hashed, and what is in them."""
+    """Return the names of a folder's files, in the order of hashing, and their contents."""
     if not checkpoints.is_checkpoint(folder):
-        checkpoints.read_json(folder / checkpoints.CONFIG)  # which says what is missing, and where there is one
-    paths = [*checkpoints.weights(folder, allow_pickle=allow_pickle), *checkpoints.others(folder)]
+        checkpoints.read_json(folder / checkpoints.CONFIG)  # raises the error with a hint
+    paths = [*checkpoints.weight_files(folder, allow_pickle=allow_pickle), *checkpoints.other_files(folder)]
     contents: dict[str, bytes | FileIO] = {}
     try:
         for path in dict.fromkeys(paths):
@@ -275,19 +271,10 @@ def _read(
 
 
 @contextmanager
-def _room(path: Path) -> Iterator[tuple[IO[bytes], str]]:
-    """A nameless file in memory, and a place where it can be opened; where the system has none, one on the disk.
-
-    Only Linux opens a descriptor anew. Elsewhere its readers would share where they are in the file.
-
-    Args:
-        path: the folder whose weights it is for.
-
-    Raises:
-        ModelError: there is no room.
-    """
+def _memory_file(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+    """Yield a nameless file in memory and a path that opens it; one on disk if the system has none."""
     try:
-        if hasattr(os, "memfd_create") and DESCRIPTORS.is_dir():
+        if hasattr(os, "memfd_create") and DESCRIPTORS.is_dir():  # elsewhere readers would share one position
             descriptor = os.memfd_create("weights")
             file: IO[bytes] = os.fdopen(descriptor, "wb")
             place = str(DESCRIPTORS / str(descriptor))

@@ -1,4 +1,4 @@
-"""Rows of token ids, some of them hidden.
+"""Hide tokens in rows of token ids.
 
 Ids are hidden, never text: no tokenizer reads a perturbed text, so nothing but what was hidden can change.
 """
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
-def tokens(tokenizer: PreTrainedTokenizerBase) -> dict[Hide, int]:
-    """The tokens that others can be hidden behind, with their ids; those that the tokenizer has."""
-    named: tuple[Hide, ...] = ("pad", "mask")
-    ids = {name: getattr(tokenizer, f"{name}_token_id", None) for name in named}
+def substitute_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[Hide, int]:
+    """Return the tokens that others can be hidden behind, with their ids, as far as the tokenizer has them."""
+    names: tuple[Hide, ...] = ("pad", "mask")
+    ids = {name: getattr(tokenizer, f"{name}_token_id", None) for name in names}
     return {name: int(token) for name, token in ids.items() if token is not None}
 
 
-def rows(row: TokenRow, seen: Bools, token: int | None) -> list[TokenRow]:
-    """Rows of one in which unseen tokens give way to another, or are removed.
+def hide_tokens(row: TokenRow, visible: Bools, token: int | None) -> list[TokenRow]:
+    """Return copies of a row in which invisible tokens are substituted, or removed.
 
     Args:
         row: (T,) ids.
-        seen: (R, T).
-        token: the other's id; None removes them.
+        visible: (R, T).
+        token: id of the substitute; None removes tokens.
 
     Example:
-        >>> row, seen = TokenRow(np.array([5, 6])), np.array([[True, False]])
-        >>> rows(row, seen, 9)[0].ids.tolist(), rows(row, seen, None)[0].ids.tolist()
+        >>> row, visible = TokenRow(np.array([5, 6])), np.array([[True, False]])
+        >>> hide_tokens(row, visible, 9)[0].ids.tolist(), hide_tokens(row, visible, None)[0].ids.tolist()
         ([5, 9], [5])
     """
     if token is not None:
-        return [TokenRow(ids, row.type_ids) for ids in np.where(seen, row.ids, token)]
+        return [TokenRow(ids, row.type_ids) for ids in np.where(visible, row.ids, token)]
     types = row.type_ids
-    return [TokenRow(row.ids[left], None if types is None else types[left]) for left in seen]
+    return [TokenRow(row.ids[left], None if types is None else types[left]) for left in visible]

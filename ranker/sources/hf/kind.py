@@ -1,4 +1,4 @@
-"""The kind of sources that are checkpoints: classifiers in folders or on the hub, and PEFT adapters of them."""
+"""Checkpoints as a kind of source: classifiers in folders or on the hub, and PEFT adapters of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ranker.errors import ModelError, UsageError
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions, version
 from ranker.sources.hf import align, checkpoints
 from ranker.sources.hf.files import Files, open_checkpoint_files
-from ranker.sources.hf.labels import check_inverse, meanings, said_by
+from ranker.sources.hf.labels import check_inverse, mapped_outputs, meanings
 from ranker.sources.references import Reference
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from ranker.tasks.base import Task
 
 UNNAMED = {"0": "LABEL_0", "1": "LABEL_1"}
-"""The labels of a configuration that says nothing of them."""
+"""Labels of a configuration that states none."""
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
-"""Packages whose version can change a number of any checkpoint's."""
+"""Packages whose version can change the numbers of any checkpoint."""
 
 PRELOAD = ("torch", "transformers", "ranker.sources.hf.classifiers", "ranker.sources.hf.preload")
-"""What every checkpoint needs imported; its network's own module comes to it."""
+"""Modules that every checkpoint needs; its network's own module is added."""
 
 _ARCHITECTURE = re.compile(r"[a-z0-9_-]+")
 
@@ -40,9 +40,9 @@ class Checkpoint:
     Attributes:
         name, family: see there.
         path: a directory, or a hub id ``org/name@revision``.
-        label_map: its own map, label index or name -> the task's label, where the configuration does not say.
-        options: what is said of all checkpoints of the run.
-        base: of an adapter: the directory or hub id that its weights are added to, once it has been looked up.
+        label_map: its own map, label index or name -> the task's label, if the configuration does not say.
+        options: of all checkpoints of the run.
+        base: directory or hub id of an adapter's base, once it has been looked up.
     """
 
     name: str
@@ -59,27 +59,27 @@ class Checkpoint:
 
     @property
     def place(self) -> str:
-        """The folder itself, whatever links lead to it; or the hub id."""
+        """Folder with links resolved, or the hub id."""
         return os.path.realpath(self.path) if os.path.isdir(self.path) else self.path
 
     @property
     def shares(self) -> str:
-        """The weights of its base, if it is an adapter."""
+        """Base of an adapter, whose weights are shared."""
         return self.base
 
     @property
     def mapped(self) -> dict[str, str] | None:
-        """The checkpoint's own map from its labels to the task's, or the run's."""
+        """Map from the checkpoint's labels to the task's: its own, or the run's."""
         chosen = self.label_map or self.options.label_map
         return None if chosen is None else dict(chosen)
 
     @property
     def trusted(self) -> bool:
-        """The user has named this model as one that may run code of its own; no suite can."""
+        """True if the user named this model as one that may run code of its own; no suite can."""
         return self.name in self.options.trust_remote_code
 
     def inspect(self, shelf: ResourceCache) -> ModelInfo:
-        """Its labels by configuration and label map; weights on the hub are fetched. See `Source.inspect`."""
+        """Read its labels from configuration and label map; weights on the hub are fetched. See `Source.inspect`."""
         allow_pickle = self.options.allow_pickle
         try:
             folder = checkpoints.locate(self.path, allow_pickle=allow_pickle)
@@ -90,20 +90,21 @@ class Checkpoint:
             return ModelInfo(self, trouble=str(error))
         pinned = replace(
             self,
-            path=_pinned(self.path, folder),
-            base="" if base is None else _pinned(checkpoints.adapter_base(folder) or "", base),
+            path=_pin(self.path, folder),
+            base="" if base is None else _pin(checkpoints.adapter_base(folder) or "", base),
         )
         shelf[_FOLDERS, pinned.path] = folder
         shelf[_FOLDERS, pinned.base] = base
         try:
             labels = tuple(meanings(names, self.mapped).values())
-            idle = bool(self.options.label_map) and not (self.label_map or said_by(self.mapped or {}, names, self.name))
-        except ModelError:  # loading it says why
+            used = self.label_map or mapped_outputs(self.mapped or {}, names, self.name)
+            idle = bool(self.options.label_map) and not used
+        except ModelError:  # loading reports it
             labels, idle = (), False
         return ModelInfo(
             pinned,
             labels,
-            sum(_size(one, allow_pickle) for one in (folder, base) if one),
+            sum(_size(path, allow_pickle) for path in (folder, base) if path),
             (*PRELOAD, *_modules(config), *(("peft",) if base else ())),
             self.options.of_others() | ({"label_map"} if idle else frozenset()),
             outputs=tuple(names.values()),
@@ -111,7 +112,7 @@ class Checkpoint:
         )
 
     def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
-        """Its content, and what its numbers depend on beside it. See `Source.identity`."""
+        """Return its content hash, and all else that its numbers depend on. See `Source.identity`."""
         files = self._files(shelf)
         adapter = {"adapters": checkpoints.ADAPTERS} if files.under else {}
         return {
@@ -125,7 +126,7 @@ class Checkpoint:
         }
 
     def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> TextClassifier:
-        """The loaded classifier. See `Source.open`."""
+        """Load the classifier. See `Source.open`."""
         import torch
 
         from ranker.sources.hf.classifiers import TextClassifier
@@ -152,7 +153,7 @@ class Checkpoint:
         return loaded
 
     def _folders(self, shelf: ResourceCache) -> tuple[Path, Path | None]:
-        """Its folder, and that of its base; each is looked for once, so that all that is read is of one revision."""
+        """Return its folder and its base's; each is looked up once, so that all files are of one revision."""
         allow_pickle = self.options.allow_pickle
         if (_FOLDERS, self.path) not in shelf:
             shelf[_FOLDERS, self.path] = checkpoints.locate(self.path, allow_pickle=allow_pickle)
@@ -164,7 +165,7 @@ class Checkpoint:
         return folder, shelf[_FOLDERS, self.base]
 
     def _files(self, shelf: ResourceCache) -> Files:
-        """Its files, open: what is loaded is what was hashed. Those of the checkpoint before it are closed."""
+        """Return its open files, and close those of the previous checkpoint."""
         if _FILES not in shelf or shelf[_FILES][0] != self:
             if _FILES in shelf:
                 shelf.pop(_FILES)[1].close()
@@ -174,24 +175,24 @@ class Checkpoint:
                 self,
                 open_checkpoint_files(folder, base, allow_pickle=allow_pickle, beat=shelf.beat, limits=limits),
             )
-        found: Files = shelf[_FILES][1]
-        return found
+        files: Files = shelf[_FILES][1]
+        return files
 
 
 if TYPE_CHECKING:
     _can: type[Source] = Checkpoint  # checked by mypy
 
 _FOLDERS, _FILES, _BASES = "folders of checkpoints", "files of a checkpoint", "bases of adapters"
-"""Where on a shelf they are. Files are those of the last checkpoint alone, so that few are open."""
+"""Cache keys. Only the files of the last checkpoint are cached, so that few are open."""
 
 
 def claims(reference: Reference, options: SourceOptions) -> bool:
-    """Whether a reference is a folder, or is written like a hub id."""
+    """Return True if a reference is a folder, or looks like a hub id."""
     return os.path.isdir(reference.place) or checkpoints.is_hub_id(reference.place)
 
 
 def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[Checkpoint]:
-    """The checkpoints that a reference names: one, or those that a folder holds. One that is not there says so later.
+    """List the checkpoints that a reference names: one, or those in a folder. A missing one reports its error later.
 
     Raises:
         UsageError: a part of a checkpoint is named.
@@ -208,7 +209,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
 
 
 def checkpoints_in(folder: Path) -> list[Path]:
-    """The checkpoints that a folder holds, in the order of their numbers; none where it is one itself."""
+    """List the checkpoints in a folder, in the order of their numbers; none if it is one itself."""
     if checkpoints.is_checkpoint(folder):
         return []
     below = [path for path in folder.iterdir() if path.is_dir() and checkpoints.is_checkpoint(path)]
@@ -216,8 +217,8 @@ def checkpoints_in(folder: Path) -> list[Path]:
                                            for part in re.split(r"(\d+)", path.name)])  # fmt: skip
 
 
-def _pinned(reference: str, folder: Path) -> str:
-    """A reference that leads to the same model from any folder, and after the hub has another revision."""
+def _pin(reference: str, folder: Path) -> str:
+    """Return a reference that leads to the same model from any folder, and after the hub has another revision."""
     if os.path.isdir(reference):
         return os.path.abspath(reference)
     if folder.parent.name == "snapshots":
@@ -226,15 +227,10 @@ def _pinned(reference: str, folder: Path) -> str:
 
 
 def _names(config: Mapping[str, Any], folder: Path) -> dict[int, str]:
-    """The labels in a checkpoint's configuration, in the order of its outputs.
-
-    Raises:
-        ModelError: they cannot be read.
-        LabelError: `label2id` contradicts them.
-    """
-    written = config.get("id2label", UNNAMED)
+    """Return the labels in a checkpoint's configuration, in the order of its outputs."""
+    id2label = config.get("id2label", UNNAMED)
     try:
-        names = dict(sorted((int(output), str(name)) for output, name in written.items()))
+        names = dict(sorted((int(output), str(name)) for output, name in id2label.items()))
     except (AttributeError, TypeError, ValueError) as error:
         raise ModelError(f"{folder}: `id2label` in config.json must be number -> label") from error
     if isinstance(inverse := config.get("label2id"), dict):
@@ -243,7 +239,7 @@ def _names(config: Mapping[str, Any], folder: Path) -> dict[int, str]:
 
 
 def _modules(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The module of transformers that a configuration's network is in."""
+    """Return the module of transformers that holds a configuration's network."""
     kind = config.get("model_type")
     if not isinstance(kind, str) or not _ARCHITECTURE.fullmatch(kind):
         return ()
@@ -252,8 +248,8 @@ def _modules(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _size(folder: Path, allow_pickle: bool) -> int:
-    """Bytes of a checkpoint's weights; 0 where there are none."""
+    """Return the bytes of a checkpoint's weights; 0 if there are none."""
     try:
-        return sum(file.stat().st_size for file in checkpoints.weights(folder, allow_pickle=allow_pickle))
+        return sum(file.stat().st_size for file in checkpoints.weight_files(folder, allow_pickle=allow_pickle))
     except (ModelError, OSError):
         return 0

@@ -1,4 +1,4 @@
-"""A checkpoint's own labels, put in the order of the task's: reconciled by name, never assumed by position."""
+"""Map a checkpoint's labels to the task's by name, never by position."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ def reconcile(
     *,
     model: str = "the model",
 ) -> tuple[tuple[int, ...], ...]:
-    """The model outputs that make up each class of the task.
+    """Return the model outputs that make up each class of the task.
 
     A three-way NLI model, in whatever order, becomes a binary one: neutral and contradiction are both
     "non-entailment".
 
     Args:
-        names: output index -> label, as the checkpoint's configuration has them.
+        names: output index -> label in the checkpoint's configuration.
         task: the classes and their aliases.
         label_map: output index or label of the checkpoint -> label of the task. One map serves several models: an index
-            counts only for labels without a meaning; a label overrules the configuration; what no label of this
-            checkpoint is called is passed over, and so is LABEL_0 where its labels have names.
-        model: what messages call it.
+            counts only for unnamed labels; a label overrules the configuration; labels that this checkpoint lacks are
+            skipped, and so is LABEL_0 if its labels have names.
+        model: its name in messages.
 
     Returns:
         (C,) for each class, the indices of its outputs.
 
     Raises:
-        LabelError: labels without names and without a map; a name that is no class's; a class without an output; a map
-            that contradicts the names.
+        LabelError: unnamed labels without a map; a name of no class; a class without an output; a map that contradicts
+            the names.
 
     Example:
         >>> from ranker.tasks.classes import ClassificationTask
@@ -46,20 +46,20 @@ def reconcile(
         >>> reconcile({0: "ENTAILMENT", 1: "NEUTRAL", 2: "CONTRADICTION"}, nli)
         ((1, 2), (0,))
     """
-    chosen = said_by(label_map or {}, names, model)
+    chosen = mapped_outputs(label_map or {}, names, model)
     for output, (key, label) in chosen.items():
         if task.index(label) is None:
             raise LabelError(f"`label_map`: {label!r} is no label of the task ({listed(task.labels)})")
         if key.strip() == str(output) and task.index(names[output]) not in (None, task.index(label)):
             contrary = f"{model} calls its output {key} {names[output]!r}, not {label!r}"
             raise LabelError(f"`label_map`: {contrary}; to overrule it, name the label instead of the index")
-    meant = _meant(names, chosen)
+    meant = _output_meanings(names, chosen)
     groups: list[list[int]] = [[] for _ in task.labels]
     for output, name in sorted(meant.items()):
         index = task.index(name)
         if index is None:
-            what = "labels without names" if _unnamed(name) else f"the label {name!r}"
-            raise LabelError(f"{model} has {what} ({_list(names)}); say what they mean, {_example(names, task)}")
+            problem = "labels without names" if _unnamed(name) else f"the label {name!r}"
+            raise LabelError(f"{model} has {problem} ({_list(names)}); say what they mean, {_example(names, task)}")
         groups[index].append(output)
     for label, group in zip(task.labels, groups, strict=True):
         if not group:
@@ -69,14 +69,14 @@ def reconcile(
 
 
 def check_inverse(names: Mapping[int, str], inverse: Mapping[str, object], place: str) -> None:
-    """Refuse a configuration that gives one label to two outputs: which of the two it was trained with cannot be known.
+    """Refuse a configuration that assigns one label to two outputs, since the trained one is unknown.
 
-    What `label2id` says of labels that `id2label` does not have, such as LABEL_0, is passed over.
+    Labels of `label2id` that `id2label` does not have, such as LABEL_0, are skipped.
 
     Args:
-        names: output -> label, as `id2label` has them.
-        inverse: label -> output, as `label2id` has them.
-        place: what the message begins with.
+        names: output -> label, as in `id2label`.
+        inverse: label -> output, as in `label2id`.
+        place: beginning of the message.
 
     Raises:
         LabelError: `inverse` has a label at another output than `names`.
@@ -91,56 +91,56 @@ def check_inverse(names: Mapping[int, str], inverse: Mapping[str, object], place
     for label, output in inverse.items():
         outputs = [number for number, name in names.items() if fold(name) == fold(label)]
         if outputs and str(output) not in map(str, outputs):
-            said = f"by `id2label` {label!r} is output {outputs[0]}, by `label2id` {output}"
-            raise LabelError(f"{place} contradicts itself: {said}")
+            conflict = f"by `id2label` {label!r} is output {outputs[0]}, by `label2id` {output}"
+            raise LabelError(f"{place} contradicts itself: {conflict}")
 
 
 def meanings(names: Mapping[int, str], label_map: Mapping[str, str] | None = None) -> dict[int, str]:
-    """What outputs mean by a configuration and a label map, as `reconcile` has it; nothing, if one has no name.
+    """Return the labels of outputs by configuration and label map, as for `reconcile`; {} if one is unnamed.
 
     Raises:
-        LabelError: the map says something of an output that is not there.
+        LabelError: the map names an output that does not exist.
 
     Example:
         >>> meanings({0: "LABEL_0", 1: "LABEL_1"}), meanings({0: "bad", 1: "LABEL_1"}, {"1": "good"})
         ({}, {0: 'bad', 1: 'good'})
     """
-    chosen = said_by(label_map or {}, names, "the model")
-    meant = _meant(names, chosen)
+    chosen = mapped_outputs(label_map or {}, names, "the model")
+    meant = _output_meanings(names, chosen)
     unsaid = [name for output, name in meant.items() if output not in chosen and _unnamed(name)]
     return {} if unsaid else dict(sorted(meant.items()))
 
 
-def _meant(names: Mapping[int, str], chosen: Mapping[int, tuple[str, str]]) -> dict[int, str]:
-    """What each output means: what was chosen for it, else its name."""
+def _output_meanings(names: Mapping[int, str], chosen: Mapping[int, tuple[str, str]]) -> dict[int, str]:
+    """Map each output to its chosen label, else its name."""
     return {**names, **{output: label for output, (_, label) in chosen.items()}}
 
 
 def _unnamed(name: str) -> bool:
-    """A label without a meaning, as transformers calls outputs that nobody has named."""
+    """Return True if a label has no meaning, such as transformers' LABEL_0."""
     return _UNNAMED.fullmatch(name.strip()) is not None
 
 
-def said_by(label_map: Mapping[str, str], names: Mapping[int, str], model: str) -> dict[int, tuple[str, str]]:
-    """What a label map says of a checkpoint's outputs: output -> (the map's key, the label).
+def mapped_outputs(label_map: Mapping[str, str], names: Mapping[int, str], model: str) -> dict[int, tuple[str, str]]:
+    """Return the outputs of a checkpoint in a label map: output -> (the map's key, the label).
 
     Raises:
-        LabelError: it says something of an output that is not there.
+        LabelError: the map names an output that does not exist.
     """
     outputs = {str(key): _output(str(key), names) for key in label_map}
-    named = not any(map(_unnamed, names.values()))
+    all_named = not any(map(_unnamed, names.values()))
     of_others = all(output is None for output in outputs.values()) and not any(map(_unnamed, outputs))
     if of_others:
         return {}
     for key, output in outputs.items():
-        if output is None and not (named and _unnamed(key)):
+        if output is None and not (all_named and _unnamed(key)):
             raise LabelError(f"`label_map`: {model} has no label {key!r}; its labels are {_list(names)}")
-    found = zip(outputs.items(), label_map.values(), strict=True)
-    return {output: (key, str(label)) for (key, output), label in found if output is not None}
+    mapped = zip(outputs.items(), label_map.values(), strict=True)
+    return {output: (key, str(label)) for (key, output), label in mapped if output is not None}
 
 
 def _output(key: str, names: Mapping[int, str]) -> int | None:
-    """The output that a label map's key stands for: its index, or its label (see `tasks.classes.fold`)."""
+    """Return the output for a label map's key: an index, or a label (see `tasks.names.fold`)."""
     by_key = {fold(name): output for output, name in names.items()} | {str(output): output for output in names}
     return by_key.get(fold(key))
 
@@ -150,7 +150,7 @@ def _list(names: Mapping[int, str]) -> str:
 
 
 def _example(names: Mapping[int, str], task: ClassificationTask) -> str:
-    """A map to copy: right in form, and to be checked in content."""
+    """Return a map to copy, correct in form but not in content."""
     last = len(task.labels) - 1
     pairs = ", ".join(f'"{names[output]}": "{task.labels[min(i, last)]}"' for i, output in enumerate(sorted(names)))
     return f"for example `label_map={{{pairs}}}`"

@@ -1,8 +1,8 @@
-"""The last layer computed only where it is read: BERT's kind classifies by the first token alone.
+"""Compute the last layer only for the first token, by which BERT's kind classifies.
 
-In the last layer every token still gives a key and a value, but one query, one row of attention and one feed-forward
-pass an input do. That is 10 of the layer's 12 D^2 multiplications a token: 42 % of a network of two layers, 14 % of
-six, 7 % of twelve.
+In the last layer every token still gives a key and a value, but only one query, one row of attention and one
+feed-forward pass an input are computed. That saves 10 of the layer's 12 D^2 multiplications a token: 42 % of a network
+of two layers, 14 % of six, 7 % of twelve.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ BERTS_KIND = ("bert", "camembert", "electra", "roberta", "xlm-roberta")
 
 
 def read_first_token(model: PreTrainedModel) -> None:
-    """Let the last layer of a sequence classifier of BERT's kind pass its first token on, and no other.
+    """Make the last layer of a sequence classifier of BERT's kind compute its first token only.
 
-    The logits stay as they are. Another kind of network is left as it is, and so is one whose code is not
-    transformers' own, and one that is built as a decoder, whose first token sees no other. Inputs must be without
-    padding: attention is given no mask.
+    The logits stay the same. Other kinds of networks are left unchanged, and so are those whose code is not
+    transformers' own, and decoders, whose first token sees no other. Inputs must have no padding: attention gets no
+    mask.
     """
     config = model.config
     decoder = any(getattr(config, name, False) for name in ("is_decoder", "add_cross_attention"))
@@ -35,10 +35,10 @@ def read_first_token(model: PreTrainedModel) -> None:
 
 
 def _first_token(attention: Any, hidden: torch.Tensor, *mask: object, **options: object) -> tuple[torch.Tensor, None]:
-    """(R, T, D) hidden states -> (R, 1, D): self-attention, its projection and its residual, of the first token."""
-    own = attention.self
+    """Self-attention, its projection and its residual for the first token: (R, T, D) hidden states -> (R, 1, D)."""
+    layers = attention.self
     first = hidden[:, :1]
-    inputs = (own.query(first), own.key(hidden), own.value(hidden))
-    heads = (x.unflatten(2, (-1, own.attention_head_size)).transpose(1, 2) for x in inputs)  # (R, H, 1 or T, D / H)
+    inputs = (layers.query(first), layers.key(hidden), layers.value(hidden))
+    heads = (x.unflatten(2, (-1, layers.attention_head_size)).transpose(1, 2) for x in inputs)  # (R, H, 1 or T, D / H)
     context = scaled_dot_product_attention(*heads).transpose(1, 2).flatten(2)
     return attention.output(context, first), None

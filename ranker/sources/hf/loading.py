@@ -1,4 +1,4 @@
-"""A checkpoint's files -> a network and its tokenizer: one that is whole, or a PEFT adapter and its base."""
+"""Load a network and its tokenizer from a checkpoint's files: a whole one, or a PEFT adapter and its base."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Notes = tuple[str, ...]
-"""What is to be known of loaded weights, a sentence each."""
+"""Notes on loaded weights, a sentence each."""
 Bases = dict[tuple[str, "Options", tuple[str, ...], int | None], tuple["PreTrainedModel", Notes]]
-"""The networks that adapters share, by their content, how they were loaded, the modules given, and how many outputs."""
+"""Networks that adapters share, by content, load options, supplied modules, and number of outputs."""
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 PANIC = "PanicException"
-"""What tokenizers and safetensors raise where their Rust gives up; it is no Exception, and can be had by name only."""
+"""Name of what tokenizers and safetensors raise when their Rust panics; it is no Exception and cannot be imported."""
 NO_HEAD = 'brings no head of its own; save it with task_type="SEQ_CLS" and modules_to_save=["classifier"]'
 SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
-"""The packages that transformers reads a SentencePiece model with, and a module of each."""
+"""Packages with which transformers reads a SentencePiece model, and a module of each."""
 OTHER_TOKENIZERS = ("tiktoken.model",)
-"""Files of tokenizers that are called like a SentencePiece model and are none."""
+"""Tokenizer files that are named like a SentencePiece model and are none."""
 GENTLE_INITS = (True, False, None, "gaussian", "orthogonal", "eva")
-"""The ways in which PEFT begins an adapter's weights and leaves the base's as they are; pissa and olora do not."""
+"""Initialisations of PEFT that leave the base's weights unchanged; pissa and olora do not."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a checkpoint is loaded.
+    """Settings of loading a checkpoint.
 
     Attributes:
         trust_remote_code: run code that comes with it.
         allow_pickle: load weights that are not safetensors.
-        dtype: what `store_products` keeps the weights in; adapters share those of a base in one format only.
-        limits: how much its settings may ask for.
+        dtype: in which `store_products` keeps the weights; adapters share a base in one format only.
+        limits: of its settings.
     """
 
     trust_remote_code: bool
@@ -62,19 +62,19 @@ class Options:
 def load(
     files: Files, options: Options, label_map: Mapping[str, str] | None, bases: Bases | None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, Notes]:
-    """Load the network and the tokenizer of a checkpoint; of a PEFT adapter, the network of its base with it built in.
+    """Load the network and the tokenizer of a checkpoint; a PEFT adapter is built into its base.
 
     Args:
-        files: the checkpoint's.
-        options: how.
-        label_map: its label index or name -> the task's label; an adapter's says how many outputs the base is given.
-        bases: where adapters find, and leave, the network of their base; None shares none.
+        files: of the checkpoint.
+        options: of loading.
+        label_map: its label index or name -> the task's label; for an adapter it sets the base's number of outputs.
+        bases: cache of the networks that adapters share; None shares none.
 
     Raises:
         ModelError: it is incomplete, no sequence classifier, or would run code of another repository.
     """
     if options.trust_remote_code:
-        files.brings_code()  # of another repository it is refused
+        files.brings_code()  # raises if the code is of another repository
     settings.check(files, options.limits, options.trust_remote_code)
     if files.under is None:
         model, notes = _network(files, options)
@@ -83,11 +83,11 @@ def load(
 
 
 def load_encoder(files: Files, options: Options) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The network of a checkpoint without a head, and its tokenizer; whatever head it has is left out.
+    """Load the network of a checkpoint without its head, and its tokenizer.
 
     Args:
-        files: the checkpoint's.
-        options: how.
+        files: of the checkpoint.
+        options: of loading.
 
     Raises:
         ModelError: it is incomplete, an adapter, or would run code.
@@ -97,28 +97,19 @@ def load_encoder(files: Files, options: Options) -> tuple[PreTrainedModel, PreTr
     settings.check(files, options.limits, options.trust_remote_code)
     if files.under is not None:
         raise ModelError(f"{files.path} is a PEFT adapter; an encoder of sentences must be whole")
-    model, _ = _network(files, options, ("pooler",), auto=AutoModel, what="an encoder")
+    model, _ = _network(files, options, ("pooler",), auto=AutoModel, description="an encoder")
     return model, _tokenizer(files, options.trust_remote_code)
 
 
 def _network(
     files: Files,
     options: Options,
-    given: Sequence[str] = (),
+    skipped: Sequence[str] = (),
     outputs: int | None = None,
     auto: Any = None,
-    what: str = "a trained sequence classifier",
+    description: str = "a trained sequence classifier",
 ) -> tuple[PreTrainedModel, Notes]:
-    """Load the network of a checkpoint that is whole, with what is to be known of its weights.
-
-    Args:
-        files: the checkpoint's.
-        options: how.
-        given: modules whose weights come from elsewhere, or are not read.
-        outputs: how many it has, where the weights of its head come from elsewhere; None for as many as it says.
-        auto: the class of transformers that finds the network's; None for that of sequence classifiers.
-        what: what that is, for messages.
-    """
+    """Load the network of a whole checkpoint, with notes; `skipped` modules get their weights elsewhere."""
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     files.settings(checkpoints.CONFIG)
@@ -127,7 +118,7 @@ def _network(
         if outputs is not None:
             config.num_labels = outputs
         if getattr(config, "attention_type", None) == "block_sparse":
-            config.attention_type = "original_full"  # which BigBird changes to, for good, at the first short text
+            config.attention_type = "original_full"  # BigBird switches to it for good at the first short text
         model, report = (auto or AutoModelForSequenceClassification).from_pretrained(
             folder,
             config=config,
@@ -138,9 +129,9 @@ def _network(
             output_loading_info=True,
         )
     model.name_or_path = model.config.name_or_path = str(files.path)
-    missing = sorted(key for key in report["missing_keys"] if not any(name in key.split(".") for name in given))
+    missing = sorted(key for key in report["missing_keys"] if not any(name in key.split(".") for name in skipped))
     if missing:
-        raise ModelError(f"{files.path} has no weights for {missing[0]}; it must hold {what}")
+        raise ModelError(f"{files.path} has no weights for {missing[0]}; it must hold {description}")
     unused = tensors.unused_tensors(model, report["unexpected_keys"])
     return model, (tensors.unused_note(unused),) if unused else ()
 
@@ -148,15 +139,7 @@ def _network(
 def _adapter(
     files: Files, base: Files, options: Options, label_map: Mapping[str, str] | None, bases: Bases
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, Notes]:
-    """Load the network and the tokenizer of a PEFT adapter.
-
-    Args:
-        files: the adapter's.
-        base: those of what it is added to.
-        options: how they are loaded.
-        label_map: as `load` takes it.
-        bases: networks that adapters share.
-    """
+    """Load the network and the tokenizer of a PEFT adapter and its base."""
     try:
         from peft import PeftConfig, PeftModel, load_peft_weights
     except ImportError as error:
@@ -172,32 +155,32 @@ def _adapter(
     head = tuple(getattr(config, "modules_to_save", None) or ())
     numbered = bool(head) and all(key.isdigit() for key in label_map or ())
     outputs = len(label_map) if label_map and numbered else None
-    for other in [known for known in bases if known[0] != base.digest]:
-        del bases[other]
-    what = "a trained sequence classifier" + ("" if head else f", since the adapter {files.path} {NO_HEAD}")
+    for outdated in [key for key in bases if key[0] != base.digest]:
+        del bases[outdated]
+    description = "a trained sequence classifier" + ("" if head else f", since the adapter {files.path} {NO_HEAD}")
     with files.loadable() as folder:
         weights = load_peft_weights(str(folder), device="cpu")
         if _keeps_base(config):
             key = (base.digest, options, head, outputs)
             if key not in bases:
-                bases[key] = _network(base, options, head, outputs, what=what)
+                bases[key] = _network(base, options, head, outputs, description=description)
             shared, notes = bases[key]
             values = {_name_in_base(name) for name in weights}
-            named = list(shared.named_parameters(remove_duplicate=False))
-            written = {id(weight) for name, weight in named if name in values}
-            # a copy of the modules that holds the same tensors, for the adapter to be built into, but for those that it
-            # has values of its own for, such as biases: PEFT writes these into the tensors that are there
-            model = copy.deepcopy(shared, {id(weight): weight for _, weight in named if id(weight) not in written})
-            model.name_or_path = model.config.name_or_path = str(base.path)  # that of one with the same content, else
+            parameters = list(shared.named_parameters(remove_duplicate=False))
+            overwritten = {id(weight) for name, weight in parameters if name in values}
+            # copy the modules but share their tensors, except those that PEFT overwrites, such as biases
+            memo = {id(weight): weight for _, weight in parameters if id(weight) not in overwritten}
+            model = copy.deepcopy(shared, memo)
+            model.name_or_path = model.config.name_or_path = str(base.path)  # the cache may have that of an equal base
         else:
-            model, notes = _network(base, options, head, outputs, what=what)
+            model, notes = _network(base, options, head, outputs, description=description)
         try:
             adapted = PeftModel.from_pretrained(model, str(folder), config=config, is_trainable=False)
-        except KeyError as error:  # modules that are saved whole are looked up in the file
+        except KeyError as error:  # PEFT looks up modules that are saved whole in the file
             wanted = str(error.args[0]) if error.args else ""
             if not wanted.startswith(tensors.IN_BASE) or wanted in weights:
                 raise
-            raise tensors.lost_head(files.path, model, weights, wanted) from error
+            raise tensors.lost_head_error(files.path, model, weights, wanted) from error
         tensors.check_adapter(files.path, adapted, weights)
     tokenizer = _tokenizer(files if checkpoints.has_tokenizer(files.folder) else base, options.trust_remote_code)
     of_base = tuple(f"of its base, {note}" for note in notes)
@@ -205,12 +188,12 @@ def _adapter(
 
 
 def _name_in_base(name: str) -> str:
-    """The parameter of the base that a tensor in an adapter's file would be written into, if there is one."""
+    """Return the parameter of the base that a tensor in an adapter's file would overwrite, if it exists."""
     return name.removeprefix("base_model.model.").replace(".base_layer.", ".")
 
 
 def _keeps_base(config: PeftConfig) -> bool:
-    """Say whether PEFT is known to leave a base's own weights as they are while it builds an adapter into it."""
+    """Return True if PEFT leaves the base's own weights unchanged when it builds in this adapter."""
     inits = [value for name, value in vars(config).items() if name.startswith("init_") and name.endswith("weights")]
     return all(value in GENTLE_INITS for value in inits)
 
@@ -229,18 +212,12 @@ def _tokenizer(files: Files, trust_remote_code: bool) -> PreTrainedTokenizerBase
             f"{files.path} has a slow tokenizer, which cannot say where a token stands; save a tokenizer.json"
         )
     tokenizer.name_or_path = str(files.path)
-    tokenizer.truncation_side = "right"  # see `align.encode`: what is too long loses its end
+    tokenizer.truncation_side = "right"  # long texts lose their end, see `align.encode`
     return tokenizer
 
 
 def _check_sentencepiece(files: Files) -> None:
-    """Refuse a tokenizer that is a SentencePiece model alone where the packages that read it are not installed.
-
-    transformers would then take the model for one of tiktoken's, and ask for that.
-
-    Raises:
-        ModelError: so it is.
-    """
+    """Refuse a bare SentencePiece model if its packages are missing: transformers would ask for tiktoken instead."""
     models = [name for name in files.small if name.endswith(".model") and name not in OTHER_TOKENIZERS]
     alone = models and not any(fnmatch(name, "tokenizer.*json") for name in files.small)
     missing = [package for package, module in SENTENCEPIECE.items() if alone and not _has_module(module)]
@@ -252,19 +229,15 @@ def _check_sentencepiece(files: Files) -> None:
 
 
 def _has_module(name: str) -> bool:
-    """Say whether a module is installed."""
+    """Return True if a module is installed."""
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # the package that it would be in
+    except ModuleNotFoundError:  # its parent package is missing
         return False
 
 
 def _check_class(files: Files) -> None:
-    """Refuse a class of tokenizers that transformers does not know.
-
-    Raises:
-        ModelError: the checkpoint names one.
-    """
+    """Refuse a tokenizer class that transformers does not know."""
     from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
 
     if settings.TOKENIZER_CONFIG in files.small:
@@ -278,7 +251,7 @@ def _check_class(files: Files) -> None:
 
 
 def label_names(model: PreTrainedModel) -> dict[int, str]:
-    """The labels of a network's outputs, by index.
+    """Return the labels of a network's outputs, by index.
 
     Raises:
         LabelError: it is no classifier of one label.
@@ -307,16 +280,16 @@ def check_ids(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
     Raises:
         ModelError: the tokenizer has some.
     """
-    known = len(model.get_input_embeddings().weight)  # type: ignore[arg-type]
+    size = len(model.get_input_embeddings().weight)  # type: ignore[arg-type]
     last = max(tokenizer.get_vocab().values())
-    if last >= known:
-        raise ModelError(f"{folder}: its tokenizer has token ids up to {last}, its network only up to {known - 1}")
+    if last >= size:
+        raise ModelError(f"{folder}: its tokenizer has token ids up to {last}, its network only up to {size - 1}")
 
 
 def store_products(model: PreTrainedModel, dtype: torch.dtype) -> None:
-    """Keep the weights of linear layers as they are multiplied, so that they are not rounded anew in each batch.
+    """Store the weights of linear layers in the format of the products, so that batches do not round them anew.
 
-    So are those that the module around a linear layer holds itself: DeBERTa's adds biases to the products.
+    This includes weights of the module around a linear layer: DeBERTa's adds biases to the products.
     """
     for module in model.modules():
         if isinstance(module, torch.nn.Linear) or any(isinstance(m, torch.nn.Linear) for m in module.children()):
@@ -325,8 +298,8 @@ def store_products(model: PreTrainedModel, dtype: torch.dtype) -> None:
 
 
 def max_length(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
-    """The most tokens that a model takes: the least of what the tokenizer and the position embeddings allow."""
-    limits = [tokenizer.model_max_length, sys.maxsize]  # a tokenizer without a limit says 1e30, more than it takes
+    """Return the most tokens that a model takes: the minimum of the tokenizer's and the position embeddings' limits."""
+    limits = [tokenizer.model_max_length, sys.maxsize]  # a tokenizer without a limit says 1e30
     positions = getattr(model.config, "max_position_embeddings", None) or 0
     if positions > 0:
         tables = (m for name, m in model.named_modules() if name.endswith("position_embeddings"))
@@ -337,13 +310,15 @@ def max_length(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> in
 
 
 @contextmanager
-def one_line(name: str | Path, failed: str = "cannot be loaded", told: Callable[[str], str] = str) -> Iterator[None]:
-    """Whatever goes wrong with a checkpoint meanwhile is told in one line; the library's own talk is not.
+def one_line_errors(
+    name: str | Path, failed: str = "cannot be loaded", rephrase: Callable[[str], str] = str
+) -> Iterator[None]:
+    """Turn any error of a checkpoint into one line, and silence the libraries' own messages.
 
     Args:
-        name: the checkpoint's.
-        failed: what it then was that could not be done.
-        told: puts a message in terms of what the user knows.
+        name: of the checkpoint.
+        failed: what could not be done.
+        rephrase: puts a message in terms that the user knows.
 
     Raises:
         ModelError: anything went wrong.
@@ -359,16 +334,16 @@ def one_line(name: str | Path, failed: str = "cannot be loaded", told: Callable[
             warnings.simplefilter("ignore")
             yield
     except RankModelsError as error:
-        error.args = tuple(told(part) if isinstance(part, str) else part for part in error.args)
+        error.args = tuple(rephrase(part) if isinstance(part, str) else part for part in error.args)
         raise
-    except UnpicklingError as error:  # torch reads tensors and nothing else, whatever `allow_pickle` says
+    except UnpicklingError as error:  # torch only reads tensors, even with `allow_pickle`
         raise ModelError(f"{name}: its pickled weights are damaged, or hold more than tensors") from error
     except SafetensorError as error:
-        raise ModelError(f"{name}: its weights are damaged ({told(_reason(error))})") from error
-    except BaseException as error:  # of transformers and what it calls, each of which has kinds of its own
+        raise ModelError(f"{name}: its weights are damaged ({rephrase(_reason(error))})") from error
+    except BaseException as error:  # transformers and its dependencies raise many kinds
         if not isinstance(error, Exception) and type(error).__name__ != PANIC:
             raise
-        raise ModelError(f"{name} {failed}: {told(_reason(error))}") from error
+        raise ModelError(f"{name} {failed}: {rephrase(_reason(error))}") from error
     finally:
         talk.set_verbosity(level)
         if bars:
@@ -376,7 +351,7 @@ def one_line(name: str | Path, failed: str = "cannot be loaded", told: Callable[
 
 
 def _reason(error: BaseException) -> str:
-    if "ignore_mismatched_sizes" in str(error):  # transformers logs which, and says here that it did
+    if "ignore_mismatched_sizes" in str(error):  # transformers logs the names, and only refers to the log here
         return "its weights are not of the shapes that its config.json says"
     mismatch = next((line.strip() for line in str(error).splitlines() if "size mismatch for" in line), None)
     return mismatch or first_line(error)

@@ -1,10 +1,10 @@
-"""Imported by a server of processes, once for all of them: what the first checkpoint of a process would have to do."""
+"""Imports that a server of processes makes once for all of them, ahead of the first checkpoint."""
 
 from contextlib import suppress
 
 import transformers.convert_slow_tokenizer  # noqa: F401  # loading a tokenizer imports it
 
-with suppress(ImportError):  # a table of a thousand patterns, which is made where weights are first loaded
+with suppress(ImportError):  # the first loading of weights makes this table of a thousand patterns
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
     get_checkpoint_conversion_mapping("")  # type: ignore[no-untyped-call]

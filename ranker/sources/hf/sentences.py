@@ -1,4 +1,4 @@
-"""A checkpoint -> vectors of sentences: any Hugging Face encoder, a layer of it, and how its tokens are pooled."""
+"""Embed sentences with any Hugging Face encoder: pooled token vectors of one layer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Pooling = Literal["mean", "cls"]
-"""The mean over all tokens, special ones included, as sentence-transformers does; or the first token."""
+"""Mean over all tokens, special ones included, as in sentence-transformers; or the first token."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Encoder:
     """A loaded encoder of sentences.
 
     Attributes:
-        name: where it came from.
+        name: path or hub id.
         model: the network without a head, in evaluation mode.
         tokenizer: its tokenizer.
-        layer: whose output is taken: 0 for the embeddings, and the last by default.
-        pooling: how the vectors of a sentence's tokens become one.
-        max_length: the most tokens that it takes; what is longer is cut.
+        layer: whose output is used: 0 for the embeddings; the last by default.
+        pooling: of the token vectors into one.
+        max_length: most tokens that it takes; longer texts are cut.
         device, dtype, token_budget: as those of a `Classifier`.
     """
 
@@ -74,49 +74,57 @@ class Encoder:
         Args:
             path: a directory, or a hub id ``org/name@revision``. Weights must be safetensors, and no code of its own
                 is run.
-            layer: whose output is taken, from 0, the embeddings; None for the last.
+            layer: whose output is used, from 0, the embeddings; None for the last.
             pooling: "mean" or "cls".
-            machine: where it is run.
-            limits: how much its settings may ask for.
+            machine: that runs it.
+            limits: of its settings.
 
         Raises:
-            UsageError: a layer or a pooling that there is not, or a device that is none.
+            UsageError: an unknown layer, pooling or device.
             ModelError: the checkpoint is incomplete, damaged, or would run code.
         """
         if pooling not in ("mean", "cls"):
             raise UsageError(f"`pooling` must be mean or cls (got {pooling})")
-        where, products = device_named(machine.device), DTYPES[resolve(machine.dtype, machine.device)]
+        target, products = device_named(machine.device), DTYPES[resolve(machine.dtype, machine.device)]
         with ExitStack() as held:
-            folder = checkpoints.locate(path, named="`encoder`")
+            folder = checkpoints.locate(path, parameter="`encoder`")
             files = held.enter_context(closing(open_checkpoint_files(folder, limits=limits)))
-            held.enter_context(loading.one_line(files.path, told=files.told))
+            held.enter_context(loading.one_line_errors(files.path, rephrase=files.rephrase))
             model, tokenizer = loading.load_encoder(files, loading.Options(False, False, products, limits))
             loading.check_ids(files.path, model, tokenizer)
-            model.requires_grad_(False).to(where)  # type: ignore[arg-type]
+            model.requires_grad_(False).to(target)  # type: ignore[arg-type]
             model.eval()  # type: ignore[no-untyped-call]
             loading.store_products(model, products)
             layers = int(model.config.num_hidden_layers)
             if layer is not None and not 0 <= layer <= layers:
                 raise UsageError(f"`layer` must be between 0 and {layers}, the layers of {files.path} (got {layer})")
-            budget = machine.token_budget or (TOKENS_ON_CPU if where.type == "cpu" else TOKENS_ELSEWHERE)
+            budget = machine.token_budget or (TOKENS_ON_CPU if target.type == "cpu" else TOKENS_ELSEWHERE)
             length = loading.max_length(model, tokenizer)
             chosen: Pooling = "mean" if pooling == "mean" else "cls"
             return cls(
-                str(path), model, tokenizer, layers if layer is None else layer, chosen, length, where, products, budget
+                str(path),
+                model,
+                tokenizer,
+                layers if layer is None else layer,
+                chosen,
+                length,
+                target,
+                products,
+                budget,
             )
 
     @property
-    def said(self) -> str:
-        """What the vectors are of, in words."""
+    def description(self) -> str:
+        """Encoder, layer and pooling in words."""
         pooled = "mean of the tokens" if self.pooling == "mean" else "first token"
         return f"{Path(self.name).name}, layer {self.layer} of {self.model.config.num_hidden_layers}, {pooled}"
 
     def vectors(self, texts: Sequence[str], advance: Advance = lambda done: None) -> Floats:
-        """(N, D) a vector of each text.
+        """Return (N, D) a vector of each text.
 
         Args:
-            texts: what is longer than the model takes is cut, and that is said.
-            advance: is told how many more texts are done.
+            texts: those longer than the model's limit are cut, with a warning.
+            advance: called with the number of newly finished texts.
 
         Raises:
             ModelError: the network cannot be run.
@@ -128,11 +136,11 @@ class Encoder:
         types = "token_type_ids" in inspect.signature(self.model.forward).parameters
         stream, cut = iter(texts), 0
         while block := list(islice(stream, ENCODED_AT_ONCE)):
-            with loading.one_line(self.name, "cannot be run"):
-                read = self.tokenizer(block, truncation=True, max_length=self.max_length, return_attention_mask=False)
-            for encoding in read.encodings or ():
+            with loading.one_line_errors(self.name, "cannot be run"):
+                batch = self.tokenizer(block, truncation=True, max_length=self.max_length, return_attention_mask=False)
+            for encoding in batch.encodings or ():
                 cut += bool(encoding.overflowing)
-                ids, kinds = (np.array(one, dtype=np.int64) for one in (encoding.ids, encoding.type_ids))
+                ids, kinds = (np.array(values, dtype=np.int64) for values in (encoding.ids, encoding.type_ids))
                 yield None, [TokenRow(ids, kinds if types else None)]
         if cut:
             log.warning(
@@ -141,14 +149,14 @@ class Encoder:
             )
 
     def _network(self, batch: Batch) -> torch.Tensor:
-        """(R, D) vectors of R rows of one length; none is padded."""
+        """Return (R, D) vectors of R rows of one length, without padding."""
         inputs = {"input_ids": batch.ids} | ({} if batch.type_ids is None else {"token_type_ids": batch.type_ids})
         last = self.layer == self.model.config.num_hidden_layers
         reduced = self.dtype != torch.float32
         with torch.autocast(self.device.type, self.dtype) if reduced else nullcontext():
             try:
                 outputs = self.model(attention_mask=torch.ones_like(batch.ids), output_hidden_states=not last, **inputs)
-            except Exception as error:  # a network may be anybody's code
+            except Exception as error:  # a network may be foreign code
                 if packing.is_out_of_memory(error):
                     raise
                 raise ModelError(f"{self.name} cannot be run: {first_line(error)}") from error

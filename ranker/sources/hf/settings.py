@@ -1,4 +1,4 @@
-"""What the small files of a checkpoint may say: they select no code, and ask for no more than is plausible.
+"""Check the small files of a checkpoint: they may select no code, and ask for no implausible sizes.
 
 Everything else passes, so that a new architecture is no fault.
 """
@@ -22,7 +22,7 @@ from ranker.sources.hf.files import Files
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 
 ATTENTION = ("eager", "sdpa", "flex_attention")
-"""What transformers computes attention with that fetches nothing; others are looked for on the hub."""
+"""Attention implementations of transformers that fetch nothing; others are looked for on the hub."""
 
 LISTED: Mapping[str, tuple[object, ...]] = {
     "attn_implementation": ATTENTION,
@@ -37,13 +37,13 @@ LISTED: Mapping[str, tuple[object, ...]] = {
     "megatron_config": (),
     "megatron_core": ("megatron.core",),
 }
-"""The keys that select code, in any part of a configuration, and the values that need none of others: None is one."""
+"""Keys that select code, in any part of a configuration, and their safe values; None is always safe."""
 
 FETCHING = ("mra", "rwkv", "yoso")
-"""The kinds of networks whose own code fetches more from the hub, where the package `kernels` is installed."""
+"""Kinds of networks whose own code fetches more from the hub if the package `kernels` is installed."""
 
 OTHER_ADAPTERS = ("XLORA",)
-"""The kinds of adapters that load others, from wherever they say."""
+"""Kinds of adapters that load others, from wherever they say."""
 
 _LAYERS = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?|depths|block_sizes|block_repeats|layer_types)$")
 
@@ -52,12 +52,12 @@ def check(files: Files, limits: Limits, trusted: bool) -> None:
     """Refuse a checkpoint whose settings select code, or ask for more than a model is likely to have.
 
     Args:
-        files: the checkpoint's, and those of an adapter's base.
-        limits: the most labels, layers and tokens, and how much a tokenizer may add.
+        files: of the checkpoint, and of an adapter's base.
+        limits: of labels, layers and tokens, and of what a tokenizer may add.
         trusted: the user has named it: its code may be run.
 
     Raises:
-        ModelError: so it is; the file and the key are named.
+        ModelError: it does; the message names the file and the key.
     """
     small = files.small
     for name in (checkpoints.CONFIG, checkpoints.ADAPTER, TOKENIZER_CONFIG, TOKENIZER):
@@ -65,15 +65,15 @@ def check(files: Files, limits: Limits, trusted: bool) -> None:
             _check_file(files.path / name, files, limits, trusted)
     for name in ("vocab.txt", "merges.txt", "vocab.json", "added_tokens.json"):
         held = small.get(name, b"")
-        with _in_one_line(files.path / name):
+        with _one_line_errors(files.path / name):
             limits.check(files.path / name, "vocabulary", max(held.count(b"\n"), held.count(b":")))
     if files.under is not None:
         check(files.under, limits, trusted)
 
 
 def _check_file(place: Path, files: Files, limits: Limits, trusted: bool) -> None:
-    with _in_one_line(place):
-        limits.check(place, "vocabulary", files.small[place.name].count(b"{"))  # before they are in memory
+    with _one_line_errors(place):
+        limits.check(place, "vocabulary", files.small[place.name].count(b"{"))  # before parsing them
         content = files.settings(place.name)
         if place.name == TOKENIZER:
             _check_tokenizer(place, content, limits)
@@ -84,7 +84,7 @@ def _check_file(place: Path, files: Files, limits: Limits, trusted: bool) -> Non
 
 
 @contextmanager
-def _in_one_line(place: Path) -> Iterator[None]:
+def _one_line_errors(place: Path) -> Iterator[None]:
     try:
         yield
     except DataError as error:
@@ -95,34 +95,34 @@ def _in_one_line(place: Path) -> Iterator[None]:
 
 def _check_code(place: Path, content: Mapping[str, Any]) -> None:
     for key, value in _leaves(content):
-        named = key.rpartition(".")[2]
+        last_key = key.rpartition(".")[2]
         listed = next((LISTED[part] for part in reversed(key.split(".")) if part in LISTED), None)
         if listed is not None and value is not None and value not in listed:
-            known = ", ".join(map(str, listed)) or "left out"
+            allowed = ", ".join(map(str, listed)) or "left out"
             raise ModelError(
-                f"{place}: `{key}` selects code, and must be {'one of ' if len(listed) > 1 else ''}{known} "
+                f"{place}: `{key}` selects code, and must be {'one of ' if len(listed) > 1 else ''}{allowed} "
                 f"(got {str(value)[:100]!r}); to have the checkpoint run others': `trust_remote_code`"
             )
         if key == "model_type" and value in FETCHING and find_spec("kernels"):
             raise ModelError(f"{place}: a network of the kind {value} fetches code from the hub: `trust_remote_code`")
-        if named == "peft_type" and value in OTHER_ADAPTERS:
+        if last_key == "peft_type" and value in OTHER_ADAPTERS:
             raise ModelError(f"{place}: an adapter of the kind {value} loads others; load each by itself")
 
 
-def _leaves(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of a configuration that are no containers, with the keys that lead to them."""
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of a configuration that are no containers, with their key paths."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _leaves(inner, f"{at}.{key}".lstrip("."))
+            yield from _leaves(inner, f"{path}.{key}".lstrip("."))
     elif isinstance(value, list):
         for inner in value:
-            yield from _leaves(inner, at)
+            yield from _leaves(inner, path)
     else:
-        yield at, value
+        yield path, value
 
 
 def _tables(value: Any) -> Iterator[tuple[str, Any]]:
-    """All keys of a configuration, however deep, with their values."""
+    """Yield all keys of a configuration, however deep, with their values."""
     for key, inner in value.items() if isinstance(value, dict) else ():
         yield key, inner
         yield from _tables(inner)
@@ -141,25 +141,25 @@ def _check_size(place: Path, content: Mapping[str, Any], limits: Limits) -> None
 
 
 def _count(value: Any) -> int:
-    """How many a setting asks for: a number, the sum of a list of numbers, or the length of what it lists."""
+    """Count what a setting asks for: a number, the sum of a list of numbers, or the length of a list."""
     if isinstance(value, (list, dict)):
-        numbers = [item for item in value if type(item) is int] if isinstance(value, list) else []
+        numbers = [number for number in value if type(number) is int] if isinstance(value, list) else []
         return max(len(value), sum(numbers))
     return int(value) if isinstance(value, (int, float)) and abs(value) < 1e300 else 0
 
 
 def _check_tokenizer(place: Path, content: Mapping[str, Any], limits: Limits) -> None:
-    """Refuse a tokenizer that makes far more of a text than there is."""
+    """Refuse a tokenizer that makes a text far longer."""
     model = content.get("model")
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
     limits.check(f"{place}: its vocabulary", "vocabulary", len(vocabulary or ()))
     limits.check(f"{place}: `added_tokens`", "vocabulary", len(content.get("added_tokens") or ()))
     limits.check(f"{place}: `normalizer`", "growth", _growth(content.get("normalizer")))
-    limits.check(f"{place}: `post_processor`", "growth", _added(content.get("post_processor")))
+    limits.check(f"{place}: `post_processor`", "growth", _count_added(content.get("post_processor")))
 
 
 def _growth(step: Any) -> int:
-    """How many characters a normalizer can make of one, at most."""
+    """Return the most characters that a normalizer can make of one."""
     if not isinstance(step, dict):
         return 1
     match step.get("type"):
@@ -168,19 +168,21 @@ def _growth(step: Any) -> int:
         case "Replace":
             pattern, new = step.get("pattern") or {}, len(str(step.get("content", "")))
             literal = pattern.get("String") if isinstance(pattern, dict) else None
-            return max(1, -(-new // len(literal))) if literal else new + 1  # what matches nothing is put everywhere
+            return (
+                max(1, -(-new // len(literal))) if literal else new + 1
+            )  # a pattern may match nothing, and insert everywhere
         case "Prepend":
             return max(1, len(str(step.get("prepend", ""))))
         case "Precompiled":
-            return _longest(str(step.get("precompiled_charsmap") or ""))
+            return _longest_replacement(str(step.get("precompiled_charsmap") or ""))
         case "ByteLevel":
             return 2
         case _:
             return 1
 
 
-def _longest(packed: str) -> int:
-    """The characters of the longest text that SentencePiece's table puts in the place of a character."""
+def _longest_replacement(packed: str) -> int:
+    """Return the length of the longest text with which SentencePiece's table replaces a character."""
     table = base64.b64decode(packed, validate=True)
     size = int.from_bytes(table[:4], "little")
     if size % 4 or not 4 <= 4 + size < len(table):
@@ -190,20 +192,20 @@ def _longest(packed: str) -> int:
     return max(map(len, texts.split(b"\0")), default=1) or 1
 
 
-def _added(step: Any) -> int:
-    """How many tokens a post-processor puts around a text; a text that it repeats counts as endless."""
+def _count_added(step: Any) -> int:
+    """Count the tokens that a post-processor adds to a text; repeating the text is refused."""
     if not isinstance(step, dict):
         return 0
     if step.get("type") == "Sequence":
-        return sum(map(_added, step.get("processors") or ()))
+        return sum(map(_count_added, step.get("processors") or ()))
     if step.get("type") != "TemplateProcessing":
         return 0
-    known = step.get("special_tokens") or {}
-    sizes = {name: len(one.get("ids") or ()) for name, one in known.items()}
+    special = step.get("special_tokens") or {}
+    sizes = {name: len(token.get("ids") or ()) for name, token in special.items()}
     most = 0
     for template in (step.get("single") or (), step.get("pair") or ()):
-        texts = [item["Sequence"]["id"] for item in template if "Sequence" in item]
+        texts = [part["Sequence"]["id"] for part in template if "Sequence" in part]
         if len(set(texts)) < len(texts):
             raise ValueError("its `post_processor` repeats a text")
-        most = max(most, sum(sizes.get(item["SpecialToken"]["id"], 0) for item in template if "SpecialToken" in item))
+        most = max(most, sum(sizes.get(part["SpecialToken"]["id"], 0) for part in template if "SpecialToken" in part))
     return most

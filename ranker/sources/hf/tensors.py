@@ -1,4 +1,4 @@
-"""Which tensors of a file a network takes: what it leaves of a checkpoint's, and what of an adapter's fits nothing."""
+"""Tensors of a file that do not fit: those of a checkpoint that its network leaves, and those of an adapter."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PRETRAINING_HEADS = (
     "vocab_projector.",
     "vocab_transform.",
 )
-"""Beginnings of the names of tensors that only predict hidden words, or what else an encoder is trained on at first."""
+"""Beginnings of the names of tensors that serve pre-training only, such as predicting hidden words."""
 
 WRAPPERS = {
     "_orig_mod": "torch.compile",
@@ -45,23 +45,23 @@ WRAPPERS = {
 """Parts of names that a wrapper of the network adds -> the wrapper."""
 
 SHOWN = 3
-"""Names of tensors in a note, at most."""
+"""Most names of tensors in a note."""
 
 IN_BASE = "base_model.model."
-"""What PEFT puts before the names of the base's modules."""
+"""Prefix of PEFT for the names of the base's modules."""
 
 
 def unused_tensors(model: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
     """List the tensors that a network does not take and that were probably trained to be part of it.
 
     Many files have tensors that no answer depends on. These are left out: those that the network's class lists
-    (transformers takes them off), buffers that networks compute (`COMPUTED`), heads of pre-training
-    (`PRETRAINING_HEADS`), and a pooler where the network has none. What remains is, for example, a layer more than
+    (transformers removes them), buffers that networks compute (`COMPUTED`), heads of pre-training
+    (`PRETRAINING_HEADS`), and a pooler if the network has none. What remains is, for example, a layer more than
     config.json says, or a module of a class of the author's own.
 
     Args:
         model: the network.
-        unexpected: the names in its file that it does not take, as transformers reports them.
+        unexpected: names in its file that it does not take, as transformers reports them.
     """
     pools = any(name.rpartition(".")[2] == "pooler" for name, _ in model.named_modules())
     return sorted(
@@ -74,58 +74,57 @@ def unused_tensors(model: PreTrainedModel, unexpected: Iterable[str]) -> list[st
 
 
 def unused_note(unused: list[str]) -> str:
-    """Say in a sentence which tensors of a checkpoint are not used.
+    """Describe the unused tensors of a checkpoint in a sentence.
 
     Example:
         >>> unused_note(["encoder.layer.1.weight"])
         '1 tensor of its weights is not used, since its config.json has no place for it (encoder.layer.1.weight)'
     """
-    are, it = ("tensor of its weights is", "it") if len(unused) == 1 else ("tensors of its weights are", "them")
-    why = f"since its config.json has no place for {it} ({listed(unused, SHOWN)})"
-    return f"{len(unused):,} {are} not used, {why}"
+    are, pronoun = ("tensor of its weights is", "it") if len(unused) == 1 else ("tensors of its weights are", "them")
+    reason = f"since its config.json has no place for {pronoun} ({listed(unused, SHOWN)})"
+    return f"{len(unused):,} {are} not used, {reason}"
 
 
 def check_adapter(path: Path, adapted: PeftModel, weights: Mapping[str, torch.Tensor]) -> None:
-    """Refuse an adapter that does not fit its base: every tensor must go into it, and none may be left as it began.
+    """Refuse an adapter that does not fit its base: every tensor must be used, and every weight of it loaded.
 
-    PEFT loads what fits and passes over the rest, so that an adapter of which nothing fits answers as its base does.
-    A tensor that PEFT would save of this very network fits, whether or not it is read: with biases of their own,
-    adapters hold those of the head twice.
+    PEFT loads what fits and skips the rest, so an adapter of which nothing fits answers as its base does. A tensor that
+    PEFT would save of this very network fits, even if it is not read: adapters with biases hold the head's twice.
 
     Args:
         path: the adapter's folder, for messages.
         adapted: the base with the adapter built into it.
-        weights: the tensors in the adapter's file, by name.
+        weights: tensors in the adapter's file, by name.
 
     Raises:
         ModelError: a tensor fits nothing, or is not in the file.
     """
     from peft import get_peft_model_state_dict, set_peft_model_state_dict
 
-    report: Any = set_peft_model_state_dict(adapted, dict(weights))  # once more, for what it says of the names
-    expected = get_peft_model_state_dict(adapted, save_embedding_layers=False)  # else it asks the hub
+    report: Any = set_peft_model_state_dict(adapted, dict(weights))  # again, for its report on the names
+    expected = get_peft_model_state_dict(adapted, save_embedding_layers=False)  # otherwise it asks the hub
     strange = [name for name in map(_name_in_file, report.unexpected_keys) if name not in expected]
     lacking = [name for name in map(_name_in_file, report.missing_keys) if name in expected and name not in weights]
     if strange:
         base = adapted.get_base_model()
-        raise misfit(path, base, strange, len(weights), lacking)  # type: ignore[arg-type]
+        raise misfit_error(path, base, strange, len(weights), lacking)  # type: ignore[arg-type]
     if lacking:
         raise ModelError(f"{path} has no weights for {min(lacking)}; it must hold a saved adapter, whole")
 
 
-def lost_head(path: Path, base: PreTrainedModel, weights: Mapping[str, torch.Tensor], wanted: str) -> ModelError:
-    """Explain an adapter that lacks a tensor of a module which PEFT saves whole, such as its head.
+def lost_head_error(path: Path, base: PreTrainedModel, weights: Mapping[str, torch.Tensor], wanted: str) -> ModelError:
+    """Return the error of an adapter that lacks a tensor of a module that PEFT saves whole, such as its head.
 
     Args:
         path: the adapter's folder.
-        base: what it is added to.
-        weights: the tensors in the adapter's file, by name.
-        wanted: the name of the tensor that PEFT looked for.
+        base: its base.
+        weights: tensors in the adapter's file, by name.
+        wanted: name of the tensor that PEFT looked for.
     """
     parts = {name for name, _ in base.named_children()}
     strange = [name for name in weights if name.removeprefix(IN_BASE).partition(".")[0] not in parts]
     if strange:
-        return misfit(path, base, strange, len(weights), [wanted])
+        return misfit_error(path, base, strange, len(weights), [wanted])
     head = wanted.removeprefix(IN_BASE).partition(".")[0]
     return ModelError(
         f"{path} holds no weights of its classification head ({head}), so that the head would be random, "
@@ -133,15 +132,15 @@ def lost_head(path: Path, base: PreTrainedModel, weights: Mapping[str, torch.Ten
     )
 
 
-def misfit(path: Path, base: PreTrainedModel, strange: list[str], total: int, lacking: list[str]) -> ModelError:
-    """Explain an adapter with tensors that fit nothing in its base, and guess at the reason.
+def misfit_error(path: Path, base: PreTrainedModel, strange: list[str], total: int, lacking: list[str]) -> ModelError:
+    """Return the error of an adapter with tensors that do not fit its base, with a likely reason.
 
     Args:
         path: the adapter's folder.
-        base: what it is added to.
-        strange: the tensors that fit nothing, by their names in the file; one at least.
-        total: how many tensors the file has.
-        lacking: those that the base expects and the file does not have.
+        base: its base.
+        strange: tensors that fit nothing, by their names in the file; at least one.
+        total: number of tensors in the file.
+        lacking: tensors that the base expects and the file does not have.
     """
     first = min(strange)
     instead = f", where the base expects {min(lacking)}" if lacking else ""
@@ -150,15 +149,15 @@ def misfit(path: Path, base: PreTrainedModel, strange: list[str], total: int, la
     backbone = base.base_model_prefix
     inside = {name for name, _ in getattr(base, backbone, base).named_children()}
     if wrapper is not None:
-        why = f"; it was probably saved from a network wrapped by {wrapper}: save it from the network inside"
+        reason = f"; it was probably saved from a network wrapped by {wrapper}: save it from the network inside"
     elif backbone and parts[0] in inside and parts[0] not in dict(base.named_children()):
-        why = f"; it was probably saved from the backbone alone ({backbone}): save it from the sequence classifier"
+        reason = f"; it was probably saved from the backbone alone ({backbone}): save it from the sequence classifier"
     else:
-        why = "; it was probably trained on another base"
+        reason = "; it was probably trained on another base"
     return ModelError(f"{path}: {len(strange)} of the adapter's {total} tensors fit nothing in its base: "
-                      f"it has {first}{instead}{why}")  # fmt: skip
+                      f"it has {first}{instead}{reason}")  # fmt: skip
 
 
 def _name_in_file(name: str) -> str:
-    """The name in an adapter's file of a tensor of the network, in which PEFT puts the adapter's own name."""
+    """Remove the adapter's own name, which PEFT inserts, from the name of a tensor."""
     return name.replace(".modules_to_save.default.", ".").replace(".default.", ".").removesuffix(".default")

@@ -1,6 +1,6 @@
-"""What one log says of one task, whichever program wrote it: a record of arrays, and what reading one may cost.
+"""Records of one task in one log, whichever program wrote it.
 
-Logs are data from strangers. Every reader keeps to `ranker.limits`; what goes beyond is refused in one line.
+Logs are untrusted data. Every reader respects `ranker.limits`, and refuses anything beyond in one line.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from ranker.sources.logs.measures import MetricInfo
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 
 MAX_TEXT = 100_000
-"""Characters of a row's text that are kept to be shown; what follows is cut off."""
+"""Most characters of a row's text that are stored for display; the rest is cut off."""
 
 DEPTH = "as deep as Python's own JSON reader goes, about a thousand"
-"""How deep JSON may be nested: this is the reader's own limit, which it keeps itself."""
+"""Deepest nesting of JSON: the limit of Python's own reader, which enforces it."""
 
-MOST_WRONG = 0.01
-"""Labels are left out where they tell something else than the metric on more than this part of the rows."""
+MAX_LABEL_DISAGREEMENT = 0.01
+"""Largest share of rows on which labels may contradict the metric; beyond it they are left out."""
 
 
 @dataclass(frozen=True)
 class LogSelection:
-    """What a caller asks of logs; None leaves it to what the log says.
+    """Choices of a caller among the contents of a log; None leaves a choice to the log.
 
     Attributes:
-        metric: which recorded value is read of each row; of an Inspect log "scorer" or "scorer.part" may stand here.
-        filter: lm-evaluation-harness: which of several ways to read an answer.
+        metric: recorded value to read of each row; for Inspect also "scorer" or "scorer.part".
+        filter: lm-evaluation-harness: which of several ways to extract an answer.
         scorer: Inspect: which scorer, "scorer" or "scorer.part".
-        reducer: Inspect: what the epochs of a row are reduced to: see `epochs.REDUCERS`.
-        cluster: which field of a row (lm-evaluation-harness: of ``doc``; Inspect: of ``metadata``) says what rows
-            belong together.
-        limits: how much is read.
+        reducer: Inspect: reducer of the epochs of a row: see `epochs.REDUCERS`.
+        cluster: field of a row (lm-evaluation-harness: of ``doc``; Inspect: of ``metadata``) that groups dependent
+            rows.
+        limits: size limits of reading.
     """
 
     metric: str | None = None
@@ -55,38 +55,38 @@ class LogSelection:
 
 @dataclass(frozen=True, eq=False)
 class TaskLog:
-    """What one log says of one task. Arrays are read-only; row n of one is row n of all.
+    """One task in one log. Arrays are read-only; row n of one is row n of all.
 
     Attributes:
-        program: what wrote it: "lm-eval" or "inspect".
-        version: of that program; "" where the log does not say.
+        program: that wrote it: "lm-eval" or "inspect".
+        version: of that program; "" if not stated.
         task: its name in that program.
-        model: its name in that program; "" where the log does not say.
-        metric: the recorded value that the outcomes are; with the reducer behind it where epochs are not averaged.
+        model: its name in that program; "" if not stated.
+        metric: recorded value used as outcome, followed by the reducer unless epochs are averaged.
         scorer: lm-evaluation-harness: the filter; Inspect: the scorer.
-        candidates: all recorded values that could have been chosen, with the one that was. lm-evaluation-harness:
-            metrics; Inspect: "scorer" or "scorer.part".
-        measure: what the metric is: which way is better in a row, and whether the number that the log records of all
-            rows is that of these.
-        keys: (N,) what a row is known by in every log of the task. A text that stands in the data several times has
-            "#2", "#3" after its key, in order of occurrence.
+        candidates: all recorded values to choose from, with the chosen one. lm-evaluation-harness: metrics; Inspect:
+            "scorer" or "scorer.part".
+        measure: properties of the metric: its direction in a row, and whether the recorded aggregate follows from the
+            rows.
+        keys: (N,) identity of a row in every log of the task. A text that repeats in the data has "#2", "#3" after its
+            key, in order of occurrence.
         numbered: the keys may be mere positions: then the texts of two logs must agree.
-        texts: (N,) what a row says, for people and to compare; "" where that is not known.
-        target_hashes: (N,) of the right answer; where two logs differ, they do not ask the same. "" is not known.
-        prompt_hashes: (N,) of what the model was given; where two logs differ, the prompts do. "" is not known.
-        outcomes: (N,) float64 the metric of each row, reduced over the epochs that have one; nan: not known.
-        counts: (N,) int64 of how many epochs an outcome is made.
-        epochs: how many were planned.
-        state: (N,) `ANSWERED`, `NO_ANSWER` (asked for, not given: wrong) or `ERROR` (failed, or not scored). A row
-            that is `MISSING` is in no log; joining logs finds it.
-        labels: (C,) the choices, where they are the same on all rows; () otherwise.
-        truth: (N,) index into labels of the right choice; -1: not known, or several.
-        answers: (N,) index into labels of the model's choice; -1: none of them. With several epochs the most frequent.
-        scores: (N, C) log-likelihoods of the labels as the metric compares them, or None. They are no
-            log-probabilities: made into such by softmax they are not calibrated. nan where there are none.
-        cluster: the field that the clusters come from; "" where there are none.
-        clusters: (N,) which rows belong together, or None.
-        notes: what a reader of results has to know, in sentences.
+        texts: (N,) text of a row, for display and comparison; "" if unknown.
+        target_hashes: (N,) of the right answer; if two logs differ, their questions do. "" if unknown.
+        prompt_hashes: (N,) of the model's input; if two logs differ, their prompts do. "" if unknown.
+        outcomes: (N,) float64 metric of each row, reduced over the epochs that have one; nan if unknown.
+        counts: (N,) int64 number of epochs behind an outcome.
+        epochs: number of planned epochs.
+        state: (N,) `ANSWERED`, `NO_ANSWER` (asked but not answered: wrong) or `ERROR` (failed, or not scored). A
+            `MISSING` row is in no log; joining logs finds it.
+        labels: (C,) the choices, if they are the same on all rows; else ().
+        truth: (N,) index into labels of the right choice; -1 if unknown, or several.
+        answers: (N,) index into labels of the model's choice, the most frequent of several epochs; -1 for none of them.
+        scores: (N, C) log-likelihoods of the labels as the metric compares them, nan for none; or None. They are not
+            log-probabilities: their softmax is not calibrated.
+        cluster: field of the clusters; "" if there are none.
+        clusters: (N,) groups of dependent rows, or None.
+        notes: for readers of the results, in sentences.
 
     Raises:
         ValueError: shapes do not agree, a key occurs twice, or an outcome is infinite.
@@ -138,7 +138,7 @@ class TaskLog:
 
     @property
     def tally(self) -> Mapping[str, int]:
-        """How many rows are in each state, by its name."""
+        """Number of rows in each state, by its name."""
         names = {ANSWERED: "answered", NO_ANSWER: "no answer", ERROR: "error or unscored", MISSING: "missing"}
         return {name: int((self.state == state).sum()) for state, name in names.items()}
 
@@ -150,7 +150,7 @@ _COLUMNS = (
 
 
 def number(value: Any) -> float | None:
-    """What a recorded value counts as: nan where it says that there is none, None where it is no single number.
+    """Convert a recorded value: nan if it is empty, None if it is no single number.
 
     Numbers may be written as text, as NumPy's are.
 
@@ -173,7 +173,7 @@ def number(value: Any) -> float | None:
 
 
 def plain(text: str) -> str:
-    r"""A text that can be written down: half a surrogate pair, which JSON can say, becomes a question mark.
+    r"""Replace half a surrogate pair, which JSON can express and UTF-8 cannot, by a question mark.
 
     Example:
         >>> plain("a\ud800")
@@ -182,18 +182,18 @@ def plain(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def shown(text: str) -> str:
-    """A row's text as it is kept."""
+def clip_text(text: str) -> str:
+    """Cut a row's text to `MAX_TEXT` characters."""
     return plain(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…")
 
 
 def name_of(value: Any) -> str:
-    """A value as a name: a text as it is, anything else as JSON."""
+    """Convert a value to a name: a text as it is, anything else as JSON."""
     return plain(value) if isinstance(value, str) else str(value) if type(value) is int else canonical(value)
 
 
 def canonical(value: Any) -> str:
-    """JSON of a value, always the same."""
+    """Write a value as JSON with sorted keys."""
     return _CANONICAL.encode(value)
 
 
@@ -201,25 +201,25 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True)
 
 
 def hashed(text: str) -> str:
-    """The sha256 of a text."""
+    """Return the sha256 of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def numbered(keys: Iterable[str]) -> tuple[str, ...]:
-    """Keys that tell repeated ones apart, by their order.
+def number_repeats(keys: Iterable[str]) -> tuple[str, ...]:
+    """Number repeated keys, by their order.
 
     Example:
-        >>> numbered(["a", "b", "a"])
+        >>> number_repeats(["a", "b", "a"])
         ('a', 'b', 'a#2')
     """
-    seen: Counter[str] = Counter()
-    found = []
+    counts: Counter[str] = Counter()
+    keys_out = []
     for key in keys:
-        seen[key] += 1
-        found.append(key if seen[key] == 1 else f"{key}#{seen[key]}")
-    return tuple(found)
+        counts[key] += 1
+        keys_out.append(key if counts[key] == 1 else f"{key}#{counts[key]}")
+    return tuple(keys_out)
 
 
-def of_those(place: object, what: str, name: str, known: Sequence[str]) -> DataError:
-    """The complaint that a log has nothing of a name."""
-    return DataError(f"{place} has no {what} {name!r}; it has {listed(known) or 'none'}")
+def missing_name_error(place: object, noun: str, name: str, names: Sequence[str]) -> DataError:
+    """Return the error that a log has nothing of a name."""
+    return DataError(f"{place} has no {noun} {name!r}; it has {listed(names) or 'none'}")

@@ -1,4 +1,4 @@
-"""What the epochs of a row are reduced to, by the names that Inspect has for it.
+"""Reducers of the epochs of a row, by Inspect's names.
 
 Source: ``scorer/_reducer/reducer.py`` of Inspect 0.3.285; pass_at: Chen et al. 2021, "Evaluating Large Language Models
 Trained on Code", section 2.1; pass_k: Yao et al. 2024, "tau-bench", section 3.
@@ -15,10 +15,10 @@ import numpy as np
 from factors.types import Floats
 
 MEAN = "mean"
-"""The reducer where a log names none."""
+"""Default reducer of a log that names none."""
 
 RIGHT = 1.0
-"""What an epoch must score at least to count as right."""
+"""Least score of an epoch that counts as right."""
 
 
 def _mode(values: Floats, epochs: int) -> float:
@@ -49,26 +49,26 @@ REDUCERS: Mapping[str, Callable[[Floats, int], float]] = {
     "majority": _majority,
     "max": lambda values, epochs: float(values.max()),
 }
-"""Reducer -> of the scores that there are, and the number of epochs, what they are reduced to."""
+"""Reducer -> function of the recorded scores and the number of epochs."""
 
 OF_K: Mapping[str, Callable[[Floats, int], float]] = {"at_least": _at_least, "pass_at": _pass_at, "pass_k": _pass_k}
-"""The same of those that have a number k behind their name, `pass_at_2`; they are given k."""
+"""Reducer with a number k after its name, `pass_at_2` -> function of the recorded scores and k."""
 
 NAMES = (*REDUCERS, *(f"{name}_K" for name in OF_K))
-"""How reducers are written."""
+"""Names of reducers, for messages."""
 
 
-def reducer(name: str) -> Callable[[Floats], float] | None:
-    """(E,) scores of the epochs of one row, nan where one has none -> one number, nan where there is none.
+def reducer_named(name: str) -> Callable[[Floats], float] | None:
+    """Return the function from (E,) scores of one row's epochs, nan for none, to one number, nan for none.
 
     Args:
-        name: as Inspect has it; of another one None comes back.
+        name: Inspect's name; an unknown one returns None.
 
     Example:
         >>> scores = np.array([1.0, 0.0, np.nan])
-        >>> [reducer(name)(scores) for name in ("mean", "max", "at_least_2", "pass_at_2", "pass_k_1")]
+        >>> [reducer_named(name)(scores) for name in ("mean", "max", "at_least_2", "pass_at_2", "pass_k_1")]
         [0.5, 1.0, 0.0, 1.0, 0.5]
-        >>> reducer("collect") is None
+        >>> reducer_named("collect") is None
         True
     """
     stem, _, number = name.rpartition("_")
@@ -77,9 +77,9 @@ def reducer(name: str) -> Callable[[Floats], float] | None:
     if reduce is None:
         return None
 
-    def of(values: Floats) -> float:
-        known = values[~np.isnan(values)]
+    def reduce_known(values: Floats) -> float:
+        scores = values[~np.isnan(values)]
         k = len(values) if name in REDUCERS else int(number)
-        return reduce(known, k) if len(known) else math.nan
+        return reduce(scores, k) if len(scores) else math.nan
 
-    return of
+    return reduce_known

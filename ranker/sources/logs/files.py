@@ -1,4 +1,4 @@
-"""Logs as files: opened, unpacked and parsed within the budget; every fault is one line that names the file."""
+"""Open, unpack and parse log files within size limits; each fault is one line that names the file."""
 
 from __future__ import annotations
 
@@ -19,58 +19,58 @@ _PIECE = 1 << 20
 
 @contextmanager
 def open_log(path: Path) -> Iterator[IO[bytes]]:
-    """A file, unpacked if it is gzip, whatever its name.
+    """Open a file, unpacked if it is gzip, whatever its name.
 
     Raises:
-        DataError: it cannot be read, or is none: a folder, a pipe, a device.
+        DataError: it cannot be read, or is a folder, a pipe or a device.
     """
     with unpacking(path) as stream:
         yield stream
 
 
-def whole(path: Path, limits: Limits = LIMITS, name: str = "log_whole") -> bytes:
-    """All of a file, unpacked.
+def read_whole(path: Path, limits: Limits = LIMITS, name: str = "log_whole") -> bytes:
+    """Read and unpack a file.
 
     Args:
         path: the file.
-        limits: how much is read.
-        name: of the limit that holds for it.
+        limits: size limits of reading.
+        name: of the limit that applies.
 
     Raises:
         DataError: it cannot be read, or is too large.
     """
     pieces, size = [], 0
     with open_log(path) as stream:
-        while piece := stream.read(_PIECE):  # asked for all at once, memory for the most there may be would be taken
+        while piece := stream.read(_PIECE):  # reading at once would allocate the limit
             pieces.append(piece)
             size += len(piece)
             limits.check(path, name, size)
     return b"".join(pieces)
 
 
-def lines(path: Path, limits: Limits = LIMITS) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that say something, with their numbers; no more of it is in memory than one.
+def iter_lines(path: Path, limits: Limits = LIMITS) -> Iterator[tuple[int, bytes]]:
+    """Yield the non-blank lines of a file with their numbers; only one is in memory at a time.
 
     Raises:
-        DataError: it cannot be read, or it, a line or their number is too large.
+        DataError: it cannot be read; or it, a line or the number of lines is too large.
     """
     with open_log(path) as stream:
         size = 0
-        for at in range(1, limits.log_rows + 2):
+        for number in range(1, limits.log_rows + 2):
             line = stream.readline(limits.log_line + 1)
             if not line:
                 return
-            place = f"{path}, line {at}"
+            place = f"{path}, line {number}"
             limits.check(place, "log_line", len(line))
             size += len(line)
             limits.check(place, "log", size)
             if not line.isspace():
-                yield at, line
+                yield number, line
     raise limits.passed(path, "log_rows")
 
 
 class Budget:
-    """How many more values of one log may be read: ``limits.log_values`` at first."""
+    """Number of values of one log that may still be read, from ``limits.log_values``."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits, self._left = limits, limits.log_values
@@ -79,25 +79,25 @@ class Budget:
         """Count the values of a JSON text.
 
         Raises:
-            DataError: they are too many, for one text or with those before.
+            DataError: they are too many, for one text or in total.
         """
-        found = sum(map(content.count, _SIGNS))
-        self._left -= found
-        self._limits.check(place, "log_values_at_once", found)
+        values = sum(map(content.count, _SIGNS))
+        self._left -= values
+        self._limits.check(place, "log_values_at_once", values)
         if self._left < 0:
             raise self._limits.passed(place, "log_values")
 
 
 def parse(content: bytes, place: object, budget: Budget) -> Any:
-    """What bytes say in JSON. NaN and Infinity may stand bare, as Python and Inspect write them.
+    """Parse JSON bytes. NaN and Infinity may stand bare, as Python and Inspect write them.
 
     Args:
         content: the bytes.
-        place: what messages begin with.
-        budget: of the log that they are of.
+        place: beginning of messages.
+        budget: of the log.
 
     Raises:
-        DataError: they are no JSON, hold too much, or name a key of an object twice.
+        DataError: they are no JSON, hold too much, or repeat a key in an object.
     """
     budget.spend(content, place)
     try:
@@ -113,24 +113,24 @@ def parse(content: bytes, place: object, budget: Budget) -> Any:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=once)
-_SIGNS = (b"[", b"{", b",", b":")  # a value of a JSON text costs one of these at least
+_SIGNS = (b"[", b"{", b",", b":")  # each JSON value needs at least one of these
 
 
 def _fault(error: ValueError) -> str:
-    """What is wrong with JSON that is well formed: Python says the digits of a long number at length."""
+    """Describe a fault of well-formed JSON; Python's message repeats all digits of a long number."""
     return "a number has too many digits" if "digits" in str(error) else str(error)
 
 
-def strayed(folder: Path, names: Iterable[str]) -> None:
-    """Refuse a folder's files that link to one outside of it; the hub's cache links to a folder beside it.
+def refuse_outside_links(folder: Path, names: Iterable[str]) -> None:
+    """Refuse files of a folder that link out of it; the hub's cache may link to the folder beside it.
 
-    A folder of logs is what somebody hands on: it must not have other files of this machine read.
+    A folder of logs may come from a stranger: it must not make this machine read its other files.
 
     Raises:
         DataError: one does.
     """
-    whole = Path(os.path.realpath(folder))
-    limit = whole.parents[1] if whole.parent.name == "snapshots" and len(whole.parents) > 1 else whole
+    root = Path(os.path.realpath(folder))
+    limit = root.parents[1] if root.parent.name == "snapshots" and len(root.parents) > 1 else root
     for name in names:
         file = folder / name
         if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(limit):

@@ -1,4 +1,4 @@
-"""Folders of logs: which logs lie there, of which models and tasks, and which of several runs is read."""
+"""Folders of logs: find the logs, their models and tasks, and choose among several runs."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _ROW = re.compile(rb'\{\s*"doc_id"\s*:')
 _ENDINGS = (".jsonl", ".json", ".eval")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
 _LISTS = frozenset({"logs.json", "eval-set.json", "listing.json"})
-"""What Inspect writes beside logs of an eval-set or a bundle: lists of them."""
+"""Lists of logs that Inspect writes beside the logs of an eval-set or a bundle."""
 
 
 @dataclass(frozen=True)
 class FoundLog:
-    """A log that lies in a folder.
+    """A log in a folder.
 
     Attributes:
-        path: where.
-        program: what wrote it: "lm-eval" or "inspect".
-        model: its name; "" where neither the log nor the results beside it say.
+        path: its file.
+        program: that wrote it: "lm-eval" or "inspect".
+        model: its name; "" if neither the log nor the results beside it state it.
         task: its name.
-        time: when it was run, as far as its name tells: later times are greater.
-        arguments: what it was run with, by name, as JSON.
-        trouble: why it is not whole; "" where it is, or where it is the only one of its model and task.
+        time: of the run, as far as its name tells: later times are greater.
+        arguments: of the run, by name, as JSON.
+        trouble: why the log is incomplete; "" if it is complete, or the only one of its model and task.
     """
 
     path: Path
@@ -45,19 +45,19 @@ class FoundLog:
     trouble: str = field(default="", compare=False)
 
     @property
-    def of(self) -> tuple[str, str, str]:
-        """What several runs have in common."""
+    def run_key(self) -> tuple[str, str, str]:
+        """Program, model and task, which several runs share."""
         return self.program, self.model, self.task
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The logs of a folder.
+    """Logs of a folder.
 
     Attributes:
-        logs: of each model and task the newest that is whole, by model and task.
-        older: the others.
-        groups: group of tasks -> the tasks in it, as lm-evaluation-harness has them.
+        logs: newest complete log of each model and task, sorted by these.
+        older: the other logs.
+        groups: group of tasks -> its tasks, as lm-evaluation-harness has them.
         notes: files that cannot be read, in sentences.
     """
 
@@ -67,13 +67,13 @@ class Listing:
     notes: tuple[str, ...]
 
     def runs(self, log: FoundLog) -> tuple[FoundLog, ...]:
-        """All runs of a log's model and task, the oldest first."""
-        every = (one for one in (*self.logs, *self.older) if one.of == log.of)
-        return tuple(sorted(every, key=lambda one: (one.time, one.path.name)))
+        """Return all runs of a log's model and task, the oldest first."""
+        runs = (run for run in (*self.logs, *self.older) if run.run_key == log.run_key)
+        return tuple(sorted(runs, key=lambda run: (run.time, run.path.name)))
 
 
 def program_of(path: Path, limits: Limits = LIMITS) -> str | None:
-    """What wrote a file, by what is in it: "lm-eval", "inspect", or None where it is no log of either."""
+    """Detect the program that wrote a file from its content: "lm-eval", "inspect", or None."""
     try:
         start = beginning(path, _LOOK)
         if start.startswith(inspect_samples.ZIP):
@@ -95,11 +95,11 @@ def program_of(path: Path, limits: Limits = LIMITS) -> str | None:
 
 
 def task_of(path: Path, limits: Limits = LIMITS) -> str:
-    """The name of a log's task; "" where it cannot be read.
+    """Return the name of a log's task; "" if it cannot be read.
 
     Args:
         path: the log.
-        limits: how much is read.
+        limits: size limits of reading.
     """
     if program_of(path, limits) == lm_eval.PROGRAM:
         return results_of(path, limits=limits).task
@@ -110,7 +110,7 @@ def task_of(path: Path, limits: Limits = LIMITS) -> str:
 
 
 def _is_row(line: bytes, path: Path, limits: Limits) -> bool:
-    """Whether a line is a row of lm-evaluation-harness whose keys stand in another order than the program's."""
+    """Return True if a line is a row of lm-evaluation-harness whose keys are in another order than the program's."""
     if b'"doc"' not in line or b'resps"' not in line:
         return False
     try:
@@ -121,7 +121,7 @@ def _is_row(line: bytes, path: Path, limits: Limits) -> bool:
 
 
 def holds_logs(folder: Path, limits: Limits = LIMITS) -> bool:
-    """Whether a log lies in a folder, or in one below it that may be read.
+    """Return True if a folder, or a readable one below it, holds a log.
 
     Raises:
         DataError: the folder cannot be read, or one of them holds too many files.
@@ -130,43 +130,45 @@ def holds_logs(folder: Path, limits: Limits = LIMITS) -> bool:
     return any(program_of(place / name, limits) is not None for place in places for name in _candidates(place, limits))
 
 
-def listing(folder: Path, limits: Limits = LIMITS) -> Listing:
-    """The logs in a folder, or in the one folder below it that holds some.
+def list_logs(folder: Path, limits: Limits = LIMITS) -> Listing:
+    """List the logs in a folder, or in the one folder below it that holds some.
 
     Args:
         folder: the folder.
-        limits: how much is read.
+        limits: size limits of reading.
 
     Raises:
         DataError: the folder cannot be read, holds no log or too many files, several folders below it hold logs, or a
             file links to one outside of it.
     """
-    found, broken = _logs(folder, limits)
-    if not found:
+    direct, broken = _logs(folder, limits)
+    if not direct:
         below = [place for place in _folders(folder, limits) if any(True for _ in _candidates(place, limits))]
         inside = [(place, lying) for place in below if (lying := _logs(place, limits))[0]]
         if len(inside) > 1:
             names = listed([place.name for place, _ in inside])
             raise DataError(f"{folder} holds logs of several models, one folder each: {names}; name these folders")
         if not inside:
-            why = f": {broken[0]}" if broken else ""
-            raise DataError(f"{folder} holds no log of lm-evaluation-harness or Inspect{why}")
-        folder, (found, broken) = inside[0]
+            reason = f": {broken[0]}" if broken else ""
+            raise DataError(f"{folder} holds no log of lm-evaluation-harness or Inspect{reason}")
+        folder, (direct, broken) = inside[0]
     runs: dict[tuple[str, str, str], list[FoundLog]] = {}
-    for log in sorted(found, key=lambda log: (log.time, log.path.name)):
-        runs.setdefault(log.of, []).append(log)
+    for log in sorted(direct, key=lambda log: (log.time, log.path.name)):
+        runs.setdefault(log.run_key, []).append(log)
     checked = [
-        [replace(log, trouble=_trouble(log, limits)) for log in of] if len(of) > 1 else of for of in runs.values()
+        [replace(log, trouble=_trouble(log, limits)) for log in same_task] if len(same_task) > 1 else same_task
+        for same_task in runs.values()
     ]
-    newest = [next((log for log in reversed(of) if not log.trouble), of[-1]) for of in checked]
-    older = tuple(log for of, read in zip(checked, newest, strict=True) for log in of if log is not read)
+    newest = [next((log for log in reversed(same_task) if not log.trouble), same_task[-1]) for same_task in checked]
+    older = tuple(log for runs, last in zip(checked, newest, strict=True) for log in runs if log is not last)
     logs = tuple(sorted(newest, key=lambda log: (log.model, log.task)))
     groups = ResultsFiles(folder, limits).groups({log.time for log in logs if log.program == lm_eval.PROGRAM})
-    return Listing(logs, older, groups, tuple(Assumption(f"Not read, since it cannot be: {why}.") for why in broken))
+    notes = tuple(Assumption(f"Not read, since it cannot be: {reason}.") for reason in broken)
+    return Listing(logs, older, groups, notes)
 
 
 def _trouble(log: FoundLog, limits: Limits) -> str:
-    """Why a log is not whole: it is cut off, empty, or of a run that did not end."""
+    """Describe why a log is incomplete: cut off, empty, or of a run that did not end."""
     try:
         if log.program == lm_eval.PROGRAM:
             docs = {row.doc for row in lm_eval_rows.rows_of(log.path, None, limits)}
@@ -199,7 +201,7 @@ def _folders(folder: Path, limits: Limits) -> Iterable[Path]:
 
 
 def _candidates(folder: Path, limits: Limits) -> Iterable[str]:
-    """The names that logs may have; results are none."""
+    """List the names that logs may have; results files are excluded."""
     return [
         name
         for name in _names(folder, limits)
@@ -211,9 +213,9 @@ def _candidates(folder: Path, limits: Limits) -> Iterable[str]:
 
 
 def _logs(folder: Path, limits: Limits) -> tuple[list[FoundLog], list[str]]:
-    """The logs of a folder, and why what is called like one cannot be read."""
+    """List the logs of a folder, and errors of files that look like logs but cannot be read."""
     names = list(_candidates(folder, limits))
-    files.strayed(folder, names)
+    files.refuse_outside_links(folder, names)
     logs, broken, beside = [], [], ResultsFiles(folder, limits)
     for name in names:
         path = folder / name
@@ -233,8 +235,8 @@ def _logs(folder: Path, limits: Limits) -> tuple[list[FoundLog], list[str]]:
             logs.append(FoundLog(path, program, header.model, header.task, time, header.arguments))
         elif name.startswith("samples_") or name.removesuffix(".gz").endswith(".eval"):
             broken.append(f"{path} is empty, or no log")
-    known = {log.model for log in logs if log.program == lm_eval.PROGRAM} - {""}
-    if len(known) == 1:  # a log without results beside it, in a folder of one model
+    models = {log.model for log in logs if log.program == lm_eval.PROGRAM} - {""}
+    if len(models) == 1:  # a log without results beside it, in a folder of one model
         unnamed = [log.program == lm_eval.PROGRAM and not log.model for log in logs]
-        logs = [replace(log, model=min(known)) if no else log for log, no in zip(logs, unnamed, strict=True)]
+        logs = [replace(log, model=min(models)) if no else log for log, no in zip(logs, unnamed, strict=True)]
     return logs, broken

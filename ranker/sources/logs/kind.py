@@ -1,6 +1,6 @@
-"""Logs of lm-evaluation-harness and Inspect as a kind of source: what was answered elsewhere, and how it was judged.
+"""Logs of lm-evaluation-harness and Inspect as a kind of source: recorded answers and their judgements.
 
-A log brings its own rows, and the metric that it records is the outcome: it is what users of these programs quote.
+A log brings its own rows. The metric that it records is the outcome, since users of these programs quote it.
 """
 
 from __future__ import annotations
@@ -43,48 +43,48 @@ if TYPE_CHECKING:
     from ranker.tasks.base import Predictions, Task
 
 Options = LogOptions
-"""What may be said of logs."""
+"""Options of logs."""
 
 PROGRAM = {"filter": "lm-eval", "scorer": "inspect", "reducer": "inspect"}
-"""Option -> the program whose logs alone it concerns."""
+"""Option -> the only program whose logs it concerns."""
 
 _LOG, _LISTING = "log at", "logs in"
-"""Where on a shelf a log is that was read, and what lies in a folder."""
+"""Cache keys of a parsed log, and of the list of a folder."""
 
 
 @dataclass(frozen=True)
 class LogModel:
-    """What one log says of one model on one task: a `Source`.
+    """One model on one task in a log: a `Source`.
 
     Attributes:
-        name: as it stands in tables.
+        name: as shown in reports.
         path: the file.
-        options: what is said of the run's references.
-        family: "" where it is not known.
-        more: files of other runs, the mean of which and of this one is meant.
-        beside: what is to be known of other files in its folder, in sentences.
+        options: of the run's references.
+        family: "" if unknown.
+        extra_paths: files of other runs, to be averaged with this one.
+        beside: notes on other files in its folder, in sentences.
     """
 
     name: str
     path: str
     options: SourceOptions = SourceOptions()
     family: str = ""
-    more: tuple[str, ...] = ()
+    extra_paths: tuple[str, ...] = ()
     beside: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def place(self) -> str:
-        """The file."""
+        """Path of the file."""
         return self.path
 
     @property
     def log_options(self) -> LogOptions:
-        """What is said of logs."""
+        """Options of logs."""
         return self.options.of(LogOptions)
 
     @property
     def short(self) -> str:
-        """What tells its file from the others in its folder: the task."""
+        """Task: it distinguishes the file from others in its folder."""
         from ranker.sources.logs.results import task_and_time
 
         path = Path(self.path)
@@ -92,46 +92,45 @@ class LogModel:
 
     @property
     def shares(self) -> str:
-        """Logs share nothing."""
+        """ "": logs share nothing."""
         return ""
 
     @property
     def precomputed(self) -> bool:
-        """The answers lie in the file."""
+        """True: the answers are in the file."""
         return True
 
     def inspect(self, shelf: ResourceCache) -> ModelInfo:
-        """Its labels and rows. See `Source.inspect`."""
-        pinned = replace(self, path=os.path.abspath(self.path), more=tuple(map(os.path.abspath, self.more)))
+        """Read its labels and rows. See `Source.inspect`."""
+        extra_paths = tuple(map(os.path.abspath, self.extra_paths))
+        pinned = replace(self, path=os.path.abspath(self.path), extra_paths=extra_paths)
         try:
-            found = pinned.logged(shelf)
-            scaled(found, self.log_options)
-            rows = _brought(found)
+            log = pinned.load_log(shelf)
+            scale_outcomes(log, self.log_options)
+            rows = _bundle_rows(log)
         except (DataError, UsageError) as error:
             return ModelInfo(pinned, trouble=str(error))
-        of_other = {
-            name for name in non_defaults(self.log_options) if PROGRAM.get(name, found.program) != found.program
-        }
+        of_other = {name for name in non_defaults(self.log_options) if PROGRAM.get(name, log.program) != log.program}
         label_map = {"label_map"} if self.options.label_map else set()
-        asked = of_task(self.log_options.metric, found.task)
-        recorded = any(asked in name.split(".") for name in found.candidates)
+        metric = value_for_task(self.log_options.metric, log.task)
+        recorded = any(metric in name.split(".") for name in log.candidates)
         unused = self.options.of_others(LogOptions) | of_other | label_map
-        notes = (*self.beside, *found.notes, *_shown_as(found, self.log_options))
-        written = f"{len(found):,} rows of the task {found.task}, by {found.program} {found.version}".rstrip()
+        notes = (*self.beside, *log.notes, *_scale_notes(log, self.log_options))
+        summary = f"{len(log):,} rows of the task {log.task}, by {log.program} {log.version}".rstrip()
         return ModelInfo(
             pinned,
-            found.labels,
+            log.labels,
             unused=unused,
             rows=rows,
             notes=notes,
-            contents=(written,),
-            metric=asked if is_metric(asked) and not recorded else "",
+            contents=(summary,),
+            metric=metric if is_metric(metric) and not recorded else "",
         )
 
     def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
-        """The hash of the file, and what of it is read. See `Source.identity`."""
+        """Return the hash of the file, and the metric that is read. See `Source.identity`."""
         digests = []
-        for path in (self.path, *self.more):
+        for path in (self.path, *self.extra_paths):
             try:
                 with open(path, "rb") as file:
                     digests.append(hashlib.file_digest(file, "sha256").hexdigest())
@@ -140,24 +139,25 @@ class LogModel:
         return {"content": "+".join(digests), "metric": task.metric}
 
     def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
-        """What gives its answers. See `Source.open`."""
+        """Return the predictor that reads the answers. See `Source.open`."""
         return LogAnswers(self, task, shelf)
 
-    def logged(self, shelf: ResourceCache) -> TaskLog:
-        """What the log says, or several runs on average; it is read once."""
+    def load_log(self, shelf: ResourceCache) -> TaskLog:
+        """Read the log, or the mean of several runs, once."""
         from ranker.sources.logs.reading import read_log
-        from ranker.sources.logs.runs import averaged
+        from ranker.sources.logs.runs import average_runs
 
-        key, paths = (_LOG, self.path, self.more, self.options), [Path(path) for path in (self.path, *self.more)]
+        key = _LOG, self.path, self.extra_paths, self.options
+        paths = [Path(path) for path in (self.path, *self.extra_paths)]
         if key not in shelf:
-            logs = [read_log(path, choice_of(self.options, path)) for path in paths]
-            shelf[key] = averaged(logs, [path.name for path in paths]) if self.more else logs[0]
+            logs = [read_log(path, log_selection(self.options, path)) for path in paths]
+            shelf[key] = average_runs(logs, [path.name for path in paths]) if self.extra_paths else logs[0]
         return cast("TaskLog", shelf[key])
 
 
 @dataclass(frozen=True)
 class LogAnswers:
-    """The answers that a log holds: a `Predictor`."""
+    """Answers in a log: a `Predictor`."""
 
     source: LogModel
     task: Task
@@ -165,130 +165,127 @@ class LogAnswers:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the model in messages."""
         return self.source.name
 
     def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Predictions]:
-        """Its answers to examples, judged by the log or, where rows have labels of their own, by these.
+        """Yield the answers to examples, judged by the log or, if the rows have labels of their own, by these.
 
         See `Predictor.predict`.
         """
         from ranker.sources.logs import answers
 
         try:
-            found = self.source.logged(self.shelf)
-            at = answers.places(found, examples)
+            log = self.source.load_log(self.shelf)
+            rows = answers.match_rows(log, examples)
             if not has_labels(self.task):
-                said: Predictions = answers.read_scores(found, scaled(found, self.source.log_options), at, self.task)
+                outcomes = scale_outcomes(log, self.source.log_options)
+                predictions: Predictions = answers.read_scores(log, outcomes, rows, self.task)
             else:
-                said = answers.read_labels(found, at, require_labels(self.task, self.name))
+                predictions = answers.read_labels(log, rows, require_labels(self.task, self.name))
         except (DataError, UsageError) as error:
             raise ModelError(f"{self.name}: {error}") from error
         if self.source.log_options.errors == "wrong":
-            state = np.where(said.state == ERROR, NO_ANSWER, said.state)
-            said = type(said).of_columns({**said.columns(), "state": state})
-        yield said
+            state = np.where(predictions.state == ERROR, NO_ANSWER, predictions.state)
+            predictions = type(predictions).of_columns({**predictions.columns(), "state": state})
+        yield predictions
         advance(len(examples))
 
 
-def scaled(found: TaskLog, options: LogOptions) -> Floats:
-    """(N,) outcomes in [0, 1], more being better.
+def scale_outcomes(log: TaskLog, options: LogOptions) -> Floats:
+    """Return (N,) outcomes in [0, 1], more being better.
 
     Raises:
-        DataError: they are not in [0, 1], and nothing says how to scale them.
+        DataError: they are not in [0, 1], and no scale is stated.
     """
-    low, high = _scale(found, options)
-    values = (found.outcomes - low) / (high - low)
-    known = values[~np.isnan(values)]
-    if len(known) and (known.min() < -1e-9 or known.max() > 1 + 1e-9):
-        worst = found.outcomes[~np.isnan(values)]
-        holds, hint = found.measure.holds, ""
-        if holds and worst.max() <= 0:  # of a log-likelihood nothing is above 0
+    low, high = _scale(log, options)
+    values = (log.outcomes - low) / (high - low)
+    scored = values[~np.isnan(values)]
+    if len(scored) and (scored.min() < -1e-9 or scored.max() > 1 + 1e-9):
+        worst = log.outcomes[~np.isnan(values)]
+        holds, hint = log.measure.holds, ""
+        if holds and worst.max() <= 0:  # log-likelihoods are at most 0
             hint = f", such as {math.floor(worst.min())} 0: a row holds {holds}"
         raise DataError(
-            f"{found.task}: {found.metric} is between {worst.min():g} and {worst.max():g}; say with `range` what "
+            f"{log.task}: {log.metric} is between {worst.min():g} and {worst.max():g}; say with `range` what "
             f"is worst and best{hint}"
         )
     values = np.clip(values, 0.0, 1.0)
-    return values if _more_is_better(found, options) else 1 - values
+    return values if _more_is_better(log, options) else 1 - values
 
 
-def _scale(found: TaskLog, options: LogOptions) -> tuple[float, float]:
-    """The lowest and the highest that a row can hold."""
-    return options.scale or found.measure.scale or (0.0, 1.0)
+def _scale(log: TaskLog, options: LogOptions) -> tuple[float, float]:
+    """Return the lowest and the highest possible value of a row."""
+    return options.scale or log.measure.scale or (0.0, 1.0)
 
 
-def _more_is_better(found: TaskLog, options: LogOptions) -> bool:
-    """Whether more of what a row holds is better.
-
-    Raises:
-        DataError: it is, by what the metric is, and somebody says that it is not.
-    """
-    more = found.measure.higher_is_better
-    if options.lower_is_better and more and found.measure.certain:
-        holds = f" (a row holds {found.measure.holds})" if found.measure.holds else ""
-        raise DataError(f"{found.task}: more of {found.metric} is better{holds}; leave `lower_is_better` out")
-    return not options.lower_is_better and more is not False
+def _more_is_better(log: TaskLog, options: LogOptions) -> bool:
+    """Return True if more of a row's value is better; refuse an option that contradicts a certain direction."""
+    higher = log.measure.higher_is_better
+    if options.lower_is_better and higher and log.measure.certain:
+        holds = f" (a row holds {log.measure.holds})" if log.measure.holds else ""
+        raise DataError(f"{log.task}: more of {log.metric} is better{holds}; leave `lower_is_better` out")
+    return not options.lower_is_better and higher is not False
 
 
-def _shown_as(found: TaskLog, options: LogOptions) -> Iterator[str]:
-    """What an outcome is, where it is not the recorded value itself; and whose word counts for the direction."""
-    worst, best = _scale(found, options) if _more_is_better(found, options) else _scale(found, options)[::-1]
+def _scale_notes(log: TaskLog, options: LogOptions) -> Iterator[str]:
+    """Describe outcomes that are rescaled, and an option that overrides the direction."""
+    worst, best = _scale(log, options) if _more_is_better(log, options) else _scale(log, options)[::-1]
     if (worst, best) != (0.0, 1.0):
-        yield f"{found.metric} is shown as the part of the way from {worst:g}, the worst, to {best:g}, the best."
-    if options.lower_is_better and found.measure.higher_is_better:
-        yield f"The log says that more of {found.metric} is better, and `lower_is_better` that less is: less is."
+        yield f"{log.metric} is shown as the part of the way from {worst:g}, the worst, to {best:g}, the best."
+    if options.lower_is_better and log.measure.higher_is_better:
+        yield f"The log says that more of {log.metric} is better, and `lower_is_better` that less is: less is."
 
 
-def _brought(found: TaskLog) -> BundledRows:
-    """The rows of a log."""
-    groups = found.clusters or ("",) * len(found)
-    targets = (None if label < 0 else label for label in found.truth.tolist())
-    rows = zip(found.keys, found.texts, targets, groups, strict=True)
+def _bundle_rows(log: TaskLog) -> BundledRows:
+    """Convert the rows of a log."""
+    groups = log.clusters or ("",) * len(log)
+    targets = (None if label < 0 else label for label in log.truth.tolist())
+    rows = zip(log.keys, log.texts, targets, groups, strict=True)
     examples = tuple(Example(key, (text,), target, group=group) for key, text, target, group in rows)
-    questions = found.texts if found.program == "inspect" else ()
-    word = "_".join(found.metric.replace(",", " ").split())  # it names a column
-    task = PrecomputedTask(found.task, word, found.labels)
-    return BundledRows(task, examples, found.target_hashes, questions, found.numbered, found.prompt_hashes)
+    questions = log.texts if log.program == "inspect" else ()
+    word = "_".join(log.metric.replace(",", " ").split())  # a column name
+    task = PrecomputedTask(log.task, word, log.labels)
+    return BundledRows(task, examples, log.target_hashes, questions, log.numbered, log.prompt_hashes)
 
 
-def of_task(said: str, task: str) -> str:
-    """What is said of one task: "" where that is nothing.
+def value_for_task(option: str, task: str) -> str:
+    """Return the value of a per-task option for one task; "" if it has none.
 
     Example:
-        >>> [of_task("acc,sst2=f1", "sst2"), of_task("acc,sst2=f1", "rte"), of_task("sst2=f1", "rte")]
-        ['f1', 'acc', '']
+        >>> [value_for_task("acc,sst2=f1", task) for task in ("sst2", "rte")], value_for_task("sst2=f1", "rte")
+        (['f1', 'acc'], '')
     """
-    if "=" not in said:
-        return said
-    parts = [part.strip().rpartition("=") for part in said.split(",")]
+    if "=" not in option:
+        return option
+    parts = [part.strip().rpartition("=") for part in option.split(",")]
     return {name: value for name, _, value in parts}.get(task) or next(
         (value for name, _, value in parts if not name), ""
     )
 
 
-def choice_of(options: SourceOptions, path: Path) -> LogSelection:
-    """What options say of a log."""
+def log_selection(options: SourceOptions, path: Path) -> LogSelection:
+    """Convert the options of a run to the choices for one log."""
     from ranker.sources.logs.base import LogSelection
     from ranker.sources.logs.folders import task_of
 
-    of = options.of(LogOptions)
-    task = task_of(path, options.limits) if "=" in of.metric + of.filter else ""
+    log_options = options.of(LogOptions)
+    task = task_of(path, options.limits) if "=" in log_options.metric + log_options.filter else ""
     return LogSelection(
-        metric=of_task(of.metric, task) or None,
-        filter=of_task(of.filter, task) or None,
-        scorer=of.scorer or None,
-        reducer=of.reducer or None,
-        cluster=of.cluster or None,
+        metric=value_for_task(log_options.metric, task) or None,
+        filter=value_for_task(log_options.filter, task) or None,
+        scorer=log_options.scorer or None,
+        reducer=log_options.reducer or None,
+        cluster=log_options.cluster or None,
         limits=options.limits,
     )
 
 
 def claims(reference: Reference, options: SourceOptions) -> bool:
-    """Whether a reference is a log by what is in it, or a folder that holds some and no model.
+    """Return True if a reference is a log by its content, or a folder that holds some and no model.
 
     Raises:
-        DataError: the folder holds more files than are read.
+        DataError: the folder holds too many files.
     """
     from ranker.sources.logs.folders import holds_logs, program_of
 
@@ -299,93 +296,93 @@ def claims(reference: Reference, options: SourceOptions) -> bool:
 
 
 def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:
-    """The tasks of a folder of logs: see `ranker.sources.kinds.Kind`."""
+    """List the tasks of a folder of logs: see `ranker.sources.kinds.Kind`."""
     path = Path(reference.place)
     if not path.is_dir():
         return TasksOfPlace()
     try:
-        found = _listing(path, shelf, options.limits)
+        listing = _listing(path, shelf, options.limits)
     except DataError:
         return TasksOfPlace()
-    of: dict[str, tuple[str, ...]] = {}
-    for log in found.logs:
-        of[_name_in_folder(log)] = (*of.get(_name_in_folder(log), ()), log.task)
-    return TasksOfPlace(of, found.groups)
+    by_model: dict[str, tuple[str, ...]] = {}
+    for log in listing.logs:
+        by_model[_name_in_folder(log)] = (*by_model.get(_name_in_folder(log), ()), log.task)
+    return TasksOfPlace(by_model, listing.groups)
 
 
 def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[LogModel]:
-    """The log that a reference names; of a folder that of the task `#TASK`, or of its only task, of the run `@RUN`.
+    """List the log that a reference names; of a folder that of the task `#TASK`, or of its only task, of run `@RUN`.
 
     Raises:
-        UsageError: the folder holds logs of several tasks, or none of that name; or several runs with other arguments,
-            of which none is named.
+        UsageError: the folder holds logs of several tasks, or none of that name; or several runs with other arguments
+            and none is named.
     """
     path = Path(reference.place)
     if not path.is_dir():
         return [LogModel(_name(path), str(path), options)]
-    found = _listing(path, shelf, options.limits)
-    tasks = dict.fromkeys(log.task for log in found.logs)
+    listing = _listing(path, shelf, options.limits)
+    tasks = dict.fromkeys(log.task for log in listing.logs)
     task, _, run = (reference.part, "", "") if reference.part in tasks else reference.part.rpartition("@")
     if not task and not reference.part.startswith("@"):
         task, run = reference.part, ""
-    named = [log for log in found.logs if task in ("", log.task)]
-    if len({log.task for log in named}) != 1:
+    logs = [log for log in listing.logs if task in ("", log.task)]
+    if len({log.task for log in logs}) != 1:
         raise UsageError(f"{path} holds logs of several tasks: {listed(tasks)}; name one, {path}#{next(iter(tasks))}")
-    return [model for log in named for model in _of_runs(log, found, path, run, options)]
+    return [model for log in logs for model in _models_of_runs(log, listing, path, run, options)]
 
 
-def _of_runs(log: FoundLog, found: Listing, path: Path, run: str, options: SourceOptions) -> list[LogModel]:
-    """The models that the runs of one model and task are: the newest, each, or their mean.
+def _models_of_runs(log: FoundLog, listing: Listing, path: Path, run: str, options: SourceOptions) -> list[LogModel]:
+    """Return the models for the runs of one model and task: the newest, each, or their mean."""
+    from ranker.sources.logs.runs import (
+        describe_runs,
+        find_run,
+        have_same_arguments,
+        newest_run_notes,
+        partial_run_notes,
+    )
 
-    Raises:
-        UsageError: they were made with other arguments, and nobody says what is meant.
-    """
-    from ranker.sources.logs.runs import alike, describe_runs, not_whole, numbered_run, read_of
-
-    runs, name, meant = found.runs(log), _name_in_folder(log), options.of(LogOptions).runs
-    one = LogModel(name, str(log.path), options, beside=found.notes)
+    runs, name, meant = listing.runs(log), _name_in_folder(log), options.of(LogOptions).runs
+    model = LogModel(name, str(log.path), options, beside=listing.notes)
     if run:
-        return [replace(one, name=f"{name}@{run}", path=str(numbered_run(runs, run, path).path))]
-    whole = [each for each in runs if not each.trouble] or list(runs)
-    cut = (*read_of(runs, log), *found.notes)
-    if len(whole) == 1 or meant == "newest":
-        return [replace(one, beside=cut)]
-    one = replace(one, beside=(*not_whole(runs), *found.notes))
+        return [replace(model, name=f"{name}@{run}", path=str(find_run(runs, run, path).path))]
+    complete = [log for log in runs if not log.trouble] or list(runs)
+    cut = (*newest_run_notes(runs, log), *listing.notes)
+    if len(complete) == 1 or meant == "newest":
+        return [replace(model, beside=cut)]
+    model = replace(model, beside=(*partial_run_notes(runs), *listing.notes))
     if meant == "mean":
-        first, *more = [str(each.path) for each in whole]
-        return [replace(one, path=first, more=tuple(more))]
+        first, *extra = [str(log.path) for log in complete]
+        return [replace(model, path=first, extra_paths=tuple(extra))]
     if meant == "each":
-        at = {each.path: n for n, each in enumerate(runs, 1)}
-        return [replace(one, name=f"{name}@{at[each.path]}", path=str(each.path)) for each in whole]
-    if not alike(whole):
+        numbers = {log.path: n for n, log in enumerate(runs, 1)}
+        return [replace(model, name=f"{name}@{numbers[log.path]}", path=str(log.path)) for log in complete]
+    if not have_same_arguments(complete):
         names = f"{path}#{log.task}@{len(runs)}"
         raise UsageError(
-            f"{path}: {log.task} was run {len(whole)} times with other arguments: {'; '.join(describe_runs(runs))}; "
+            f"{path}: {log.task} was run {len(complete)} times with other arguments: {'; '.join(describe_runs(runs))}; "
             f"name one, {names}, or say with `runs` what is meant: newest, mean or each"
         )
-    return [replace(one, beside=cut)]
+    return [replace(model, beside=cut)]
 
 
 def _listing(folder: Path, shelf: ResourceCache, limits: Limits) -> Listing:
-    """What lies in a folder; it is gone through once."""
-    from ranker.sources.logs.folders import listing
+    """List the logs of a folder, once."""
+    from ranker.sources.logs.folders import list_logs
 
     key = (_LISTING, os.path.abspath(folder), limits)
     if key not in shelf:
-        shelf[key] = listing(folder, limits)
+        shelf[key] = list_logs(folder, limits)
     return cast("Listing", shelf[key])
 
 
 def _name_in_folder(log: FoundLog) -> str:
-    """What a log of a folder is called: Inspect keeps the logs of several models there.
-
-    Before 0.4.3 lm-evaluation-harness called a log after the model and the task.
-    """
+    """Name a log of a folder: by its model for Inspect, which mixes models in a folder, else by the folder."""
+    # before 0.4.3 lm-evaluation-harness named a log after the model and the task
     return log.model if log.program == "inspect" and log.model else _name(log.path).removesuffix(f"_{log.task}")
 
 
 def _name(path: Path) -> str:
-    """What a log is called: by the folder that it lies in, which lm-evaluation-harness names after the model."""
+    """Name a log by its folder, which lm-evaluation-harness names after the model, else by its file."""
     bare = path.name.removesuffix(".gz")
     return path.resolve().parent.name if bare.startswith("samples_") else Path(bare).stem
 

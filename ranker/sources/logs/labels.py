@@ -1,4 +1,4 @@
-"""Labels of answers, where the answers to all rows are of a few kinds: a set of choices, or of right answers."""
+"""Labels of answers that are of a few kinds: one set of choices, or of right answers, on all rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from factors.types import Floats, Ints
 
-MOST_LABELS = 20
-"""Right answers of more kinds than this are no labels."""
+MAX_TARGET_LABELS = 20
+"""Most distinct right answers that count as labels; more are free text."""
 
 _MARKS = str.maketrans("", "", string.punctuation)
 
@@ -23,10 +23,10 @@ READINGS: dict[str, Callable[[str], str]] = {
     "but for case and blanks around it": lambda text: text.strip().casefold(),
     "but for case, punctuation and blanks": lambda text: " ".join(text.casefold().translate(_MARKS).split()),
 }
-"""How an answer is compared with the right one, the strictest first; the programs' tasks have one of these each."""
+"""Ways to compare an answer with the right one, the strictest first; each of the programs' tasks uses one."""
 
 
-class Labelled(NamedTuple):
+class RowLabels(NamedTuple):
     """N rows in C labels: see the fields of `ranker.sources.logs.base.TaskLog`."""
 
     labels: tuple[str, ...]
@@ -35,13 +35,13 @@ class Labelled(NamedTuple):
     scores: Floats | None
 
 
-class Written(NamedTuple):
+class WrittenAnswer(NamedTuple):
     """An answer in words.
 
     Attributes:
-        row: which row it is to.
+        row: that it answers.
         text: the answer as it was compared with the right one.
-        value: what the log says of it; nan where that is nothing.
+        value: its recorded score; nan for none.
     """
 
     row: int
@@ -49,16 +49,16 @@ class Written(NamedTuple):
     value: float
 
 
-def unlabelled(rows: int) -> Labelled:
-    """Rows that share no labels."""
-    return Labelled((), np.full(rows, -1), np.full(rows, -1), None)
+def no_labels(rows: int) -> RowLabels:
+    """Return the record of rows that share no labels."""
+    return RowLabels((), np.full(rows, -1), np.full(rows, -1), None)
 
 
-def shared(choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The choices, where they are the same on all rows and differ from each other; () otherwise.
+def shared_choices(choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the choices if they are the same on all rows and distinct; else ().
 
     Example:
-        >>> shared([("no", "yes"), ("no", "yes")]), shared([("Paris", "Rome"), ("one", "two")])
+        >>> shared_choices([("no", "yes"), ("no", "yes")]), shared_choices([("Paris", "Rome"), ("one", "two")])
         (('no', 'yes'), ())
     """
     first = choices[0] if choices else ()
@@ -66,74 +66,76 @@ def shared(choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return first if same else ()
 
 
-def few(targets: Sequence[str]) -> tuple[str, ...]:
-    """The right answers to all rows in alphabetical order, if they are of a few kinds, each of two rows or more.
+def closed_targets(targets: Sequence[str]) -> tuple[str, ...]:
+    """Return the distinct right answers, sorted, if they are few and each occurs on two rows or more; else ().
 
     Example:
-        >>> few(["yes", "no", "no", "yes "]), few(["Paris", "Rome"])
+        >>> closed_targets(["yes", "no", "no", "yes "]), closed_targets(["Paris", "Rome"])
         (('no', 'yes'), ())
     """
     counts = Counter(target.strip() for target in targets)
-    closed = 2 <= len(counts) <= MOST_LABELS and min(counts.values()) > 1 and "" not in counts
+    closed = 2 <= len(counts) <= MAX_TARGET_LABELS and min(counts.values()) > 1 and "" not in counts
     return tuple(sorted(counts)) if closed else ()
 
 
-def in_words(
-    labels: Sequence[str], targets: Sequence[str], answers: Sequence[Written], metric: str
-) -> tuple[Labelled, tuple[str, ...]]:
-    """Rows whose answers are words, in labels, and what is to be known of that.
+def label_written_answers(
+    labels: Sequence[str], targets: Sequence[str], answers: Sequence[WrittenAnswer], metric: str
+) -> tuple[RowLabels, tuple[str, ...]]:
+    """Convert answers in words to labels, with notes.
 
-    An answer has a label where the metric says no more than whether it is the right one: on every row it is 1 where
-    the answer is the target and 0 where it is not, by one way of comparing them. An answer that is none of the labels
-    is then wrong, and counts as none.
+    An answer has a label if the metric only tells whether it is the right one: by one way of comparing them, it is 1 on
+    every row where the answer is the target and 0 where it is not. An answer that is none of the labels is then wrong,
+    and counts as no answer.
 
     Args:
-        labels: the labels; where there are none no row has one.
-        targets: (N,) the right answers, "" where that is not known.
-        answers: those of the model, several to a row with several epochs.
-        metric: what the values are called.
+        labels: the labels; if empty no row has one.
+        targets: (N,) the right answers, "" if unknown.
+        answers: of the model, several for a row with several epochs.
+        metric: name of the values.
     """
-    none = unlabelled(len(targets))
+    none = no_labels(len(targets))
     if not labels:
         return none, ()
-    wrong = {how: _otherwise(read, targets, answers) for how, read in READINGS.items()}
-    how = min(wrong, key=lambda reading: wrong[reading])  # of equals the strictest
-    if wrong[how]:
-        count = f"{wrong[how]} of {len(answers)} answers"
+    wrong = {reading: _count_disagreements(normalize, targets, answers) for reading, normalize in READINGS.items()}
+    strictest = min(wrong, key=lambda reading: wrong[reading])  # ties go to the strictest
+    if wrong[strictest]:
+        count = f"{wrong[strictest]} of {len(answers)} answers"
         note = f"Answers have no labels: of {count} {metric} says something else than whether it is the target."
         return none, (note,)
-    read = READINGS[how]
-    places = {read(label): place for place, label in enumerate(labels)}
+    normalize = READINGS[strictest]
+    places = {normalize(label): place for place, label in enumerate(labels)}
     if len(places) < len(labels):
-        return none, (f"Answers have no labels: {metric} takes some of the targets for one, {how}.",)
-    truth = np.array([places.get(read(target), -1) for target in targets], dtype=np.int64)
-    said = most_frequent(len(targets), [(one.row, places.get(read(one.text), -1)) for one in answers])
-    note = f"Answers have labels: {metric} says of each whether it is the target, {how}."
-    return Labelled(tuple(labels), truth, said, None), (note,)
+        return none, (f"Answers have no labels: {metric} takes some of the targets for one, {strictest}.",)
+    truth = np.array([places.get(normalize(target), -1) for target in targets], dtype=np.int64)
+    labelled = [(answer.row, places.get(normalize(answer.text), -1)) for answer in answers]
+    note = f"Answers have labels: {metric} says of each whether it is the target, {strictest}."
+    return RowLabels(tuple(labels), truth, most_frequent(len(targets), labelled), None), (note,)
 
 
-def most_frequent(rows: int, said: Iterable[tuple[int, int]]) -> Ints:
-    """(N,) the label that was given most often to each row, of equals the first; -1 where none was.
+def most_frequent(rows: int, answers: Iterable[tuple[int, int]]) -> Ints:
+    """Return (N,) the most frequent label of each row, the first of ties; -1 for none.
 
     Args:
         rows: N.
-        said: (row, label) of each answer, -1 for one that is no label.
+        answers: (row, label) of each answer, -1 if it is no label.
 
     Example:
         >>> most_frequent(3, [(0, 1), (0, 0), (0, 0), (1, -1), (1, 1)]).tolist()
         [0, 1, -1]
     """
     counts: dict[int, Counter[int]] = {}
-    for row, label in said:
+    for row, label in answers:
         if label >= 0:
             counts.setdefault(row, Counter())[label] += 1
-    found = np.full(rows, -1)
-    for row, given in counts.items():
-        found[row] = given.most_common(1)[0][0]
-    return found
+    frequent = np.full(rows, -1)
+    for row, label_counts in counts.items():
+        frequent[row] = label_counts.most_common(1)[0][0]
+    return frequent
 
 
-def _otherwise(read: Callable[[str], str], targets: Sequence[str], answers: Sequence[Written]) -> int:
-    """Of how many answers the metric says something else than whether they are the target."""
-    known = [one for one in answers if targets[one.row] and not math.isnan(one.value)]
-    return sum((read(one.text) == read(targets[one.row])) != one.value for one in known)
+def _count_disagreements(
+    normalize: Callable[[str], str], targets: Sequence[str], answers: Sequence[WrittenAnswer]
+) -> int:
+    """Count the answers on which the metric contradicts a comparison with the target."""
+    judged = [answer for answer in answers if targets[answer.row] and not math.isnan(answer.value)]
+    return sum((normalize(answer.text) == normalize(targets[answer.row])) != answer.value for answer in judged)

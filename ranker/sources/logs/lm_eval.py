@@ -11,11 +11,25 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.errors import DataError, listed
-from ranker.sources.logs.base import MOST_WRONG, LogSelection, TaskLog, name_of, numbered, of_those
-from ranker.sources.logs.labels import Labelled, Written, few, in_words, shared, unlabelled
-from ranker.sources.logs.likelihoods import COMPARED, compared, highest, right
+from ranker.sources.logs.base import (
+    MAX_LABEL_DISAGREEMENT,
+    LogSelection,
+    TaskLog,
+    missing_name_error,
+    name_of,
+    number_repeats,
+)
+from ranker.sources.logs.labels import (
+    RowLabels,
+    WrittenAnswer,
+    closed_targets,
+    label_written_answers,
+    no_labels,
+    shared_choices,
+)
+from ranker.sources.logs.likelihoods import COMPARED, argmax_rows, normalize_lengths, resolve_targets
 from ranker.sources.logs.lm_eval_rows import LogRow, rows_of
-from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, MetricInfo, measured, of_labels
+from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, MetricInfo, check_label_metric, infer_metric
 from ranker.sources.logs.results import Results, results_of
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
@@ -23,33 +37,33 @@ from ranker.tasks.metrics import is_metric
 PROGRAM = "lm-eval"
 
 ACC = "acc"
-"""The metric of a row that says whether its label is the right one."""
+"""Metric of a row that tells whether its label is right."""
 
 UNFILTERED = "none"
-"""The filter of answers that are read as they are, where results name it."""
+"""Name in results of the filter that leaves answers as they are."""
 
 
 def read_lm_eval_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
-    """One log.
+    """Read one log.
 
     Args:
         path: a file ``samples_*.jsonl``, one of versions before 0.4.3, or either as gzip.
-        choice: the metric and the filter, where the log has several, and what rows belong together.
+        choice: the metric and the filter, if the log has several; and the field that groups dependent rows.
 
     Raises:
-        DataError: it is no such log, or broken, or answers a row twice, or what is asked for is not in it.
+        DataError: it is no such log, or broken, or answers a row twice, or lacks what is chosen.
     """
     results = results_of(path, limits=choice.limits)
-    rows, filters, notes = _by_filter(path, _read(path, choice, results), results)
-    name, kept = _filter(path, rows, filters, choice.filter)
-    kept, asked, of_all = _of_labels(kept, choice.metric, name, results)
-    choices = _choices(kept, results)
-    metric, candidates, why = _metric(path, kept, choices, asked)
-    measure = _measure(path, kept, metric, name, results)
-    outcomes, state = _outcomes(kept, metric, measure.higher_is_better)
-    labelled, about = _labelled(kept, choices, results, metric, outcomes)
-    keys = numbered(row.doc for row in kept)
-    notes = (*notes, *of_all, *why, *measure.notes, *about, *_counted(keys, results), *results.notes)
+    rows, filters, notes = _group_by_filter(path, _read_rows(path, choice, results), results)
+    name, selected = _select_filter(path, rows, filters, choice.filter)
+    selected, requested, of_all = _label_metric_rows(selected, choice.metric, name, results)
+    choices = _choices(selected, results)
+    metric, candidates, reasons = _metric(path, selected, choices, requested)
+    measure = _measure(path, selected, metric, name, results)
+    outcomes, state = _outcomes(selected, metric, measure.higher_is_better)
+    labelled, about = _row_labels(selected, choices, results, metric, outcomes)
+    keys = number_repeats(row.doc for row in selected)
+    notes = (*notes, *of_all, *reasons, *measure.notes, *about, *_count_notes(keys, results), *results.notes)
     return TaskLog(
         program=PROGRAM,
         version=results.version,
@@ -61,175 +75,159 @@ def read_lm_eval_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
         measure=measure,
         keys=keys,
         numbered=False,
-        texts=tuple(row.text for row in kept),
-        target_hashes=tuple(row.target_hash for row in kept),
-        prompt_hashes=tuple(row.prompt for row in kept),
+        texts=tuple(row.text for row in selected),
+        target_hashes=tuple(row.target_hash for row in selected),
+        prompt_hashes=tuple(row.prompt for row in selected),
         outcomes=outcomes,
         counts=np.where(np.isnan(outcomes), 0, 1),
         epochs=1,
         state=state,
         **labelled._asdict(),
         cluster=choice.cluster or "",
-        clusters=tuple(row.cluster for row in kept) if choice.cluster else None,
+        clusters=tuple(row.cluster for row in selected) if choice.cluster else None,
         notes=notes,
     )
 
 
-def _read(path: Path, choice: LogSelection, results: Results) -> tuple[LogRow, ...]:
+def _read_rows(path: Path, choice: LogSelection, results: Results) -> tuple[LogRow, ...]:
     return tuple(rows_of(path, choice.cluster, choice.limits, results.aggregates))
 
 
-def _by_filter(
+def _group_by_filter(
     path: Path, rows: Sequence[LogRow], results: Results
 ) -> tuple[dict[str, list[LogRow]], bool, tuple[str, ...]]:
-    """Filter -> its rows, whether the log names its filters, and what is to be known of that.
-
-    Raises:
-        DataError: a row is answered twice.
-    """
-    named = all(row.filter is not None for row in rows)
-    if not named and any(row.filter is not None for row in rows):
+    """Map each filter to its rows; also return whether the log names its filters, and notes."""
+    names_filters = all(row.filter is not None for row in rows)
+    if not names_filters and any(row.filter is not None for row in rows):
         raise DataError(f"{path}: some of its rows name a filter, and some do not; are these two logs in one?")
-    found: dict[str, list[LogRow]] = {}
+    by_filter: dict[str, list[LogRow]] = {}
     first: dict[tuple[str, str, str], list[LogRow]] = {}
     for row in rows:
         before = first.setdefault((row.filter or "", row.doc, row.doc_id), [])
-        if before and row.doc_id and (named or row.likelihoods or row.said != before[0].said):
+        if before and row.doc_id and (names_filters or row.likelihoods or row.response_hash != before[0].response_hash):
             raise DataError(f"{path}, line {row.number}: answers the row of line {before[0].number} a second time")
         name = row.filter if row.filter is not None else str(len(before) + 1 if row.doc_id else 1)
         before.append(row)
-        found.setdefault(name, []).append(row)
-    if named:
-        return found, True, ()
-    if len(found) == 1:
-        return {"": found["1"]}, False, ()
-    odd = next((same for same in first.values() if len(same) != len(found)), None)
+        by_filter.setdefault(name, []).append(row)
+    if names_filters:
+        return by_filter, True, ()
+    if len(by_filter) == 1:
+        return {"": by_filter["1"]}, False, ()
+    odd = next((same for same in first.values() if len(same) != len(by_filter)), None)
     if odd:
         raise DataError(
-            f"{path}, line {odd[0].number}: answered {len(odd)} times, and other rows {len(found)} times; "
+            f"{path}, line {odd[0].number}: answered {len(odd)} times, and other rows {len(by_filter)} times; "
             "the log names no filters, so that it must hold each row once for each"
         )
-    if len(set(results.filters)) == len(results.filters) == len(found):
-        return dict(zip(results.filters, found.values(), strict=True)), False, ()
-    return found, False, ("The log names no filters: 1 is the first answer to each row, 2 the second.",)
+    if len(set(results.filters)) == len(results.filters) == len(by_filter):
+        return dict(zip(results.filters, by_filter.values(), strict=True)), False, ()
+    return by_filter, False, ("The log names no filters: 1 is the first answer to each row, 2 the second.",)
 
 
-def _filter(path: Path, rows: Mapping[str, list[LogRow]], named: bool, asked: str | None) -> tuple[str, list[LogRow]]:
+def _select_filter(
+    path: Path, rows: Mapping[str, list[LogRow]], names_filters: bool, requested: str | None
+) -> tuple[str, list[LogRow]]:
     names = list(rows)
-    if asked is None and len(names) > 1:
+    if requested is None and len(names) > 1:
         raise DataError(f"{path} has several filters, {listed(names)}; say which with `filter`")
-    if asked is None:
+    if requested is None:
         return names[0], rows[names[0]]
-    if asked == UNFILTERED and names == [""]:  # as results call it
-        asked = ""
-    if asked not in rows and not named and asked.isdecimal() and 0 < int(asked[:9]) <= len(names):
-        asked = names[int(asked) - 1]
-    if asked not in rows:
-        raise of_those(path, "filter", asked, [name or "one without a name" for name in names])
-    return asked, rows[asked]
+    if requested == UNFILTERED and names == [""]:  # the name in results
+        requested = ""
+    if requested not in rows and not names_filters and requested.isdecimal() and 0 < int(requested[:9]) <= len(names):
+        requested = names[int(requested) - 1]
+    if requested not in rows:
+        raise missing_name_error(path, "filter", requested, [name or "one without a name" for name in names])
+    return requested, rows[requested]
 
 
 def _choices(rows: Sequence[LogRow], results: Results) -> list[tuple[str, ...]]:
-    """The choices of each row without what stands before them in a prompt; () where a row has none."""
+    """Return the choices of each row without the delimiter before them; () if a row has none."""
     offered = [row.choices for row in rows]
     before = results.delimiter
     if before is None:
         before = " " if all(text.startswith(" ") for texts in offered for text in texts) else ""
     bare = {texts: tuple(name_of(text.removeprefix(before)) for text in texts) for texts in set(offered)}
-    known = len(results.choices) or -1
-    return [results.choices if len(row.likelihoods) == known else bare[row.choices] for row in rows]
+    size = len(results.choices) or -1
+    return [results.choices if len(row.likelihoods) == size else bare[row.choices] for row in rows]
 
 
-def _of_labels(
-    rows: list[LogRow], asked: str | None, filter: str, results: Results
+def _label_metric_rows(
+    rows: list[LogRow], metric: str | None, filter: str, results: Results
 ) -> tuple[list[LogRow], str | None, tuple[str, ...]]:
-    """Find what to read of each row for a metric of all labels together, such as f1: whether each is the right one.
-
-    Returns:
-        The rows, the metric to read of each, and what is to be known of it; what was asked for, where that is recorded
-        as a number a row, or where nobody computes it from labels.
-    """
-    if asked is None or any(row.values.get(asked) is not None for row in rows):
-        return rows, asked, ()
-    if all(asked in row.pairs for row in rows):
-        pairs = np.array([row.pairs[asked] for row in rows])
+    """Replace a metric of all labels, such as f1, by accuracy a row, and note the check; leave others as they are."""
+    if metric is None or any(row.values.get(metric) is not None for row in rows):
+        return rows, metric, ()
+    if all(metric in row.pairs for row in rows):
+        pairs = np.array([row.pairs[metric] for row in rows])
         right = [
             row if row.values.get(ACC) is not None else replace(row, values={**row.values, ACC: float(first == second)})
             for row, (first, second) in zip(rows, pairs.tolist(), strict=True)
         ]
-        aggregate = results.aggregates.get(asked) or METRICS[asked][0]
-        recorded = results.recorded.get(f"{asked},{filter or UNFILTERED}")
-        return right, ACC, of_labels(asked, aggregate, pairs, recorded)
-    if is_metric(asked) and asked.casefold() != "accuracy" and not any(asked in row.values for row in rows):
-        known = all(row.values.get(ACC) is not None for row in rows)
-        return rows, ACC if known else None, (f"The log records no {asked}; its labels are read.",)
-    return rows, asked, ()
+        aggregate = results.aggregates.get(metric) or METRICS[metric][0]
+        recorded = results.recorded.get(f"{metric},{filter or UNFILTERED}")
+        return right, ACC, check_label_metric(metric, aggregate, pairs, recorded)
+    if is_metric(metric) and metric.casefold() != "accuracy" and not any(metric in row.values for row in rows):
+        has_labels = all(row.values.get(ACC) is not None for row in rows)
+        return rows, ACC if has_labels else None, (f"The log records no {metric}; its labels are read.",)
+    return rows, metric, ()
 
 
 def _metric(
-    path: Path, rows: Sequence[LogRow], choices: Sequence[tuple[str, ...]], asked: str | None
+    path: Path, rows: Sequence[LogRow], choices: Sequence[tuple[str, ...]], requested: str | None
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """The metric that is read, those that could be, and why it is this one.
-
-    Raises:
-        DataError: there is none, none of that name, or no clear one.
-    """
+    """Return the metric to read, the candidates, and the reason for the choice."""
     names = dict.fromkeys(name for row in rows for name in row.values)
     no_number = {name for row in rows for name, value in row.values.items() if value is None}
     scored = {name for row in rows for name, value in row.values.items() if value is not None and not math.isnan(value)}
-    every = tuple(name for name in names if name in scored - no_number)
+    usable = tuple(name for name in names if name in scored - no_number)
     paired = {name for row in rows for name in row.weights}
-    found = tuple(name for name in every if name not in paired) or every
-    if asked is not None:
-        if asked in no_number:
-            raise DataError(f"{path}: {_no_number(asked)}; it has {listed(every) or 'none'}")
-        if asked not in every:
-            raise of_those(path, "metric", asked, every)
-        return asked, found, ()
-    if not found and no_number:
+    candidates = tuple(name for name in usable if name not in paired) or usable
+    if requested is not None:
+        if requested in no_number:
+            raise DataError(f"{path}: {_no_number(requested)}; it has {listed(usable) or 'none'}")
+        if requested not in usable:
+            raise missing_name_error(path, "metric", requested, usable)
+        return requested, candidates, ()
+    if not candidates and no_number:
         raise DataError(f"{path}: {'; '.join(map(_no_number, sorted(no_number)))}; no metric of it is")
-    if not found:
+    if not candidates:
         raise DataError(f"{path} has no metric with a number a row; were its answers not scored (predict_only)?")
-    if len(found) == 1:
-        return found[0], found, ()
-    if {"acc", "acc_norm"} <= set(found):
+    if len(candidates) == 1:
+        return candidates[0], candidates, ()
+    if {"acc", "acc_norm"} <= set(candidates):
         differ = any(len(set(map(len, texts))) > 1 for texts in set(choices))
-        metric, other = ("acc_norm", "acc") if differ else ("acc", "acc_norm")
-        why = "differ in length" if differ else "are all of one length"
-        return metric, found, (f"Of its metrics {metric} is read, not {other}: the choices of a row {why}.",)
-    if paired.issuperset(found) and all(
-        row.values.get(name) == row.values.get(found[0]) for row in rows for name in found
-    ):
-        return found[0], found, (f"The rows hold the same for {listed(found)}.",)
-    raise DataError(f"{path} has several metrics, {listed(found)}; say which with `metric`")
+        metric, unread = ("acc_norm", "acc") if differ else ("acc", "acc_norm")
+        reason = "differ in length" if differ else "are all of one length"
+        return metric, candidates, (f"Of its metrics {metric} is read, not {unread}: the choices of a row {reason}.",)
+    same = all(row.values.get(name) == row.values.get(candidates[0]) for row in rows for name in candidates)
+    if same and paired.issuperset(candidates):
+        return candidates[0], candidates, (f"The rows hold the same for {listed(candidates)}.",)
+    raise DataError(f"{path} has several metrics, {listed(candidates)}; say which with `metric`")
 
 
 def _no_number(metric: str) -> str:
-    """Why models cannot be compared by a metric row by row."""
-    what = OF_ALL_ROWS.get(METRICS.get(metric, (metric, True))[0])
-    return f"its {metric!r} is not one number a row" + (f", but one of all rows, of their pairs {what}" if what else "")
+    """Describe why models cannot be compared by a metric row by row."""
+    pair = OF_ALL_ROWS.get(METRICS.get(metric, (metric, True))[0])
+    return f"its {metric!r} is not one number a row" + (f", but one of all rows, of their pairs {pair}" if pair else "")
 
 
 def _measure(path: Path, rows: Sequence[LogRow], metric: str, filter: str, results: Results) -> MetricInfo:
-    """What the metric is, and whether the recorded number is that of these rows.
-
-    Raises:
-        DataError: a value is infinite.
-    """
+    """Describe the metric, and check the recorded aggregate against these rows."""
     values = np.array([_value(row, metric) for row in rows], dtype=np.float64)
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
         raise DataError(f"{path}, line {rows[infinite[0]].number}: its {metric!r} is infinite, or too large a number")
     weights = np.array([row.weights.get(metric, 1.0) for row in rows])
     recorded = results.recorded.get(f"{metric},{filter or UNFILTERED}")
-    return measured(metric, values, weights, results.aggregates.get(metric), results.higher.get(metric), recorded)
+    return infer_metric(metric, values, weights, results.aggregates.get(metric), results.higher.get(metric), recorded)
 
 
 def _outcomes(rows: Sequence[LogRow], metric: str, higher: bool | None) -> tuple[Floats, Ints]:
-    """(N,) the metric, and (N,) the state of each row."""
+    """Return (N,) the metric, and (N,) the state of each row."""
     values = np.array([_value(row, metric) for row in rows], dtype=np.float64)
     silent = np.array([row.silent for row in rows], dtype=bool)
-    if higher is not False:  # a row that asks what has no answer is right without one
+    if higher is not False:  # on an unanswerable question no answer is right
         values[silent & np.isnan(values)] = 0.0
         silent &= values <= 0
     state = np.where(silent, NO_ANSWER, ANSWERED)
@@ -242,55 +240,56 @@ def _value(row: LogRow, metric: str) -> float:
     return math.nan if value is None else value
 
 
-def _labelled(
+def _row_labels(
     rows: Sequence[LogRow], choices: Sequence[tuple[str, ...]], results: Results, metric: str, outcomes: Floats
-) -> tuple[Labelled, tuple[str, ...]]:
-    """The labels of the rows, and what is to be known of that: of the same choices, or of what was written."""
+) -> tuple[RowLabels, tuple[str, ...]]:
+    """Return the labels of the rows, from shared choices or from written answers, with notes."""
     if not any(row.likelihoods for row in rows):
-        return _in_words(rows, results, metric, outcomes)
-    labels = shared(choices)
+        return _target_labels(rows, results, metric, outcomes)
+    labels = shared_choices(choices)
     if not labels or any(len(row.likelihoods) not in (0, len(labels)) for row in rows):
-        return unlabelled(len(rows)), ()
+        return no_labels(len(rows)), ()
     empty = (math.nan,) * len(labels)
     values = np.array([row.likelihoods or empty for row in rows], dtype=np.float64)
-    scores = compared(values, labels, metric)
-    answers = highest(scores)
+    scores = normalize_lengths(values, labels, metric)
+    answers = argmax_rows(scores)
     told_by = metric if metric in COMPARED else "acc"
-    chosen, recorded = highest(compared(values, labels, told_by)), np.array([_value(row, told_by) for row in rows])
-    truth = right(
+    chosen = argmax_rows(normalize_lengths(values, labels, told_by))
+    recorded = np.array([_value(row, told_by) for row in rows])
+    truth = resolve_targets(
         [row.target for row in rows],
         labels,
         lambda found: int(((found == chosen) == recorded)[(found >= 0) & (chosen >= 0)].sum()),
     )
     wrong = 0
     if metric in COMPARED:
-        told = (truth >= 0) & (answers >= 0) & ~np.isnan(outcomes)
-        wrong = int(((answers == truth) != outcomes)[told].sum())
-    if wrong > MOST_WRONG * len(rows):
-        return unlabelled(len(rows)), (f"Labels are left out: on {wrong} rows they tell something else than {metric}.",)
+        judged = (truth >= 0) & (answers >= 0) & ~np.isnan(outcomes)
+        wrong = int(((answers == truth) != outcomes)[judged].sum())
+    if wrong > MAX_LABEL_DISAGREEMENT * len(rows):
+        return no_labels(len(rows)), (f"Labels are left out: on {wrong} rows they tell something else than {metric}.",)
     notes = [f"On {wrong} rows the label tells something else than {metric}."] if wrong else []
     notes.append("Log-likelihoods of choices are no log-probabilities: made into such they are not calibrated.")
     scores[~np.isfinite(scores).all(axis=1)] = math.nan
-    return Labelled(labels, truth, answers, scores), tuple(notes)
+    return RowLabels(labels, truth, answers, scores), tuple(notes)
 
 
-def _in_words(
+def _target_labels(
     rows: Sequence[LogRow], results: Results, metric: str, outcomes: Floats
-) -> tuple[Labelled, tuple[str, ...]]:
-    """The labels of what was written: the choices of the task, or the right answers, where these are few."""
-    labels = shared([results.choices])
+) -> tuple[RowLabels, tuple[str, ...]]:
+    """Return the labels of written answers: the choices of the task, or the right answers if these are few."""
+    labels = shared_choices([results.choices])
     texts = [name_of(row.target) for row in rows]
     if labels:
-        places = right([row.target for row in rows], labels, lambda found: 0)
+        places = resolve_targets([row.target for row in rows], labels, lambda found: 0)
         texts = [labels[place] if place >= 0 else "" for place in places]
     answers = [
-        Written(n, row.answer, value) for n, (row, value) in enumerate(zip(rows, outcomes.tolist(), strict=True))
+        WrittenAnswer(n, row.answer, value) for n, (row, value) in enumerate(zip(rows, outcomes.tolist(), strict=True))
     ]
-    return in_words(labels or few(texts), texts, answers, metric)
+    return label_written_answers(labels or closed_targets(texts), texts, answers, metric)
 
 
-def _counted(keys: Sequence[str], results: Results) -> Iterator[str]:
-    """What is to be known of the number of rows."""
+def _count_notes(keys: Sequence[str], results: Results) -> Iterator[str]:
+    """Report repeated and missing rows."""
     repeated = sum("#" in key for key in keys)
     if repeated:
         yield f"{repeated} rows ask what an earlier row asks; they are told apart by their order."

@@ -1,4 +1,4 @@
-"""The rows of a log of lm-evaluation-harness, 0.4.0 to today: of each what is needed, and no more in memory."""
+"""Rows of a log of lm-evaluation-harness, 0.4.0 to today; only the needed fields are held in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ranker.errors import DataError, listed
 from ranker.files.text import beginning
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.base import canonical, hashed, name_of, number, shown
+from ranker.sources.logs.base import canonical, clip_text, hashed, name_of, number
 from ranker.sources.logs.measures import METRICS, OF_LABELS, SQUARED, WEIGHTED
 from ranker.tasks.classes import softmax
 from ranker.tasks.empty import INVALID
@@ -28,25 +28,25 @@ _OWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """What is kept of one row of a log.
+    """Needed fields of one row of a log.
 
     Attributes:
-        number: the line, or the place in a list, where it stands, from 1.
-        doc, prompt, target_hash: hashes; "" where they are not known.
-        doc_id: the program's number of it, as text; "" where there is none. It tells rows of one file apart, and
-            nothing else: it was wrong in some versions.
-        filter: its filter; None where none is named.
-        said: a hash of what the model said, before any filter; "" where that is not needed.
-        text: what it says.
-        target: the right answer, as it stands there.
-        values: metric -> its value, or the number that a pair of its comes to; None where that is no number.
-        weights: metric whose value is a pair that comes to a number -> what this is weighted by, 1 where by nothing.
-        pairs: metric whose value is (right label, predicted label) -> these.
-        likelihoods: the log-likelihood of each thing that was asked for; () where it was asked to write.
-        choices: (the text of each choice, with what stands before it in the prompt).
-        answer: what a filter made of what the model wrote; "" where that is nothing, or it was not asked to write.
-        silent: it was asked to write, and that is nothing.
-        cluster: what rows it belongs to; "" where that is not asked.
+        number: line, or position in a list, from 1.
+        doc, prompt, target_hash: hashes; "" if unknown.
+        doc_id: the program's number of the row, as text; "" for none. It distinguishes rows of one file and nothing
+            else: it was wrong in some versions.
+        filter: its filter; None if not named.
+        response_hash: of the model's output before any filter; "" if not needed.
+        text: of the document.
+        target: the right answer, as written.
+        values: metric -> its value, or the number computed from a pair; None if it is no number.
+        weights: metric whose value is a pair with a number -> weight of this number, 1 for none.
+        pairs: metric whose value is (right label, predicted label) -> the pair.
+        likelihoods: log-likelihood of each request; () if the model was asked to write.
+        choices: text of each choice, with the delimiter before it.
+        answer: the model's text after a filter; "" if empty, or not asked to write.
+        silent: the model was asked to write, and the answer is empty.
+        cluster: group of dependent rows; "" if not requested.
     """
 
     number: int
@@ -55,7 +55,7 @@ class LogRow:
     target_hash: str
     doc_id: str
     filter: str | None
-    said: str
+    response_hash: str
     text: str
     target: Any
     values: Mapping[str, float | None]
@@ -71,45 +71,45 @@ class LogRow:
 def rows_of(
     path: Path, cluster: str | None, limits: Limits = LIMITS, aggregates: Mapping[str, str] | None = None
 ) -> Iterator[LogRow]:
-    """The rows of a file: one a line, or all in one JSON list, as versions before 0.4.3 wrote them.
+    """Yield the rows of a file: one a line, or all in one JSON list, as versions before 0.4.3 wrote them.
 
     Args:
         path: the file, which may be gzip.
-        cluster: the field of a document that says what rows belong together, or None.
-        limits: how much is read.
-        aggregates: metric -> what all its rows are made into, as the task has it: see `measures.AGGREGATES`.
+        cluster: field of a document that groups dependent rows, or None.
+        limits: size limits of reading.
+        aggregates: metric -> name of its aggregate, as the task states it: see `measures.AGGREGATES`.
 
     Raises:
         DataError: it is no such log, or broken, or too large.
     """
-    made = {metric: name for metric, (name, _) in METRICS.items()} | dict(aggregates or {})
-    found = False
-    for at, place, content in _contents(path, limits):
+    all_aggregates = {metric: name for metric, (name, _) in METRICS.items()} | dict(aggregates or {})
+    has_rows = False
+    for line, place, content in _contents(path, limits):
         try:
-            found = True
-            yield _row(content, at, place, cluster, made)
+            has_rows = True
+            yield _row(content, line, place, cluster, all_aggregates)
         except RecursionError as error:
             raise DataError(f"{place}: nested too deeply") from error
-    if not found:
+    if not has_rows:
         raise DataError(f"{path} holds no row")
 
 
 def _contents(path: Path, limits: Limits) -> Iterator[tuple[int, str, Any]]:
-    """(number, place, content) of each row."""
+    """Yield (line, place, content) of each row."""
     if beginning(path, 1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        content = files.parse(files.whole(path, limits), path, files.Budget(limits))
-        if not isinstance(content, list):  # it begins like one
+        content = files.parse(files.read_whole(path, limits), path, files.Budget(limits))
+        if not isinstance(content, list):  # it only starts like one
             raise DataError(f"{path} is no list of rows")
         limits.check(path, "log_rows", len(content))
-        yield from ((at, f"{path}, row {at}", row) for at, row in enumerate(content, 1))
+        yield from ((line, f"{path}, row {line}", row) for line, row in enumerate(content, 1))
         return
     budget = files.Budget(limits)
-    for at, line in files.lines(path, limits):
-        place = f"{path}, line {at}"
-        yield at, place, files.parse(line, place, budget)
+    for line, content in files.iter_lines(path, limits):
+        place = f"{path}, line {line}"
+        yield line, place, files.parse(content, place, budget)
 
 
-def _row(content: Any, at: int, place: str, cluster: str | None, aggregates: Mapping[str, str]) -> LogRow:
+def _row(content: Any, line: int, place: str, cluster: str | None, aggregates: Mapping[str, str]) -> LogRow:
     if not isinstance(content, dict) or "doc" not in content or not {"resps", "filtered_resps"} & set(content):
         raise DataError(f"{place}: no row of a log of lm-evaluation-harness (it needs `doc` and `filtered_resps`)")
     doc, target = content["doc"], content.get("target")
@@ -117,41 +117,41 @@ def _row(content: Any, at: int, place: str, cluster: str | None, aggregates: Map
     answers = content.get("filtered_resps", content.get("resps"))
     answers = answers if isinstance(answers, list) else [answers]
     likelihoods, requests = _likelihoods(answers, requests)
-    named = content.get("filter")
-    written = "" if likelihoods else _written(answers)
+    filter_name = content.get("filter")
+    answer = "" if likelihoods else _first_text(answers)
     values = _values(content)
     pairs = _pairs(content, [name for name, value in values.items() if value is None], aggregates, likelihoods)
     return LogRow(
-        number=at,
+        number=line,
         doc=_hash(content, "doc_hash") or hashed(json.dumps(doc, indent=2, ensure_ascii=False)),
         prompt=_hash(content, "prompt_hash") or (hashed(requests[0][0]) if requests else ""),
         target_hash=_hash(content, "target_hash") or hashed(str(target)),
         doc_id="" if content.get("doc_id") is None else name_of(content["doc_id"]),
-        filter=None if named is None else name_of(named),
-        said=hashed(canonical(content.get("resps"))) if named is None else "",
-        text=shown(_text(doc)),
+        filter=None if filter_name is None else name_of(filter_name),
+        response_hash=hashed(canonical(content.get("resps"))) if filter_name is None else "",
+        text=clip_text(_text(doc)),
         target=target,
         values={**values, **{name: value for name, (value, _) in pairs.items()}},
         weights={name: weight for name, (_, weight) in pairs.items()},
         pairs=_label_pairs(content, [name for name, value in values.items() if value is None], aggregates),
         likelihoods=likelihoods,
-        choices=_offered(requests) if len(likelihoods) == len(requests) > 1 else (),
-        answer=written,
-        silent=not likelihoods and not written,
+        choices=_choice_texts(requests) if len(likelihoods) == len(requests) > 1 else (),
+        answer=answer,
+        silent=not likelihoods and not answer,
         cluster=_cluster(doc, cluster, place) if cluster else "",
     )
 
 
 def _hash(content: Mapping[str, Any], name: str) -> str:
-    """A hash that stands in the log; "#" is what numbers repeated ones, so that what holds it is hashed again."""
-    found = content.get(name)
-    if not isinstance(found, str):
+    """Return a hash from the log; one with "#", which numbers repeats, is hashed again."""
+    text = content.get(name)
+    if not isinstance(text, str):
         return ""
-    return hashed(found) if "#" in found else name_of(found)
+    return hashed(text) if "#" in text else name_of(text)
 
 
 def _text(doc: Any) -> str:
-    """What a document says to people: its texts of several words, or all its texts, or all of it."""
+    """Return the readable text of a document: its texts of several words, else all its texts, else all of it."""
     if isinstance(doc, str):
         return doc
     texts = [value for value in doc.values() if isinstance(value, str)] if isinstance(doc, dict) else []
@@ -166,51 +166,48 @@ def _cluster(doc: Any, name: str, place: str) -> str:
 
 
 def _values(content: Mapping[str, Any]) -> dict[str, float | None]:
-    """The metrics of a row: those that it names, or whatever is no key of the program's own."""
-    named = content.get("metrics")
-    names = named if isinstance(named, list) and named else content
+    """Return the metrics of a row: those that it names, else all keys that are not the program's own."""
+    listed_names = content.get("metrics")
+    names = listed_names if isinstance(listed_names, list) and listed_names else content
     return {name_of(name): number(content.get(name)) for name in names if isinstance(name, str) and name not in _OWN}
 
 
 def _pairs(
     content: Mapping[str, Any], names: Sequence[str], aggregates: Mapping[str, str], likelihoods: Sequence[float]
 ) -> dict[str, tuple[float, float]]:
-    """Metric whose value is a pair -> the number that it comes to, and what that is weighted by."""
-    found: dict[str, tuple[float, float]] = {}
+    """Map each metric whose value is a pair to the number computed from it, and the weight of this."""
+    numbers_of_pairs: dict[str, tuple[float, float]] = {}
     for name in names:
         pair, aggregate = content.get(name), aggregates.get(name)
         if not isinstance(pair, list) or len(pair) != 2:
             continue
         first, second = number(pair[0]), number(pair[1])
         if aggregate in WEIGHTED and first is not None and second is not None and second > 0:
-            found[name] = first, second
+            numbers_of_pairs[name] = first, second
         elif aggregate == SQUARED and first is not None:
             distance = _distance(first, pair[1], likelihoods)
-            found |= {} if distance is None else {name: (distance, 1.0)}
-    return found
+            numbers_of_pairs |= {} if distance is None else {name: (distance, 1.0)}
+    return numbers_of_pairs
 
 
 def _label_pairs(
     content: Mapping[str, Any], names: Sequence[str], aggregates: Mapping[str, str]
 ) -> dict[str, tuple[int, int]]:
-    """Metric whose value is a pair of labels -> the right one and the predicted one."""
-    found: dict[str, tuple[int, int]] = {}
+    """Map each metric whose value is a pair of labels to the right and the predicted one."""
+    labels: dict[str, tuple[int, int]] = {}
     for name in names:
         pair = content.get(name)
         if aggregates.get(name) not in OF_LABELS or not isinstance(pair, list) or len(pair) != 2:
             continue
         first, second = number(pair[0]), number(pair[1])
         if first is not None and second is not None and min(first, second) >= 0 and (first % 1, second % 1) == (0, 0):
-            found[name] = int(first), int(second)
-    return found
+            labels[name] = int(first), int(second)
+    return labels
 
 
 def _distance(right: float, probabilities: Any, likelihoods: Sequence[float]) -> float | None:
-    """How far probabilities are from certainty of the right choice, squared; of choices by their log-likelihoods.
-
-    The log has the probabilities with eight digits, and the log-likelihoods with all.
-    """
-    if likelihoods:
+    """Return the squared distance of probabilities from the right choice."""
+    if likelihoods:  # with all digits; the log's probabilities have eight
         probs = softmax(np.array([likelihoods]))[0]
     else:
         parts = probabilities.strip("[] ").split() if isinstance(probabilities, str) else probabilities
@@ -222,50 +219,47 @@ def _distance(right: float, probabilities: Any, likelihoods: Sequence[float]) ->
 
 
 def _requests(arguments: Any) -> list[tuple[str, str]]:
-    """(prompt, what is to follow) of each request; since 0.4.3 they are objects, before they were lists."""
+    """Return (prompt, continuation) of each request; since 0.4.3 they are objects, before they were lists."""
     requests = list(arguments.values()) if isinstance(arguments, dict) else arguments
-    found = []
+    pairs = []
     for request in requests if isinstance(requests, list) else ():
         parts = list(request.values()) if isinstance(request, dict) else request
         texts = parts if isinstance(parts, list) else [parts]
         prompt, follows = (*texts, "", "")[:2]
         prompt = prompt if isinstance(prompt, str) else canonical(prompt)
-        found.append((prompt, follows if isinstance(follows, str) else ""))
-    return found
+        pairs.append((prompt, follows if isinstance(follows, str) else ""))
+    return pairs
 
 
 def _likelihoods(
     answers: Sequence[Any], requests: list[tuple[str, str]]
 ) -> tuple[tuple[float, ...], list[tuple[str, str]]]:
-    """The log-likelihoods of the choices and their requests; () where the model was asked to write.
-
-    For mutual information every choice is asked for once more, after an empty prompt: these are no choices.
-    """
-    found = [number(pair[0]) for pair in answers if isinstance(pair, list) and len(pair) == 2 and _greedy(pair[1])]
-    if not found or len(found) < len(answers) or None in found:
+    """Return the log-likelihoods of the choices and their requests; () if the model was asked to write."""
+    values = [number(pair[0]) for pair in answers if isinstance(pair, list) and len(pair) == 2 and _greedy(pair[1])]
+    if not values or len(values) < len(answers) or None in values:
         return (), requests
-    half = len(requests) // 2
-    twice = half > 1 and len(requests) == len(found) == 2 * half
+    half = len(requests) // 2  # for mutual information each choice is asked again after an empty prompt: no choices
+    twice = half > 1 and len(requests) == len(values) == 2 * half
     if twice and requests[0][0] and not any(prompt for prompt, _ in requests[half:]):
-        found, requests = found[:half], requests[:half]
-    return tuple(value for value in found if value is not None), requests
+        values, requests = values[:half], requests[:half]
+    return tuple(value for value in values if value is not None), requests
 
 
 def _greedy(value: Any) -> bool:
-    """Whether a value says if a choice is what the model would have written."""
+    """Return True if a value tells whether the model would have written a choice."""
     return isinstance(value, bool) or value in ("True", "False")
 
 
-def _offered(requests: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """The texts of the choices: what is to follow; where that is one for all, what stands before it."""
+def _choice_texts(requests: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the texts of the choices: the continuations, or the prompts if there is one continuation for all."""
     follows = tuple(follows for _, follows in requests)
     return tuple(prompt for prompt, _ in requests) if len(set(follows)) == 1 else follows
 
 
-def _written(answers: Sequence[Any]) -> str:
-    """What the model wrote, as a filter left it; of several answers the first that is one, "" where none is."""
-    found: list[Any] = []
+def _first_text(answers: Sequence[Any]) -> str:
+    """Return the first answer that is not empty, as a filter left it; "" if there is none."""
+    texts_written: list[Any] = []
     for answer in answers:
-        found.extend(answer if isinstance(answer, list) else (answer,))
-    texts = [name_of(answer) for answer in found if answer is not None]
+        texts_written.extend(answer if isinstance(answer, list) else (answer,))
+    texts = [name_of(answer) for answer in texts_written if answer is not None]
     return next((text for text in texts if text.strip() not in ("", INVALID, "None")), "")

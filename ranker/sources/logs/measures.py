@@ -1,9 +1,9 @@
-"""What a recorded metric holds in each row, which way is better there, and what a program makes of all rows.
+"""Properties of recorded metrics: the value of a row, its direction, and the aggregate over all rows.
 
 A log states two things of a metric: a number a row, and one number of all rows, its aggregate. They may point in
 opposite directions: a row of lm-evaluation-harness's ``perplexity`` holds a log-likelihood, of which more is better;
-its aggregate is exp(-mean), of which less is. Models are compared by rows, so the direction is the rows'. Which
-aggregate is meant is never taken on trust: it is recomputed from the rows, and has to be what the log records.
+its aggregate is exp(-mean), of which less is. Models are compared by rows, so the direction is the rows'. The
+aggregate is not trusted: it is recomputed from the rows, and has to match the log.
 
 Source: ``lm_eval/api/metrics.py`` of lm-evaluation-harness 0.4.13; ``scorer/_metrics`` of Inspect 0.3.285.
 """
@@ -21,19 +21,19 @@ from ranker.errors import Assumption
 from ranker.tasks.metrics import F1, metric_named
 
 CLOSE = 1e-9
-"""How far a recomputed aggregate may be from the recorded one, as a part of it, or by itself below 1."""
+"""Largest deviation of a recomputed aggregate from the recorded one, relative, or absolute below 1."""
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """How a program makes one number of N rows.
+    """Function from N rows to one number.
 
     Attributes:
-        words: how, in words.
+        words: its description.
         compute: (N,) values and (N,) weights -> the number.
-        falls: it falls where the values of rows rise, so that better rows make a smaller number.
-        holds: what such a row holds; "" for the metric's own value.
-        scale: the lowest and the highest that a row can hold, where these are no matter of the task.
+        falls: it falls as the values of rows rise, so that better rows make a smaller number.
+        holds: content of such a row; "" for the metric's own value.
+        scale: lowest and highest possible value of a row, if independent of the task.
     """
 
     words: str
@@ -79,16 +79,16 @@ AGGREGATES: Mapping[str, Aggregate] = {
         holds="a negative log-likelihood of a token",
     ),
 }
-"""Name of an aggregate -> how it is made. Those of lm-evaluation-harness have its names."""
+"""Name of an aggregate -> its definition. Those of lm-evaluation-harness have its names."""
 
 OF_LABELS: Mapping[str, str] = {"f1": F1, "matthews_corrcoef": "mcc"}
-"""Aggregates of pairs of labels, (right, predicted) -> the metric that is the same: see `ranker.tasks.metrics`."""
+"""Aggregate of pairs of labels, (right, predicted) -> the same metric in `ranker.tasks.metrics`."""
 
 WEIGHTED = frozenset({"weighted_perplexity", "bits_per_byte"})
 """Aggregates whose rows are pairs, (log-likelihood, number of words or bytes)."""
 
 SQUARED = "brier_score"
-"""The aggregate whose rows are pairs, (right choice, probabilities of all)."""
+"""Aggregate whose rows are pairs, (right choice, probabilities of all)."""
 
 OF_ALL_ROWS: Mapping[str, str] = {
     "f1": "[right, predicted]",
@@ -99,7 +99,7 @@ OF_ALL_ROWS: Mapping[str, str] = {
     "ter": "[reference, prediction]",
     "acc_all": "[right or not, document]",
 }
-"""Aggregates that are no function of one number a row -> what a row holds."""
+"""Aggregate that is no function of one number a row -> content of a row."""
 
 METRICS: Mapping[str, tuple[str, bool]] = {
     "acc": ("mean", True),
@@ -121,7 +121,7 @@ METRICS: Mapping[str, tuple[str, bool]] = {
     "ter": ("ter", False),
     "acc_all": ("acc_all", True),
 }
-"""lm-evaluation-harness: metric -> its aggregate, and whether more of that is better, where a task says no other."""
+"""lm-evaluation-harness: metric -> its default aggregate, and whether more of that is better."""
 
 SCORERS: Mapping[str, bool] = {
     **dict.fromkeys(("answer", "choice", "exact", "f1", "includes", "match", "math", "pattern"), True),
@@ -131,7 +131,7 @@ SCORERS: Mapping[str, bool] = {
 """Inspect: scorer -> whether more of a sample's score is better; those of perplexity record its negative logarithm."""
 
 SPREADS = frozenset({"stderr", "bootstrap_stderr", "std", "var", "ci"})
-"""Inspect: metrics that say how far scores are apart, and not how high they are."""
+"""Inspect: metrics of spread, not of level."""
 
 INSPECT_AGGREGATES: Mapping[str, str] = {"accuracy": "mean", "mean": "mean", "perplexity_per_seq": "exp_mean"}
 """Inspect: metric that is recomputed -> its aggregate."""
@@ -139,15 +139,15 @@ INSPECT_AGGREGATES: Mapping[str, str] = {"accuracy": "mean", "mean": "mean", "pe
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """What a metric is in the rows of one log.
+    """Properties of a metric in the rows of one log.
 
     Attributes:
         metric: its name in the log.
-        higher_is_better: whether more of what a row holds is better; None where nobody says.
-        certain: the direction follows from what the metric is. Else it is what a task's author wrote, if anything.
-        aggregate: what the program makes of all rows, a name of `AGGREGATES`; "" where that is not known.
-        recorded: that number, as the log has it; None where it has none.
-        recomputed: the same from the rows; None where it cannot be.
+        higher_is_better: more of a row's value is better; None if not stated.
+        certain: the direction follows from the metric; else it is what a task's author wrote, if anything.
+        aggregate: of all rows, a name of `AGGREGATES`; "" if unknown.
+        recorded: the aggregate in the log; None if it has none.
+        recomputed: the aggregate of the rows; None if it cannot be computed.
     """
 
     metric: str
@@ -159,7 +159,7 @@ class MetricInfo:
 
     @property
     def agrees(self) -> bool:
-        """Whether the recorded number is the recomputed one."""
+        """True if the recorded number is the recomputed one."""
         if self.recorded is None or self.recomputed is None:
             return False
         if self.recorded == self.recomputed:
@@ -168,47 +168,49 @@ class MetricInfo:
 
     @property
     def holds(self) -> str:
-        """What a row holds; "" for the metric's own value."""
+        """Content of a row; "" for the metric's own value."""
         return AGGREGATES[self.aggregate].holds if self.aggregate in AGGREGATES else ""
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """The lowest and the highest that a row can hold; None where that is a matter of the task."""
+        """Lowest and highest possible value of a row; None if it depends on the task."""
         return AGGREGATES[self.aggregate].scale if self.aggregate in AGGREGATES else None
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known of it, in sentences; nothing of a mean that is the recorded one."""
-        found = AGGREGATES.get(self.aggregate, AGGREGATES["mean"])
-        said = []
-        if self.agrees and (found.holds or found.words != AGGREGATES["mean"].words):
+        """Notes in sentences; none on a mean that matches the log."""
+        aggregate = AGGREGATES.get(self.aggregate, AGGREGATES["mean"])
+        notes = []
+        if self.agrees and (aggregate.holds or aggregate.words != AGGREGATES["mean"].words):
             way = {True: ", of which more is better", False: ", of which less is better", None: ""}
-            holds = f"a row holds {found.holds or 'a number'}{way[self.higher_is_better]}"
-            said.append(f"{self.metric}: {holds}; the log's {self.metric}, {self.recorded:,.6g}, is {found.words}.")
+            holds = f"a row holds {aggregate.holds or 'a number'}{way[self.higher_is_better]}"
+            notes.append(
+                f"{self.metric}: {holds}; the log's {self.metric}, {self.recorded:,.6g}, is {aggregate.words}."
+            )
         elif self.recorded is not None and self.recomputed is None:
-            said.append(Assumption(f"The log records {self.metric} {self.recorded:,.6g}, which no row tells."))
+            notes.append(Assumption(f"The log records {self.metric} {self.recorded:,.6g}, which no row tells."))
         elif self.recorded is not None and not self.agrees:
-            both = f"{self.recorded:,.6g}, and {self.recomputed:,.6g} follows from its rows ({found.words})"
-            said.append(
-                Assumption(f"The log records {self.metric} {both}: it does not hold all that this was made of.")
+            numbers = f"{self.recorded:,.6g}, and {self.recomputed:,.6g} follows from its rows ({aggregate.words})"
+            notes.append(
+                Assumption(f"The log records {self.metric} {numbers}: it does not hold all that this was made of.")
             )
         if self.higher_is_better is None:
-            said.append(Assumption(f"More of {self.metric} is taken for better; `lower_is_better` says otherwise."))
-        return tuple(said)
+            notes.append(Assumption(f"More of {self.metric} is taken for better; `lower_is_better` says otherwise."))
+        return tuple(notes)
 
 
-def of_labels(metric: str, aggregate: str, pairs: Ints, recorded: float | None) -> tuple[str, ...]:
-    """Say whether the number that a log records of all rows follows from their pairs of labels, in sentences.
+def check_label_metric(metric: str, aggregate: str, pairs: Ints, recorded: float | None) -> tuple[str, ...]:
+    """Check the recorded aggregate against the rows' pairs of labels, and say so in sentences.
 
     Args:
         metric: its name in the log.
         aggregate: one of `OF_LABELS`.
-        pairs: (N, 2) the right label of each row, and the predicted one.
-        recorded: the number of all rows; None where the log has none.
+        pairs: (N, 2) right and predicted label of each row.
+        recorded: the aggregate; None if the log has none.
 
     Example:
         >>> pairs = np.array([[1, 1], [1, 0], [0, 0], [0, 0]])
-        >>> of_labels("mcc", "matthews_corrcoef", pairs, 0.5773502691896258)
+        >>> check_label_metric("mcc", "matthews_corrcoef", pairs, 0.5773502691896258)
         ("The log's mcc, 0.57735, is that of the labels of its rows.",)
     """
     if recorded is None:
@@ -217,15 +219,15 @@ def of_labels(metric: str, aggregate: str, pairs: Ints, recorded: float | None) 
     if aggregate == F1 and len(labels) > 2:
         no_one = f"which no one of its {len(labels)} labels tells"
         return (Assumption(f"The log records {metric} {recorded:,.6g}, {no_one}."),)
-    found = metric_named(OF_LABELS[aggregate], labels)
-    value = float(found.value(found.statistics(pairs[:, 1], pairs[:, 0]).mean(axis=0)))
+    labels_metric = metric_named(OF_LABELS[aggregate], labels)
+    value = float(labels_metric.value(labels_metric.statistics(pairs[:, 1], pairs[:, 0]).mean(axis=0)))
     if MetricInfo(metric, recorded=recorded, recomputed=value).agrees:
         return (f"The log's {metric}, {recorded:,.6g}, is that of the labels of its rows.",)
-    both = f"{recorded:,.6g}, and {value:,.6g} follows from the labels of its rows"
-    return (Assumption(f"The log records {metric} {both}: it does not hold all that this was made of."),)
+    numbers = f"{recorded:,.6g}, and {value:,.6g} follows from the labels of its rows"
+    return (Assumption(f"The log records {metric} {numbers}: it does not hold all that this was made of."),)
 
 
-def measured(
+def infer_metric(
     metric: str,
     values: Floats,
     weights: Floats,
@@ -233,33 +235,34 @@ def measured(
     higher: bool | None,
     recorded: float | None,
 ) -> MetricInfo:
-    """What a metric of lm-evaluation-harness is in the rows of a log.
+    """Infer the properties of a metric of lm-evaluation-harness in the rows of a log.
 
-    The aggregate is the one that gives the recorded number: that which is stated, else another. A direction that the
-    log states is the aggregate's; the rows' is the opposite one where the aggregate falls as rows rise.
+    The aggregate is the one that gives the recorded number: the stated one, else another. A direction that the log
+    states is the aggregate's; the rows' is the opposite if the aggregate falls as rows rise.
 
     Args:
         metric: its name.
-        values: (N,) what the rows hold, nan where one has none.
-        weights: (N,) what they are weighted by; 1 where they are not.
-        stated: the aggregate, as the task or the table of metrics has it; None where nobody states it.
-        higher: whether more of the aggregate is better; None where the log does not say.
-        recorded: the number of all rows; None where the log has none.
+        values: (N,) values of the rows, nan for none.
+        weights: (N,) weights of the rows; 1 for none.
+        stated: the aggregate of the task or the table of metrics; None if not stated.
+        higher: whether more of the aggregate is better; None if not stated.
+        recorded: the aggregate in the log; None if it has none.
 
     Example:
         >>> import numpy as np
-        >>> found = measured("perplexity", np.array([-2.0, -4.0]), np.ones(2), "perplexity", False, math.exp(3))
-        >>> found.higher_is_better, found.agrees
+        >>> info = infer_metric("perplexity", np.array([-2.0, -4.0]), np.ones(2), "perplexity", False, math.exp(3))
+        >>> info.higher_is_better, info.agrees
         (True, True)
     """
-    known = ~np.isnan(values)
+    present = ~np.isnan(values)
     usual, usually_higher = METRICS.get(metric, ("", None))
     first = stated or usual or "mean"
     tried = dict.fromkeys(name for name in (first, "mean", "perplexity", "median") if name in AGGREGATES)
-    made = {name: AGGREGATES[name].compute(values[known], weights[known]) for name in tried} if known.any() else {}
-    found = {name: MetricInfo(metric, None, False, name, recorded, value) for name, value in made.items()}
-    name = next((name for name, one in found.items() if one.agrees), first)
+    tried = tried if present.any() else {}
+    computed = {name: AGGREGATES[name].compute(values[present], weights[present]) for name in tried}
+    metrics = {name: MetricInfo(metric, None, False, name, recorded, value) for name, value in computed.items()}
+    name = next((name for name, info in metrics.items() if info.agrees), first)
     up = usually_higher if higher is None and name == usual else higher
     falls = name in AGGREGATES and AGGREGATES[name].falls
     certain = name == usual and up == usually_higher
-    return MetricInfo(metric, up if up is None else up != falls, certain, name, recorded, made.get(name))
+    return MetricInfo(metric, up if up is None else up != falls, certain, name, recorded, computed.get(name))

@@ -1,4 +1,4 @@
-"""What may be said of logs."""
+"""Options of logs."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from ranker.sources.options import AnswerOptions, option
 
 @dataclass(frozen=True)
 class LogOptions(AnswerOptions):
-    """What is said of all logs of a run.
+    """Options of all logs of a run.
 
     Attributes:
-        metric: the recorded metric to rank on; of several tasks by name: "acc,sst2=f1".
-        filter: of lm-evaluation-harness: which filter's answers; of several tasks as above.
-        scorer: of Inspect: which scorer.
-        reducer: of Inspect: what the epochs of a row are reduced to; "" for what the log has.
-        runs: of several runs of a model: "newest", "mean" or "each"; "" for the newest where all were made alike.
-        cluster: the field of a log's rows, or column of a table, that says which rows belong together.
-        scale: what is worst and best of a recorded metric, or of outcomes; None for 0 and 1.
-        lower_is_better: less of these is better; refused of a log's metric of which more is better by what it is.
+        metric: recorded metric to rank by; of several tasks by name: "acc,sst2=f1".
+        filter: of lm-evaluation-harness: the filter; of several tasks as above.
+        scorer: of Inspect: the scorer.
+        reducer: of Inspect: reducer of the epochs of a row; "" for the log's own.
+        runs: treatment of several runs of a model: "newest", "mean" or "each"; "" for the newest if all have the same
+            arguments.
+        cluster: field of a log's rows, or column of a table, that groups dependent rows.
+        scale: worst and best of a recorded metric, or of outcomes; None for 0 and 1.
+        lower_is_better: less of these is better; refused if more of a log's metric is certain to be better.
         errors: an answer that failed or was not scored counts as "wrong", or its row is "left-out".
 
     Raises:
-        UsageError: a scale whose worst is not below its best, or a word for runs or errors that is none.
+        UsageError: the worst of a scale is not below its best, or an unknown word for runs or errors.
 
     Example:
         >>> from ranker import LogOptions, SourceOptions

@@ -1,6 +1,6 @@
-"""Logs of lm-evaluation-harness and Inspect as data: a file -> one record of arrays; neither program is needed.
+"""Read logs of lm-evaluation-harness and Inspect into one record of arrays; neither program is needed.
 
-`program_of` says what a file is, `read_inspect_log` reads it, and `listing` says what lies in a folder.
+`program_of` detects the program, `read_inspect_log` reads a file, and `list_logs` lists a folder.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ from pathlib import Path
 from ranker.errors import DataError
 from ranker.sources.logs import inspect_ai, lm_eval
 from ranker.sources.logs.base import LogSelection, TaskLog
-from ranker.sources.logs.folders import Listing, listing, program_of
+from ranker.sources.logs.folders import Listing, list_logs, program_of
 
-__all__ = ["Listing", "LogSelection", "TaskLog", "listing", "program_of", "read_log"]
+__all__ = ["Listing", "LogSelection", "TaskLog", "list_logs", "program_of", "read_log"]
 
 _READERS = {lm_eval.PROGRAM: lm_eval.read_lm_eval_log, inspect_ai.PROGRAM: inspect_ai.read_inspect_log}
 
 
 def read_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
-    """A log, of either program.
+    """Read a log of either program.
 
     Args:
         path: the file.
-        choice: what is read of it, where it holds several things.
+        choice: among its contents.
 
     Raises:
-        DataError: it is no log, or it cannot be read as one: see the readers.
+        DataError: it is no log, or cannot be read: see the readers.
     """
     program = program_of(path, choice.limits) or _by_name(path)
     return _READERS[program](path, choice)
 
 
 def _by_name(path: Path) -> str:
-    """What a file should be by its name, so that its reader says what is wrong with it."""
+    """Guess the program from a file's name, so that its reader reports the fault."""
     bare = path.name.removesuffix(".gz")
     if bare.endswith(".eval"):
         return inspect_ai.PROGRAM

@@ -1,4 +1,4 @@
-"""What lm-evaluation-harness writes beside a log: how files are named, and the results of the run that it is of."""
+"""Results that lm-evaluation-harness writes beside a log, and the names of its files."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _OLD = "results.json"
 
 @dataclass(frozen=True)
 class Results:
-    """What the results of a run say of one task; empty where there are none.
+    """Results of a run on one task; empty if there are none.
 
     Attributes:
         task: its name, as far as the file's name and the results tell.
-        model: its name; "" where the results do not say.
-        version: of the program; "" where they do not say.
-        higher: metric -> whether more of it is better, of the one number of all rows.
-        aggregates: metric -> how that number is made, where the task says it: see `measures.AGGREGATES`.
-        recorded: "metric,filter" -> that number.
-        choices: the same on all rows; () where the results do not say.
-        delimiter: what stands before a choice in a prompt; None where they do not say.
-        filters: the names of its filters, in order; () where it has one only, or none are named.
-        rows: how many were asked; None where they do not say.
-        arguments: what the task was run with, by name, as JSON.
-        notes: what is to be known of them.
+        model: its name; "" if not stated.
+        version: of the program; "" if not stated.
+        higher: metric -> whether more of its aggregate is better.
+        aggregates: metric -> name of its aggregate, if the task states it: see `measures.AGGREGATES`.
+        recorded: "metric,filter" -> the aggregate's value.
+        choices: the same on all rows; () if not stated.
+        delimiter: text before a choice in a prompt; None if not stated.
+        filters: names of its filters, in order; () for a single one, or none named.
+        rows: number of requested rows; None if not stated.
+        arguments: of the task, by name, as JSON.
+        notes: on the results, in sentences.
     """
 
     task: str
@@ -57,22 +57,22 @@ class Results:
 
 
 def task_and_time(path: Path) -> tuple[str, str]:
-    """The task and the time in the name of a log; both "" where it is not named like one of version 0.4.3 and later.
+    """Return the task and the time in the name of a log; both "" unless it is named as since version 0.4.3.
 
     Example:
         >>> task_and_time(Path("samples_my_task_2026-11-24T04-08-04.313208.jsonl.gz"))
         ('my_task', '2026-11-24T04-08-04.313208')
     """
-    found = _SAMPLES.fullmatch(path.name) or _ANY_SAMPLES.fullmatch(path.name)
-    return (found["task"], found["time"]) if found else ("", "")
+    match = _SAMPLES.fullmatch(path.name) or _ANY_SAMPLES.fullmatch(path.name)
+    return (match["task"], match["time"]) if match else ("", "")
 
 
 class ResultsFiles:
-    """The results that lie in a folder, each read once however many logs it is of.
+    """Results files of a folder; each is read once, however many logs it belongs to.
 
     Args:
-        folder: where they lie.
-        limits: how much is read of each.
+        folder: that holds them.
+        limits: size limits of each.
     """
 
     def __init__(self, folder: Path, limits: Limits = LIMITS) -> None:
@@ -81,7 +81,7 @@ class ResultsFiles:
 
     @cached_property
     def _files(self) -> dict[str, str]:
-        """Time -> the file of that time; "" -> that of the versions before 0.4.3, which bears no time."""
+        """Time -> the file of that time; "" -> that of versions before 0.4.3, which has no time."""
         try:
             names = sorted(os.listdir(self._folder), key=lambda name: (name.startswith("results_"), name))
         except (OSError, ValueError):
@@ -90,37 +90,39 @@ class ResultsFiles:
         return {match[1]: name for name, match in timed if match} | ({"": _OLD} if _OLD in names else {})
 
     def content(self, time: str) -> Any:
-        """What the results of a time say; None where there are none, and the complaint where they are broken."""
+        """Return the results of a time; None if there are none, or the error if they are broken."""
         name = self._files.get(time)
         if name is not None and time not in self._read:
             file = self._folder / name
             try:
-                files.strayed(self._folder, [name])
+                files.refuse_outside_links(self._folder, [name])
                 self._read[time] = files.parse(
-                    files.whole(file, self._limits, "log_side"), file, files.Budget(self._limits)
+                    files.read_whole(file, self._limits, "log_side"), file, files.Budget(self._limits)
                 )
             except DataError as error:
                 self._read[time] = error
         return self._read.get(time)
 
     def groups(self, times: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Group -> the tasks in it, of the results of some times; a group in a group is its tasks."""
-        found: dict[str, list[str]] = {}
+        """Map each group in the results of some times to its tasks, with those of nested groups."""
+        subtasks: dict[str, list[str]] = {}
         for time in sorted(times):
             for group, tasks in _table(self.content(time), "group_subtasks").items():
-                found.setdefault(name_of(group), []).extend(map(name_of, tasks if isinstance(tasks, list) else ()))
+                subtasks.setdefault(name_of(group), []).extend(map(name_of, tasks if isinstance(tasks, list) else ()))
         return {
-            group: leaves for group in found if (leaves := tuple(dict.fromkeys(_leaves(group, found, frozenset()))))
+            group: leaves
+            for group in subtasks
+            if (leaves := tuple(dict.fromkeys(_leaves(group, subtasks, frozenset()))))
         }
 
 
 def results_of(path: Path, beside: ResultsFiles | None = None, limits: Limits = LIMITS) -> Results:
-    """What lies beside a log, of its own time, says of it. What cannot be read is noted, and not used.
+    """Read the results of a log from the files beside it. Unreadable ones are noted and ignored.
 
     Args:
         path: the log.
-        beside: what lies in its folder, if that was looked at already.
-        limits: how much is read of that, if it was not.
+        beside: results files of its folder, if already listed.
+        limits: size limits of reading, if not.
     """
     task, time = task_and_time(path)
     content = (beside or ResultsFiles(path.parent, limits)).content(time)
@@ -128,13 +130,13 @@ def results_of(path: Path, beside: ResultsFiles | None = None, limits: Limits = 
     if isinstance(content, DataError):
         return Results(task or stem, notes=(f"The results beside the log are not used: {content}.",))
     if not task:  # versions before 0.4.3: {model}_{task}.jsonl
-        known = _table(content, "configs") or _table(content, "results")
-        task = max((name for name in known if stem == name or stem.endswith(f"_{name}")), key=len, default=stem)
-    return _said(content, task)
+        tasks = _table(content, "configs") or _table(content, "results")
+        task = max((name for name in tasks if stem == name or stem.endswith(f"_{name}")), key=len, default=stem)
+    return _parse_results(content, task)
 
 
 def _leaves(group: str, tasks: Mapping[str, list[str]], above: frozenset[str]) -> Iterator[str]:
-    """The tasks of a group, and of the groups in it; a group that is in itself adds nothing."""
+    """Yield the tasks of a group and its nested groups; a group inside itself adds nothing."""
     for name in tasks[group]:
         if not tasks.get(name):
             yield name
@@ -142,12 +144,12 @@ def _leaves(group: str, tasks: Mapping[str, list[str]], above: frozenset[str]) -
             yield from _leaves(name, tasks, above | {group})
 
 
-def _said(content: Any, task: str) -> Results:
+def _parse_results(content: Any, task: str) -> Results:
     config = _table(_table(content, "configs"), task)
     choices, delimiter = config.get("doc_to_choice"), config.get("target_delimiter")
     higher = _table(_table(content, "higher_is_better"), task)
     rows = _table(_table(content, "n-samples"), task).get("effective")
-    aggregates = [one for one in _list(config, "metric_list") if isinstance(one, dict)]
+    aggregates = [entry for entry in _list(config, "metric_list") if isinstance(entry, dict)]
     recorded = _table(_table(content, "results"), task)
     listed = config.get("filter_list")
     filters = [entry.get("name") for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
@@ -156,7 +158,7 @@ def _said(content: Any, task: str) -> Results:
         model=_text(content, "model_name") or _text(_table(content, "config"), "model_args"),
         version=_text(content, "lm_eval_version"),
         higher={name_of(metric): up for metric, up in higher.items() if isinstance(up, bool)},
-        aggregates={name_of(one.get("metric")): one["aggregation"] for one in aggregates if _is_named(one)},
+        aggregates={name_of(entry.get("metric")): entry["aggregation"] for entry in aggregates if _is_named(entry)},
         recorded={name_of(name): value for name, value in recorded.items() if type(value) in (int, float)},
         choices=tuple(map(name_of, choices)) if isinstance(choices, list) else (),
         delimiter=delimiter if isinstance(delimiter, str) else None,
@@ -167,8 +169,8 @@ def _said(content: Any, task: str) -> Results:
 
 
 def _table(content: Any, key: str) -> dict[str, Any]:
-    found = content.get(key) if isinstance(content, dict) else None
-    return found if isinstance(found, dict) else {}
+    table = content.get(key) if isinstance(content, dict) else None
+    return table if isinstance(table, dict) else {}
 
 
 _OF_RUN = ("model_args", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
@@ -180,16 +182,16 @@ _OF_PROMPT = ("system_instruction", "chat_template_sha", "fewshot_as_multiturn")
 
 
 def _arguments(content: Any, config: Mapping[str, Any]) -> dict[str, str]:
-    """What the task was run with: that of two runs which differs makes them two things."""
-    of_run, whole = _table(content, "config"), content if isinstance(content, dict) else {}
-    every = [*((of_run, name) for name in _OF_RUN), *((config, name) for name in _OF_TASK)]
-    every += [(whole, name) for name in _OF_PROMPT]
-    return {name: canonical(place[name]) for place, name in every if place.get(name) not in (None, {}, "")}
+    """Collect the arguments that make two runs different ones."""
+    of_run, top = _table(content, "config"), content if isinstance(content, dict) else {}
+    fields = [*((of_run, name) for name in _OF_RUN), *((config, name) for name in _OF_TASK)]
+    fields += [(top, name) for name in _OF_PROMPT]
+    return {name: canonical(place[name]) for place, name in fields if place.get(name) not in (None, {}, "")}
 
 
 def _list(content: Mapping[str, Any], key: str) -> list[Any]:
-    found = content.get(key)
-    return found if isinstance(found, list) else []
+    values = content.get(key)
+    return values if isinstance(values, list) else []
 
 
 def _is_named(metric: Mapping[str, Any]) -> bool:
@@ -197,5 +199,5 @@ def _is_named(metric: Mapping[str, Any]) -> bool:
 
 
 def _text(content: Any, key: str) -> str:
-    found = content.get(key) if isinstance(content, dict) else None
-    return name_of(found) if isinstance(found, str) else ""
+    text = content.get(key) if isinstance(content, dict) else None
+    return name_of(text) if isinstance(text, str) else ""

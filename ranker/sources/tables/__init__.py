@@ -1,1 +1,1 @@
-"""Tables of predictions, made anywhere: a file -> columns -> what each model answers -> answers to rows."""
+"""Tables of predictions, made anywhere: a file -> columns -> answers of each model -> answers to requested rows."""

@@ -1,6 +1,6 @@
-"""The records of tables of predictions: columns as a file holds them, what is said of them, and answers.
+"""Records of tables of predictions: hints about a file, answers of its models, and rows.
 
-Axis letters: n rows of the file, N rows that are asked about, C classes.
+Axis letters: n rows of the file, N requested rows, C classes.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassProbabilities
 
 Kind = Literal["labels", "probabilities", "logits", "log-likelihoods", "outcomes"]
-"""What the cells of a model say: a label, scores of all labels, or how right the answer was."""
+"""Type of the cells of a model: labels, scores of all labels, or outcomes (how right an answer is)."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Small = npt.NDArray[np.int8]
 
 Held = Kind | Literal["values"]
-"""The same, and cells that a task reads."""
+"""A `Kind`, or "values": raw cells that the task parses."""
 
 UNIT = (0.0, 1.0)
-"""The worst and the best outcome, where nobody says otherwise."""
+"""Worst and best outcome unless the user names others."""
 
 NONE = -1
-"""The number of a cell of labels that holds none."""
+"""Code of a cell without a label."""
 
 
 @dataclass(frozen=True)
 class TableHints:
-    """What somebody says of a table. What is not said is found out, or asked for in the message of an error.
+    """Statements of the user about a table. The rest is inferred, or an error asks for it.
 
     Attributes:
-        prediction: the columns, or groups of columns by their name, that hold answers; each is a model.
-        truth: the column of the true labels; "" where it is not said.
-        id: the column of the rows' ids.
-        text: the columns of the rows' texts, in order.
-        cluster: the column that says which rows belong together.
-        answers: what the cells of the models are; "" where they show it.
+        prediction: columns, or names of column groups, that hold answers; each is a model.
+        truth: column of the true labels; "" if not stated.
+        id: column of the row ids.
+        text: columns of the texts, in order.
+        cluster: column that groups dependent rows.
+        answers: type of the models' cells; "" to infer it.
         label_map: other names of labels, and numbers, -> labels of the task.
-        empty_words: the words that are nothing, as they are written; None where nobody says it.
-        scale: the worst and the best outcome.
-        lower_is_better: less of an outcome is better.
-        runs: of several runs of a model: "mean" or "each"; "" where nobody says it.
+        empty_words: words, as written, that count as empty; None if not stated.
+        scale: worst and best outcome.
+        lower_is_better: a lower outcome is better.
+        runs: treatment of several runs of a model: "mean" or "each"; "" if not stated.
     """
 
     prediction: tuple[str, ...] = ()
@@ -73,31 +73,31 @@ class TableHints:
 
 @dataclass(frozen=True, eq=False)
 class TableAnswerColumn:
-    """What one model answers to N rows.
+    """Answers of one model to N rows.
 
-    Labels are kept as small numbers, so that 1,000 models fit into memory; `probs` is made when it is asked for.
+    Labels are stored as small integers, so that 1,000 models fit into memory; `probs` is computed on access.
 
     Attributes:
         name: of the model.
-        kind: what the cells said.
-        classes: C; 0 where there are no labels.
-        given: (N,) small whole numbers, the labels, `NONE` where there is none; or (N, C) probabilities, or (N,)
-            outcomes in [0, 1], both nan where there are none; or (N,) cells of values, None where empty. Read-only.
-        state: (N,) `ANSWERED`, `NO_ANSWER`, `ERROR` or `MISSING`, as small whole numbers. Read-only.
-        hard: labels were given, or probabilities that are all 0 or 1.
-        notes: what was understood, in sentences.
+        kind: type of the cells.
+        classes: C; 0 without labels.
+        answers: (N,) label codes as small integers, `NONE` for none; or (N, C) probabilities, or (N,) outcomes in
+            [0, 1], both nan for none; or (N,) raw cells, None if empty. Read-only.
+        state: (N,) `ANSWERED`, `NO_ANSWER`, `ERROR` or `MISSING`, as small integers. Read-only.
+        hard: the cells are labels, or probabilities that are all 0 or 1.
+        notes: how the cells were read, in sentences.
     """
 
     name: str
     kind: Held
     classes: int
-    given: npt.NDArray[Any]
+    answers: npt.NDArray[Any]
     state: Small
     hard: bool = False
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for array in (self.given, self.state):
+        for array in (self.answers, self.state):
             array.flags.writeable = False
 
     def __len__(self) -> int:
@@ -105,62 +105,61 @@ class TableAnswerColumn:
 
     @cached_property
     def probs(self) -> Floats | None:
-        """(N, C) the probabilities, one-hot where labels were given, nan without an answer; None of outcomes."""
+        """(N, C) probabilities: one-hot for labels, nan without an answer; None for outcomes."""
         if not self.classes:
             return None
-        if self.given.ndim == 2:
-            return self.given
+        if self.answers.ndim == 2:
+            return self.answers
         answered = self.state == ANSWERED
         probs = np.full((len(self), self.classes), np.nan)
-        probs[answered] = np.eye(self.classes)[self.given[answered]]
+        probs[answered] = np.eye(self.classes)[self.answers[answered]]
         probs.flags.writeable = False
         return probs
 
     @property
     def outcomes(self) -> Floats | None:
-        """(N,) outcomes, 0 where there is no answer and nan where nothing is known; None where it is known what was
-        said."""
-        return self.given if self.kind == "outcomes" else None
+        """(N,) outcomes: 0 for no answer, nan if unknown; None if the column holds no outcomes."""
+        return self.answers if self.kind == "outcomes" else None
 
     @property
     def predicted(self) -> Ints:
-        """(N,) the label of the highest probability, of equals the first; `NONE` where there is no answer.
+        """(N,) label of the highest probability (the first of ties); `NONE` without an answer.
 
         Raises:
-            ValueError: only outcomes are known.
+            ValueError: the column holds outcomes only.
         """
         if self.kind == "outcomes":
             raise ValueError(f"{self.name}: outcomes say what was right, and not what was said")
-        if self.given.ndim == 1:
-            return self.given.astype(np.int64)
-        found = np.where(np.isnan(self.given), -np.inf, self.given).argmax(axis=1)
-        return np.where(self.state == ANSWERED, found, NONE)
+        if self.answers.ndim == 1:
+            return self.answers.astype(np.int64)
+        highest = np.where(np.isnan(self.answers), -np.inf, self.answers).argmax(axis=1)
+        return np.where(self.state == ANSWERED, highest, NONE)
 
     def correct(self, truth: Ints) -> Floats:
-        """(N,) how right the answers are: no answer is 0, nan where nothing is known.
+        """Return (N,) how right the answers are: 0 for no answer, nan if unknown.
 
         Args:
-            truth: (N,) the true labels; not looked at where outcomes were given.
+            truth: (N,) true labels; ignored for outcomes.
         """
-        known = (self.state == ANSWERED) | (self.state == NO_ANSWER)
-        right = self.given if self.kind == "outcomes" else (self.predicted == truth).astype(float)
-        return np.where(known, np.where(self.state == NO_ANSWER, 0.0, right), np.nan)
+        judged = (self.state == ANSWERED) | (self.state == NO_ANSWER)
+        right = self.answers if self.kind == "outcomes" else (self.predicted == truth).astype(float)
+        return np.where(judged, np.where(self.state == NO_ANSWER, 0.0, right), np.nan)
 
     def part(self, places: Sequence[int] | Ints) -> TableAnswerColumn:
-        """Some of the answers, in another order; a place of -1 is a row that was never asked about."""
-        at = np.asarray(places, dtype=np.int64)
-        there = at >= 0
-        empty = {"i": NONE, "O": None}.get(self.given.dtype.kind, np.nan)
-        given = np.full((len(at), *self.given.shape[1:]), empty, self.given.dtype)
-        state = np.full(len(at), MISSING, np.int8)
-        given[there], state[there] = self.given[at[there]], self.state[at[there]]
-        return replace(self, given=given, state=state)
+        """Select answers by position; a position of -1 becomes a `MISSING` row."""
+        positions = np.asarray(places, dtype=np.int64)
+        present = positions >= 0
+        empty = {"i": NONE, "O": None}.get(self.answers.dtype.kind, np.nan)
+        answers = np.full((len(positions), *self.answers.shape[1:]), empty, self.answers.dtype)
+        state = np.full(len(positions), MISSING, np.int8)
+        answers[present], state[present] = self.answers[positions[present]], self.state[positions[present]]
+        return replace(self, answers=answers, state=state)
 
     def to_classes(self) -> ClassProbabilities:
-        """The same as the answers of any other source.
+        """Convert the answers to the record that all sources return.
 
         Raises:
-            ValueError: only outcomes are known.
+            ValueError: the column holds outcomes only.
         """
         if self.probs is None:
             raise ValueError(f"{self.name}: outcomes say what was right, and not what was said")
@@ -169,14 +168,14 @@ class TableAnswerColumn:
 
 @dataclass(frozen=True, eq=False)
 class BundledTableRows:
-    """The rows that a file brings itself.
+    """Rows that a file of predictions brings with it.
 
     Attributes:
-        ids: (n,) as they stand there; None where no column holds them.
-        texts: (n,) of each row, as many as there are columns of texts.
-        truth: (n,) the true labels, `NONE` where a row has none.
-        clusters: (n,) which rows belong together; None where that is not said.
-        labels: (C,) the names of the labels.
+        ids: (n,) ids as written; None if no column holds them.
+        texts: (n,) texts of each row, one for each text column.
+        truth: (n,) true labels, `NONE` for a row without one.
+        clusters: (n,) group of dependent rows; None if not stated.
+        labels: (C,) names of the labels.
     """
 
     ids: tuple[str, ...] | None
@@ -188,15 +187,15 @@ class BundledTableRows:
 
 @dataclass(frozen=True)
 class RequestedRows:
-    """The N rows that are asked about.
+    """The N rows whose answers are requested.
 
     Attributes:
-        ids: each once, "" for a row that has none; None where none of them has one: nobody makes up ids to join by.
-        texts: the segments of each; () where the rows have none.
-        places: where in the file each stands, for rows that come from this very file; None for others.
-        size: N; it need not be said where ids, texts or places are.
-        stands: the number of each among the rows of its own file, from 0; None where that is not known.
-        of: how many rows that file has; some of them may not be asked about.
+        ids: unique ids, "" for a row without one; None if no row has one, since made-up ids cannot be joined by.
+        texts: segments of each row; () if the rows have none.
+        places: position of each row in the file, for rows that come from this very file; else None.
+        size: N; only needed without ids, texts and places.
+        stands: position of each row in its own file, from 0; None if unknown.
+        file_size: number of rows of that file, which may exceed N.
     """
 
     ids: tuple[str, ...] | None
@@ -204,7 +203,7 @@ class RequestedRows:
     places: tuple[int, ...] | None = None
     size: int = 0
     stands: tuple[int, ...] | None = None
-    of: int = 0
+    file_size: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", self.size or len(self.ids or self.texts or self.places or ()))
@@ -213,41 +212,42 @@ class RequestedRows:
         return self.size
 
     def called(self, place: int) -> str:
-        """A row in a message: its id, or its number."""
+        """Name a row in a message by its id, or else its number."""
         name = self.ids[place] if self.ids else ""
         return repr(name[:50]) if name else f"number {place + 1:,}"
 
     @property
     def segments(self) -> int:
-        """How many texts a row has."""
+        """Number of texts a row has."""
         return len(self.texts[0]) if self.texts else 0
 
 
 def states(answered: Bools, otherwise: int = ERROR) -> Small:
-    """(N,) `ANSWERED`, and another state elsewhere."""
+    """Return (N,) `ANSWERED` where answered, and another state elsewhere."""
     return np.where(answered, ANSWERED, otherwise).astype(np.int8)
 
 
-def count(number: int, noun: str, one: str = "", more: str = "") -> str:
-    """How many there are, with the right form of the noun and of a verb.
+def count(number: int, noun: str, singular: str = "", plural: str = "") -> str:
+    """Format a number with the right form of its noun and verb.
 
     Example:
         >>> count(1, "row", "is", "are"), count(2_000, "row")
         ('1 row is', '2,000 rows')
     """
-    said = f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-    return " ".join(filter(None, [said, one if number == 1 else more]))
+    words = f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return " ".join(filter(None, [words, singular if number == 1 else plural]))
 
 
 def some(items: Iterable[object], most: int = 3) -> str:
-    """A few of several things, in words.
+    """List a few of several values in words.
 
     Example:
         >>> some(["a", "b"]), some(range(5))
         ("'a' and 'b'", '0, 1, 2 and 2 more')
     """
-    every = list(items)
-    said = [repr(item if not isinstance(item, str) or len(item) <= 50 else f"{item[:50]} ...") for item in every[:most]]
-    if len(every) > most:
-        said.append(f"{len(every) - most:,} more")
-    return " and ".join([*([", ".join(said[:-1])] if said[1:] else []), *said[-1:]])
+    values = list(items)
+    short = [f"{value[:50]} ..." if isinstance(value, str) and len(value) > 50 else value for value in values[:most]]
+    words = [repr(value) for value in short]
+    if len(values) > most:
+        words.append(f"{len(values) - most:,} more")
+    return " and ".join([*([", ".join(words[:-1])] if words[1:] else []), *words[-1:]])

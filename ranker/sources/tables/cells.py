@@ -1,6 +1,6 @@
-"""What the cells of a table mean: labels, scores of labels, or outcomes.
+"""Parse the cells of a table as labels, scores of labels, or outcomes.
 
-Axis letters: n rows, K columns of scores (several may be of one label), C classes.
+Axis letters: n rows, K columns of scores (several may belong to one label), C classes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ranker.tasks.empty import INVALID, WORDS, is_blank, is_empty_word
 from ranker.tasks.names import NameIndex, fold, with_numbers
 
 SUM = 0.01
-"""How far from 1 probabilities may add up, as rounded ones do; they are divided by their sum."""
+"""Largest deviation of a sum of probabilities from 1, as rounding causes; they are divided by their sum."""
 
 UNKNOWN = -2
-"""The number of a cell that is no label."""
+"""Code of a cell that is no label of the task."""
 
 READABLE = 0.5
-"""The part of a column's filled cells that must be labels of the task for the others to count as no answer."""
+"""Least share of a column's filled cells that must be labels of the task; the rest then counts as no answer."""
 
 _NUMBERED = re.compile(r"label[_\- ]?([0-9]{1,6})", re.IGNORECASE)
 _WHOLE = re.compile(r"([-+]?(?:0|[1-9][0-9]{0,5}))(?:\.0)?")
@@ -41,7 +41,7 @@ _SHARE = r"^\+?(\d+\.?\d*|\.\d+) ?%$"
 
 
 def whole_number(text: str) -> int | None:
-    """The whole number that a text says; "01" is a name, and no number.
+    """Parse a whole number; "01" is a name, not a number.
 
     Example:
         >>> [whole_number(text) for text in ("1", "1.0", "-1", "True", "01", "1.5")]
@@ -52,13 +52,13 @@ def whole_number(text: str) -> int | None:
 
 
 class Labels:
-    """What names and numbers stand for.
+    """Mapping of names and numbers in cells to labels of a task.
 
     Args:
         task: the labels.
         label_map: other names, or numbers, -> labels of the task.
-        order: the labels that 0, 1, ... stand for, as the file states it; empty: the task's own order.
-        words: words for nothing are no answers, unless the task has them as labels.
+        order: labels that 0, 1, ... stand for, as the file states; empty for the task's own order.
+        words: treat words such as "N/A" as no answer, unless they are labels of the task.
 
     Raises:
         UnknownName: the map leads to no label of the task.
@@ -77,76 +77,78 @@ class Labels:
         words: bool = True,
     ) -> None:
         self.task = task
-        self.given = label_map or {}
+        self.label_map = label_map or {}
         self.words = words
-        self.stated = bool(order)
-        for label in self.given.values():
+        self.has_stated_order = bool(order)
+        for label in self.label_map.values():
             if task.index(label) is None:
                 raise UnknownName("label of the task", label, task.labels)
-        self._map = NameIndex((name, task.index(label) or 0) for name, label in self.given.items())
-        known = task.ordered or len(task.labels) == 2  # of two, no is before yes, and negative before positive
-        counted_on = known and not any(map(_WHOLE.fullmatch, task.labels))  # the number 1 is not the second of 1 and 2
-        self._order = order or (task.labels if counted_on else ())
+        self._map = NameIndex((name, task.index(label) or 0) for name, label in self.label_map.items())
+        # of two labels, no is before yes, and negative before positive; the number 1 is not the second of 1 and 2
+        counted = (task.ordered or len(task.labels) == 2) and not any(map(_WHOLE.fullmatch, task.labels))
+        self._order = order or (task.labels if counted else ())
         self._known: dict[Any, tuple[int, bool]] = {}
-        names = [*task.labels, *(name for names in task.aliases.values() for name in names), *self.given]
+        names = [*task.labels, *(name for names in task.aliases.values() for name in names), *self.label_map]
         self._longest = 2 * max(map(len, names)) + 20  # with blanks; a longer text is no label, and not looked up
 
     def index(self, cell: Any) -> int:
-        """The class of a cell; `NONE` where it says that there is no answer, `UNKNOWN` where it is no label."""
-        return self._found(cell)[0]
+        """Return the class of a cell; `NONE` for no answer, `UNKNOWN` if it is no label."""
+        return self._lookup(cell)[0]
 
     def by_number(self, cells: Iterable[Any]) -> bool:
-        """Whether labels are given as numbers that only their order explains."""
-        return any(self._found(cell)[1] for cell in cells)
+        """Return True if some cell is a number that only the order of the labels explains."""
+        return any(self._lookup(cell)[1] for cell in cells)
 
     def with_order(self, order: Sequence[str]) -> Labels:
-        """The same, with numbers read as a file states them, if it does."""
-        return Labels(self.task, self.given, order, self.words) if order else self
+        """Return labels whose numbers follow the order that a file states, if it states one."""
+        return Labels(self.task, self.label_map, order, self.words) if order else self
 
-    def _found(self, cell: Any) -> tuple[int, bool]:
+    def _lookup(self, cell: Any) -> tuple[int, bool]:
         kind = (type(cell), cell)
         if kind not in self._known:
-            self._known[kind] = (NONE, False) if is_blank(cell) else self._read(cell_text(cell))
+            self._known[kind] = (NONE, False) if is_blank(cell) else self._parse(cell_text(cell))
         return self._known[kind]
 
-    def _read(self, text: str) -> tuple[int, bool]:
-        """The class of a text, and whether it is a number that only the order of the labels explains."""
+    def _parse(self, text: str) -> tuple[int, bool]:
+        """Return the class of a text, and whether it is a number that only the order of the labels explains."""
         if len(text) > self._longest:
             return UNKNOWN, False
         part = _NUMBERED.fullmatch(text)
         number = int(part[1]) if part else whole_number(text)
-        if self.stated and number is not None:  # the file says what its numbers are, whatever labels are called
-            return self._at(number, text)
+        if self.has_stated_order and number is not None:  # even if labels are named by numbers
+            return self._class_of_number(number, text)
         for name in (text,) if number is None else (text, str(number)):
-            for known in (self._map.find(name), self.task.index(name)):
-                if known is not None:
-                    return known, False
+            for index in (self._map.find(name), self.task.index(name)):
+                if index is not None:
+                    return index, False
         if number is not None and 0 <= number < len(self._order):
-            return self._at(number, text)
+            return self._class_of_number(number, text)
         nothing = text == INVALID or (self.words and is_empty_word(text))
         return NONE if nothing else UNKNOWN, False
 
-    def _at(self, number: int, text: str) -> tuple[int, bool]:
-        """The class that a number is of in the order; -1 is how `datasets` writes that a row has none."""
-        if number == -1 and self.stated:
+    def _class_of_number(self, number: int, text: str) -> tuple[int, bool]:
+        """Return the class at a number in the order; `datasets` writes -1 for a row without a label."""
+        if number == -1 and self.has_stated_order:
             return NONE, False
-        if mapped := [at for at in (self._map.find(text), self._map.find(str(number))) if at is not None]:
+        if mapped := [index for index in (self._map.find(text), self._map.find(str(number))) if index is not None]:
             return mapped[0], False
         name = self._order[number] if 0 <= number < len(self._order) else ""
-        known = next((at for at in (self._map.find(name), self.task.index(name)) if name and at is not None), None)
-        return (UNKNOWN, False) if known is None else (known, True)
+        for index in (self._map.find(name), self.task.index(name)) if name else ():
+            if index is not None:
+                return index, True
+        return UNKNOWN, False
 
 
 def dictionary_codes(array: Any) -> tuple[list[Any], Ints]:
-    """The distinct values of a column, and (n,) which of them each cell is, -1 where it is empty or nan."""
+    """Return the distinct values of a column, and (n,) the index of each cell among them, -1 if empty or nan."""
     if pa.types.is_null(array.type):
         return [], np.full(len(array), -1)
-    found = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    return found.dictionary.to_pylist(), filled(found.indices, -1).astype(np.int64)
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    return encoded.dictionary.to_pylist(), filled(encoded.indices, -1).astype(np.int64)
 
 
 def distinct(array: Any) -> list[Any]:
-    """The distinct values of a column, without those that are empty or nan."""
+    """Return the distinct values of a column, without empty ones and nan."""
     if pa.types.is_dictionary(array.type):
         values = array.dictionary.to_pylist()
     else:
@@ -155,14 +157,14 @@ def distinct(array: Any) -> list[Any]:
 
 
 def texts(array: Any) -> list[str]:
-    """(n,) the cells as text; "" where one is empty."""
+    """Return (n,) the cells as text; "" if empty."""
     values, codes = dictionary_codes(array)
     names = ["" if value is None or value != value else cell_text(value) for value in values]
     return [names[code] if code >= 0 else "" for code in codes.tolist()]
 
 
-def emptied(array: Any, words: Sequence[str] | None) -> Any:
-    """A column without blank texts, and without words for nothing that somebody named."""
+def blanks_to_null(array: Any, words: Sequence[str] | None) -> Any:
+    """Replace blank texts, and words that the user calls empty, by null."""
     values = array.dictionary if pa.types.is_dictionary(array.type) else array
     if not words and not _is_text(values.type):
         return array
@@ -183,44 +185,44 @@ def _is_text(kind: Any) -> bool:
 
 
 def numbers_of(columns: Columns, name: str, first: int | None = None) -> tuple[Floats, Bools]:
-    """(n,) the cells of a column as `numbers` has them, or so many of them.
+    """Return (n,) the cells of a column, or its `first` ones, as `numbers` does.
 
-    Texts that stand in several columns, or cells, are read once for the whole table, however many columns it has.
+    Texts that repeat in a dictionary are parsed once for the whole table, however many columns it has.
     """
     array = columns.cells[name] if first is None else columns.cells[name].slice(0, first)
-    if not _is_kept_once(array):
+    if not _is_text_dictionary(array):
         return numbers(array)
-    values, bad = _of_distinct(columns)[name]
+    values, bad = _dictionary_numbers(columns)[name]
     codes = filled(array.indices, -1)
     return values[codes], bad[codes]
 
 
-def _is_kept_once(array: Any) -> bool:
-    """Whether a column is of texts of which each is kept once."""
+def _is_text_dictionary(array: Any) -> bool:
+    """Return True if a column is a dictionary of texts."""
     return bool(pa.types.is_dictionary(array.type)) and _is_text(array.type.value_type)
 
 
-def _of_distinct(columns: Columns) -> Mapping[str, tuple[Floats, Bools]]:
-    """Column of texts that are kept once each -> their numbers, and whether they are none; the last is of no text."""
+def _dictionary_numbers(columns: Columns) -> Mapping[str, tuple[Floats, Bools]]:
+    """Map each dictionary column to the `numbers` of its values, with an entry for null last."""
     key = "numbers of distinct texts"
     if key not in columns.worked_out:
-        kept = {name: array.dictionary for name, array in columns.cells.items() if _is_kept_once(array)}
-        values, bad = numbers(pa.concat_arrays(list(kept.values())), shares=False)
-        ends = np.cumsum([0, *map(len, kept.values())])
-        found: dict[str, tuple[Floats, Bools]] = {}
-        for name, low, high in zip(kept, ends[:-1], ends[1:], strict=True):
+        dictionaries = {name: array.dictionary for name, array in columns.cells.items() if _is_text_dictionary(array)}
+        values, bad = numbers(pa.concat_arrays(list(dictionaries.values())), shares=False)
+        ends = np.cumsum([0, *map(len, dictionaries.values())])
+        by_column: dict[str, tuple[Floats, Bools]] = {}
+        for name, low, high in zip(dictionaries, ends[:-1], ends[1:], strict=True):
             of_column = values[low:high], bad[low:high]
-            if of_column[1].any() and are_shares(kept[name]):
-                of_column = numbers(kept[name])
-            found[name] = np.append(of_column[0], np.nan), np.append(of_column[1], False)
-        columns.worked_out[key] = found
+            if of_column[1].any() and holds_percents(dictionaries[name]):
+                of_column = numbers(dictionaries[name])
+            by_column[name] = np.append(of_column[0], np.nan), np.append(of_column[1], False)
+        columns.worked_out[key] = by_column
     return cast("Mapping[str, tuple[Floats, Bools]]", columns.worked_out[key])
 
 
 def numbers(array: Any, shares: bool = True) -> tuple[Floats, Bools]:
-    """(n,) the cells as numbers, nan where one is empty or a word for nothing; (n,) whether one is neither.
+    """Return (n,) the cells as numbers, nan if empty or a word for empty, and (n,) True if a cell is neither.
 
-    A column in which all cells end in "%" holds shares of 100, unless it is said that it holds none.
+    If all cells of a column end in "%", they are divided by 100, unless `shares` is False.
     """
     flat = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     if pa.types.is_null(flat.type):
@@ -238,8 +240,8 @@ def numbers(array: Any, shares: bool = True) -> tuple[Floats, Bools]:
     return filled(values.cast(pa.float64()), np.nan) / (100 if shares else 1), bad
 
 
-def are_shares(array: Any) -> bool:
-    """Whether a column holds nothing but percents with their sign."""
+def holds_percents(array: Any) -> bool:
+    """Return True if all cells of a column are percents with their sign."""
     values = array.dictionary if pa.types.is_dictionary(array.type) else array
     if not _is_text(values.type) or values.null_count == len(values):
         return False
@@ -247,9 +249,9 @@ def are_shares(array: Any) -> bool:
 
 
 def has_decimal_commas(columns: Columns, name: str) -> bool:
-    """Whether a column holds nothing but numbers, some of them with a decimal comma."""
+    """Return True if a column holds only numbers, and some have a decimal comma."""
     array = columns.cells[name]
-    if _is_kept_once(array) and not _of_distinct(columns)[name][1].any():
+    if _is_text_dictionary(array) and not _dictionary_numbers(columns)[name][1].any():
         return False
     values = array.dictionary if pa.types.is_dictionary(array.type) else array
     if not _is_text(values.type):
@@ -259,7 +261,7 @@ def has_decimal_commas(columns: Columns, name: str) -> bool:
 
 
 def no_number(text: str) -> str:
-    """What is wrong with a cell that should be a number.
+    """Describe why a cell is no number.
 
     Example:
         >>> no_number("0,13"), no_number("much")
@@ -269,57 +271,58 @@ def no_number(text: str) -> str:
 
 
 def label_counts(columns: Columns, column: str) -> tuple[list[Any], Ints, Ints]:
-    """The distinct values of a column, (n,) which of them each cell is, -1 where it is empty, and how often each is."""
-    values, at = dictionary_codes(columns.cells[column])
-    at = np.where(np.isin(at, [place for place, value in enumerate(values) if is_blank(value)]), -1, at)
-    return values, at, np.bincount(at[at >= 0], minlength=len(values))
+    """Return the distinct values of a column, (n,) the index of each cell, -1 if empty, and the count of each value."""
+    values, codes = dictionary_codes(columns.cells[column])
+    codes = np.where(np.isin(codes, [place for place, value in enumerate(values) if is_blank(value)]), -1, codes)
+    return values, codes, np.bincount(codes[codes >= 0], minlength=len(values))
 
 
-def of_labels(columns: Columns, column: str, name: str, labels: Labels) -> TableAnswerColumn:
-    """The answers of a column of labels; a cell that is no label of the task is no answer, and counted in a note.
+def read_label_column(columns: Columns, column: str, name: str, labels: Labels) -> TableAnswerColumn:
+    """Read a column of labels as answers; a cell that is no label of the task is no answer, and counted in a note.
 
     Raises:
-        DataError: less than half of the filled cells are labels of the task; or others seem to be labels of another
-            task: they repeat, and a label of this one is never said; or are numbers beyond the order of the labels.
+        DataError: fewer than half of the filled cells are labels of the task; or the others seem to be labels of
+            another task: they repeat while a label of this one never occurs; or they are numbers beyond the order.
     """
     values, _, counts = label_counts(columns, column)
-    known = np.array([*map(labels.index, values), NONE])
-    codes = codes_of(columns, column, labels)
-    wrong = np.flatnonzero((known[:-1] == UNKNOWN) & (counts > 0))
+    class_codes = np.array([*map(labels.index, values), NONE])
+    codes = label_codes(columns, column, labels)
+    wrong = np.flatnonzero((class_codes[:-1] == UNKNOWN) & (counts > 0))
     readable, unread = int((codes >= 0).sum()), int((codes == UNKNOWN).sum())
     beyond = labels.by_number(values) and any(whole_number(cell_text(values[place])) is not None for place in wrong)
     unsaid = len({*codes[codes >= 0].tolist()}) < len(labels.task.labels)
-    others = unsaid and bool((counts[wrong] > 1).any())  # "neutral", again and again, where "non-entailment" never is
-    if unread and (beyond or others or readable < READABLE * (readable + unread)):
+    # "neutral", again and again, where "non-entailment" never is
+    strangers = unsaid and bool((counts[wrong] > 1).any())
+    if unread and (beyond or strangers or readable < READABLE * (readable + unread)):
         raise DataError(_no_labels(columns, column, labels, [values[place] for place in wrong]))
     notes = list(silent_notes(columns, column, labels, "no answer"))
     if unread:
-        shown = some(cell_text(values[place]) for place in wrong)
+        examples = some(cell_text(values[place]) for place in wrong)
         verb = "is no label" if unread == 1 else "are no labels"
-        notes.append(Assumption(f"{count(unread, 'cell', verb, verb)} in {column!r} ({shown}): no answer"))
+        notes.append(Assumption(f"{count(unread, 'cell', verb, verb)} in {column!r} ({examples}): no answer"))
     if labels.by_number(values):
         note = f"the numbers in {column!r} are labels: {_numbers_of(values, labels)}"
-        notes.append(note if labels.stated else Assumption(note))
+        notes.append(note if labels.has_stated_order else Assumption(note))
     notes += _alike(values, column, labels)
     classes = len(labels.task.labels)
-    kept = np.maximum(codes, NONE).astype(np.int8 if classes <= 127 else np.int32)
-    return TableAnswerColumn(name, "labels", classes, kept, states(codes >= 0, NO_ANSWER), True, tuple(notes))
+    answers = np.maximum(codes, NONE).astype(np.int8 if classes <= 127 else np.int32)
+    return TableAnswerColumn(name, "labels", classes, answers, states(codes >= 0, NO_ANSWER), True, tuple(notes))
 
 
-def silent_notes(columns: Columns, column: str, labels: Labels, what: str) -> Iterable[str]:
-    """How many cells of a column of labels say nothing, and by which words."""
-    values, at, counts = label_counts(columns, column)
+def silent_notes(columns: Columns, column: str, labels: Labels, meaning: str) -> Iterable[str]:
+    """Count the cells of a column of labels that are empty, and the words that say so."""
+    values, codes, counts = label_counts(columns, column)
     for value, many in zip(values, counts.tolist(), strict=True):
         if many and labels.index(value) == NONE:
-            says = f"{count(many, 'cell', 'says', 'say')} {cell_text(value)!r} in {column!r}: {what}"
+            says = f"{count(many, 'cell', 'says', 'say')} {cell_text(value)!r} in {column!r}: {meaning}"
             yield says if cell_text(value) == INVALID else Assumption(says)
-    there = ~columns.absent[column] if column in columns.absent else True
-    if empty := int(((at < 0) & there).sum()):
-        yield f"{count(empty, 'cell', 'is', 'are')} empty in {column!r}: {what}"
+    present = ~columns.absent[column] if column in columns.absent else True
+    if empty := int(((codes < 0) & present).sum()):
+        yield f"{count(empty, 'cell', 'is', 'are')} empty in {column!r}: {meaning}"
 
 
 def _alike(values: Sequence[Any], column: str, labels: Labels) -> Iterable[str]:
-    """Names of one label that differ in case, or in what else is left out of account."""
+    """Report spellings of one label that differ in case or in other ignored signs."""
     spellings: dict[tuple[str, int], list[str]] = {}
     for text in dict.fromkeys(cell_text(value) for value in values if labels.index(value) >= 0):
         spellings.setdefault((fold(text), labels.index(text)), []).append(text)
@@ -329,23 +332,23 @@ def _alike(values: Sequence[Any], column: str, labels: Labels) -> Iterable[str]:
 
 
 def _numbers_of(values: Sequence[Any], labels: Labels) -> str:
-    said = sorted({cell_text(value): labels.index(value) for value in values if labels.index(value) >= 0}.items())
-    return ", ".join(f"{value} is {labels.task.labels[at]}" for value, at in said[:5])
+    readings = sorted({cell_text(value): labels.index(value) for value in values if labels.index(value) >= 0}.items())
+    return ", ".join(f"{value} is {labels.task.labels[label]}" for value, label in readings[:5])
 
 
-def codes_of(columns: Columns, column: str, labels: Labels) -> Ints:
-    """(n,) the classes of a column of labels, `NONE` where there is none and `UNKNOWN` where a cell is no label."""
-    values, at, _ = label_counts(columns, column)
-    return np.array([*map(labels.index, values), NONE])[at]
+def label_codes(columns: Columns, column: str, labels: Labels) -> Ints:
+    """Return (n,) the classes of a column of labels; `NONE` if empty, `UNKNOWN` for a cell that is no label."""
+    values, codes, _ = label_counts(columns, column)
+    return np.array([*map(labels.index, values), NONE])[codes]
 
 
-def labels_of(columns: Columns, column: str, labels: Labels) -> Ints:
-    """(n,) the classes of a column of true labels, `NONE` where there is none.
+def true_label_codes(columns: Columns, column: str, labels: Labels) -> Ints:
+    """Return (n,) the classes of a column of true labels; `NONE` if empty.
 
     Raises:
         DataError: a cell is no label of the task.
     """
-    codes = codes_of(columns, column, labels)
+    codes = label_codes(columns, column, labels)
     if (codes == UNKNOWN).any():
         values, _, counts = label_counts(columns, column)
         wrong = [v for v, many in zip(values, counts, strict=True) if many and labels.index(v) == UNKNOWN]
@@ -362,7 +365,7 @@ def _no_labels(columns: Columns, column: str, labels: Labels, wrong: Sequence[An
     )
 
 
-def of_scores(
+def read_score_columns(
     columns: Columns,
     group: Sequence[str],
     classes: Sequence[int],
@@ -370,15 +373,15 @@ def of_scores(
     task: ClassificationTask,
     kind: Kind | str,
 ) -> TableAnswerColumn:
-    """The answers of a group of columns of scores.
+    """Read a group of columns of scores as answers.
 
     Args:
         columns: the file.
-        group: (K,) the columns.
-        classes: (K,) the class of each.
+        group: (K,) names of the columns.
+        classes: (K,) class of each.
         name: of the model.
         task: the labels.
-        kind: of the scores; "" finds it out.
+        kind: of the scores; "" infers it.
 
     Raises:
         DataError: a cell is no number, or not of the kind.
@@ -387,48 +390,49 @@ def of_scores(
     alone = len(group) == 1
     notes: list[str] = []
     if alone:
-        scores, notes = _both(columns, group[0], scores[:, 0], classes[0], kind, task)
+        scores, notes = _scores_of_both(columns, group[0], scores[:, 0], classes[0], kind, task)
         classes = (0, 1)
     broken = np.isnan(scores).any(axis=1)
-    if any(are_shares(columns.cells[column]) for column in group):
+    if any(holds_percents(columns.cells[column]) for column in group):
         notes.append(f"{some(group)} are percents, as their signs say")
     if kind in ("", "probabilities") and are_percents(scores[~broken]):
         scores = scores / 100
         notes.append(Assumption(f"{some(group)} add up to 100 and are read as percents"))
-    found = kind or kind_of(scores[~broken])
-    what = f"{columns.origin}: {some(group)}"
-    infinite = np.isposinf(scores) if found == "log-likelihoods" else np.isinf(scores)
+    used_kind = kind or infer_score_kind(scores[~broken])
+    place = f"{columns.origin}: {some(group)}"
+    infinite = np.isposinf(scores) if used_kind == "log-likelihoods" else np.isinf(scores)
     if infinite.any():
         raise DataError(f"{_place(columns, np.asarray(infinite.any(axis=1)))}: {some(group)} must be finite (got inf)")
     of_class = np.zeros((scores.shape[1], len(task.labels)))
     of_class[np.arange(scores.shape[1]), list(classes)] = 1
     probs = np.full((columns.size, len(task.labels)), np.nan)
-    if found == "probabilities":
+    if used_kind == "probabilities":
         wrong = ~broken & ~((scores >= 0).all(axis=1) & (np.abs(scores.sum(axis=1) - 1) <= SUM))
         if wrong.any():
             row = scores[wrong.argmax()]
-            why = f"are probabilities, and must be at least 0 and add up to 1 (got {row.sum():.6g})"
+            reason = f"are probabilities, and must be at least 0 and add up to 1 (got {row.sum():.6g})"
             hint = "" if kind else "; if they are something else, `answers` says what"
-            raise DataError(f"{_place(columns, wrong)}: {some(group)} {why}{hint}")
+            raise DataError(f"{_place(columns, wrong)}: {some(group)} {reason}{hint}")
         probs[~broken] = scores[~broken] @ of_class / scores[~broken].sum(axis=1, keepdims=True)
     elif np.isneginf(scores).all(axis=1).any():
-        raise DataError(f"{what}: a row has no finite log-likelihood")
+        raise DataError(f"{place}: a row has no finite log-likelihood")
     else:
         probs[~broken] = softmax(scores[~broken]) @ of_class
-    hard = bool(found == "probabilities" and not broken.all() and np.isin(scores[~broken], (0, 1)).all())
+    hard = bool(used_kind == "probabilities" and not broken.all() and np.isin(scores[~broken], (0, 1)).all())
     several = () if alone else group
-    notes += [*_said(found, several), *_numbers_in(several, classes, task), *_merged(group, classes, task)]
+    notes += [*_softmax_notes(used_kind, several), *_numbers_in(several, classes, task)]
+    notes += _merged(group, classes, task)
     if broken.any():
         notes.append(f"{count(int(broken.sum()), 'row', 'holds', 'hold')} no number in {some(group)}: errors")
-    return TableAnswerColumn(name, found, len(task.labels), probs, states(~broken, ERROR), hard, tuple(notes))  # type: ignore[arg-type]  # one of them
+    return TableAnswerColumn(name, used_kind, len(task.labels), probs, states(~broken, ERROR), hard, tuple(notes))  # type: ignore[arg-type]  # one of them
 
 
-def kind_of(scores: Floats) -> Kind:
-    """What (n, K) scores are: those in [0, 1] are probabilities, those that are never above 0 log-likelihoods.
+def infer_score_kind(scores: Floats) -> Kind:
+    """Infer the kind of (n, K) scores: all in [0, 1] are probabilities, none above 0 log-likelihoods, else logits.
 
     Example:
-        >>> kind_of(np.array([[0.2, 0.8]])), kind_of(np.array([[-3.0, -9.0]])), kind_of(np.array([[-1.0, 2.0]]))
-        ('probabilities', 'log-likelihoods', 'logits')
+        >>> [infer_score_kind(np.array([row])) for row in ([0.2, 0.8], [-3.0, -9.0], [-1.0, 2.0])]
+        ['probabilities', 'log-likelihoods', 'logits']
     """
     if ((scores >= 0) & (scores <= 1)).all():
         return "probabilities"
@@ -436,7 +440,7 @@ def kind_of(scores: Floats) -> Kind:
 
 
 def are_percents(scores: Floats) -> bool:
-    """Whether (n, K) scores are percents: those of each row are at least 0, and add up to 100 but for rounding.
+    """Return True if (n, K) scores are at least 0 and add up to 100 in each row, but for rounding.
 
     Example:
         >>> are_percents(np.array([[20.4, 79.6], [99.9, 0.0]])), are_percents(np.array([[0.2, 0.8]]))
@@ -445,33 +449,33 @@ def are_percents(scores: Floats) -> bool:
     return len(scores) > 0 and bool((scores >= 0).all() and (np.abs(scores.sum(axis=1) - 100) <= 100 * SUM).all())
 
 
-def _said(kind: str, group: Sequence[str]) -> Iterable[str]:
+def _softmax_notes(kind: str, group: Sequence[str]) -> Iterable[str]:
     if kind == "log-likelihoods":
         yield "log-likelihoods are made probabilities by softmax; they are not calibrated"
     elif group:
-        how = ", made probabilities by softmax" if kind == "logits" else ""
-        yield f"{some(group)} are {kind}{how}"
+        suffix = ", made probabilities by softmax" if kind == "logits" else ""
+        yield f"{some(group)} are {kind}{suffix}"
 
 
 def _numbers_in(group: Sequence[str], classes: Sequence[int], task: ClassificationTask) -> Iterable[str]:
-    """Which labels columns are of that are named by numbers."""
+    """Report the labels of columns that are named by numbers."""
     ends = [re.search("[0-9]+$", column) for column in group]
     if group and all(ends) and all(task.index(end[0]) is None for end in ends if end):
-        which = listed(f"{end[0]} is {task.labels[at]}" for end, at in zip(ends, classes, strict=False) if end)
-        yield f"the numbers of {some(group)} are labels: {which}"
+        meanings = listed(f"{end[0]} is {task.labels[label]}" for end, label in zip(ends, classes, strict=False) if end)
+        yield f"the numbers of {some(group)} are labels: {meanings}"
 
 
 def _merged(group: Sequence[str], classes: Sequence[int], task: ClassificationTask) -> Iterable[str]:
-    for at, label in enumerate(task.labels):
-        same = [column for column, c in zip(group, classes, strict=False) if c == at]
+    for index, label in enumerate(task.labels):
+        same = [column for column, c in zip(group, classes, strict=False) if c == index]
         if len(same) > 1:
             yield f"the probabilities of {some(same)} add up to that of {label!r}"
 
 
-def _both(
-    columns: Columns, column: str, values: Floats, of: int, kind: Kind | str, task: ClassificationTask
+def _scores_of_both(
+    columns: Columns, column: str, values: Floats, label: int, kind: Kind | str, task: ClassificationTask
 ) -> tuple[Floats, list[str]]:
-    """(n, 2) scores of both labels from those of one, and what was understood."""
+    """Return (n, 2) scores of both labels from those of one, and a note."""
     if len(task.labels) != 2:
         raise DataError(
             f"{columns.origin}: one column of scores, {column!r}, is enough for two labels only "
@@ -487,15 +491,17 @@ def _both(
                 f"{_place(columns, wrong)}: the column {column!r} holds probabilities, and must be between "
                 f"0 and 1 (got {got:g})"
             )
-        both, note = (1 - values, values), f"{column!r} is the probability of {task.labels[of]!r}"
+        pair, note = (1 - values, values), f"{column!r} is the probability of {task.labels[label]!r}"
     else:
-        both, note = (np.zeros_like(values), values), f"{column!r} is a decision value: above 0 is {task.labels[of]!r}"
-    return np.column_stack(both if of == 1 else both[::-1]), [note]
+        pair = np.zeros_like(values), values
+        note = f"{column!r} is a decision value: above 0 is {task.labels[label]!r}"
+    return np.column_stack(pair if label == 1 else pair[::-1]), [note]
 
 
 def outcomes(array: Any) -> tuple[Floats, Bools, Bools]:
-    """(n,) the cells as numbers, truth values as 0 and 1; (n,) whether one says that there is no answer; (n,) whether
-    one is neither, nor empty."""
+    """Return (n,) the cells as numbers, truth values as 0 and 1; (n,) True if a cell says that there is no answer; (n,)
+    True if a cell is none of these and not empty.
+    """
     flat = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     silent = np.zeros(len(flat), bool)
     if pa.types.is_string(flat.type) or pa.types.is_large_string(flat.type):
@@ -506,17 +512,17 @@ def outcomes(array: Any) -> tuple[Floats, Bools, Bools]:
     return values, silent, bad & ~silent
 
 
-def of_outcomes(
+def read_outcome_column(
     columns: Columns, column: str, name: str, scale: tuple[float, float] = UNIT, lower_is_better: bool = False
 ) -> TableAnswerColumn:
-    """The outcomes that a column holds: what was right, and not what was said.
+    """Read a column of outcomes: what was right, not what was answered.
 
     Args:
         columns: the file.
-        column: where they stand.
+        column: name of the column.
         name: of the model.
-        scale: the worst and the best, which become 0 and 1.
-        lower_is_better: it is the other way round.
+        scale: worst and best outcome, which become 0 and 1.
+        lower_is_better: reverse the scale.
 
     Raises:
         DataError: a cell is no number on the scale.
@@ -534,10 +540,10 @@ def of_outcomes(
     values = (values - worst) / (best - worst)
     values = 1 - values if lower_is_better else values
     errors = np.isnan(values) & ~silent
-    given = np.where(silent, 0.0, values)
+    answers = np.where(silent, 0.0, values)
     notes = [f"{count(int(errors.sum()), 'cell', 'is', 'are')} empty in {column!r}: errors"] if errors.any() else []
     state = np.where(silent, NO_ANSWER, np.where(errors, ERROR, ANSWERED)).astype(np.int8)
-    return TableAnswerColumn(name, "outcomes", 0, given, state, False, tuple(notes))
+    return TableAnswerColumn(name, "outcomes", 0, answers, state, False, tuple(notes))
 
 
 def _number(columns: Columns, column: str) -> Floats:

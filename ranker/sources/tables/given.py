@@ -1,4 +1,4 @@
-"""The labels that stand in a file, where no task is named."""
+"""Infer the labels of a file for which no task is named."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ranker.files.cells import cell_text
 from ranker.sources.tables import names
 from ranker.sources.tables.base import Columns, TableHints, some
 from ranker.sources.tables.cells import SUM, distinct, has_decimal_commas, label_counts, numbers_of, whole_number
-from ranker.sources.tables.groups import SIGN, SIGNS, listed
+from ranker.sources.tables.groups import SIGN, SIGNS, nested_columns
 from ranker.sources.tables.keys import Keys, is_text
 from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.empty import INVALID, ask, is_blank, is_empty_word
 from ranker.tasks.names import NameIndex, fold
 
-MOST_LABELS = 200
-"""Distinct values of a column, up to which they may be the labels of a task that nobody has named."""
+MAX_INFERRED_LABELS = 200
+"""Most distinct values of a column that may be the labels of an unnamed task; more are free text or numbers."""
 
 OUTCOMES = ClassificationTask("given", ("wrong", "right"))
-"""The task of outcomes, where no other is named."""
+"""Task of a file of outcomes for which no other is named."""
 
 
 class FileLabels(NamedTuple):
-    """The labels that stand in a file, as written.
+    """Labels of a file, as written.
 
     Attributes:
-        labels: in the order that somebody gave or counted them in, or of the alphabet.
-        ordered: that order is no alphabet's.
-        declared: the file, the names of columns or a label map name them. Else they are read off the cells, and a word
-            for nothing among these may be a label: see `check_words`.
+        labels: in the order that a user or the numbers give, else alphabetical.
+        ordered: the order is not alphabetical.
+        declared: the file, the column names or a label map name the labels. Otherwise they are read from the cells, and
+            an empty word among them may be a label: see `check_words`.
     """
 
     labels: tuple[str, ...]
@@ -42,41 +42,41 @@ class FileLabels(NamedTuple):
     declared: bool
 
 
-def file_labels(columns: Columns, said: TableHints, keys: Keys) -> FileLabels:
-    """Collect the labels that stand in a file: those of the truth, else of the answers, else of the columns' names.
+def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
+    """Collect the labels of a file from the truth, else the answers, else the column names.
 
     Raises:
-        DataError: there are none, or too many; or two that may be one.
+        DataError: there are none, or too many; or two may be one.
     """
-    rest = [name for name in columns.cells if name not in keys.columns]
-    scores = listed(columns)  # numbers of a list are scores, even if they are whole
-    whole = [
+    free = [name for name in columns.cells if name not in keys.columns]
+    scores = nested_columns(columns)  # numbers of a list are scores, even if they are whole
+    usable = [
         name
-        for name in rest
+        for name in free
         if not (names.holds_numbers(columns, name) and (name in scores or names.has_fractions(columns, name)))
         and not has_decimal_commas(columns, name)
     ]
-    coded = {name: _values(columns, name, said) for name in whole if str(columns.cells[name].type).startswith("dict")}
-    few = {name: values for name, values in coded.items() if len(values) <= MOST_LABELS}
-    true = [said.truth] if said.truth else [name for name in few if names.is_true(name)]
-    answers = [name for name in few if name in said.prediction or names.is_prediction(name)]
+    coded = {name: _values(columns, name, hints) for name in usable if str(columns.cells[name].type).startswith("dict")}
+    few = {name: values for name, values in coded.items() if len(values) <= MAX_INFERRED_LABELS}
+    true = [hints.truth] if hints.truth else [name for name in few if names.is_true(name)]
+    answers = [name for name in few if name in hints.prediction or names.is_prediction(name)]
     texts_of = [name for name in few if is_text(columns.cells[name])]
-    after = _named_after(columns, rest)
-    for where in (true, answers, texts_of, list(few)):
-        stated = next((columns.names[name] for name in where if name in columns.names), ())
-        values = _mapped(dict.fromkeys(value for name in where for value in few.get(name, ())), said)
-        found = stated or _in_order(values)
-        if len(found) > 1 and not (found[0] == "0" and len(after) == len(found)):
+    after = _named_after(columns, free)
+    for candidates in (true, answers, texts_of, list(few)):
+        stated = next((columns.names[name] for name in candidates if name in columns.names), ())
+        values = _mapped(dict.fromkeys(value for name in candidates for value in few.get(name, ())), hints)
+        labels = stated or _in_order(values)
+        if len(labels) > 1 and not (labels[0] == "0" and len(after) == len(labels)):
             if not stated:
-                check_alike(columns.origin, some(where), (v for v in values if v not in said.label_map.values()))
-            named = {*map(fold, found)} <= {fold(end) for name in rest for end in _ends(columns, name)}
-            ordered = bool(stated) or found[0].isdecimal()
-            return FileLabels(tuple(found), ordered, bool(stated or said.label_map or named))
-        check_words(columns, [name for name in where if name in true or name in answers], said)
+                check_alike(columns.origin, some(candidates), (v for v in values if v not in hints.label_map.values()))
+            named_labels = {*map(fold, labels)} <= {fold(end) for name in free for end in _ends(columns, name)}
+            ordered = bool(stated) or labels[0].isdecimal()
+            return FileLabels(tuple(labels), ordered, bool(stated or hints.label_map or named_labels))
+        check_words(columns, [name for name in candidates if name in true or name in answers], hints)
     if len(after) > 1:
         return FileLabels(after, ordered=True, declared=True)
-    check_words(columns, few, said)
-    hint = next((f"; {comma}" for comma in names.decimal_commas(columns, rest)), "")
+    check_words(columns, few, hints)
+    hint = next((f"; {comma}" for comma in names.decimal_commas(columns, free)), "")
     raise DataError(
         f"{columns.origin}: no labels of a task are found (columns: {some(columns.cells, 10)}); name the "
         f"task, or say with `truth` which column holds them{hint}"
@@ -84,66 +84,66 @@ def file_labels(columns: Columns, said: TableHints, keys: Keys) -> FileLabels:
 
 
 def _ends(columns: Columns, name: str) -> list[str]:
-    """What a column of numbers may be named for: its name, and what stands behind each sign in it."""
+    """List what a numeric column may be named for: its name, and what follows each sign in it."""
     cuts = [0, *(sign.end() for sign in SIGN.finditer(name))][-SIGNS:] if names.holds_numbers(columns, name) else []
     return [name[cut:] for cut in cuts]
 
 
-def check_words(columns: Columns, among: Iterable[str], said: TableHints) -> None:
-    """Refuse words for nothing in columns of labels that nobody has declared: they may be labels.
+def check_words(columns: Columns, among: Iterable[str], hints: TableHints) -> None:
+    """Refuse empty words in columns of undeclared labels, since they may be labels.
 
     Raises:
-        Question: there is one, and it is not said which words are nothing.
+        Question: there is one, and the user did not state which words are empty.
     """
-    for name in among if said.empty_words is None else ():
+    for name in among if hints.empty_words is None else ():
         values, _, counts = label_counts(columns, name)
-        every = zip(map(str, values), counts.tolist(), strict=True)
-        if words := {text.strip(): many for text, many in every if many and is_empty_word(text)}:
+        value_counts = zip(map(str, values), counts.tolist(), strict=True)
+        if words := {text.strip(): many for text, many in value_counts if many and is_empty_word(text)}:
             raise Question(ask(columns.origin, name, words))
 
 
-def _named_after(columns: Columns, rest: Sequence[str]) -> tuple[str, ...]:
-    """The labels that columns of scores are named for: ``model/label`` of most models, or all columns, if no other."""
-    scores = [name for name in rest if names.holds_numbers(columns, name)]
+def _named_after(columns: Columns, free: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels that score columns are named for: ``model/label`` of most models, else all columns if alone."""
+    scores = [name for name in free if names.holds_numbers(columns, name)]
     parts: dict[str, list[str]] = {}
     for name in scores:
         before, sign, part = name.rpartition("/")
         if sign and part and not part.isdecimal():
             parts.setdefault(before, []).append(part)
-    several = Counter(tuple(found) for found in parts.values() if len(found) > 1)
+    several = Counter(tuple(endings) for endings in parts.values() if len(endings) > 1)
     if several:
         return several.most_common(1)[0][0]
-    alike = len(scores) == len(rest) > 1 and not parts and not listed(columns)
+    alike = len(scores) == len(free) > 1 and not parts and not nested_columns(columns)
     sums = sum(numbers_of(columns, name)[0] for name in scores) if alike else np.zeros(1)
-    return tuple(rest) if alike and bool((np.abs(sums - 1) <= SUM).all()) else ()
+    return tuple(free) if alike and bool((np.abs(sums - 1) <= SUM).all()) else ()
 
 
-def _values(columns: Columns, name: str, said: TableHints) -> list[str]:
-    """The distinct cells of a column that may be labels."""
+def _values(columns: Columns, name: str, hints: TableHints) -> list[str]:
+    """Return the distinct cells of a column that may be labels."""
     values = (cell_text(value) for value in distinct(columns.cells[name]) if not is_blank(value))
-    unsaid = said.empty_words is None
+    unsaid = hints.empty_words is None
     return [text for text in values if text != INVALID and not (unsaid and is_empty_word(text))]
 
 
-def _mapped(values: Iterable[str], said: TableHints) -> list[str]:
-    """The labels that values stand for, each once, where a label map says it; a map decides what else it may be."""
-    targets = list(said.label_map.values())
-    names_of = NameIndex((name, at) for at, name in enumerate(said.label_map))
-    found: dict[str, None] = {}
+def _mapped(values: Iterable[str], hints: TableHints) -> list[str]:
+    """Return the distinct labels that values stand for: unmapped values as they are, then mapped labels."""
+    targets = list(hints.label_map.values())
+    names_of = NameIndex((name, position) for position, name in enumerate(hints.label_map))
+    unmapped: dict[str, None] = {}
     mapped: dict[str, None] = {}
     for value in values:
-        at = names_of.find(value)
-        mapped |= {} if at is None else {targets[at]: None}
-        found |= {value: None} if at is None else {}
-    known = {fold(value) for value in found}
-    return [*found, *(label for label in mapped if label not in found and fold(label) not in known)]
+        position = names_of.find(value)
+        mapped |= {} if position is None else {targets[position]: None}
+        unmapped |= {value: None} if position is None else {}
+    folded = {fold(value) for value in unmapped}
+    return [*unmapped, *(label for label in mapped if label not in unmapped and fold(label) not in folded)]
 
 
 def _in_order(values: Sequence[str]) -> Sequence[str]:
     numbers_of = [whole_number(value) for value in values]
-    whole = [n for n, value in zip(numbers_of, values, strict=True) if n is not None and value[:1].isdigit()]
-    if values and len(whole) == len(values):
-        if 0 not in whole:  # they count no labels from 0: none is made that nobody says
-            return tuple(map(str, sorted({*whole})))
-        return tuple(map(str, range(max(whole) + 1))) if max(whole) < MOST_LABELS else ()
+    whole_numbers = [n for n, value in zip(numbers_of, values, strict=True) if n is not None and value[:1].isdigit()]
+    if values and len(whole_numbers) == len(values):
+        if 0 not in whole_numbers:  # numbers that do not start at 0 may skip labels, so none is added
+            return tuple(map(str, sorted({*whole_numbers})))
+        return tuple(map(str, range(max(whole_numbers) + 1))) if max(whole_numbers) < MAX_INFERRED_LABELS else ()
     return sorted(values, key=lambda value: (value.casefold(), value))

@@ -1,4 +1,4 @@
-"""The answers of a table -> answers to the rows that are asked about: by id, else by order, else by text."""
+"""Join the answers of a table to the requested rows: by id, else by order, else by text."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ import numpy as np
 from factors.types import Bools, Ints
 from ranker.errors import Assumption, DataError
 from ranker.sources.tables.base import RequestedRows, TableAnswerColumn, count, some
-from ranker.sources.tables.entries import whole
+from ranker.sources.tables.entries import strip_point_zero
 from ranker.sources.tables.keys import tidy
 from ranker.sources.tables.reading import ParsedTable
 
-How = Literal["id", "number", "order", "text"]
-"""By what rows were found: their ids, ids that number them, their order, or their texts."""
+JoinMethod = Literal["id", "number", "order", "text"]
+"""Method of matching rows: by ids, ids that number the rows, their order, or their texts."""
 
-MOST_OTHER = 0.5
-"""The part of the joined rows whose texts may differ from the file's; beyond it these are other rows."""
+MAX_DIFFERENT_TEXTS = 0.5
+"""Largest share of the joined rows whose texts may differ from the file's; beyond it these are other rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """The answers to N rows.
+    """Answers to N requested rows.
 
     Attributes:
-        models: their answers; a row without one is `MISSING`.
-        at: (N,) the row of the file that a row is, -1 where it is none. Read-only.
-        how: by what rows were found.
-        differ: how many rows have another text in the file; they are taken for none of it.
-        unused: how many rows of the file are none that is asked about.
+        models: answers of each; a row without one is `MISSING`.
+        places: (N,) position of each row in the file, -1 for none. Read-only.
+        method: how rows were matched.
+        differ: number of rows with another text in the file; they are not joined.
+        unused: number of rows of the file that were not requested.
         notes: the same in sentences.
     """
 
     models: tuple[TableAnswerColumn, ...]
-    at: Ints
-    how: How
+    places: Ints
+    method: JoinMethod
     differ: int
     unused: int
     notes: tuple[str, ...]
@@ -50,69 +50,65 @@ class Joined:
 
 
 def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
-    """The answers to rows.
+    """Join the answers of a file to the requested rows.
 
-    By id, compared as text. Where either has none, or the file none that any row has: by order, where there are as many
-    rows and most of the texts agree that both have; else by text, one that repeats in order, where it is as often on
-    both sides. Where both have texts, rows whose texts differ are not joined. Rows that come from this very file are
-    where they were. It takes time and memory in proportion to the rows of both.
+    Ids are compared as text. If either side has no ids, or none is shared, rows are joined by order, provided that both
+    have as many rows and most texts agree. Else they are joined by text; a repeated text is joined in order if it
+    occurs as often on both sides. Rows whose texts differ are not joined. Rows that come from this very file keep their
+    positions. Time and memory are proportional to the rows of both.
 
     Raises:
-        DataError: no row is found, or most texts differ.
+        DataError: no row matches, or most texts differ.
     """
     texts = _keys(reading, rows)
-    found = _here(rows) or _by_id(reading, rows, checked=texts is not None)
-    at, how, notes = found or _by_texts(reading, rows, texts)
+    match = _by_file(rows) or _by_id(reading, rows, checked=texts is not None)
+    places, method, notes = match or _by_texts(reading, rows, texts)
     differ = 0
     if texts is not None:
-        wrong = _differs(at, *texts)
+        wrong = _differs(places, *texts)
         differ = int(wrong.sum())
-        if differ > MOST_OTHER * (at >= 0).sum():
+        if differ > MAX_DIFFERENT_TEXTS * (places >= 0).sum():
             place = int(wrong.argmax())
             raise DataError(
-                f"{reading.origin}: {differ:,} of {int((at >= 0).sum()):,} texts are not those of the rows, "
+                f"{reading.origin}: {differ:,} of {int((places >= 0).sum()):,} texts are not those of the rows, "
                 f"the first that of the row {rows.called(place)}; are these answers to other rows?"
             )
-        at = np.where(wrong, -1, at)
+        places = np.where(wrong, -1, places)
         notes += (
             [Assumption(f"{count(differ, 'row', 'has', 'have')} another text in the file, and so no answer: missing")]
             if differ
             else []
         )
-    missing, unused = int((at < 0).sum()), reading.size - len(np.unique(at[at >= 0]))
+    missing, unused = int((places < 0).sum()), reading.size - len(np.unique(places[places >= 0]))
     if missing == len(rows):
         raise DataError(f"{reading.origin}: no row of the file is one of those asked about")
     if missing > differ:
         notes.append(Assumption(f"{count(missing - differ, 'row', 'is', 'are')} not in the file: missing"))
     if unused > differ:
         notes.append(f"{count(unused - differ, 'row', 'is', 'are')} in the file alone")
-    at.flags.writeable = False
-    same = len(at) == reading.size and (at == np.arange(len(at))).all()
-    models = reading.models if same else tuple(model.part(at) for model in reading.models)
-    return Joined(models, at, how, differ, unused, tuple(notes))
+    places.flags.writeable = False
+    same = len(places) == reading.size and (places == np.arange(len(places))).all()
+    models = reading.models if same else tuple(model.part(places) for model in reading.models)
+    return Joined(models, places, method, differ, unused, tuple(notes))
 
 
-def _here(rows: RequestedRows) -> tuple[Ints, How, list[str]] | None:
-    """(N,) the places of rows that come from this very file; None of others."""
+def _by_file(rows: RequestedRows) -> tuple[Ints, JoinMethod, list[str]] | None:
+    """Return (N,) the positions of rows that come from this very file; None for others."""
     return None if rows.places is None else (np.array(rows.places), "order", ["the rows are those of the file"])
 
 
-def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[Ints, How, list[str]] | None:
-    """(N,) the places of rows by their ids; None where the file's ids are none of theirs, and there are texts instead.
-
-    Raises:
-        DataError: they are none of theirs, and nothing else tells the rows.
-    """
+def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[Ints, JoinMethod, list[str]] | None:
+    """Return (N,) the positions of rows by their ids; None if no id is shared and there are texts instead."""
     if reading.ids is None or rows.ids is None:
         return None
-    wanted = whole([text.strip() for text in rows.ids])
+    wanted = strip_point_zero([text.strip() for text in rows.ids])
     by_number = _numbered(reading.ids, wanted)
     if by_number is not None:
         return by_number
     places = {text: place for place, text in enumerate(reading.ids)}
-    at = np.array([places.get(text, -1) for text in wanted], dtype=np.int64)
-    if (at >= 0).any():
-        return at, "id", ["rows are joined by their ids"]
+    positions = np.array([places.get(text, -1) for text in wanted], dtype=np.int64)
+    if (positions >= 0).any():
+        return positions, "id", ["rows are joined by their ids"]
     if checked:
         return None
     raise DataError(
@@ -121,12 +117,9 @@ def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[In
     )
 
 
-def _numbered(ids: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, How, list[str]] | None:
-    """(N,) the places of rows whose ids in the file are their numbers; None where they are not.
-
-    They are, where the rows are numbered, too, from the other number; and where they are all numbers from 0, or from
-    1, to that of the last row, and the rows' ids are others.
-    """
+def _numbered(ids: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, JoinMethod, list[str]] | None:
+    """Return (N,) the positions of rows whose ids in the file number them; None if they do not."""
+    # they do if the rows count from the other start, or if they count all rows from 0 or 1 and share no id with them
     size = len(wanted)
     if not all(text.isdecimal() and len(text) <= 9 and (text == "0" or text[0] != "0") for text in ids):
         return None
@@ -141,35 +134,31 @@ def _numbered(ids: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, How, lis
         base = 1 - start
     else:
         return None
-    at = np.full(size, -1)
-    at[numbers - base] = np.arange(len(ids))
-    return at, "number", [Assumption(f"the ids of the file are the numbers of the rows, counted from {base}")]
+    places = np.full(size, -1)
+    places[numbers - base] = np.arange(len(ids))
+    return places, "number", [Assumption(f"the ids of the file are the numbers of the rows, counted from {base}")]
 
 
 def _keys(reading: ParsedTable, rows: RequestedRows) -> tuple[list[str], list[str]] | None:
-    """(R,) the texts of the file's rows and (N,) of those asked about, where both have some."""
+    """Return (R,) the texts of the file's rows and (N,) of the requested ones, if both have some."""
     if not reading.texts or not rows.segments:
         return None
-    segments = [at for at in sorted(reading.texts) if at < rows.segments]
-    own = zip(*(reading.texts[at] for at in segments), strict=True)
-    file = ["\x1f".join(map(tidy, texts)) for texts in own]
-    return file, ["\x1f".join(tidy(texts[at]) for at in segments) for texts in rows.texts]
+    segments = [segment for segment in sorted(reading.texts) if segment < rows.segments]
+    file_texts = zip(*(reading.texts[segment] for segment in segments), strict=True)
+    file = ["\x1f".join(map(tidy, texts)) for texts in file_texts]
+    return file, ["\x1f".join(tidy(texts[segment]) for segment in segments) for texts in rows.texts]
 
 
-def _differs(at: Ints, file: Sequence[str], wanted: Sequence[str]) -> Bools:
-    return np.array([place >= 0 and file[place] != text for place, text in zip(at.tolist(), wanted, strict=True)])
+def _differs(places: Ints, file: Sequence[str], wanted: Sequence[str]) -> Bools:
+    return np.array([place >= 0 and file[place] != text for place, text in zip(places.tolist(), wanted, strict=True)])
 
 
 def _by_texts(
     reading: ParsedTable, rows: RequestedRows, texts: tuple[list[str], list[str]] | None
-) -> tuple[Ints, How, list[str]]:
-    """(N,) the places of rows by their order or their texts.
-
-    Raises:
-        DataError: neither tells them.
-    """
+) -> tuple[Ints, JoinMethod, list[str]]:
+    """Return (N,) the positions of rows by their order or their texts."""
     order, alike = np.arange(len(rows)), reading.size == len(rows)
-    if rows.stands is not None and rows.of == reading.size:
+    if rows.stands is not None and rows.file_size == reading.size:
         order, alike = np.array(rows.stands), True
     if texts is None:
         if alike:
@@ -185,24 +174,20 @@ def _by_texts(
     agree = len(rows) - int(_differs(order, *texts).sum()) if alike else 0
     if agree == len(rows):
         return order, "order", ["rows are joined by their order, and all texts agree"]
-    at, notes = _by_text(*texts)
-    if agree and agree >= (at >= 0).sum():
+    places, notes = _by_text(*texts)
+    if agree and agree >= (places >= 0).sum():
         note = f"rows are joined by their order: {agree:,} of {len(rows):,} texts agree"
         return order, "order", [Assumption(note)]
-    if (at < 0).all():
+    if (places < 0).all():
         raise DataError(
             f"{reading.origin}: no text of the file is that of a row asked about (file: "
             f"{some([text.replace(chr(31), ' | ') for text in texts[0]], 1)})"
         )
-    return at, "text", ["rows are joined by their texts", *notes]
+    return places, "text", ["rows are joined by their texts", *notes]
 
 
 def _check_numbers(reading: ParsedTable, rows: RequestedRows) -> None:
-    """Refuse to join by order where the ids of the file number its rows in another one, and the rows have no ids.
-
-    Raises:
-        DataError: they do.
-    """
+    """Refuse to join by order if the file's ids number its rows in another order and the requested rows have no ids."""
     if rows.ids is None and reading.ids and all(text.isdecimal() for text in reading.ids):
         numbers = [int(text) for text in reading.ids]
         if sorted(numbers) != numbers and max(numbers) - min(numbers) == len(numbers) - 1:
@@ -213,21 +198,21 @@ def _check_numbers(reading: ParsedTable, rows: RequestedRows) -> None:
 
 
 def _by_text(file: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, list[str]]:
-    """(N,) the places of rows by their texts; a text that repeats, in order, where it does so as often in both."""
+    """Return (N,) the positions of rows by their texts; one that repeats as often on both sides joins in order."""
     places: dict[str, list[int]] = {}
     for place, text in enumerate(file):
         places.setdefault(text, []).append(place)
-    asked: dict[str, list[int]] = {}
+    requested: dict[str, list[int]] = {}
     for place, text in enumerate(wanted):
-        asked.setdefault(text, []).append(place)
-    at = np.full(len(wanted), -1)
+        requested.setdefault(text, []).append(place)
+    joined = np.full(len(wanted), -1)
     unequal = 0
-    for text, rows in asked.items():
-        found = places.get(text, [])
-        if len(found) == len(rows):
-            at[rows] = found
-        elif found:
+    for text, rows in requested.items():
+        matches = places.get(text, [])
+        if len(matches) == len(rows):
+            joined[rows] = matches
+        elif matches:
             unequal += len(rows)
-    which = "not as often in the file: which answer is whose is not known"
-    notes = [f"{count(unequal, 'row', 'has a text that is', 'have texts that are')} {which}"]
-    return at, [Assumption(note) for note in notes] if unequal else []
+    reason = "not as often in the file: which answer is whose is not known"
+    notes = [f"{count(unequal, 'row', 'has a text that is', 'have texts that are')} {reason}"]
+    return joined, [Assumption(note) for note in notes] if unequal else []

@@ -1,4 +1,4 @@
-"""Which columns of a table say what a row is: its id, its texts, what it belongs to, the model that was asked."""
+"""Find the columns that identify a row: its id, texts, cluster, model and run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ranker.sources.tables.base import Columns, RequestedRows, TableHints, some
 from ranker.sources.tables.cells import dictionary_codes, distinct, texts
 
 INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
-"""How pandas' own numbering of the rows is called, in CSV and in Parquet."""
+"""Names that pandas gives its row index, in CSV and in Parquet."""
 
 IDS = (
     *(name for names in USUAL["id"] for name in names),
@@ -31,29 +31,29 @@ IDS = (
     "key",
     "hash",
 )
-"""The names that columns of ids usually have, the likelier first."""
+"""Usual names of id columns, the likelier first."""
 
 MODELS = frozenset({"model", "model_name", "model_id", "system"})
-"""The names that a column may have that says which model was asked."""
+"""Usual names of a column that states the model."""
 
 RUNS = frozenset({"seed", "run", "run_id", "trial", "repeat", "repetition", "epoch"})
-"""The names that a column may have that says in which of several runs a row was answered."""
+"""Usual names of a column that states which of several runs an answer comes from."""
 
-MOST = 0.9
-"""The part of a column's cells that are ids of rows, where its name does not say that it holds ids."""
+MIN_SHARED_IDS = 0.9
+"""Least share of a column's cells that must be ids of the requested rows, if its name does not suggest ids."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The columns that say what a row is.
+    """Columns that identify a row.
 
     Attributes:
-        id: of its id; "" where there is none.
-        texts: segment -> the column of its text.
-        cluster: of what it belongs to; "" where that is not said.
-        model: of the model that was asked; "" where the table is not that long.
-        index: that carry no more than the order of the rows.
-        run: of the run in which a row was answered, where rows repeat for each; "" where they do not.
+        id: column of ids; "" if there is none.
+        texts: segment -> column of its text.
+        cluster: column that groups dependent rows; "" if not stated.
+        model: column that states the model; "" unless the table is that long.
+        index: columns that carry only the order of the rows.
+        run: column that states the run, if rows repeat for each; else "".
     """
 
     id: str
@@ -65,41 +65,40 @@ class Keys:
 
     @property
     def columns(self) -> set[str]:
-        """All of them."""
+        """All of these columns."""
         return {self.id, *self.texts.values(), self.cluster, self.model, self.run, *self.index} - {""}
 
 
-def find(columns: Columns, said: TableHints, rows: RequestedRows | None) -> Keys:
-    """The columns that say what a row is, told by what they hold where rows are given, else by their names.
+def find(columns: Columns, hints: TableHints, rows: RequestedRows | None) -> Keys:
+    """Find the columns that identify a row, by their content if rows are requested, else by their names.
 
     Raises:
-        UnknownName: a column that was named is not there.
+        UnknownName: a column that the user named does not exist.
     """
-    for name in (said.id, said.cluster, said.truth, *said.text):
-        there(columns, name)
-    index = tuple(name for name in columns.cells if INDEX.fullmatch(name) and name != said.id)
-    known = [
-        name for name in columns.cells if name not in {*index, said.cluster, said.truth, *said.prediction, *said.text}
-    ]
-    identity = said.id or _id(columns, known, rows)
+    for name in (hints.id, hints.cluster, hints.truth, *hints.text):
+        check_column(columns, name)
+    index = tuple(name for name in columns.cells if INDEX.fullmatch(name) and name != hints.id)
+    claimed = {*index, hints.cluster, hints.truth, *hints.prediction, *hints.text}
+    unclaimed = [name for name in columns.cells if name not in claimed]
+    identity = hints.id or _id(columns, unclaimed, rows)
     ordered = tuple(name for name in index if _in_order(columns, name))
     if not identity and set(index) - set(ordered):
         identity = next(name for name in index if name not in ordered)
-    free = [name for name in known if name != identity]
-    found = dict(enumerate(said.text)) or _texts(columns, free, rows)
-    model = next((name for name in free if name not in found.values() and _is_model(columns, name, identity)), "")
-    free = [name for name in free if name not in {*found.values(), model}]
-    rows_of = [identity] if identity else list(found.values())
+    free = [name for name in unclaimed if name != identity]
+    segments = dict(enumerate(hints.text)) or _texts(columns, free, rows)
+    model = next((name for name in free if name not in segments.values() and _is_model(columns, name, identity)), "")
+    free = [name for name in free if name not in {*segments.values(), model}]
+    rows_of = [identity] if identity else list(segments.values())
     run = next((name for name in free if rows_of and _is_run(columns, name, rows_of, model)), "")
-    return Keys(identity, found, said.cluster, model, tuple(name for name in index if name != identity), run)
+    return Keys(identity, segments, hints.cluster, model, tuple(name for name in index if name != identity), run)
 
 
-def there(columns: Columns, name: str) -> None:
-    """Refuse the name of a column that is not there.
+def check_column(columns: Columns, name: str) -> None:
+    """Refuse the name of a column that does not exist.
 
     Raises:
-        UnknownName: it is not.
-        DataError: it holds what cannot be read.
+        UnknownName: it does not exist.
+        DataError: it holds cells that cannot be read.
     """
     if name in columns.unread:
         raise DataError(f"{columns.origin}: the column {name!r} holds {columns.unread[name]}, which are not read")
@@ -108,19 +107,19 @@ def there(columns: Columns, name: str) -> None:
 
 
 def is_text(array: object) -> bool:
-    """Whether a column holds texts."""
+    """Return True if a column holds texts."""
     kind = array.type  # type: ignore[attr-defined]  # pyarrow has no types
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _in_order(columns: Columns, name: str) -> bool:
-    said = texts(columns.cells[name])
-    return said == [str(i) for i in range(columns.size)] or said == [str(i + 1) for i in range(columns.size)]
+    cells = texts(columns.cells[name])
+    return cells == [str(i) for i in range(columns.size)] or cells == [str(i + 1) for i in range(columns.size)]
 
 
-def _id(columns: Columns, known: Sequence[str], rows: RequestedRows | None) -> str:
-    by_name = {name.strip().casefold(): name for name in reversed(known)}
+def _id(columns: Columns, free: Sequence[str], rows: RequestedRows | None) -> str:
+    by_name = {name.strip().casefold(): name for name in reversed(free)}
     usual = [by_name[name.casefold()] for name in IDS if name.casefold() in by_name]
     if rows is None or not rows.ids:
         return next(iter(usual), "")
@@ -129,38 +128,38 @@ def _id(columns: Columns, known: Sequence[str], rows: RequestedRows | None) -> s
     best = max(usual, key=lambda name: shared[name], default="")
     if best and shared[best]:
         return best
-    for name in known:
+    for name in free:
         array = columns.cells[name]
         if name in usual or pa.types.is_floating(array.type):
             continue
         values = set(map(cell_text, distinct(array))) if _many(array, columns.size) else set()
-        if len(values) == columns.size and len(ids & values) >= MOST * columns.size:
+        if len(values) == columns.size and len(ids & values) >= MIN_SHARED_IDS * columns.size:
             return name
     return best
 
 
 def _many(array: object, size: int) -> bool:
-    """Whether a column may hold as many values as rows; of one that keeps each once, that is known at once."""
+    """Return False if a dictionary shows that the column has fewer distinct values than rows."""
     kind = array.type  # type: ignore[attr-defined]
     return not pa.types.is_dictionary(kind) or len(array.dictionary) == size  # type: ignore[attr-defined]
 
 
 def _texts(columns: Columns, free: Sequence[str], rows: RequestedRows | None) -> dict[int, str]:
-    found: dict[int, str] = {}
+    by_segment: dict[int, str] = {}
     if rows is not None and rows.segments:
         left = {
             name: set(map(tidy, map(cell_text, distinct(columns.cells[name])))) - {""}
             for name in free
             if is_text(columns.cells[name])
         }
-        for at in range(rows.segments):
-            wanted = {tidy(row[at]) for row in rows.texts}
+        for segment in range(rows.segments):
+            wanted = {tidy(row[segment]) for row in rows.texts}
             best = max(left, key=lambda name: len(left[name] & wanted), default="")
             if best and left[best] & wanted:
-                found[at] = best
+                by_segment[segment] = best
                 left.pop(best)
-        if found:
-            return found
+        if by_segment:
+            return by_segment
     parts = columns.groups.get("segments", ())
     usual = parts or layout_of(free, {}, required=()).text
     usual = tuple(name for name in usual if name in columns.cells and is_text(columns.cells[name]))
@@ -168,7 +167,7 @@ def _texts(columns: Columns, free: Sequence[str], rows: RequestedRows | None) ->
 
 
 def tidy(text: str) -> str:
-    """A text without the differences that do not matter: how much white space is where.
+    """Collapse white space, which does not matter when texts are compared.
 
     Example:
         >>> tidy(" A dog\\r\\nran. ")
@@ -178,7 +177,7 @@ def tidy(text: str) -> str:
 
 
 def _is_model(columns: Columns, name: str, identity: str) -> bool:
-    """Whether a column says which model was asked: named so, and rows repeat for each of its values."""
+    """Return True if a column states the model: its name says so, and rows repeat for each value."""
     if name.strip().casefold() not in MODELS or not is_text(columns.cells[name]):
         return False
     values, codes = dictionary_codes(columns.cells[name])
@@ -191,30 +190,28 @@ def _is_model(columns: Columns, name: str, identity: str) -> bool:
 
 
 def _is_run(columns: Columns, name: str, rows_of: Sequence[str], model: str) -> bool:
-    """Whether a column says in which run a row was answered: named so, and only with it the rows of a model differ."""
+    """Return True if a column states the run: its name says so, and a model's rows are distinct only with it."""
     if name.strip().casefold() not in RUNS:
         return False
-    parts = [dictionary_codes(columns.cells[one])[1] for one in (*rows_of, model, name) if one]
+    parts = [dictionary_codes(columns.cells[column])[1] for column in (*rows_of, model, name) if column]
     if any((codes < 0).any() for codes in parts):
         return False
     return _count(parts[:-1]) < columns.size == _count(parts)
 
 
 def _count(parts: Sequence[Ints]) -> int:
-    """How many different rows codes make."""
+    """Count the distinct rows that codes form."""
     return len(np.unique(np.column_stack(parts), axis=0))
 
 
 def describe_keys(keys: Keys) -> list[str]:
-    """What was understood, in sentences."""
-    said = [f"{keys.id!r} holds the ids"] if keys.id else []
+    """Describe the columns in sentences."""
+    notes = [f"{keys.id!r} holds the ids"] if keys.id else []
     if keys.texts:
-        said.append(
-            f"{some(keys.texts[at] for at in sorted(keys.texts))} hold{'' if keys.texts.keys() - {0} else 's'} "
-            "the texts"
-        )
+        columns = some(keys.texts[segment] for segment in sorted(keys.texts))
+        notes.append(f"{columns} hold{'' if keys.texts.keys() - {0} else 's'} the texts")
     if keys.model:
-        said.append(f"{keys.model!r} says which model was asked")
+        notes.append(f"{keys.model!r} says which model was asked")
     if keys.run:
-        said.append(f"{keys.run!r} says in which run")
-    return said
+        notes.append(f"{keys.run!r} says in which run")
+    return notes

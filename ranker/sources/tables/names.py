@@ -1,4 +1,4 @@
-"""What the name of a column says of it, and what its cells look like: clues, and no more than that."""
+"""Clues about a column from its name and the look of its cells; they decide nothing alone."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from ranker.sources.tables.cells import (
 PREDICTED = frozenset(
     {"prediction", "predictions", "pred", "preds", "predicted", "predict", "yhat", "output", "outputs", "response"}
 )
-"""Words in the names of columns that say that a model answered."""
+"""Words in column names that suggest predictions."""
 
 TRUE = frozenset(["gold", "truth", "true", "expected", "reference", "references", "target", "targets"])
-"""Words in the names of columns that usually hold the truth."""
+"""Words in column names that suggest true labels."""
 
 LABELS = frozenset({"label", "labels", "label ids", "is duplicate"})
-"""Names of columns that hold labels, of which the truth is the likelier."""
+"""Names of label columns that more likely hold the truth than answers."""
 
 NAMED = PREDICTED | TRUE | frozenset(["label", "labels", "category", "class", "annotation", "answer"])
-"""Words that say that 0 and 1 are labels, whoever gave them."""
+"""Words that suggest that 0 and 1 are labels, true or predicted."""
 
 RIGHT = frozenset(["correct", "correctness", "outcome", "outcomes", "right", "acc", "accuracy", "em", "hit"])
-"""Words that say that a number is an outcome."""
+"""Words that suggest outcomes."""
 
 DECISION = frozenset({"decision", "decision function", "margin", "logit", "log odds"})
-"""Names of one score for two labels that is above 0 for the second."""
+"""Names of a single score for two labels that is above 0 for the second."""
 
 GENERIC = PREDICTED | frozenset(
     [
@@ -68,14 +68,14 @@ GENERIC = PREDICTED | frozenset(
         "label",
     ]
 )
-"""What stands before the name of a class where there is one model: it says what the numbers are, not whose."""
+"""Prefixes of class columns that name the type of the numbers and not a model."""
 
 CLEAR = 100
-"""Rows that are looked at to see whether a column holds numbers."""
+"""Number of rows that are checked first to see if a column holds numbers."""
 
 
 def plain(name: str) -> str:
-    """A name without the differences that do not matter.
+    """Reduce a name to lower-case letters and digits.
 
     Example:
         >>> plain("Gold_Label")
@@ -85,7 +85,7 @@ def plain(name: str) -> str:
 
 
 def words(name: str) -> set[str]:
-    """The words of a name.
+    """Split a name into its words.
 
     Example:
         >>> sorted(words("goldLabel_2"))
@@ -95,22 +95,22 @@ def words(name: str) -> set[str]:
 
 
 def is_true(name: str) -> bool:
-    """Whether a column is named as the truth usually is."""
+    """Return True if the name suggests true labels."""
     return not is_prediction(name) and (bool(words(name) & TRUE) or plain(name) in LABELS)
 
 
 def is_prediction(name: str) -> bool:
-    """Whether a column is named for what a model said."""
+    """Return True if the name suggests predictions."""
     return bool(words(name) & PREDICTED)
 
 
 def is_right(name: str) -> bool:
-    """Whether a column is named for what is right."""
+    """Return True if the name suggests outcomes."""
     return bool(words(name) & RIGHT)
 
 
 def is_bare(name: str) -> bool:
-    """Whether a column is named for what a model said, and for no model.
+    """Return True if the name suggests predictions and names no model.
 
     Example:
         >>> is_bare("predicted_label"), is_bare("pred_bert")
@@ -120,7 +120,7 @@ def is_bare(name: str) -> bool:
 
 
 def holds_numbers(columns: Columns, name: str) -> bool:
-    """Whether a column holds numbers, or more of them than of other things. It is worked out once for each column."""
+    """Return True if a column holds more numbers than other cells. Each column is counted once."""
     key = f"holds numbers: {name}"
     if key not in columns.worked_out:
         columns.worked_out[key] = _holds_numbers(columns, name)
@@ -135,25 +135,25 @@ def _holds_numbers(columns: Columns, name: str) -> bool:
 
 
 def is_empty(columns: Columns, name: str) -> bool:
-    """Whether a column holds nothing, as the scores of a model do that failed on every row."""
+    """Return True if a column is empty, as the scores of a model that failed on every row are."""
     values, bad = numbers_of(columns, name)
     return bool(np.isnan(values).all()) and not bad.any()
 
 
 def in_unit(columns: Columns, name: str) -> bool:
-    """Whether a column holds nothing but numbers from 0 to 1."""
+    """Return True if a column holds only numbers from 0 to 1."""
     values, bad = numbers_of(columns, name)
     return not bad.any() and bool(((values >= 0) & (values <= 1) | np.isnan(values)).all())
 
 
 def has_fractions(columns: Columns, name: str) -> bool:
-    """Whether a column holds a number that is no whole one, and so no label."""
+    """Return True if a column holds a fractional number, which is no label."""
     values, _ = numbers_of(columns, name)
     return bool((values[np.isfinite(values)] % 1 != 0).any())
 
 
 def decimal_commas(columns: Columns, among: Iterable[str]) -> Iterator[str]:
-    """What is wrong with those of some columns whose numbers have a decimal comma."""
+    """Describe each of some columns whose numbers have a decimal comma."""
     for name in among:
         if has_decimal_commas(columns, name):
             comma = next(cell for cell in map(cell_text, distinct(columns.cells[name])) if "," in cell)
@@ -161,21 +161,21 @@ def decimal_commas(columns: Columns, among: Iterable[str]) -> Iterator[str]:
 
 
 def holds_whole(columns: Columns, name: str) -> bool:
-    """Whether a column holds whole numbers, or truth values, which are written where labels are counted."""
+    """Return True if a column holds whole numbers, or truth values, which may stand for labels."""
     truths = {cell_text(value).casefold() for value in distinct(columns.cells[name])} <= {"true", "false"}
     return truths or (holds_numbers(columns, name) and not has_fractions(columns, name))
 
 
 def holds_outcomes(columns: Columns, name: str, scale: tuple[float, float] = UNIT) -> bool:
-    """Whether a column may hold outcomes: numbers from 0 to 1, or on another scale, or truth values."""
+    """Return True if a column may hold outcomes: numbers on the scale, or truth values."""
     values, _, bad = outcomes(columns.cells[name])
-    known = values[~np.isnan(values)]
+    filled = values[~np.isnan(values)]
     low, high = scale
-    return len(known) > 0 and not bad.any() and bool(((known >= low) & (known <= high)).all())
+    return len(filled) > 0 and not bad.any() and bool(((filled >= low) & (filled <= high)).all())
 
 
 def holds_decision(columns: Columns, name: str) -> bool:
-    """Whether a column is unmistakably one score for two labels: named so, and on both sides of 0."""
+    """Return True if a column is clearly one score for two labels: named so, with values on both sides of 0."""
     if plain(name.rpartition("/")[2]) not in DECISION or not holds_numbers(columns, name):
         return False
     values, bad = numbers_of(columns, name)
@@ -183,13 +183,13 @@ def holds_decision(columns: Columns, name: str) -> bool:
 
 
 class LabelCells(NamedTuple):
-    """How much of a column is labels of the task.
+    """Counts of cells that are labels of the task.
 
     Attributes:
-        readable: cells that are labels.
-        unread: filled cells that are none.
-        values: how many different labels there are.
-        strangers: how many different other values.
+        readable: number of cells that are labels.
+        unread: number of filled cells that are none.
+        values: number of distinct labels.
+        strangers: number of distinct other values.
     """
 
     readable: int
@@ -199,21 +199,21 @@ class LabelCells(NamedTuple):
 
 
 def label_cells(columns: Columns, name: str, labels: Labels) -> LabelCells:
-    """How much of a column is labels of the task; of one of many numbers, nothing is."""
+    """Count the cells that are labels of the task; a column of floats has none."""
     array = columns.cells[name]
-    if pa.types.is_floating(array.type):  # which was not kept as a few values
+    if pa.types.is_floating(array.type):  # reading makes dictionaries of columns with few values
         return LabelCells(0, len(array) - array.null_count, 0, len(array))
     values, _, counts = label_counts(columns, name)
-    known = np.array([labels.index(value) for value in values], dtype=np.int64)
-    counts = np.where(known == NONE, 0, counts)
-    right, wrong = (known >= 0) & (counts > 0), (known == UNKNOWN) & (counts > 0)
+    codes = np.array([labels.index(value) for value in values], dtype=np.int64)
+    counts = np.where(codes == NONE, 0, counts)
+    right, wrong = (codes >= 0) & (counts > 0), (codes == UNKNOWN) & (counts > 0)
     return LabelCells(int(counts[right].sum()), int(counts[wrong].sum()), int(right.sum()), int(wrong.sum()))
 
 
 def holds_labels(columns: Columns, name: str, cells: LabelCells) -> bool:
-    """Whether a column holds labels, or, by its name, what is meant to be labels.
+    """Return True if a column holds labels, or its name says that it should.
 
-    Most of its cells are; and of one of numbers most values, too: other numbers are more likely to count something.
+    At least half of its cells must be labels; of numbers, most distinct values too, since others suggest counts.
     """
     most = cells.readable > 0 and cells.readable >= READABLE * (cells.readable + cells.unread)
     if most and (cells.values > cells.strangers or not holds_numbers(columns, name)):
@@ -222,7 +222,7 @@ def holds_labels(columns: Columns, name: str, cells: LabelCells) -> bool:
 
 
 def holds_bits(columns: Columns, name: str, labels: Labels) -> bool:
-    """Whether a column holds 0 and 1, or true and false, and these are no names of labels."""
-    said = {cell_text(value).casefold() for value in distinct(columns.cells[name]) if labels.index(value) != NONE}
-    named = {label.casefold() for label in labels.task.labels} - {"0", "1"}
-    return bool(said) and said <= {"0", "1", "true", "false"} and not said & named
+    """Return True if a column holds only 0 and 1, or true and false, and these are not label names."""
+    cells = {cell_text(value).casefold() for value in distinct(columns.cells[name]) if labels.index(value) != NONE}
+    names = {label.casefold() for label in labels.task.labels} - {"0", "1"}
+    return bool(cells) and cells <= {"0", "1", "true", "false"} and not cells & names

@@ -1,4 +1,4 @@
-"""What may be said of tables of predictions."""
+"""Options of tables of predictions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ranker.sources.options import AnswerOptions, option
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Words, comma-separated; none in an empty text.
+    """Split comma-separated words; an empty text has none.
 
     Example:
         >>> words("N/A, -1"), words("")
@@ -20,19 +20,18 @@ def words(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class TableOptions(AnswerOptions):
-    """What is said of all tables of predictions of a run.
+    """Options of all tables of predictions of a run.
 
     Attributes:
-        prediction: the columns that hold answers.
-        truth: the column of the true labels; "" where that is not said.
-        answers: what cells are: labels, probabilities, logits, log-likelihoods or outcomes; "" where that is not said.
-        empty_words: the cells that are nothing, as they are written; () for none but the empty cell, None where that is
-            not said.
-        encoding: of tables of text that are not UTF-8 and do not say what they are, such as cp1252.
+        prediction: columns that hold answers.
+        truth: column of the true labels; "" if not stated.
+        answers: type of the cells: labels, probabilities, logits, log-likelihoods or outcomes; "" to infer it.
+        empty_words: cells, as written, that count as empty; () for blank cells only, None if not stated.
+        encoding: of text tables that are neither UTF-8 nor say what they are, such as cp1252.
         runs, cluster, scale, lower_is_better, errors: of tables and logs alike, see `LogOptions`.
 
     Raises:
-        UsageError: a kind of answers or an encoding that there is not; see also `LogOptions`.
+        UsageError: unknown type of answers, or unknown encoding; see also `LogOptions`.
 
     Example:
         >>> from ranker import SourceOptions, TableOptions
@@ -52,7 +51,7 @@ class TableOptions(AnswerOptions):
         "Of your own rows and tables: the words that are nothing, such as N/A,-1; '' for none but the empty "
         "cell.  [default: NA, N/A, nan, null and None, unless a label is called so]",
         metavar="WORD,...",
-        read=words,
+        parse=words,
         of_run=True,
     )
     encoding: str = option(

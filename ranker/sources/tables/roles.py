@@ -1,4 +1,4 @@
-"""Which columns of a table hold answers, and which the truth. What cannot be known is asked: names are not trusted."""
+"""Decide which columns hold answers and which the truth. Ambiguous files are refused: names alone are not trusted."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ranker.sources.tables import groups, names
 from ranker.sources.tables.base import UNIT, Columns, Kind, TableHints, some
 from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct
 from ranker.sources.tables.groups import ModelColumns
-from ranker.sources.tables.keys import Keys, is_text, there
+from ranker.sources.tables.keys import Keys, check_column, is_text
 
 RECIPES = {
     ("instance_id", "stats"): "HELM",
     ("doc", "metric"): "lighteval",
     ("__doc__", "__metric__"): "lighteval",
 }
-"""Columns of programs for which docs/tables.md has a recipe, the last of lists or objects -> the program."""
+"""Columns of other programs for which docs/tables.md has a recipe, the last of lists or objects -> the program."""
 
 
 def check_program(columns: Columns) -> None:
-    """Refuse a file of a program for which there is a recipe, and no reader.
+    """Refuse a file of a program for which there is a recipe and no reader.
 
     Raises:
-        DataError: it is one.
+        DataError: the file is from such a program.
     """
     nested = {*columns.unread, *columns.groups}
     held = {*columns.cells, *nested}
@@ -39,12 +39,12 @@ def check_program(columns: Columns) -> None:
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Where the answers stand.
+    """Columns of the answers and the truth.
 
     Attributes:
-        models: their columns.
-        truth: the column of true labels; "" where none is known.
-        notes: what was understood, in sentences.
+        models: columns of each model.
+        truth: column of true labels; "" if unknown.
+        notes: how the columns were read, in sentences.
     """
 
     models: tuple[ModelColumns, ...]
@@ -52,103 +52,104 @@ class ColumnRoles:
     notes: tuple[str, ...] = ()
 
 
-def find(columns: Columns, said: TableHints, keys: Keys, labels: Labels) -> ColumnRoles:
-    """Where the answers and the truth stand.
+def find(columns: Columns, hints: TableHints, keys: Keys, labels: Labels) -> ColumnRoles:
+    """Find the columns of the answers and the truth.
 
     Raises:
-        UnknownName: a column that was named is not there.
-        DataError: it cannot be known; the message lists the candidates, and says what decides.
+        UnknownName: a column that the user named does not exist.
+        DataError: the choice is ambiguous; the message lists the candidates and the option that decides.
     """
-    rest = [name for name in columns.cells if name not in keys.columns | {said.truth}]
-    look = _ColumnRoleResolver(columns, said, labels, rest)
-    layout = look.named() if said.prediction else look.outcomes() if said.answers == "outcomes" else look.found()
+    free = [name for name in columns.cells if name not in keys.columns | {hints.truth}]
+    resolver = _ColumnRoleResolver(columns, hints, labels, free)
+    infer_roles = resolver.outcome_roles if hints.answers == "outcomes" else resolver.inferred_roles
+    layout = resolver.named_roles() if hints.prediction else infer_roles()
     used = {column for model in layout.models for column in (*model.columns, model.beside)} | {layout.truth}
     notes = list(layout.notes)
-    if layout.truth and layout.truth != said.truth:
+    if layout.truth and layout.truth != hints.truth:
         note = f"{layout.truth!r} is taken for the truth, by its name; `truth` and `prediction` say otherwise"
         notes.append(Assumption(note))
-    notes += look.unread([name for name in rest if name not in used])
+    notes += resolver.unread([name for name in free if name not in used])
     return replace(layout, notes=tuple(notes))
 
 
 class _ColumnRoleResolver:
-    """The candidates of one file: groups of scores, and single columns, of which some hold labels."""
+    """Candidate columns of one file: groups of scores, and single columns, some of them labels."""
 
-    def __init__(self, columns: Columns, said: TableHints, labels: Labels, rest: Sequence[str]) -> None:
-        self.columns, self.said, self.labels, self.rest = columns, said, labels, rest
-        self.groups = groups.find(columns, said, labels, rest)
+    def __init__(self, columns: Columns, hints: TableHints, labels: Labels, free: Sequence[str]) -> None:
+        self.columns, self.hints, self.labels, self.free = columns, hints, labels, free
+        self.groups = groups.find(columns, hints, labels, free)
         inside = {column for model in self.groups.values() for column in model.columns}
-        self.single = [name for name in rest if name not in inside]
+        self.single = [name for name in free if name not in inside]
         self._cells: dict[str, names.LabelCells] = {}
         self.labelled = [name for name in self.single if names.holds_labels(columns, name, self.label_cells(name))]
         if any(names.is_prediction(name) and self._is_readable(name) for name in self.labelled):
             self.labelled = [name for name in self.labelled if self._is_readable(name) or not self._is_free(name)]
 
     def label_cells(self, name: str) -> names.LabelCells:
-        """How much of a column is labels; it is counted once, however many questions need it."""
+        """Count the cells of a column that are labels, once."""
         if name not in self._cells:
             self._cells[name] = names.label_cells(self.columns, name, self.labels)
         return self._cells[name]
 
     def unread(self, left: Sequence[str]) -> Iterator[str]:
-        """Sentences about the columns that are left; one about labels is no guess where answers were named."""
+        """Report the columns that are not read; ignored labels are an assumption unless the user named the answers."""
         labelled = [name for name in left if name in self.labelled]
         if labelled:
             note = f"{some(labelled)} {_verb(labelled)} not read; `prediction` names what is to be read"
-            yield note if self.said.prediction else Assumption(note)
-        if self.said.prediction:
+            yield note if self.hints.prediction else Assumption(note)
+        if self.hints.prediction:
             return
-        why: dict[str, list[str]] = {}
+        by_content: dict[str, list[str]] = {}
         for name in (name for name in left if name not in labelled):
-            single = name not in groups.listed(self.columns)
+            single = name not in groups.nested_columns(self.columns)
             empty = not distinct(self.columns.cells[name])
             number = names.holds_numbers(self.columns, name)
             held = "empty" if empty else "numbers" if number else "cells that are no labels"
-            why.setdefault(held if single else "lists or objects", []).append(name)
+            by_content.setdefault(held if single else "lists or objects", []).append(name)
         for name in self.columns.unread:
-            why.setdefault("lists or objects", []).append(name)
-        for held, columns in why.items():
+            by_content.setdefault("lists or objects", []).append(name)
+        for held, columns in by_content.items():
             holds = _listed(columns, held) if held != "empty" else f"{some(columns)} {_verb(columns)} empty"
             yield Assumption(f"{holds}: not read")
 
-    def named(self) -> ColumnRoles:
-        """The columns, or groups of columns, that were named."""
+    def named_roles(self) -> ColumnRoles:
+        """Return the columns, or groups of columns, that the user named."""
         models = []
-        for name in self.said.prediction:
+        for name in self.hints.prediction:
             if name not in self.groups and name not in (*self.columns.cells, *self.columns.unread):
                 raise UnknownName(f"column in {self.columns.origin}", name, [*self.groups, *self.columns.cells])
             if name not in self.groups:
-                there(self.columns, name)
-            models.append(self.groups.get(name) or self._alone(name))
+                check_column(self.columns, name)
+            models.append(self.groups.get(name) or self._single_column(name))
         if len(models) == 1 and (
             names.words(models[0].name) & names.NAMED or names.plain(models[0].name) in names.GENERIC
         ):
-            models = [replace(models[0], name="")]  # it says what the column holds, and not whose it is
+            models = [replace(models[0], name="")]  # the name describes the content, not the model
         used = {column for model in models for column in model.columns}
-        return ColumnRoles(tuple(models), self._truth([name for name in self.labelled if name not in used]))
+        return ColumnRoles(tuple(models), self._find_truth([name for name in self.labelled if name not in used]))
 
-    def outcomes(self) -> ColumnRoles:
-        """What holds numbers from 0 to 1, and is not named for anything else."""
-        every = [name for name in self.single if self._may_be_right(name)]
-        right = [name for name in every if names.is_right(name)]
-        other = [name for name in every if not names.is_true(name) and not names.is_prediction(name)]
-        found = right or other or every
-        if not found:
-            low, high = self.said.scale
-            hint = "" if self.said.scale != UNIT else "; `range` says what is worst and best, if they are others"
-            raise DataError(self._nothing(f"outcomes, numbers from {low:g} to {high:g}") + hint)
-        truth = self._truth([name for name in self.labelled if name not in found])
-        return ColumnRoles(_models(found, "outcomes"), truth, (_listed(found, "outcomes"),))
+    def outcome_roles(self) -> ColumnRoles:
+        """Return the columns of numbers on the scale that are named for nothing else."""
+        candidates = [name for name in self.single if self._may_be_right(name)]
+        right = [name for name in candidates if names.is_right(name)]
+        unnamed = [name for name in candidates if not names.is_true(name) and not names.is_prediction(name)]
+        chosen = right or unnamed or candidates
+        if not chosen:
+            low, high = self.hints.scale
+            hint = "" if self.hints.scale != UNIT else "; `range` says what is worst and best, if they are others"
+            raise DataError(self._no_column_message(f"outcomes, numbers from {low:g} to {high:g}") + hint)
+        truth = self._find_truth([name for name in self.labelled if name not in chosen])
+        return ColumnRoles(_models(chosen, "outcomes"), truth, (_listed(chosen, "outcomes"),))
 
-    def found(self) -> ColumnRoles:
-        """What the columns themselves say."""
+    def inferred_roles(self) -> ColumnRoles:
+        """Infer the roles from the columns."""
         if self.groups:
-            return self._scores()
+            return self._score_roles()
         if len(self.columns.cells) == 1 and _hint(next(iter(self.columns.cells)), self.labels):
-            raise DataError(self._nothing("answers"))
+            raise DataError(self._no_column_message("answers"))
         self._check_parts()
         right = [n for n in self.single if names.is_right(n) and self._may_be_right(n)]
-        models, truth = self._labels([name for name in self.labelled if name not in right])
+        models, truth = self._split_labels([name for name in self.labelled if name not in right])
         if models:
             self._check_bits(models, truth)
             note = _listed(models, "labels")
@@ -158,10 +159,10 @@ class _ColumnRoleResolver:
         if right:
             note = _listed(right, "outcomes: what was right, not what was said")
             return ColumnRoles(_models(right, "outcomes"), truth, (note,))
-        return self._others()
+        return self._fallback_roles()
 
     def _check_parts(self) -> None:
-        """Refuse a column of texts of which some are labels, and most are not: it may be a model, or a remark."""
+        """Refuse a text column of which a minority are labels: it may be a model or a comment."""
         labelled = {*self.labelled}
         for name in (name for name in self.single if name not in labelled):
             cells = self.label_cells(name)
@@ -177,122 +178,121 @@ class _ColumnRoleResolver:
         return self.label_cells(name).readable > 0
 
     def _is_free(self, name: str) -> bool:
-        """Whether a column holds texts that hardly repeat, and that are no labels."""
+        """Return True if a column holds texts that are no labels and hardly repeat."""
         cells = self.label_cells(name)
         return cells.readable == 0 and cells.strangers > READABLE * cells.unread
 
-    def _others(self) -> ColumnRoles:
-        """Single columns that hold no labels: one score for two labels; or texts, which are said to be no labels when
-        they are read."""
+    def _fallback_roles(self) -> ColumnRoles:
+        """Choose among single columns without labels: one score for two labels, else texts, which fail when read."""
         numeric = [name for name in self.single if names.holds_numbers(self.columns, name)]
         alone = [name for name in numeric if self._is_decision(name)]
         if alone:
-            return ColumnRoles(tuple(self._alone(name) for name in alone))
+            return ColumnRoles(tuple(self._single_column(name) for name in alone))
         texts = [name for name in self.single if is_text(self.columns.cells[name]) and name not in numeric]
         if len(texts) == 1:
             return ColumnRoles(_models(texts, "labels"))
         if numeric:
-            what = f"{_listed(numeric, 'numbers')}; `answers` says what they are: {self._kinds(numeric)}"
-            more = "; `label_map`, which label each is the score of, if they are scores" if len(numeric) > 1 else ""
-            raise DataError(f"{self.columns.origin}: {what}{more}")
-        raise DataError(self._nothing("answers"))
+            problem = f"{_listed(numeric, 'numbers')}; `answers` says what they are: {self._kinds(numeric)}"
+            advice = "; `label_map`, which label each is the score of, if they are scores" if len(numeric) > 1 else ""
+            raise DataError(f"{self.columns.origin}: {problem}{advice}")
+        raise DataError(self._no_column_message("answers"))
 
-    def _scores(self) -> ColumnRoles:
-        """Groups of columns, and columns of one score beside them."""
+    def _score_roles(self) -> ColumnRoles:
+        """Return groups of columns, and columns of one score."""
         models = list(self.groups.values())
-        models += [self._alone(name) for name in self.single if self._is_decision(name)]
-        truth = self._truth(self.labelled)
+        models += [self._single_column(name) for name in self.single if self._is_decision(name)]
+        truth = self._find_truth(self.labelled)
         if len(models) == 1:
             (only,) = models
             beside = [name for name in self.labelled if names.is_prediction(name) and name != truth]
-            of_file = "/" not in only.columns[0] or only.columns[0] in groups.listed(self.columns)
+            of_file = "/" not in only.columns[0] or only.columns[0] in groups.nested_columns(self.columns)
             name = "" if of_file or names.plain(only.name) in names.GENERIC else only.name
             models = [replace(only, name=name, beside=beside[0] if len(beside) == 1 else "")]
         return ColumnRoles(tuple(models), truth)
 
-    def _labels(self, found: Sequence[str]) -> tuple[list[str], str]:
-        """The columns of labels that are answers, and the one that is the truth."""
-        predicted = [name for name in found if names.is_prediction(name)]
-        true = [] if self.said.truth else [name for name in found if names.is_true(name)]
-        others = [name for name in found if name not in {*predicted, *true}]
-        truth = self.said.truth or next(iter(true), "")
-        if len(true) == 1 and not others and not predicted:
+    def _split_labels(self, labelled: Sequence[str]) -> tuple[list[str], str]:
+        """Split columns of labels into the answers and the truth."""
+        predicted = [name for name in labelled if names.is_prediction(name)]
+        true = [] if self.hints.truth else [name for name in labelled if names.is_true(name)]
+        unnamed = [name for name in labelled if name not in {*predicted, *true}]
+        truth = self.hints.truth or next(iter(true), "")
+        if len(true) == 1 and not unnamed and not predicted:
             self._check_numbers(true[0])
             return true, ""
         unclear = [*true] if len(true) > 1 else []
-        if predicted and others and not all(map(names.is_bare, predicted)):
-            unclear += [*predicted, *others]
+        if predicted and unnamed and not all(map(names.is_bare, predicted)):
+            unclear += [*predicted, *unnamed]
         if unclear:
-            what = f"{some(unclear, 5)} may hold the answers, or something else"
-            raise DataError(f"{self.columns.origin}: {what}; `prediction` says which hold the answers")
-        return predicted or others, truth
+            problem = f"{some(unclear, 5)} may hold the answers, or something else"
+            raise DataError(f"{self.columns.origin}: {problem}; `prediction` says which hold the answers")
+        return predicted or unnamed, truth
 
-    def _truth(self, found: Sequence[str]) -> str:
-        """The one column that is named as the truth; "" where there are none or several."""
-        true = [name for name in found if names.is_true(name)]
-        return self.said.truth or (true[0] if len(true) == 1 else "")
+    def _find_truth(self, labelled: Sequence[str]) -> str:
+        """Return the one column named as the truth; "" if there are none or several."""
+        true = [name for name in labelled if names.is_true(name)]
+        return self.hints.truth or (true[0] if len(true) == 1 else "")
 
-    def _alone(self, name: str) -> ModelColumns:
-        """A model of one column."""
-        kind = self.said.answers
+    def _single_column(self, name: str) -> ModelColumns:
+        """Return the model of one column."""
+        kind = self.hints.answers
         if not kind and name in self.labelled:
             kind = "outcomes" if names.is_right(name) and self._may_be_right(name) else "labels"
         if kind in ("labels", "outcomes"):
             return ModelColumns(name, (name,), kind=kind)
         part = groups.split(self.columns, self.labels, name)
         if kind:
-            return ModelColumns(name, (name,), (part.at if part else 1,), kind)
+            return ModelColumns(name, (name,), (part.class_index if part else 1,), kind)
         if self._is_decision(name):
             before, sign, _ = name.rpartition("/")
             return ModelColumns(before if sign else "", (name,), (1,), "logits")
         if names.holds_numbers(self.columns, name):
-            what = f"the column {name!r} holds numbers; `answers` says what they are: {self._kinds([name])}"
-            raise DataError(f"{self.columns.origin}: {what}")
+            problem = f"the column {name!r} holds numbers; `answers` says what they are: {self._kinds([name])}"
+            raise DataError(f"{self.columns.origin}: {problem}")
         return ModelColumns(name, (name,), kind="labels")
 
     def _may_be_right(self, name: str) -> bool:
-        return names.holds_outcomes(self.columns, name, self.said.scale)
+        return names.holds_outcomes(self.columns, name, self.hints.scale)
 
     def _is_decision(self, name: str) -> bool:
         return len(self.labels.task.labels) == 2 and names.holds_decision(self.columns, name)
 
-    def _kinds(self, of: Sequence[str]) -> str:
-        """What columns of one number a row may be."""
+    def _kinds(self, scores: Sequence[str]) -> str:
+        """List the possible meanings of columns with one number a row."""
         two = len(self.labels.task.labels) == 2
-        unit = all(names.in_unit(self.columns, name) for name in of)
+        unit = all(names.in_unit(self.columns, name) for name in scores)
         kinds = [f"probabilities (of {self.labels.task.labels[1]!r})"] if two and unit else []
         kinds += ["logits (a decision value)"] if two else []
         return ", ".join([*kinds, *(["outcomes"] if unit else []), "labels"])
 
     def _check_bits(self, models: Sequence[str], truth: str) -> None:
-        """Refuse 0 and 1 that may be labels or outcomes; a truth in the same numbers says that they are labels."""
+        """Refuse 0 and 1 that may be labels or outcomes; a truth in the same numbers shows that they are labels."""
         bits = [name for name in models if not names.words(name) & names.NAMED and self._are_bits(name)]
-        mapped = {"0", "1"} <= set(self.said.label_map)
-        if bits and not self.said.answers and not mapped and not (truth and names.holds_whole(self.columns, truth)):
-            what = f"{_listed(bits, '0 and 1')}, which may be labels, or say whether an answer is right"
-            raise DataError(f"{self.columns.origin}: {what}; `answers` says which: labels, outcomes")
+        mapped = {"0", "1"} <= set(self.hints.label_map)
+        if bits and not self.hints.answers and not mapped and not (truth and names.holds_whole(self.columns, truth)):
+            problem = f"{_listed(bits, '0 and 1')}, which may be labels, or say whether an answer is right"
+            raise DataError(f"{self.columns.origin}: {problem}; `answers` says which: labels, outcomes")
 
     def _check_numbers(self, truth: str) -> None:
-        """Refuse whole numbers beside a truth of several names: they may be labels, of an order that nobody gave."""
+        """Refuse whole numbers beside a truth of names: they may be labels in an unknown order."""
         task = self.labels.task
-        found = [name for name in self.single if name != truth and names.holds_whole(self.columns, name)]
-        if found and not task.ordered and len(task.labels) > 2:
-            what = f"{_listed(found, 'numbers')}; `label_map` says which label each stands for (0 = ...; 1 = ...)"
-            raise DataError(f"{self.columns.origin}: {what}")
+        numeric = [name for name in self.single if name != truth and names.holds_whole(self.columns, name)]
+        if numeric and not task.ordered and len(task.labels) > 2:
+            problem = f"{_listed(numeric, 'numbers')}; `label_map` says which label each stands for (0 = ...; 1 = ...)"
+            raise DataError(f"{self.columns.origin}: {problem}")
 
     def _are_bits(self, name: str) -> bool:
         return names.holds_bits(self.columns, name, self.labels)
 
-    def _nothing(self, what: str) -> str:
+    def _no_column_message(self, missing: str) -> str:
         unread = [f"{name!r} holds {held}, which are not read" for name, held in self.columns.unread.items()]
-        more = f"; {', '.join(unread[:3])}" if unread else ""
+        note = f"; {', '.join(unread[:3])}" if unread else ""
         hint = _hint(next(iter(self.columns.cells)), self.labels) if len(self.columns.cells) == 1 else ""
-        hint = hint or next((f"; {comma}" for comma in names.decimal_commas(self.columns, self.rest)), "")
-        return f"{self.columns.origin}: no column holds {what} (columns: {some(self.columns.cells, 10)}){more}{hint}"
+        hint = hint or next((f"; {comma}" for comma in names.decimal_commas(self.columns, self.free)), "")
+        return f"{self.columns.origin}: no column holds {missing} (columns: {some(self.columns.cells, 10)}){note}{hint}"
 
 
 def _hint(name: str, labels: Labels) -> str:
-    """What is probably wrong with a file whose only column is called so."""
+    """Suggest what is wrong with a file whose only column has this name."""
     sign = next((sign for sign in ";\t|," if sign in name), None)
     if sign:
         return f"; are its cells separated by {sign!r}? in a .csv they are by commas, in a .tsv by tabs"
@@ -300,7 +300,7 @@ def _hint(name: str, labels: Labels) -> str:
 
 
 def _models(columns: Sequence[str], kind: Kind) -> tuple[ModelColumns, ...]:
-    """A model a column: one alone is called as the file is, and ``model/label`` is the model."""
+    """Return a model for each column: a single one has the file's name, and ``model/label`` names the model."""
     before = [
         name.rpartition("/")[0] for name in columns if names.words(name.rpartition("/")[2]) <= names.NAMED | names.RIGHT
     ]
@@ -313,6 +313,6 @@ def _verb(columns: Sequence[str]) -> str:
     return "is" if len(columns) == 1 else "are"
 
 
-def _listed(columns: Sequence[str], what: str) -> str:
-    """What columns hold, in words."""
-    return f"{some(columns)} {'holds' if len(columns) == 1 else 'hold'} {what}"
+def _listed(columns: Sequence[str], content: str) -> str:
+    """Describe the content of columns."""
+    return f"{some(columns)} {'holds' if len(columns) == 1 else 'hold'} {content}"

@@ -1,4 +1,4 @@
-"""Answers that are no labels: each model's cells as they stand in the file, and what a task reads in them."""
+"""Answers that are no labels: raw cells of each model, which the task parses."""
 
 from __future__ import annotations
 
@@ -12,92 +12,92 @@ from ranker.sources.tables.base import Columns, RequestedRows, TableAnswerColumn
 from ranker.sources.tables.cells import READABLE
 from ranker.sources.tables.entries import cells_at
 from ranker.sources.tables.keys import Keys
-from ranker.sources.tables.reading import ParsedTable, named_rows, placed
+from ranker.sources.tables.reading import ParsedTable, compose_model_name, place_answers
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task
 
 SHOWN = 50
-"""Characters of a cell that a message shows."""
+"""Most characters of a cell in a message."""
 
 
 def collect_values(
-    columns: Columns, said: TableHints | None = None, rows: RequestedRows | None = None, name: str = ""
+    columns: Columns, hints: TableHints | None = None, rows: RequestedRows | None = None, name: str = ""
 ) -> ParsedTable:
-    """Collect the cells of each model of a file.
+    """Collect the raw cells of each model of a file.
 
     Args:
-        columns: the file's.
-        said: what is said of the file.
-        rows: what is asked about: columns of ids and texts are told by it; None goes by their names.
-        name: of the model, where the file is of one.
+        columns: of the file.
+        hints: what the user states about the file.
+        rows: the requested rows, by which columns of ids and texts are recognised; None goes by names.
+        name: of the model, if the file holds one.
 
     Raises:
-        UnknownName: a column that is said is not there.
-        DataError: it cannot be known which columns hold answers.
+        UnknownName: a column that the user named does not exist.
+        DataError: the columns of the answers are ambiguous.
     """
-    said = said or TableHints()
+    hints = hints or TableHints()
     roles.check_program(columns)
-    keys = keys_of.find(columns, said, rows)
-    if keys.run and said.runs != "each":
+    keys = keys_of.find(columns, hints, rows)
+    if keys.run and hints.runs != "each":
         raise DataError(f"{columns.origin}: {keys.run!r} tells runs apart, and such answers have no mean; `runs=each`")
-    held = _columns_of_answers(columns, said, keys)
-    table = entries.find(columns, keys, rows, said.empty_words)
+    held = _columns_of_answers(columns, hints, keys)
+    table = entries.find(columns, keys, rows, hints.empty_words)
     models = []
     for column in held:
         cells = np.fromiter(columns.values(column), dtype=object, count=columns.size)
-        given = np.array([cell is not None for cell in cells], dtype=bool)
-        of_column = name or "model" if len(held) == 1 and not said.prediction else column
-        found = TableAnswerColumn(of_column, "values", 0, cells, states(given, NO_ANSWER))
+        filled = np.array([cell is not None for cell in cells], dtype=bool)
+        of_column = name or "model" if len(held) == 1 and not hints.prediction else column
+        answers = TableAnswerColumn(of_column, "values", 0, cells, states(filled, NO_ANSWER))
         for (model, run), places in table.places.items():
-            of_rows = named_rows(of_column, model, len(held))
-            models.append(placed(found, places, f"{of_rows}@{run}" if run else of_rows))
-    texts = {at: tuple(cells_at(columns, column, table.first)) for at, column in keys.texts.items()}
+            of_rows = compose_model_name(of_column, model, len(held))
+            models.append(place_answers(answers, places, f"{of_rows}@{run}" if run else of_rows))
+    texts = {segment: tuple(cells_at(columns, column, table.first)) for segment, column in keys.texts.items()}
     notes = (*keys_of.describe_keys(keys), f"{some(held)} hold{'s' if len(held) == 1 else ''} the answers")
     return ParsedTable(columns.origin, tuple(models), table.ids, texts, None, None, notes)
 
 
-def _columns_of_answers(columns: Columns, said: TableHints, keys: Keys) -> list[str]:
-    """The columns that hold answers: those named, else those whose names say so, else the only one that is left."""
-    there = [name for name in columns.order if name not in columns.unread]
-    if missing := next((name for name in said.prediction if name not in there), ""):
-        raise UnknownName(f"column in {columns.origin}", missing, there)
-    used = {*keys.columns, said.truth}
-    rest = [name for name in there if name not in used and not {*columns.groups.get(name, ())} & used]
-    by_name = [name for name in rest if names.is_prediction(name)]
-    left = [name for name in rest if not names.is_true(name)]
-    held = list(said.prediction) or by_name or (left if len(left) == 1 else [])
+def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> list[str]:
+    """Return the named columns, else those whose names suggest answers, else the only one left."""
+    readable = [name for name in columns.order if name not in columns.unread]
+    if missing := next((name for name in hints.prediction if name not in readable), ""):
+        raise UnknownName(f"column in {columns.origin}", missing, readable)
+    used = {*keys.columns, hints.truth}
+    free = [name for name in readable if name not in used and not {*columns.groups.get(name, ())} & used]
+    by_name = [name for name in free if names.is_prediction(name)]
+    left = [name for name in free if not names.is_true(name)]
+    held = list(hints.prediction) or by_name or (left if len(left) == 1 else [])
     if not held:
-        several = f"which columns hold answers is not known (columns: {some(rest, 5)})"
+        several = f"which columns hold answers is not known (columns: {some(free, 5)})"
         raise DataError(f"{columns.origin}: {several}; `prediction` names them")
     return held
 
 
-def read_values(task: Task, found: TableAnswerColumn, state: Ints) -> tuple[Predictions, tuple[str, ...]]:
-    """Read the cells of a model as answers to a task; a cell that is none of its answers is no answer.
+def read_values(task: Task, column: TableAnswerColumn, state: Ints) -> tuple[Predictions, tuple[str, ...]]:
+    """Parse the cells of a model as answers to a task; an unparsable cell is no answer.
 
     Args:
-        task: whose answers they are.
-        found: the (N,) cells.
+        task: that parses them.
+        column: the (N,) cells.
         state: (N,) their states.
 
     Returns:
-        The answers, and notes: how many cells could not be read.
+        The answers, and notes that count the unparsable cells.
 
     Raises:
-        DataError: less than half of the filled cells could.
+        DataError: most filled cells are unparsable.
     """
     answers, state, wrong = [], state.copy(), {}
-    for row, (cell, of_row) in enumerate(zip(found.given, state.tolist(), strict=True)):
+    for row, (cell, of_row) in enumerate(zip(column.answers, state.tolist(), strict=True)):
         try:
             answers.append(task.answer_of(cell) if of_row == ANSWERED else None)
         except ValueError as reason:
             answers.append(None)
             state[row] = NO_ANSWER
             wrong[row] = f"{str(cell)[:SHOWN]!r}: {reason}"
-    filled = int((found.state == ANSWERED).sum())
+    filled = int((column.state == ANSWERED).sum())
     if not wrong:
         return task.predictions(answers, state), ()
     many = count(len(wrong), "cell", "is no answer", "are no answers")
-    what = f"{many} to {task.name} (of {filled:,}; the first {next(iter(wrong.values()))})"
+    note = f"{many} to {task.name} (of {filled:,}; the first {next(iter(wrong.values()))})"
     if len(wrong) > READABLE * filled:
-        raise DataError(what)
-    return task.predictions(answers, state), (Assumption(what),)
+        raise DataError(note)
+    return task.predictions(answers, state), (Assumption(note),)

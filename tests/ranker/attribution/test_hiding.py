@@ -32,7 +32,7 @@ def data():
 @pytest.fixture(scope="module")
 def models():
     """Two of the embedded models: their [MASK] is a row of zeros, as their [PAD] is."""
-    folder = suites.embedded()["hans-sub-mini"]
+    folder = suites.bundled_suites()["hans-sub-mini"]
     return [folder / name for name in ("untouched", "inoc-4000")]
 
 

@@ -25,7 +25,7 @@ QUICK = ("--limit", "12", "--attribution", "ig:steps=4,max_steps=4", "--methods"
 """Of the methods that see a pool one that takes no time."""
 
 PLAIN = ("--attribution", "none", "--methods", "AVG-CONF", "--quiet")
-MINI = suites.embedded()["hans-sub-mini"]
+MINI = suites.bundled_suites()["hans-sub-mini"]
 
 
 @pytest.fixture

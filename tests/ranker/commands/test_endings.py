@@ -14,11 +14,11 @@ import pytest
 
 from ranker.cli import main
 from ranker.runtime.upkeep import verify
-from ranker.sources.suites import embedded
+from ranker.sources.suites import bundled_suites
 
 BEGIN = "import sys; from ranker.cli import main; print('main', file=sys.stderr, flush=True); main()"
 FEW = ("--ood", "hans-sub", "--limit", "12", "--probe", "2", "--factors", "ACC", "--factors", "NLL", "-q")
-THREE = ("--models", *(str(embedded()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")))
+THREE = ("--models", *(str(bundled_suites()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")))
 STOPPED = "rank-models: stopped; what was computed is kept, the same command goes on from there\n"
 
 

@@ -61,7 +61,7 @@ def test_a_suite_is_compared_on_the_command_line(run, suite):
 
 def test_members_of_several_suites_have_the_names_of_these():
     """Two suites on two sets: no model was measured on both, and that is said."""
-    both = [suites.embedded()[name] for name in ("hans-sub-mini", "paws-mini")]
+    both = [suites.bundled_suites()[name] for name in ("hans-sub-mini", "paws-mini")]
     with pytest.raises(UsageError, match="sets"):
         compare(both)
     found = compare(both, missing="ranks")

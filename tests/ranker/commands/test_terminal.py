@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ranker.sources.suites import embedded
+from ranker.sources.suites import bundled_suites
 
 WORK = """
 import time
@@ -186,7 +186,7 @@ def children(number):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_worker_that_is_killed_leaves_the_terminal_as_it_was(begun, tmp_path):
     """Its model is left out with one line, the others are ranked, and keys and cursor are those of before."""
-    models = [str(embedded()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")]
+    models = [str(bundled_suites()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")]
     shown = begun(
         ["-m", "ranker", "--ood", "hans-sub", "--limit", "12", "--probe", "2", "--attribution",
          "shap:max_evaluations=60", "--methods", "AVG-CONF", "--workers", "1", "--isolate", "--store", "store",

@@ -109,7 +109,7 @@ def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     """A note says so, if there are factors at all; not where one model does, nor where nobody can know."""
     data = dataclasses.replace(sets.load("hans-sub"), population=40)
     right = [row for row in data.examples if row.target == data.task.shortcut]
-    folder = suites.embedded()["hans-sub-mini"]
+    folder = suites.bundled_suites()["hans-sub-mini"]
 
     def notes(*names, attribution="lime:samples=8", data=data):
         found = rank([f"{folder}/{name}" for name in names], data, evidence=Evidence(attribution, methods=()), draws=1)
@@ -302,7 +302,7 @@ def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
     """It is as large as the model."""
     hashed = []
     monkeypatch.setattr(
-        "ranker.sources.hf.kind.opened",
+        "ranker.sources.hf.kind.open_checkpoint_files",
         lambda path, *rest, **more: hashed.append(path) or open_checkpoint_files(path, *rest, **more),
     )
     rank("hans-sub-mini", "hans-sub", evidence=Evidence("none", methods=()), runtime=Runtime(store=tmp_path), draws=1)
@@ -311,7 +311,7 @@ def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
 
 def test_a_decision_takes_a_file(labelled_rows):
     """Of rows, as text or as a path, like the rest of the library."""
-    folder = suites.embedded()["hans-sub-mini"]
+    folder = suites.bundled_suites()["hans-sub-mini"]
     models = [folder / name for name in ("untouched", "inoc-4000")]
     found = [
         decide(models, given, evidence=Evidence("none", methods=())).decision
@@ -322,7 +322,7 @@ def test_a_decision_takes_a_file(labelled_rows):
 
 def test_copies_of_a_checkpoint_are_pointed_out(labelled_rows, tmp_path):
     """Whatever the folder is called: what identifies a model is its content."""
-    folder = suites.embedded()["hans-sub-mini"]
+    folder = suites.bundled_suites()["hans-sub-mini"]
     shutil.copytree(folder / "untouched", tmp_path / "copied")
     said = "untouched and copied are copies of one model: what they are loaded from is the same."
     models = [folder / "untouched", tmp_path / "copied", folder / "inoc-4000"]
@@ -336,7 +336,7 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
     """Single texts and labels that no known task has; what was made of the rows stands in the notes."""
     models = [tmp_path / name for name in ("untouched", "inoc-4000")]
     for folder in models:
-        shutil.copytree(suites.embedded()["hans-sub-mini"] / folder.name, folder)
+        shutil.copytree(suites.bundled_suites()["hans-sub-mini"] / folder.name, folder)
         config = json.loads((folder / "config.json").read_text())
         config |= {"id2label": {"0": "Dull", "1": "LOVELY"}, "label2id": {"Dull": 0, "LOVELY": 1}}
         (folder / "config.json").write_text(json.dumps(config))
@@ -383,7 +383,7 @@ def test_a_store_is_taken_by_its_folder(labelled_rows, tmp_path):
 
 def test_factors_that_nothing_is_attributed_for_are_named():
     """The attribution "none" leaves them out, and says so."""
-    folder = suites.embedded()["hans-sub-mini"]
+    folder = suites.bundled_suites()["hans-sub-mini"]
     data = dataclasses.replace(sets.load("hans-sub"), population=20)
     found = rank(
         [folder / name for name in ("untouched", "inoc-4000")], data, evidence=Evidence("none", methods=()), draws=1
@@ -394,7 +394,7 @@ def test_factors_that_nothing_is_attributed_for_are_named():
 def test_a_backend_is_found_whatever_its_case():
     """No attribution is none in capitals, too: no factor that reads any is in the table."""
     data = sets.load("hans-sub")
-    folder = suites.embedded()["hans-sub-mini"]
+    folder = suites.bundled_suites()["hans-sub-mini"]
     data = dataclasses.replace(data, population=20)
     found = rank(
         [folder / name for name in ("untouched", "inoc-4000")], data, evidence=Evidence("NONE", methods=()), draws=1
@@ -428,7 +428,7 @@ def test_the_label_that_was_asked_for_is_told(shortcut, target, shown):
 def test_a_logit_is_read_by_factors_of_its_label_only():
     """Attributions of one logit cannot be turned toward the other label: what would need that is left out, and said."""
     data = dataclasses.replace(sets.load("hans-sub"), population=20)
-    models = [f"{suites.embedded()['hans-sub-mini']}/{name}" for name in ("untouched", "inoc-4000")]
+    models = [f"{suites.bundled_suites()['hans-sub-mini']}/{name}" for name in ("untouched", "inoc-4000")]
     by_output = {
         output: rank(models, data, evidence=Evidence(LIMESettings(samples=8, output=output)), draws=1)
         for output in ("margin", "logit")

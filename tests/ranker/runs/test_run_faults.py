@@ -23,11 +23,11 @@ from ranker.cli import main
 from ranker.runtime import store as store_module
 from ranker.runtime.upkeep import prune, verify
 from ranker.sources.hf.classifiers import Classifier
-from ranker.sources.suites import embedded
+from ranker.sources.suites import bundled_suites
 
 LIMIT = 12
 BLOCK = 4
-MODELS = [str(embedded()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")]
+MODELS = [str(bundled_suites()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")]
 PRELOADED = [
     "torch", "transformers.models.bert.modeling_bert", "pyarrow.parquet", "ranker.runs.rank",
     "ranker.sources.hf.classifiers", "ranker.scoring.evaluation", "ranker.attribution.shap", "ranker.report.json",

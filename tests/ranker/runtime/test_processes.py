@@ -50,7 +50,7 @@ QUICK = Evidence("none", methods=())
 @pytest.fixture(scope="module")
 def suite():
     """Three embedded models."""
-    folder = suites.embedded()["hans-sub-mini"]
+    folder = suites.bundled_suites()["hans-sub-mini"]
     return suites.load([str(folder / name) for name in ("untouched", "inoc-50", "inoc-4000")])
 
 
@@ -202,7 +202,7 @@ def test_guests_say_no_more_than_the_run(caplog):
     """What `-q` silences is silent in other processes, too; what is said is said by this one."""
     long = make_long_rows()
     logging.getLogger("ranker").setLevel(logging.ERROR)
-    folder = suites.embedded()["hans-sub-mini"]
+    folder = suites.bundled_suites()["hans-sub-mini"]
     models = suites.load([str(folder / name) for name in ("untouched", "inoc-50")])
     for level, lines in ((logging.ERROR, 0), (logging.WARNING, 2)):
         logging.getLogger("ranker").setLevel(level)

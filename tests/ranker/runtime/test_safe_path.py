@@ -13,7 +13,7 @@ from ranker.sources import suites
 NAMES = ("torch", "ranker", "factors", "tempfile", "random", "multiprocessing")
 """What the program, and Python's own server of processes, import."""
 
-SUITE = suites.embedded()["hans-sub-mini"]
+SUITE = suites.bundled_suites()["hans-sub-mini"]
 PROGRAM = Path(sys.executable).with_name("rank-models")
 ROWS = [{"premise": f"The judge {n} ran.", "hypothesis": "The judge ran.", "label": "entailment"} for n in range(2)]
 

@@ -158,7 +158,7 @@ def test_a_model_with_trouble_is_left_out_and_not_asked(store, caplog):
 def test_sources_of_ones_own_are_ranked_beside_checkpoints(tmp_path):
     """They are named like any model, wherever one is named."""
     rows = sets.load("hans-sub", limit=12)
-    folder = suites.embedded()["hans-sub-mini"] / "untouched"
+    folder = suites.bundled_suites()["hans-sub-mini"] / "untouched"
     ranking = rank([Toy("mine"), str(folder), Toy("yours")], rows, probe=2, evidence=Evidence("none", methods=()),
                    runtime=Runtime(store=tmp_path))  # fmt: skip
     assert {model.name for model in ranking.evaluation.models} == {"mine", "untouched", "yours"}

@@ -162,8 +162,8 @@ def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, s
             raise KeyboardInterrupt
 
     monkeypatch.setattr(classifiers, "ENCODED_AT_ONCE", 1)
-    for module in (batching, ig):
-        monkeypatch.setattr(module, "MOST", 15)
+    for module, most in ((batching, "MAX_REQUESTS_AHEAD"), (ig, "MOST")):
+        monkeypatch.setattr(module, most, 15)
         monkeypatch.setattr(module, "windows", watched)
     mini = suites.load(["hans-sub-mini"]).models[2]
     subject = Subject(mini.source, hans.task, Machine(token_budget=64), Store(tmp_path))

@@ -197,4 +197,4 @@ def test_the_tokenizer_is_given_no_more_than_the_model_can_read():
     """Of a pair it keeps every piece of one beside every piece of the other: 100,000 characters are too many."""
     tokenizer = make_tokenizer("wordpiece")
     for text in ("The doctor near the actor danced. " * 3000, "走" * 100_000):
-        assert len(align._begun(tokenizer, text, LIMIT)) <= LIMIT * align.LONG + align.MARGIN
+        assert len(align._cut_text(tokenizer, text, LIMIT)) <= LIMIT * align.LONG + align.MARGIN

@@ -161,4 +161,4 @@ def test_large_batches_make_no_large_windows():
     read = []
     answers = forward(Network(), ((None, [row(1)]) for _ in range(3000) if not read.append(0)), 65_536)
     next(answers)
-    assert len(read) == batching.MOST
+    assert len(read) == batching.MAX_REQUESTS_AHEAD

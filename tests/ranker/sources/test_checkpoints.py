@@ -131,19 +131,19 @@ def test_pickled_weights_are_refused_unless_allowed(folder):
     """Weights that may run code are not loaded without being asked to; the message says how."""
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(ModelError) as caught:
-        checkpoints.weights(folder)
+        checkpoints.weight_files(folder)
     assert str(caught.value) == (
         f"{folder} has no safetensors weights, only pytorch_model.bin, which may run code when it is loaded; "
         "convert it, or trust it with `allow_pickle`"
     )
-    assert [file.name for file in checkpoints.weights(folder, allow_pickle=True)] == ["pytorch_model.bin"]
+    assert [file.name for file in checkpoints.weight_files(folder, allow_pickle=True)] == ["pytorch_model.bin"]
 
 
 def test_weights_of_both_kinds_count_where_both_may_be_loaded(folder):
     """Which of them are goes by their names: beside a stray file of safetensors it may be the pickled ones."""
     (folder / "model.safetensors").rename(folder / "stray.safetensors")
     (folder / "pytorch_model.bin").write_text("")
-    assert [file.name for file in checkpoints.weights(folder)] == ["stray.safetensors"]
+    assert [file.name for file in checkpoints.weight_files(folder)] == ["stray.safetensors"]
     before = content_hash(folder, allow_pickle=True), content_hash(folder)
     (folder / "pytorch_model.bin").write_text("changed")
     assert content_hash(folder, allow_pickle=True) != before[0]
@@ -154,7 +154,7 @@ def test_a_folder_without_weights(folder):
     """A folder with a configuration alone is no model; a trainer's state is no weights."""
     (folder / "model.safetensors").unlink()
     with pytest.raises(ModelError) as caught:
-        checkpoints.weights(folder, allow_pickle=True)
+        checkpoints.weight_files(folder, allow_pickle=True)
     assert str(caught.value) == f"{folder} has no weights (*.safetensors); it must hold a saved sequence classifier"
 
 

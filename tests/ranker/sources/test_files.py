@@ -160,7 +160,7 @@ def test_each_file_is_opened_once(model, tmp_path):
     expected = sorted(
         f"{folder.name}/{path.name}:1"
         for folder in (adapter, model)
-        for path in {*checkpoints.weights(folder), *checkpoints.others(folder)}
+        for path in {*checkpoints.weight_files(folder), *checkpoints.other_files(folder)}
     )
     ran = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), tmp_path], capture_output=True, text=True, check=False
@@ -547,7 +547,7 @@ def test_what_was_put_in_the_place_of_a_file_is_not_waited_for(model, monkeypatc
     """A pipe, which nobody may ever write to."""
     (model / WEIGHTS).unlink()
     os.mkfifo(model / WEIGHTS)
-    monkeypatch.setattr(checkpoints, "weights", lambda folder, allow_pickle: [folder / WEIGHTS])
+    monkeypatch.setattr(checkpoints, "weight_files", lambda folder, allow_pickle: [folder / WEIGHTS])
     with pytest.raises(ModelError, match=f"^{model / WEIGHTS} cannot be read: it is no regular file$"):
         open_checkpoint_files(model)
 
@@ -582,6 +582,9 @@ def test_a_sign_of_life_is_given_with_each_part_batch_and_call(tmp_path):
 
 def test_a_failure_of_one_line_is_told_as_asked(model):
     """Messages of the program itself are put in the same terms."""
-    with pytest.raises(LabelError) as caught, loading.one_line("it", told=lambda text: text.replace("a", "b")):
+    with (
+        pytest.raises(LabelError) as caught,
+        loading.one_line_errors("it", rephrase=lambda text: text.replace("a", "b")),
+    ):
         raise LabelError("a")
     assert str(caught.value) == "b"

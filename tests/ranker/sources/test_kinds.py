@@ -58,7 +58,7 @@ def checkpoint_made(folder):
         content = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps({**content, "note": "changed"}))
 
-    (source,) = kinds.available()["hf"].sources(Reference(str(folder)), SourceOptions(), ResourceCache())
+    (source,) = kinds.available_kinds()["hf"].sources(Reference(str(folder)), SourceOptions(), ResourceCache())
     labels = {"contradiction", "entailment", "neutral"}
     size = (folder / "model.safetensors").stat().st_size
     return Made(source, folder, change, labels, size, TASK, "there is no directory", works=True)
@@ -77,7 +77,7 @@ def table_made(folder):
     def change():
         file.write_text(file.read_text().replace("entailment\n", "non-entailment\n", 1))
 
-    (source,) = kinds.available()["table"].sources(Reference(str(file)), SourceOptions(), ResourceCache())
+    (source,) = kinds.available_kinds()["table"].sources(Reference(str(file)), SourceOptions(), ResourceCache())
     return Made(source, file, change, set(TASK.labels), 0, TASK, "cannot be read")
 
 
@@ -93,7 +93,7 @@ def log_made(folder):
     def change():
         file.write_text(file.read_text().replace("Is it?", "Was it?"))
 
-    (source,) = kinds.available()["log"].sources(Reference(str(file)), SourceOptions(), ResourceCache())
+    (source,) = kinds.available_kinds()["log"].sources(Reference(str(file)), SourceOptions(), ResourceCache())
     task = PrecomputedTask("small", "acc", ("no", "yes"))
     return Made(source, file, change, {"no", "yes"}, 0, task, "cannot be read")
 
@@ -122,7 +122,9 @@ def test_every_kind_is_tested(made):
     assert made.keys() == kinds.BUILTIN.keys()
     for kind, one in made.items():
         claiming = (
-            name for name, each in kinds.available().items() if each.claims(Reference(str(one.place)), SourceOptions())
+            name
+            for name, each in kinds.available_kinds().items()
+            if each.claims(Reference(str(one.place)), SourceOptions())
         )
         assert next(claiming) == kind
 
@@ -145,7 +147,7 @@ def test_a_source_that_was_looked_at_is_pinned(made, kind, tmp_path, monkeypatch
     """However its place was written, it is found from any folder; to look again says the same."""
     one = made[kind]
     monkeypatch.chdir(one.place.parent)
-    (source,) = kinds.available()[kind].sources(Reference(one.place.name), SourceOptions(), ResourceCache())
+    (source,) = kinds.available_kinds()[kind].sources(Reference(one.place.name), SourceOptions(), ResourceCache())
     stated = source.inspect(ResourceCache())
     assert stated.trouble == ""
     monkeypatch.chdir(tmp_path)
@@ -166,7 +168,7 @@ def test_identity_is_of_content(made, kind, tmp_path):
     assert json.loads(json.dumps(before)) == dict(before)
     assert isinstance(before["content"], str)
     moved = copied(one.place, tmp_path / f"moved-{one.place.name}")
-    (there,) = kinds.available()[kind].sources(Reference(str(moved)), SourceOptions(), ResourceCache())
+    (there,) = kinds.available_kinds()[kind].sources(Reference(str(moved)), SourceOptions(), ResourceCache())
     assert there.identity(one.task, Machine(), ResourceCache()) == before
     assert replace(one.source, name="other").identity(one.task, Machine(), ResourceCache()) == before
     assert one.source.identity(one.task, Machine("meta", token_budget=7, threads=3), ResourceCache()) == before
@@ -201,7 +203,7 @@ def test_trouble_is_stated_and_not_raised(made, kind):
     """A model that cannot be read is left out with a line, and the others are ranked."""
     one = made[kind]
     shutil.rmtree(one.place) if one.place.is_dir() else one.place.unlink()
-    (source,) = kinds.available()[kind].sources(Reference(str(one.place)), SourceOptions(), ResourceCache())
+    (source,) = kinds.available_kinds()[kind].sources(Reference(str(one.place)), SourceOptions(), ResourceCache())
     stated = source.inspect(ResourceCache())
     assert stated.source == source
     assert one.trouble in stated.trouble
@@ -295,7 +297,7 @@ def test_a_base_without_an_organisation_is_found_again(monkeypatch, checkpoint, 
     (adapter / "adapter_model.safetensors").write_bytes(b"")
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "bert-tiny"}))
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(folder))
-    (source,) = kinds.available()["hf"].sources(Reference(str(adapter)), SourceOptions(), ResourceCache())
+    (source,) = kinds.available_kinds()["hf"].sources(Reference(str(adapter)), SourceOptions(), ResourceCache())
     stated = source.inspect(ResourceCache())
     assert stated.source.base == f"bert-tiny@{commit}"
     assert stated.source.identity(TASK, Machine(), ResourceCache())["content"]

@@ -140,7 +140,7 @@ class Options:
     pair: tuple[int, int] | None = option(None, "Two.", type=(int, int), name="two")
     sure: bool = option(False, "A switch.")
     rule: str = option("a", "A rule.", choices=("a", "b"))
-    parts: tuple[str, ...] | None = option(None, "Parts.", read=lambda text: tuple(text.split("+")))
+    parts: tuple[str, ...] | None = option(None, "Parts.", parse=lambda text: tuple(text.split("+")))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ SHARED = ("runs", "cluster", "scale", "lower_is_better", "errors")
 
 def test_every_kind_of_ours_has_its_flags():
     """The records that the commands are made from are those that the kinds declare."""
-    declared = {getattr(kind, "Options", None) for kind in kinds.available().values()}
+    declared = {getattr(kind, "Options", None) for kind in kinds.available_kinds().values()}
     assert declared == {None, LogOptions, TableOptions}
 
 

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranker.sources.packing import in_batches, pack, windows
+from ranker.sources.packing import pack, run_in_batches, windows
 
 
 @given(lengths=st.lists(st.integers(1, 9), max_size=30), budget=st.integers(1, 40))
@@ -32,7 +32,7 @@ def test_in_batches_tells_the_budget_in_force():
         if len(batch) > 2:
             raise torch.OutOfMemoryError
 
-    assert in_batches([5, 5, 5], 20, run) == 7
+    assert run_in_batches([5, 5, 5], 20, run) == 7
     assert seen == [[0, 1, 2], [0], [1], [2]]
 
 

@@ -38,7 +38,7 @@ def test_vectors_are_those_of_transformers(checkpoint, name, layer, pooling):
 
 def test_it_says_what_its_vectors_are(checkpoint):
     """Which checkpoint, layer and pooling."""
-    said = Encoder.load(checkpoint("bert"), 1, "cls").said
+    said = Encoder.load(checkpoint("bert"), 1, "cls").description
     assert said == f"{checkpoint('bert').name}, layer 1 of 2, first token"
 
 

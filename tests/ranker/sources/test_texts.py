@@ -19,7 +19,7 @@ from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.sources.base import Machine, ResourceCache, is_embedded, is_perturbed
 from ranker.sources.suites import load
-from ranker.sources.texts import LEAST, REVISION, TextSource, left
+from ranker.sources.texts import MIN_PROBABILITY, REVISION, TextSource, remove_words
 from ranker.tasks.classes import ClassificationTask
 
 TASK = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
@@ -167,7 +167,7 @@ def test_what_is_left_are_the_other_words(text, hidden):
     """They are the same words still, in the same order; a text that loses none is as it was."""
     words = split_words(text)
     seen = [number not in hidden for number in range(len(words))]
-    found = left(text, words, seen)
+    found = remove_words(text, words, seen)
     kept = [text[a:b] for (a, b), shown in zip(words, seen, strict=True) if shown]
     assert [found[a:b] for a, b in split_words(found)] == kept
     assert found == (text if all(seen) else found.strip())
@@ -190,7 +190,7 @@ def test_white_space_goes_by_one_rule(hidden, expected):
     """Between neighbours it stays, one blank is where words are gone, and there is none at the ends."""
     text = "  Well,  the  old actor ran. "
     words = split_words(text)
-    assert left(text, words, [number not in hidden for number in range(len(words))]) == expected
+    assert remove_words(text, words, [number not in hidden for number in range(len(words))]) == expected
 
 
 def test_equal_texts_are_asked_once():
@@ -246,7 +246,7 @@ def test_a_probability_of_0_has_a_logarithm():
     assert row.scores.tolist() == [0.0]
     encodings = list(model.encodings(EXAMPLES[:1]))
     ((_, logs),) = model.answers([(None, encodings[0], np.ones((1, len(encodings[0])), bool))], "remove", print)
-    assert logs.tolist() == [[np.log(LEAST), 0.0]]
+    assert logs.tolist() == [[np.log(MIN_PROBABILITY), 0.0]]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from logmaking import TIME, archive, choice_row, eval_log, header, json_log, lin
 from ranker.errors import DataError
 from ranker.limits import Limits
 from ranker.sources.logs.inspect_samples import header_of
-from ranker.sources.logs.reading import LogSelection, listing, program_of, read_log
+from ranker.sources.logs.reading import LogSelection, list_logs, program_of, read_log
 from ranker.sources.logs.results import results_of
 
 ROW = choice_row(0, {"text": "a b"}, "1", (-3, -1), acc=1.0)
@@ -196,7 +196,7 @@ def test_looking_at_it_does_no_harm(tmp_path, name):
     file, content, _ = BROKEN[name]
     (tmp_path / file).write_bytes(content)
     assert program_of(tmp_path / file) in (None, "lm-eval", "inspect")
-    harmless(listing, tmp_path)
+    harmless(list_logs, tmp_path)
 
 
 def harmless(done, *arguments):
@@ -241,7 +241,7 @@ def test_texts_and_lists_keep_to_the_budget(tmp_path):
             with pytest.raises(DataError, match="the most that is read"):
                 read_log(path, LogSelection(limits=limits))
     with pytest.raises(DataError, match="more than 1 files"):
-        listing(tmp_path, Limits(log_files=1))
+        list_logs(tmp_path, Limits(log_files=1))
 
 
 def test_what_is_no_row_keeps_to_the_budget(tmp_path):
@@ -378,10 +378,10 @@ def test_a_broken_log_in_a_folder_is_named(tmp_path):
     """It hides no other one, and is the reason where there is no other."""
     (tmp_path / "b.eval").write_bytes(b"PK\3\4")
     with pytest.raises(DataError, match=r"holds no log of .*b\.eval: no zip archive"):
-        listing(tmp_path)
+        list_logs(tmp_path)
     log = eval_log(tmp_path / "a.eval", [sample(1, "C")])
     (tmp_path / "samples_x_2026-01-02T03-04-05.6.jsonl").write_bytes(b"")
-    found = listing(tmp_path)
+    found = list_logs(tmp_path)
     assert [one.path for one in found.logs] == [log]
     assert [note.partition(str(tmp_path))[0] for note in found.notes] == ["Not read, since it cannot be: "] * 2
     assert "b.eval: no zip archive" in found.notes[0]

@@ -8,7 +8,7 @@ from logmaking import eval_log, header, sample
 
 from ranker import decide
 from ranker.errors import DataError
-from ranker.sources.logs.epochs import reducer
+from ranker.sources.logs.epochs import reducer_named
 from ranker.sources.logs.reading import LogSelection, read_log
 
 NAN = float("nan")
@@ -46,8 +46,8 @@ def test_pass_at_k_is_the_share_of_draws_with_a_right_one(k):
     for values in itertools.product([0.0, 1.0], repeat=4):
         draws = [[values[n] for n in drawn] for drawn in itertools.combinations(range(4), k)]
         scores = np.array(values)
-        assert reducer(f"pass_at_{k}")(scores) == pytest.approx(np.mean([any(draw) for draw in draws]))
-        assert reducer(f"pass_k_{k}")(scores) == pytest.approx(np.mean([all(draw) for draw in draws]))
+        assert reducer_named(f"pass_at_{k}")(scores) == pytest.approx(np.mean([any(draw) for draw in draws]))
+        assert reducer_named(f"pass_k_{k}")(scores) == pytest.approx(np.mean([all(draw) for draw in draws]))
 
 
 def test_the_reducer_of_the_log_counts(tmp_path):

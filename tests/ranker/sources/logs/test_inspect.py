@@ -8,7 +8,7 @@ import pytest
 from logmaking import archive, eval_log, header, json_log, named, part, sample
 
 from ranker.errors import DataError
-from ranker.sources.logs.reading import LogSelection, listing, program_of, read_log
+from ranker.sources.logs.reading import LogSelection, list_logs, program_of, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 NAN = float("nan")
@@ -369,7 +369,7 @@ def test_a_folder_of_logs_is_listed_by_model_and_task(tmp_path):
     eval_log(tmp_path / "a.eval", [sample(1, "C")], old)
     json_log(tmp_path / "b.json", [sample(1, "C")])
     json_log(tmp_path / "c.json.gz", [sample(1, "C")], other)
-    found = listing(tmp_path)
+    found = list_logs(tmp_path)
     assert [(log.path.name, log.model) for log in found.logs] == [("b.json", "org/model"), ("c.json.gz", "org/other")]
     assert [log.path.name for log in found.older] == ["a.eval"]
 

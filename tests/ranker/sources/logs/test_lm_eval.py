@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from logmaking import TIME, choice_row, lm_log, results, written_row
 
 from ranker.errors import DataError
-from ranker.sources.logs.reading import LogSelection, listing, program_of, read_log
+from ranker.sources.logs.reading import LogSelection, list_logs, program_of, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 DOCS = [{"text": f"The {word} danced.", "kind": kind} for word, kind in [("judge", "a"), ("actor", "b"), ("cat", "a")]]
@@ -469,7 +469,7 @@ def test_a_folder_lists_its_tasks_and_groups(tmp_path):
     for task in ("b_task", "a_task"):
         lm_log(tmp_path, choices(), task)
     results(tmp_path, "a_task", group_subtasks={"all": ["some", "b_task"], "some": ["a_task"], "b_task": []})
-    found = listing(tmp_path)
+    found = list_logs(tmp_path)
     assert [(log.task, log.program) for log in found.logs] == [("a_task", "lm-eval"), ("b_task", "lm-eval")]
     assert found.groups == {"all": ("a_task", "b_task"), "some": ("a_task",)}
     assert found.notes == ()
@@ -479,7 +479,7 @@ def test_the_newest_log_of_a_task_is_read(tmp_path):
     """And the folder says that there are others."""
     old = lm_log(tmp_path, choices(), time="2026-01-01T00-00-00.1")
     new = lm_log(tmp_path, choices(), time="2026-01-02T00-00-00.1")
-    found = listing(tmp_path)
+    found = list_logs(tmp_path)
     assert [log.path for log in found.logs] == [new]
     assert [log.path for log in found.older] == [old]
     assert [log.path for log in found.runs(found.logs[0])] == [old, new]
@@ -489,16 +489,16 @@ def test_a_group_in_itself_is_its_tasks(tmp_path):
     """Groups in a circle end."""
     lm_log(tmp_path, choices())
     results(tmp_path, group_subtasks={"a": ["b", "small"], "b": ["a", "small"]})
-    assert listing(tmp_path).groups == {"a": ("small",), "b": ("small",)}
+    assert list_logs(tmp_path).groups == {"a": ("small",), "b": ("small",)}
 
 
 def test_the_folder_of_the_only_model_is_found(tmp_path):
     """Names that begin with a dot are seen; two models are listed, for the caller to name one."""
     lm_log(tmp_path / "..__models__one", choices())
-    assert [log.path.parent.name for log in listing(tmp_path).logs] == ["..__models__one"]
+    assert [log.path.parent.name for log in list_logs(tmp_path).logs] == ["..__models__one"]
     lm_log(tmp_path / "two", choices())
     with pytest.raises(DataError, match="logs of several models, one folder each: ..__models__one, two"):
-        listing(tmp_path)
+        list_logs(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["no such folder", "\0", "file"])
@@ -506,7 +506,7 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path, name):
     """One line that names it."""
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot be read"):
-        listing(tmp_path / name)
+        list_logs(tmp_path / name)
 
 
 def test_a_folder_without_logs_is_refused(tmp_path):
@@ -515,7 +515,7 @@ def test_a_folder_without_logs_is_refused(tmp_path):
     (tmp_path / "data.jsonl").write_text('{"text": "a"}\n')
     results(tmp_path)
     with pytest.raises(DataError, match="holds no log"):
-        listing(tmp_path)
+        list_logs(tmp_path)
 
 
 def test_a_log_that_links_out_of_its_folder_is_refused(tmp_path):
@@ -524,9 +524,9 @@ def test_a_log_that_links_out_of_its_folder_is_refused(tmp_path):
     for folder in (tmp_path / "logs", tmp_path / "snapshots" / "abc"):
         folder.mkdir(parents=True)
         (folder / path.name).symlink_to(path)
-    assert len(listing(tmp_path / "snapshots" / "abc").logs) == 1
+    assert len(list_logs(tmp_path / "snapshots" / "abc").logs) == 1
     with pytest.raises(DataError, match="links to a file outside of its folder"):
-        listing(tmp_path / "logs")
+        list_logs(tmp_path / "logs")
 
 
 def test_what_a_file_is_is_told_by_what_is_in_it(tmp_path):

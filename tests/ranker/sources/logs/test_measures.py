@@ -10,7 +10,7 @@ from logmaking import choice_row, eval_log, header, lm_log, results, sample, wri
 from ranker import decide, over_tasks
 from ranker.errors import DataError, ModelError, RankModelsError, UnknownName
 from ranker.sources.base import SourceOptions
-from ranker.sources.logs.measures import AGGREGATES, METRICS, OF_ALL_ROWS, measured
+from ranker.sources.logs.measures import AGGREGATES, METRICS, OF_ALL_ROWS, infer_metric
 from ranker.sources.logs.options import LogOptions
 from ranker.sources.logs.reading import LogSelection, read_log
 from ranker.sources.suites import load
@@ -197,6 +197,6 @@ def test_a_metric_of_inspect_that_is_not_known_is_said_not_to_be_recomputed(tmp_
 
 def test_too_large_a_number_is_infinite_and_no_error():
     """Of exp(-mean)."""
-    found = measured("perplexity", np.array([-5000.0]), np.ones(1), None, None, None)
+    found = infer_metric("perplexity", np.array([-5000.0]), np.ones(1), None, None, None)
     assert found.recomputed == math.inf
     assert json.dumps(found.higher_is_better) == "true"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ranker.sources.logs.inspect_samples import header_of
-from ranker.sources.logs.reading import LogSelection, listing, program_of, read_log
+from ranker.sources.logs.reading import LogSelection, list_logs, program_of, read_log
 from ranker.sources.logs.results import results_of
 
 _DATA = os.environ.get("RANK_MODELS_DATA")
@@ -151,11 +151,11 @@ def test_both_forms_of_one_run_say_the_same():
 
 def test_folders_are_listed():
     """Tasks, models and groups; Inspect's logs by model and task."""
-    found = listing(LOGS / "lm_eval_zero" / "smollm2")
+    found = list_logs(LOGS / "lm_eval_zero" / "smollm2")
     assert [log.task for log in found.logs] == sorted(
         ["sst2_local", "sst2_local_p2", "sst2_gen", "paws_local", "mnli_local", "hans_sub_local"]
     )
     assert {log.model for log in found.logs} == {"models/smollm2-135m-instruct"}
     assert found.groups == {"house_nli": ("mnli_local", "hans_sub_local")}
-    runs = listing(LOGS / "inspect")
+    runs = list_logs(LOGS / "inspect")
     assert len({(log.model, log.task) for log in runs.logs}) == len(runs.logs)

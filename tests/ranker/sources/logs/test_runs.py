@@ -31,7 +31,7 @@ def models(*references, **options):
 
 def outcomes(model):
     """What a model's file says."""
-    return model.source.logged({}).outcomes.tolist()
+    return model.source.load_log({}).outcomes.tolist()
 
 
 def said(model):

@@ -5,8 +5,8 @@ from logmaking import eval_log, header, lm_log, results, sample, written_row
 from factors import Example
 from ranker import decide
 from ranker.errors import DataError
-from ranker.sources.logs.answers import places, read_labels
-from ranker.sources.logs.labels import MOST_LABELS, Written, few, in_words
+from ranker.sources.logs.answers import match_rows, read_labels
+from ranker.sources.logs.labels import MAX_TARGET_LABELS, WrittenAnswer, closed_targets, label_written_answers
 from ranker.sources.logs.reading import LogSelection, read_log
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask
@@ -61,9 +61,15 @@ def test_a_row_without_a_value_agrees_with_all(tmp_path):
 
 def test_a_few_right_answers_are_labels():
     """Twenty kinds at most, each twice or more; the same in every log, in whatever order."""
-    most = [str(n) for n in range(MOST_LABELS)]
-    assert few(2 * most) == few(most + most[::-1]) == tuple(sorted(most))
-    assert few(2 * [*most, "more"]) == few([*TARGETS, "once"]) == few(["no", "no"]) == few([*TARGETS, "", ""]) == ()
+    most = [str(n) for n in range(MAX_TARGET_LABELS)]
+    assert closed_targets(2 * most) == closed_targets(most + most[::-1]) == tuple(sorted(most))
+    assert (
+        closed_targets(2 * [*most, "more"])
+        == closed_targets([*TARGETS, "once"])
+        == closed_targets(["no", "no"])
+        == closed_targets([*TARGETS, "", ""])
+        == ()
+    )
 
 
 def test_many_right_answers_are_none_and_need_no_note(tmp_path):
@@ -74,9 +80,14 @@ def test_many_right_answers_are_none_and_need_no_note(tmp_path):
 
 def test_targets_that_the_metric_takes_for_one_are_no_labels():
     """`No` and `no` are one answer where case does not matter, and two labels."""
-    answers = [Written(0, "no", 1.0), Written(1, "NO", 1.0), Written(2, "x", 0.0), Written(3, "no", 1.0)]
+    answers = [
+        WrittenAnswer(0, "no", 1.0),
+        WrittenAnswer(1, "NO", 1.0),
+        WrittenAnswer(2, "x", 0.0),
+        WrittenAnswer(3, "no", 1.0),
+    ]
     targets = ["no", "no", "No", "No"]
-    labelled, notes = in_words(few(targets), targets, answers, "em")
+    labelled, notes = label_written_answers(closed_targets(targets), targets, answers, "em")
     assert labelled.labels == ()
     assert notes == (
         "Answers have no labels: em takes some of the targets for one, but for case and blanks around it.",
@@ -174,7 +185,7 @@ def test_rows_of_ones_own_are_found_by_id_or_by_a_text_that_stands_alone(tmp_pat
     assert found.numbered
 
     def asked(*rows):
-        return places(found, [Example(key, (text,), None) for key, text in rows]).tolist()
+        return match_rows(found, [Example(key, (text,), None) for key, text in rows]).tolist()
 
     assert asked(("1", "One."), ("3", "Two."), ("4", "Other."), ("9", "Four.")) == [0, 2, -1, -1]
     assert asked(("x", " One. "), ("y", "Two."), ("4", "Fourth."), ("z", "Four.")) == [0, -1, -1, 3]

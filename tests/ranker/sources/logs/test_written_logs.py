@@ -20,9 +20,9 @@ from ranker.errors import DataError
 from ranker.files.archive import Archive
 from ranker.sources import suites
 from ranker.sources.base import SourceOptions
-from ranker.sources.logs.kind import scaled
+from ranker.sources.logs.kind import scale_outcomes
 from ranker.sources.logs.options import LogOptions
-from ranker.sources.logs.reading import LogSelection, listing, read_log
+from ranker.sources.logs.reading import LogSelection, list_logs, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 KEPT = Path(__file__).parent / "programs" / "written"
@@ -100,7 +100,7 @@ def test_the_winner_by_rows_is_that_of_the_harness(task, metric):
         assert log.measure.agrees
         assert log.measure.recorded == value
         values.append(value if up else -value)
-        rows.append(scaled(log, LogOptions(metric=metric, scale=(-100, 0) if log.outcomes.min() < 0 else None)))
+        rows.append(scale_outcomes(log, LogOptions(metric=metric, scale=(-100, 0) if log.outcomes.min() < 0 else None)))
     assert np.sign(values[0] - values[1]) == np.sign(round(rows[0].mean() - rows[1].mean(), 12))
 
 
@@ -116,7 +116,7 @@ def test_a_metric_of_all_rows_follows_from_their_labels(metric):
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
 def test_the_mean_of_a_group_is_that_of_the_harness(run):
     """Pooled over the rows of its tasks."""
-    found = listing(LM_EVAL / run)
+    found = list_logs(LM_EVAL / run)
     assert found.groups == {"small": ("reviews", "questions")}
     logs = [read_log(log.path, LogSelection(metric="acc")) for log in found.logs if log.task in found.groups["small"]]
     pooled = np.concatenate([log.outcomes for log in logs])
@@ -386,7 +386,7 @@ def test_shuffled_choices_are_compared():
 
 def test_an_eval_set_is_read_by_its_newest_whole_run():
     """The run that failed is named, with what it lacks; the lists beside them are no logs."""
-    found = listing(INSPECT / "set")
+    found = list_logs(INSPECT / "set")
     assert [log.path.name for log in found.logs] == ["retried-2.eval"]
     assert [(log.path.name, log.trouble) for log in found.older] == [("retried-1.eval", "it holds 10 of 12 samples")]
     assert found.notes == ()

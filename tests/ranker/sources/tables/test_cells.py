@@ -220,8 +220,8 @@ def test_outcomes(tmp_path):
 def test_outcomes_need_no_task(tmp_path):
     """And the rows of their file are rows, without a truth."""
     found = understood(tmp_path / "a.csv", csv(["id", "m", "n"], ["x", 1, 0], ["y", 0, 1]), None, answers="outcomes")
-    assert found.own.ids == ("x", "y")
-    assert found.own.truth.tolist() == [-1, -1]
+    assert found.bundled_rows.ids == ("x", "y")
+    assert found.bundled_rows.truth.tolist() == [-1, -1]
 
 
 def test_answers_are_made_for_any_other_source(tmp_path):
@@ -235,7 +235,7 @@ def test_answers_are_made_for_any_other_source(tmp_path):
 def test_answers_are_read_only(tmp_path):
     """Nobody who has them changes them for others."""
     model = understood(tmp_path / "a.csv", csv(["prediction"], ["good"])).models[0]
-    for array in (model.given, model.state, model.probs):
+    for array in (model.answers, model.state, model.probs):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
 

@@ -63,7 +63,7 @@ def test_probabilities_beside_texts_and_labels():
     scores = np.array([[float(row["p_negative"]), float(row["p_positive"])] for row in own])
     expected = scores / scores.sum(axis=1, keepdims=True)
     assert np.allclose(models["count-nb_with_index"].probs, expected, atol=1e-12)
-    assert (found.how, found.differ) == ("id", 0)
+    assert (found.method, found.differ) == ("id", 0)
 
 
 def test_a_submission_of_kaggle():
@@ -74,7 +74,7 @@ def test_a_submission_of_kaggle():
     said = {row["Id"]: int(row["Category"]) for row in plain(path)}
     right = [SST2.labels[said[name]] == label for name, label in zip(rows.ids, truth, strict=True)]
     assert accuracy(models["kaggle_submission"], truth) == pytest.approx(np.mean(right), abs=1e-12)
-    assert found.how == "id"
+    assert found.method == "id"
 
 
 def test_what_the_programs_of_glue_write():
@@ -85,7 +85,7 @@ def test_what_the_programs_of_glue_write():
     said = [line.split("\t") for line in path.read_text().splitlines()[1:]]
     right = [SST2.labels[int(label)] == truth[int(at)] for at, label in said]
     assert accuracy(models["predict_results_sst2"], truth) == pytest.approx(np.mean(right), abs=1e-12)
-    assert found.how == "number"
+    assert found.method == "number"
 
 
 def test_columns_that_are_named_for_the_classes():
@@ -111,7 +111,7 @@ def test_the_arrays_of_a_trainer():
     assert np.allclose(models["trainer_predict"].probs, powers / powers.sum(axis=1, keepdims=True), atol=1e-12)
     expected = float((logits.argmax(axis=1) == arrays["label_ids"]).mean())
     assert accuracy(models["trainer_predict"], truth) == pytest.approx(expected, abs=1e-12)
-    own = parse_predictions(reader.read_columns(path), SST2).own
+    own = parse_predictions(reader.read_columns(path), SST2).bundled_rows
     assert own.truth.tolist() == arrays["label_ids"].tolist()
 
 
@@ -139,7 +139,7 @@ def test_outcomes_are_not_taken_for_labels():
 
 def test_wide_tables_bring_their_own_rows():
     """Ids, texts and truth, read without being told a task."""
-    own = parse_predictions(reader.read_columns(LOGS / "tables" / "wide_labels.parquet")).own
+    own = parse_predictions(reader.read_columns(LOGS / "tables" / "wide_labels.parquet")).bundled_rows
     rows, truth = sst2()
     assert own.ids == rows.ids
     assert own.texts == rows.texts
@@ -169,7 +169,7 @@ def test_predictions_on_hans(name):
             assert len(right) == 5_000
             part = model.part(mine)
             assert accuracy(part, [gold] * len(mine), NLI) == pytest.approx(np.mean(right), abs=1e-12)
-    assert found.how == "id"
+    assert found.method == "id"
 
 
 def test_labels_of_prompted_models():
@@ -187,4 +187,4 @@ def test_labels_of_prompted_models():
         assert accuracy(model, [task.labels[int(label)] for label in truth], task) == pytest.approx(
             np.mean(right), abs=1e-12
         )
-        assert (found.how, found.differ) == ("order", 0)
+        assert (found.method, found.differ) == ("order", 0)

@@ -5,7 +5,7 @@ from tables_made import ROWS, TASK, answers, said_by, understood
 from ranker.errors import DataError, UnknownName
 from ranker.files import reader
 from ranker.sources.tables.base import RequestedRows, TableHints
-from ranker.sources.tables.reading import model_named, parse_predictions
+from ranker.sources.tables.reading import find_model, parse_predictions
 from ranker.tasks.classes import ClassificationTask
 
 
@@ -24,7 +24,7 @@ def test_the_only_column_of_labels_holds_the_answers(tmp_path):
     found = understood(tmp_path / "esim.csv", csv("pairID,gold_label", "a,good", "b,negative"))
     assert said_by(found.models[0]) == ["positive", "negative"]
     assert "'gold_label' is read as the answers, since no other column could hold them" in found.notes
-    assert found.own is None
+    assert found.bundled_rows is None
 
 
 def test_numbers_beside_a_truth_of_three_names_are_asked_about(tmp_path):
@@ -34,7 +34,7 @@ def test_numbers_beside_a_truth_of_three_names_are_asked_about(tmp_path):
     with pytest.raises(DataError, match="'m' and 'n' hold numbers; `label_map` says which label each stands for"):
         parse_predictions(reader.read_columns(path))
     read = parse_predictions(
-        reader.read_columns(path), said=TableHints(label_map={"0": "yes", "1": "no", "2": "maybe"})
+        reader.read_columns(path), hints=TableHints(label_map={"0": "yes", "1": "no", "2": "maybe"})
     )
     assert [model.name for model in read.models] == ["m", "n"]
 
@@ -44,7 +44,7 @@ def test_answers_and_truth(tmp_path):
     found = understood(tmp_path / "bert.csv", csv("id,gold,prediction", "a,good,negative", "b,negative,"))
     assert names(found) == ["bert"]
     assert said_by(found.models[0]) == ["negative", "no answer"]
-    assert found.own.truth.tolist() == [1, 0]
+    assert found.bundled_rows.truth.tolist() == [1, 0]
     assert "'gold' is taken for the truth, by its name; `truth` and `prediction` say otherwise" in found.notes
 
 
@@ -53,7 +53,7 @@ def test_what_is_said_goes_before_names(tmp_path):
     content = csv("id,gold_label,prediction", "a,good,negative")
     found = understood(tmp_path / "bert.csv", content, prediction=("gold_label",), truth="prediction")
     assert said_by(found.models[0]) == ["positive"]
-    assert found.own.truth.tolist() == [0]
+    assert found.bundled_rows.truth.tolist() == [0]
     assert names(found) == ["bert"]
 
 
@@ -61,7 +61,7 @@ def test_a_wide_table_has_a_column_a_model(tmp_path):
     """With the truth among them, or without."""
     found = understood(tmp_path / "a.csv", csv("id,label,m1,m2", "a,good,good,negative"))
     assert names(found) == ["m1", "m2"]
-    assert found.own.truth.tolist() == [1]
+    assert found.bundled_rows.truth.tolist() == [1]
     assert "'m1' and 'm2' hold labels" in found.notes
     assert names(understood(tmp_path / "b.csv", csv("id,m1,m2", "a,good,negative"))) == ["m1", "m2"]
 
@@ -76,9 +76,9 @@ def test_a_model_of_a_wide_table(tmp_path):
     content = csv("id,a/negative,a/positive,b/negative,b/positive", "x,0.9,0.1,0.2,0.8")
     found = understood(tmp_path / "b.csv", content, prediction=("b",))
     assert names(found) == ["b"]
-    assert said_by(model_named(found, "b")) == ["positive"]
+    assert said_by(find_model(found, "b")) == ["positive"]
     with pytest.raises(UnknownName, match=r"there is no model in .*b\.csv 'c'; known: b"):
-        model_named(found, "c")
+        find_model(found, "c")
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_a_column_says_which_model_was_asked(tmp_path):
         "m": ["positive", "positive"],
         "n": ["missing", "negative"],
     }
-    assert found.ids == found.own.ids == ("a", "b")
-    assert found.own.truth.tolist() == [1, 0]
+    assert found.ids == found.bundled_rows.ids == ("a", "b")
+    assert found.bundled_rows.truth.tolist() == [1, 0]
 
 
 def test_models_below_each_other_without_ids(tmp_path):
@@ -181,7 +181,7 @@ def test_columns_of_ids_and_texts_are_told_by_the_rows(tmp_path):
     rows = RequestedRows(("7", "8"), (("A dog ran.", "It ran."), ("A cat sat.", "It sat.")))
     content = csv("id,zzz,hypothesis,premise,out", "x,7,A dog ran.,It ran.,good", "y,8,A cat sat.,It sat.,good")
     found = answers(tmp_path / "a.csv", content, rows=rows, prediction=("out",))
-    assert (found.how, found.differ) == ("id", 0)
+    assert (found.method, found.differ) == ("id", 0)
     assert said_by(found.models[0]) == ["positive", "positive"]
 
 
@@ -204,7 +204,7 @@ def test_a_column_that_is_not_there_is_one_line(tmp_path, role, task):
 def test_rows_of_its_own(tmp_path):
     """Ids, texts, truth and clusters; a row without a truth has none."""
     content = csv("id,premise,hypothesis,label,m,doc", "a,A b.,A.,good,good,x", "b,C d.,C.,,good,y")
-    own = understood(tmp_path / "a.csv", content, cluster="doc").own
+    own = understood(tmp_path / "a.csv", content, cluster="doc").bundled_rows
     assert own.ids == ("a", "b")
     assert own.texts == (("A b.", "A."), ("C d.", "C."))
     assert own.truth.tolist() == [1, -1]

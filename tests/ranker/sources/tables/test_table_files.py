@@ -140,7 +140,7 @@ def test_a_list_of_answers(tmp_path):
     """They are in the order of the rows."""
     found = answers(tmp_path / "a.json", ["positive", 0, None, "maybe"][:3] + ["LABEL_1"])
     assert said_by(found.models[0]) == ["positive", "negative", "no answer", "positive"]
-    assert found.how == "order"
+    assert found.method == "order"
 
 
 @pytest.mark.parametrize(
@@ -178,8 +178,8 @@ def test_arrays(tmp_path, kind):
     found = understood(tmp_path / "run.npz", {"predictions": logits, "label_ids": np.array([0, 1, 1])})
     assert said_by(found.models[0]) == ["negative", "positive", "negative"]
     assert found.models[0].kind == "logits"
-    assert found.own.truth.tolist() == [0, 1, 1]
-    assert found.own.ids is None
+    assert found.bundled_rows.truth.tolist() == [0, 1, 1]
+    assert found.bundled_rows.ids is None
     alone = understood(tmp_path / "run.npy", np.asfortranarray(logits))
     assert np.array_equal(alone.models[0].probs, found.models[0].probs)
 

@@ -7,7 +7,7 @@ from tables_made import STATES, TASK, understood
 from ranker.errors import Assumption, DataError
 from ranker.files import reader
 from ranker.sources.tables.base import Columns, TableHints
-from ranker.sources.tables.cells import Labels, emptied, numbers, numbers_of
+from ranker.sources.tables.cells import Labels, blanks_to_null, numbers, numbers_of
 from ranker.sources.tables.reading import parse_predictions
 from ranker.tasks.base import ANSWERED, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask
@@ -18,10 +18,10 @@ def csv(*rows):
     return "\n".join(",".join(map(str, row)) for row in rows) + "\n"
 
 
-def read(path, *rows, **said):
+def read(path, *rows, **hints):
     """What a table says by itself."""
     path.write_text(csv(*rows))
-    return parse_predictions(reader.read_columns(path), said=TableHints(**said))
+    return parse_predictions(reader.read_columns(path), hints=TableHints(**hints))
 
 
 def assumed(found):
@@ -42,7 +42,7 @@ def test_a_label_is_itself_and_nothing_else(tmp_path, labels):
     (model,) = found.models
     assert [found.task.labels[at] if at >= 0 else "" for at in model.predicted] == [one, one, ""]
     assert model.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER]
-    assert model.correct(found.own.truth).tolist() == [1, 0, 0]
+    assert model.correct(found.bundled_rows.truth).tolist() == [1, 0, 0]
 
 
 def test_names_that_differ_in_case_are_asked_about(tmp_path):
@@ -52,18 +52,18 @@ def test_names_that_differ_in_case_are_asked_about(tmp_path):
         read(tmp_path / "a.csv", *rows)
     found = read(tmp_path / "a.csv", *rows, label_map={"YES": "yes"})
     assert found.task.labels == ("no", "yes")
-    assert found.models[0].correct(found.own.truth).tolist() == [1, 1, 0, 1]
+    assert found.models[0].correct(found.bundled_rows.truth).tolist() == [1, 1, 0, 1]
     two = rows[:3] + rows[4:]
     found = read(tmp_path / "a.csv", *two, label_map={"YES": "YES", "yes": "yes"})
     assert found.task.labels == ("no", "YES", "yes")
-    assert found.models[0].correct(found.own.truth).tolist() == [1, 0, 1]
+    assert found.models[0].correct(found.bundled_rows.truth).tolist() == [1, 0, 1]
 
 
 def test_names_of_one_label_in_a_model_are_said(tmp_path):
     """Where the truth has but one of them, nothing else can be meant."""
     rows = [["id", "label", "m"], ["a", "yes", "yes"], ["b", "yes", "Yes"], ["c", "no", "no"]]
     found = read(tmp_path / "a.csv", *rows)
-    assert found.models[0].correct(found.own.truth).tolist() == [1, 1, 1]
+    assert found.models[0].correct(found.bundled_rows.truth).tolist() == [1, 1, 1]
     assert assumed(found) == ["'yes' and 'Yes' in 'm' are read as one label"]
 
 
@@ -99,21 +99,24 @@ def test_a_word_for_nothing_is_asked_about_where_labels_are_read_off_the_cells(t
     with pytest.raises(DataError, match="in 2 cells of the column 'm' may be"):
         read(tmp_path / "a.csv", *(row for row in rows if row[0] != "d"))
     found = read(tmp_path / "a.csv", *rows, empty_words=(word,))
-    assert (found.task.labels, found.own.truth.tolist()) == (("x", "y"), [0, 1, 1, -1, 1])
+    assert (found.task.labels, found.bundled_rows.truth.tolist()) == (("x", "y"), [0, 1, 1, -1, 1])
     assert [STATES[state] for state in found.models[0].state] == ["answered", *["no answer"] * 3, "answered"]
     found = read(tmp_path / "a.csv", *rows, empty_words=())
     assert word in found.task.labels
-    assert found.models[0].correct(found.own.truth).tolist() == [1, 0, 0, 1, 0]
+    assert found.models[0].correct(found.bundled_rows.truth).tolist() == [1, 0, 0, 1, 0]
 
 
 def test_declared_labels_ask_nothing(tmp_path):
     """A word that is none of them is nothing, in the truth, too, and counted; one that is a label is one."""
     rows = [["id", "label", "m"], ["a", "good", "N/A"], ["b", "N/A", "negative"], ["c", "negative", "negative"]]
     found = understood(tmp_path / "a.csv", csv(*rows))
-    assert (found.own.truth.tolist(), found.models[0].state.tolist()) == ([1, -1, 0], [NO_ANSWER, ANSWERED, ANSWERED])
+    assert (found.bundled_rows.truth.tolist(), found.models[0].state.tolist()) == (
+        [1, -1, 0],
+        [NO_ANSWER, ANSWERED, ANSWERED],
+    )
     assert assumed(found) == ["1 cell says 'N/A' in 'label': no label", "1 cell says 'N/A' in 'm': no answer"]
-    of_scores = [["id", "label", "yes", "no"], ["a", "yes", 0.9, 0.1], ["b", "None", 0.5, 0.5], ["c", "no", 0, 1]]
-    assert read(tmp_path / "b.csv", *of_scores).own.truth.tolist() == [1, -1, 0]
+    scores = [["id", "label", "yes", "no"], ["a", "yes", 0.9, 0.1], ["b", "None", 0.5, 0.5], ["c", "no", 0, 1]]
+    assert read(tmp_path / "b.csv", *scores).bundled_rows.truth.tolist() == [1, -1, 0]
     found = read(tmp_path / "c.csv", *rows, label_map={"good": "positive"})
     assert found.task.labels == ("negative", "positive")
     task = ClassificationTask("own", ("good", "negative", "N/A"))
@@ -125,7 +128,7 @@ def test_the_classes_that_a_file_states(tmp_path):
     cells = {"label": pa.array([0, 1, -1]), "m": pa.array([1, 1, 0])}
     cells = {name: array.dictionary_encode() for name, array in cells.items()}
     found = parse_predictions(Columns("memory", 3, cells, names=dict.fromkeys(cells, ("None", "some"))))
-    assert (found.task.labels, found.own.truth.tolist()) == (("None", "some"), [0, 1, -1])
+    assert (found.task.labels, found.bundled_rows.truth.tolist()) == (("None", "some"), [0, 1, -1])
     assert found.models[0].predicted.tolist() == [1, 1, 0]
 
 
@@ -140,10 +143,10 @@ def test_words_for_nothing_are_no_numbers(tmp_path):
 def test_cells_that_are_emptied():
     """Blank ones always; a word that is named wherever it stands, of any type."""
     for array in (pa.array(["a", " ", "-1", None]), pa.array(["a", " ", "-1", None]).dictionary_encode()):
-        assert emptied(array, None).to_pylist() == ["a", None, "-1", None]
-        assert emptied(array, ("-1",)).to_pylist() == ["a", None, None, None]
-    assert emptied(pa.array([1.5, -1.0]), ("-1",)).to_pylist() == [1.5, None]
-    assert emptied(pa.array([1, -1]), None).to_pylist() == [1, -1]
+        assert blanks_to_null(array, None).to_pylist() == ["a", None, "-1", None]
+        assert blanks_to_null(array, ("-1",)).to_pylist() == ["a", None, None, None]
+    assert blanks_to_null(pa.array([1.5, -1.0]), ("-1",)).to_pylist() == [1.5, None]
+    assert blanks_to_null(pa.array([1, -1]), None).to_pylist() == [1, -1]
 
 
 def test_a_model_of_which_most_cells_are_labels_is_one(tmp_path):
@@ -239,7 +242,7 @@ def test_texts_of_all_columns_are_read_at_once_as_each_would_be_alone(monkeypatc
     count = []
     monkeypatch.setattr(
         "ranker.sources.tables.cells.numbers",
-        lambda array, *more, **said: count.append(1) or numbers(array, *more, **said),
+        lambda array, *more, **hints: count.append(1) or numbers(array, *more, **hints),
     )
     for name, (values, bad) in alone.items():
         for first in (None, 2):
@@ -256,7 +259,8 @@ def test_why_a_file_cannot_be_read_is_found_once(tmp_path, monkeypatch):
 
     looks = []
     monkeypatch.setattr(
-        "ranker.sources.tables.reading.understand", lambda *_, **__: looks.append(1) or parse_predictions(*_, **__)
+        "ranker.sources.tables.reading.parse_predictions",
+        lambda *_, **__: looks.append(1) or parse_predictions(*_, **__),
     )
     (tmp_path / "a.csv").write_text("id,count\n1,0.25\n2,7.5\n")
     model, shelf = TableModel("a", str(tmp_path / "a.csv")), ResourceCache()
