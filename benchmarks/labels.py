@@ -21,7 +21,7 @@ import click
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.commands.options import PATH, together
+from ranker.commands.options import PATH, combine
 from ranker.datasets import sets
 from ranker.numbers import percent, points
 from ranker.runs.gather import RowsFile, inspect_models, labelled
@@ -198,7 +198,7 @@ def main() -> None:
     """Measure what few labels and a pool tell."""
 
 
-COMMON = together(
+COMMON = combine(
     click.option("--case", "cases", type=(str, str, str, str), multiple=True, required=True),
     click.option("--replicates", default=200, show_default=True),
     click.option("--pool", "size", default=300, show_default=True, help="Rows of a pool."),
@@ -243,7 +243,7 @@ def accuracies(
 def files(data: Path, models: Sequence[str], draws: int, seed: int) -> None:
     """Pairwise accuracy of ACC and SURROGATE from random labels, with all rows of DATA as the pool."""
     seen = inspect_models(models)
-    rows = RowsFile(data).labelled(seen.stated)
+    rows = RowsFile(data).labelled(seen.infos)
     pool, _, failures = predictions(seen, rows.task, rows.examples)
     if failures:
         raise click.ClickException(f"some models have no answers: {failures}")

@@ -123,7 +123,7 @@ def sample(name: str, rows: int, seed: int, output: Path, force: bool) -> None:
     outputs.write(generate.sample(name, rows, card.task.labels, seed), output)
 
 
-EXHIBIT = options.together(
+EXHIBIT = options.combine(
     click.option("--tier", default="mini", show_default=True, metavar="NAME", help="mini, minilm or paper."),
     click.option(
         "--suites", type=options.PATH, default="suites", show_default=True, help="Where the tier's suites are."

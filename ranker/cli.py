@@ -11,7 +11,7 @@ from importlib import import_module
 
 import click
 
-from ranker.commands.program import check_flags, run_program, speaking
+from ranker.commands.program import check_flags, run_program, use_flag_names
 from ranker.errors import look_up
 
 COMMANDS = {
@@ -48,7 +48,7 @@ class DefaultToRun(click.Group):
         known = look_up("command", name, {each: each for each in COMMANDS})
         command = getattr(import_module(f"ranker.commands.{known}"), known)
         check_flags(command)
-        return speaking(command)
+        return use_flag_names(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of the commands; none is imported for it."""

@@ -1,1 +1,1 @@
-"""The commands of `rank-models`, a file each: they parse, call and print; what several share stands in `options`."""
+"""Commands of `rank-models`, one file each: they parse, call and print. `options` has the shared options."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ranker.report.document import Document
     from ranker.results.ranking import Ranking
 
-SAVED = ".json"
-"""How the file of a run that was kept ends."""
+RUN_SUFFIX = ".json"
+"""File name suffix of a saved run."""
 
 
 @click.command()
@@ -53,7 +53,7 @@ SAVED = ".json"
 @options.PLOTS
 @options.FORCE
 @CONFIG
-def compare(**given: Any) -> None:
+def compare(**values: Any) -> None:
     """Say who leads over many sets, what in-domain values say of others, or what changed between two runs.
 
     A table has the columns model, set, value and, where they are known, se, n, group (the task of a set) and kind
@@ -70,24 +70,24 @@ def compare(**given: Any) -> None:
     from ranker.commands import arguments
     from ranker.report import GENERAL
 
-    name = arguments.format_name(given)
+    name = arguments.format_name(values)
     look_up("format of comparisons", name, GENERAL)
-    outputs.check(given)
-    shown = compare_files(given)
-    answer = outputs.rendered(shown, name, given["output"])
-    with ExitStack() as rest:  # written, whatever becomes of the answer
-        if given["plots"] is not None:
-            if not (drawn := shown.drawn()):
+    outputs.check(values)
+    document = compare_files(values)
+    answer = outputs.render_document(document, name, values["output"])
+    with ExitStack() as after:  # also if writing the answer fails
+        if values["plots"] is not None:
+            if not (drawings := document.drawn()):
                 raise UsageError("`--plots`: there is nothing to draw")
-            rest.callback(outputs.draw, drawn, given["plots"])
-        outputs.write(answer, given["output"])
+            after.callback(outputs.draw, drawings, values["plots"])
+        outputs.write(answer, values["output"])
 
 
-def compare_files(given: Mapping[str, Any]) -> Document:
-    """What the files say, before any format: what changed between two runs on one set, or who leads over sets.
+def compare_files(values: Mapping[str, Any]) -> Document:
+    """Return the comparison of files: the changes between two runs on one set, or the leaders over sets.
 
     Raises:
-        UsageError: tables beside runs; or a file cannot be right.
+        UsageError: tables are mixed with runs, or a file is invalid.
     """
     from ranker.datasets.stated import is_suite
     from ranker.domains.compare import compare as over_sets
@@ -96,31 +96,31 @@ def compare_files(given: Mapping[str, Any]) -> Document:
     from ranker.results.ranking import Ranking
     from ranker.scoring.changes import what_changed
 
-    files: tuple[Path, ...] = given["files"]
-    kept = [file for file in files if file.suffix == SAVED and not is_suite(file) and _is_run(file)]
-    if kept and len(kept) < len(files):
+    files: tuple[Path, ...] = values["files"]
+    run_files = [file for file in files if file.suffix == RUN_SUFFIX and not is_suite(file) and _is_run(file)]
+    if run_files and len(run_files) < len(files):
         raise UsageError(f"tables and runs that were kept cannot be mixed (got {files[0]} and {files[-1]})")
-    runs = [Ranking.load(file, given["limits"]) for file in kept]
+    runs = [Ranking.load(file, values["limits"]) for file in run_files]
     if len(runs) == 1:
         raise UsageError(f"one run has nothing to be compared with (got {files[0]})")
     if len(runs) == 2 and runs[0].mode == runs[1].mode and (runs[0].mode == "decision" or _one_set(runs)):
         return changed.document(what_changed(*runs))
-    found = over_sets(
+    comparison = over_sets(
         runs or list(files),
-        missing=given["missing"],
-        rope=given["rope"],
-        axes=given["axes"],
-        percent=given["percent"],
-        seed=given["seed"],
-        limits=given["limits"],
+        missing=values["missing"],
+        rope=values["rope"],
+        axes=values["axes"],
+        percent=values["percent"],
+        seed=values["seed"],
+        limits=values["limits"],
     )
-    stderr.check_strict(given, found.notes)
+    stderr.check_strict(values, comparison.notes)
 
-    return several.document(found)
+    return several.document(comparison)
 
 
 def _is_run(file: Path) -> bool:
-    """Whether a JSON file begins as a run that was kept does, and is no table."""
+    """Return True if a JSON file begins as a saved run, and is no table."""
     from ranker.files.text import beginning
 
     return b'"schema_version"' in beginning(file, 1 << 12)

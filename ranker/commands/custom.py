@@ -1,4 +1,4 @@
-"""The factors and methods of a run: built-in ones by name, a user's own from a file or an installed package."""
+"""Load the factors and methods of a run: built-in ones by name, a user's own from a file or an installed package."""
 
 from __future__ import annotations
 
@@ -22,68 +22,68 @@ from ranker.statistics.methods import COINS
 from ranker.statistics.pool import PoolMethod
 
 FACTORS, METHODS = "rank_models.factors", "rank_models.methods"
-"""The entry point groups of packages with factors, and with methods that see a pool: each names a module."""
+"""Entry point groups of packages with factors, and with methods that see a pool; each names a module."""
 
 N = TypeVar("N", Factor, PoolMethod)
 
 
-def available() -> dict[str, Factor]:
-    """Built-in factors and those of installed packages, by name.
+def available_factors() -> dict[str, Factor]:
+    """Return built-in factors and those of installed packages, by name.
 
     Raises:
         UsageError: a package cannot be imported, defines no factor, or claims a name that is taken.
     """
     registry = dict(BUILTIN)
-    for where, module in _installed(FACTORS):
-        _extend(registry, _factors(module, where), where)
+    for origin, module in _installed_modules(FACTORS):
+        _extend(registry, _factors(module, origin), origin)
     return registry
 
 
 def available_methods() -> dict[str, PoolMethod]:
-    """Built-in methods that see a pool and those of installed packages, by name.
+    """Return built-in methods that see a pool and those of installed packages, by name.
 
     Raises:
         UsageError: a package cannot be imported, defines no method, or claims a name that is taken.
     """
-    registry = {one.name: one for one in methods_.BUILTIN}
-    for where, module in _installed(METHODS):
-        _extend_methods(registry, _methods(module, where), where)
+    registry = {method.name: method for method in methods_.BUILTIN}
+    for origin, module in _installed_modules(METHODS):
+        _extend_methods(registry, _methods(module, origin), origin)
     return registry
 
 
 def factors(names: Sequence[str]) -> list[Factor]:
-    """The factors that ``--factors`` names.
+    """Return the factors of ``--factors``.
 
     Args:
-        names: names of factors, and files (``.py``) that define some. No names but files only means all factors and
-            those of the files; nothing at all means all factors.
+        names: names of factors, and files (``.py``) that define some. Files alone mean all factors and those of the
+            files; () means all factors.
 
     Raises:
-        UsageError: a file cannot be loaded or defines no factor, a name is unknown or taken twice.
+        UsageError: a file cannot be loaded or defines no factor, or a name is unknown or taken.
 
     Example:
         >>> [factor.name for factor in factors(["acc", "INDEX-DIFF"])]
         ['ACC', 'INDEX-DIFF']
     """
-    registry = available()
+    registry = available_factors()
 
     def read(file: Path) -> dict[str, Factor]:
-        found = _factors(_module(file, "--factors"), f"`--factors`: {file}")
-        _extend(registry, found, "`--factors`")
-        return found
+        own_factors = _factors(_module(file, "--factors"), f"`--factors`: {file}")
+        _extend(registry, own_factors, "`--factors`")
+        return own_factors
 
-    return _chosen("factor", names, registry, read, ())
+    return _choose("factor", names, registry, read, ())
 
 
 def methods(names: Sequence[str]) -> list[PoolMethod]:
-    """The methods that ``--methods`` names, beside the columns of the table.
+    """Return the methods of ``--methods``, which add to the columns of the table.
 
     Args:
-        names: names of methods, "all", and files (``.py``) that define some. No names but files only means those that
-            are shown by default and those of the files.
+        names: names of methods, "all", and files (``.py``) that define some. Files alone mean the default methods and
+            those of the files.
 
     Raises:
-        UsageError: a file cannot be loaded or defines no method, a name is unknown or taken twice.
+        UsageError: a file cannot be loaded or defines no method, or a name is unknown or taken.
 
     Example:
         >>> [method.name for method in methods(["surrogate", "mano"])]
@@ -94,101 +94,96 @@ def methods(names: Sequence[str]) -> list[PoolMethod]:
         names = [*registry, *(name for name in names if name.endswith(".py"))]
 
     def read(file: Path) -> dict[str, PoolMethod]:
-        found = _methods(_module(file, "--methods"), f"`--methods`: {file}")
-        _extend_methods(registry, found, "`--methods`")
-        return found
+        own_methods = _methods(_module(file, "--methods"), f"`--methods`: {file}")
+        _extend_methods(registry, own_methods, "`--methods`")
+        return own_methods
 
-    default = [name for name, one in registry.items() if one.default]
-    return _chosen("method", names, registry, read, default)
+    default = [name for name, method in registry.items() if method.default]
+    return _choose("method", names, registry, read, default)
 
 
-def _chosen(
+def _choose(
     kind: str,
     names: Sequence[str],
     registry: dict[str, N],
-    read: Callable[[Path], dict[str, N]],
+    read_file: Callable[[Path], dict[str, N]],
     default: Sequence[str],
 ) -> list[N]:
-    """What names and files stand for.
-
-    Args:
-        kind: of what they stand for, for messages.
-        names: names and files.
-        registry: what there is by name; what files define comes to it.
-        read: reads a file.
-        default: what is taken where no name is given; all where that is nothing.
-    """
+    """Return the definitions that names and files stand for; `default` without names, or all if that is empty."""
     files = dict.fromkeys(Path(name).resolve() for name in names if name.endswith(".py"))
-    plain = [name for name in names if not name.endswith(".py")]
-    own = {name: one for file in files for name, one in read(file).items()}
-    chosen = {one.name: one for one in (look_up(kind, name, registry) for name in plain or default or registry)}
-    return list({**chosen, **own}.values())
+    plain_names = [name for name in names if not name.endswith(".py")]
+    from_files = {name: entry for file in files for name, entry in read_file(file).items()}
+    chosen = {
+        entry.name: entry for entry in (look_up(kind, name, registry) for name in plain_names or default or registry)
+    }
+    return list({**chosen, **from_files}.values())
 
 
-def _installed(group: str) -> Iterator[tuple[str, ModuleType]]:
-    """The modules that installed packages name in a group, and how to call each in a message."""
-    for _, where, target, module in load_entry_points(group):
+def _installed_modules(group: str) -> Iterator[tuple[str, ModuleType]]:
+    """Yield the modules that installed packages name in a group, each with a phrase for messages."""
+    for _, origin, target, module in load_entry_points(group):
         if not isinstance(module, ModuleType):
-            raise UsageError(f"{where}: it must name a module (got {target})")
-        yield where, module
+            raise UsageError(f"{origin}: it must name a module (got {target})")
+        yield origin, module
 
 
-def _factors(module: ModuleType, where: str) -> dict[str, Factor]:
-    """The factors of a user's module; there must be one."""
+def _factors(module: ModuleType, origin: str) -> dict[str, Factor]:
+    """Return the factors of a user's module, one or more."""
     try:
-        found = factors_in(module)
+        module_factors = factors_in(module)
     except ValueError as error:
-        raise UsageError(f"{where}: {error}") from error
-    if not found:
-        raise UsageError(f"{where}: {module.__name__} defines no factor; a factor is a function under `@factor(...)`")
-    return found
+        raise UsageError(f"{origin}: {error}") from error
+    if not module_factors:
+        raise UsageError(f"{origin}: {module.__name__} defines no factor; a factor is a function under `@factor(...)`")
+    return module_factors
 
 
-def _methods(module: ModuleType, where: str) -> dict[str, PoolMethod]:
-    """The methods of a user's module; there must be one."""
-    found = [value for value in vars(module).values() if isinstance(value, PoolMethod)]
-    if not found:
-        raise UsageError(f"{where}: {module.__name__} defines no method; a method is a `PoolMethod` by any name")
-    names = Counter(one.name.casefold() for one in {id(one): one for one in found}.values())  # which may have two names
-    if twice := [one.name for one in found if names[one.name.casefold()] > 1]:
-        raise UsageError(f"{where}: two methods are named {twice[0]}")
-    return {one.name: one for one in found}
+def _methods(module: ModuleType, origin: str) -> dict[str, PoolMethod]:
+    """Return the methods of a user's module, one or more."""
+    module_methods = [value for value in vars(module).values() if isinstance(value, PoolMethod)]
+    if not module_methods:
+        raise UsageError(f"{origin}: {module.__name__} defines no method; a method is a `PoolMethod` by any name")
+    distinct = {id(method): method for method in module_methods}.values()  # one method may have two names
+    names = Counter(method.name.casefold() for method in distinct)
+    if twice := [method.name for method in module_methods if names[method.name.casefold()] > 1]:
+        raise UsageError(f"{origin}: two methods are named {twice[0]}")
+    return {method.name: method for method in module_methods}
 
 
-def _extend(registry: dict[str, Factor], found: dict[str, Factor], where: str) -> None:
-    """Put a user's factors beside the others, whose names they may not take."""
-    taken = {one.name.casefold() for one in methods_.BUILTIN}
-    for factor in found.values():
-        if factor.name.casefold() in taken or _of_every_report(factor.name):
-            raise UsageError(f"{where}: {factor.name} is a method of every report; name the factor otherwise")
+def _extend(registry: dict[str, Factor], own_factors: dict[str, Factor], origin: str) -> None:
+    """Add a user's factors, whose names must be free."""
+    method_names = {method.name.casefold() for method in methods_.BUILTIN}
+    for factor in own_factors.values():
+        if factor.name.casefold() in method_names or _is_reserved(factor.name):
+            raise UsageError(f"{origin}: {factor.name} is a method of every report; name the factor otherwise")
         try:
             add(registry, factor)
         except ValueError as error:
-            raise UsageError(f"{where}: {error}") from error
+            raise UsageError(f"{origin}: {error}") from error
 
 
-def _extend_methods(registry: dict[str, PoolMethod], found: dict[str, PoolMethod], where: str) -> None:
-    """Put a user's methods beside the others, whose names they may not take."""
-    for method in found.values():
-        if method.name.casefold() in {name.casefold() for name in BUILTIN} or _of_every_report(method.name):
-            raise UsageError(f"{where}: {method.name} is a method of every report; name the method otherwise")
-        if method.name.casefold() in {name.casefold() for name, one in registry.items() if one is not method}:
-            raise UsageError(f"{where}: two methods are named {method.name}")
+def _extend_methods(registry: dict[str, PoolMethod], own_methods: dict[str, PoolMethod], origin: str) -> None:
+    """Add a user's methods, whose names must be free."""
+    for method in own_methods.values():
+        if method.name.casefold() in {name.casefold() for name in BUILTIN} or _is_reserved(method.name):
+            raise UsageError(f"{origin}: {method.name} is a method of every report; name the method otherwise")
+        if method.name.casefold() in {name.casefold() for name, entry in registry.items() if entry is not method}:
+            raise UsageError(f"{origin}: two methods are named {method.name}")
         registry[method.name] = method
 
 
-def _of_every_report(name: str) -> bool:
-    """Whether a name is that of a method which is made of others, or of a coin."""
+def _is_reserved(name: str) -> bool:
+    """Return True for names of combined methods and of the coin."""
     return name.upper() in COINS or name.upper().endswith((combined.TIES, combined.FACTOR))
 
 
 def _module(file: Path, option: str) -> ModuleType:
-    """Run a file as a module of its own, named by its path. It is code, and is trusted as such."""
+    """Run a file as a module named by its path. Its code is trusted."""
     spec = importlib.util.spec_from_file_location(str(file), file)
     if spec is None or spec.loader is None or not os.path.isfile(file):
         raise UsageError(f"`{option}`: there is no file {file}")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[str(file)] = module  # dataclasses and type hints in the file look their module up
+    sys.modules[str(file)] = module  # dataclasses and type hints look up their module
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:

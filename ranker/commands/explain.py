@@ -11,7 +11,7 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
-from ranker.commands.program import spoken
+from ranker.commands.program import name_flags
 from ranker.errors import look_up
 
 
@@ -59,7 +59,7 @@ from ranker.errors import look_up
 @options.FORCE
 @CONFIG
 @options.TALK
-def explain(**given: Any) -> None:
+def explain(**values: Any) -> None:
     """Show what models see in one example: coloured words, the prediction, and what each factor reads.
 
     \b
@@ -74,19 +74,19 @@ def explain(**given: Any) -> None:
     from ranker.runs.explain import check_askable, label_index
     from ranker.runs.explain import explain as explain_example
 
-    stderr.log(given)
+    stderr.log(values)
     endings = {"html": "html", "json": "json", "txt": "terminal"}
-    format_name = given["format_name"] or outputs.meant(given["output"], endings) or "terminal"
+    format_name = values["format_name"] or outputs.format_of_path(values["output"], endings) or "terminal"
     look_up("format of explanations", format_name, FORMATS)
-    outputs.check(given)
-    arguments.check_mode(given)
-    evidence = arguments.evidence(given)
-    arguments.check_example(given)
-    models = arguments.models(given, None if given["data"] else given["ood_name"])
+    outputs.check(values)
+    arguments.check_mode(values)
+    evidence = arguments.evidence(values)
+    arguments.check_example(values)
+    models = arguments.models(values, None if values["data"] else values["ood_name"])
     check_askable(models, evidence)
-    task, designed, example = arguments.example(given, models)
-    toward = None if given["toward"] is None else label_index(given["toward"], task)
-    arguments.point_out(given, models)
+    task, designed, example = arguments.example(values, models)
+    toward = None if values["toward"] is None else label_index(values["toward"], task)
+    arguments.point_out(values, models)
     explanation = explain_example(
         models,
         task,
@@ -94,14 +94,14 @@ def explain(**given: Any) -> None:
         evidence=evidence,
         toward=toward,
         designed=designed,
-        runtime=arguments.runtime(given),
+        runtime=arguments.runtime(values),
     )
     explanation = replace(
         explanation,
-        left_out={factor: spoken(why) for factor, why in explanation.left_out.items()},
-        failures={model: spoken(why) for model, why in explanation.failures.items()},
+        left_out={factor: name_flags(reason) for factor, reason in explanation.left_out.items()},
+        failures={model: name_flags(reason) for model, reason in explanation.failures.items()},
     )
-    colour = given["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    outputs.write(render(explanation, format_name, colour), given["output"])
+    colour = values["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    outputs.write(render(explanation, format_name, colour), values["output"])
     if explanation.failures:
         raise SystemExit(1)

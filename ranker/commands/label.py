@@ -16,7 +16,7 @@ from ranker.errors import UsageError, look_up
 log = logging.getLogger("ranker")
 
 FORMATS = {"csv": ".csv", "label-studio": ".json", "doccano": ".jsonl"}
-"""Format of a batch -> how its file ends."""
+"""Format of a batch -> suffix of its file."""
 
 
 @click.command()
@@ -95,7 +95,7 @@ FORMATS = {"csv": ".csv", "label-studio": ".json", "doccano": ".jsonl"}
 @options.FORCE
 @CONFIG
 @options.TALK
-def label(**given: Any) -> None:
+def label(**values: Any) -> None:
     """Label rows one after the other, each the one whose answer tells most about the models, until it is enough.
 
     \b
@@ -106,96 +106,94 @@ def label(**given: Any) -> None:
     same command goes on where one stopped. With --batch rows are written to be labelled elsewhere, without what models
     say of them.
     """
-    stderr.log(given)
-    look_up("format", given["format_name"], FORMATS)
-    if given["certain"] and given["rule"]:
-        raise UsageError(f"`--certain` is a rule of its own (got `--rule {given['rule']}` beside it)")
-    if given["batch"]:
-        _batch(given)
+    stderr.log(values)
+    look_up("format", values["format_name"], FORMATS)
+    if values["certain"] and values["rule"]:
+        raise UsageError(f"`--certain` is a rule of its own (got `--rule {values['rule']}` beside it)")
+    if values["batch"]:
+        _batch(values)
     else:
-        _session(given)
+        _session(values)
 
 
-def _settings(given: dict[str, Any]) -> Any:
+def _settings(values: dict[str, Any]) -> Any:
     from ranker.labelling.session import RULES
     from ranker.runs.label import LabelSettings
 
-    usual = "order" if given["batch"] else "best"
-    named = look_up("rule", given["rule"] or usual, dict(zip(RULES, RULES, strict=True)))
-    rule = "certain" if given["certain"] else named
-    return LabelSettings(rule, given["label_noise"], given["margin"], given["until"], given["seed"])
+    usual = "order" if values["batch"] else "best"
+    rule_name = look_up("rule", values["rule"] or usual, dict(zip(RULES, RULES, strict=True)))
+    rule = "certain" if values["certain"] else rule_name
+    return LabelSettings(rule, values["label_noise"], values["margin"], values["until"], values["seed"])
 
 
-def _batch(given: dict[str, Any]) -> None:
+def _batch(values: dict[str, Any]) -> None:
     from ranker.commands import arguments, session_files
     from ranker.labelling import export
     from ranker.labelling.sheet import cells_of
 
-    outputs.check(given)
-    suffix = "" if given["output"] is None else given["output"].suffix.casefold()
-    if suffix not in ("", FORMATS[given["format_name"]]):
-        raise UsageError(f"`--output` must be a {FORMATS[given['format_name']]} file (got {given['output']})")
-    settings = _settings(given)
-    desk = session_files.open_session(arguments.labelling(given, settings, stderr.bars(given)), going_on=False)
-    rows = desk.labelling.several(given["batch"])
+    outputs.check(values)
+    suffix = "" if values["output"] is None else values["output"].suffix.casefold()
+    if suffix not in ("", FORMATS[values["format_name"]]):
+        raise UsageError(f"`--output` must be a {FORMATS[values['format_name']]} file (got {values['output']})")
+    settings = _settings(values)
+    session = session_files.open_session(
+        arguments.labelling_request(values, settings, stderr.bars(values)), going_on=False
+    )
+    rows = session.labelling.next_batch(values["batch"])
     if settings.rule != "random":
         log.warning(
             "the accuracy on these rows will rank the models, and is no estimate of how accurate they are; "
             "for an estimate label rows drawn at random (`--rule random`)"
         )
-    log.warning("%s", desk.labelling.balance(rows))
-    cells = cells_of(desk.pool.sheet, desk.pool.rows)
+    log.warning("%s", session.labelling.balance(rows))
+    cells = cells_of(session.pool.sheet, session.pool.rows)
     table = [cells.get(row.segments, {}) for row in rows]
-    labels, studio = desk.labelling.task.labels, given["format_name"] == "label-studio"
+    labels, studio = session.labelling.task.labels, values["format_name"] == "label-studio"
     configuration = export.configuration(list(table[0]), labels) if studio else ""
-    outputs.write(export.render(given["format_name"], rows, table, labels, desk.column), given["output"])
-    if studio and given["output"] is not None:
-        beside = given["output"].with_suffix(".xml")
-        outputs.check_path(beside, "`--output`", force=given["force"])
-        outputs.write(configuration, beside)
-        log.warning("%s is the configuration of its project", beside)
-    if desk.labelling.failures:
+    outputs.write(export.render(values["format_name"], rows, table, labels, session.column), values["output"])
+    if studio and values["output"] is not None:
+        path_beside = values["output"].with_suffix(".xml")
+        outputs.check_path(path_beside, "`--output`", force=values["force"])
+        outputs.write(configuration, path_beside)
+        log.warning("%s is the configuration of its project", path_beside)
+    if session.labelling.failures:
         raise SystemExit(1)
 
 
-def _guidelines(given: dict[str, Any]) -> str:
-    """The text of ``--guidelines``; "" without it.
-
-    Raises:
-        DataError: it cannot be read, or is longer than its limit.
-    """
+def _guidelines(values: dict[str, Any]) -> str:
+    """Return the text of ``--guidelines``; "" without it."""
     from ranker.records import read_text
 
-    path = given["guidelines"]
-    return "" if path is None else str(read_text(path, "`--guidelines`", str, given["limits"], limit="guidelines"))
+    path = values["guidelines"]
+    return "" if path is None else str(read_text(path, "`--guidelines`", str, values["limits"], limit="guidelines"))
 
 
-def _session(given: dict[str, Any]) -> None:
+def _session(values: dict[str, Any]) -> None:
     from ranker.commands import arguments, labelling_ui, session_files
     from ranker.errors import RankModelsError
     from ranker.runtime.storage import held
 
-    if given["format_name"] != "csv":
+    if values["format_name"] != "csv":
         raise UsageError("`--format` is for `--batch`")
-    path = given["output"]
+    path = values["output"]
     if path is None:
         raise UsageError("`--output` is needed: the file that answers are kept in; or `--batch N`, to ask nothing")
     if path.suffix.casefold() not in ("", ".csv"):
         raise UsageError(f"`--output` must be a .csv file (got {path})")
-    outputs.check({**given, "force": True})
-    guidelines = _guidelines(given)
-    settings = _settings(given)
-    with ExitStack() as locked:
+    outputs.check({**values, "force": True})
+    guidelines = _guidelines(values)
+    settings = _settings(values)
+    with ExitStack() as stack:
         try:
-            locked.enter_context(held(path))
+            stack.enter_context(held(path))
         except BlockingIOError as error:
             raise UsageError(f"`--output`: another process is labelling into {path}; end it first") from error
         except OSError as error:
             raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
-        desk = session_files.open_session(
-            arguments.labelling(given, settings, stderr.bars(given)), going_on=path.exists()
+        session = session_files.open_session(
+            arguments.labelling_request(values, settings, stderr.bars(values)), going_on=path.exists()
         )
-        terminal = sys.stdin.isatty() and sys.stdout.isatty() and not given["plain"]
-        labelling_ui.ask(desk, labelling_ui.Screen() if terminal else labelling_ui.Lines(), guidelines)
-    if desk.labelling.failures:
+        terminal = sys.stdin.isatty() and sys.stdout.isatty() and not values["plain"]
+        labelling_ui.ask(session, labelling_ui.Screen() if terminal else labelling_ui.Lines(), guidelines)
+    if session.labelling.failures:
         raise SystemExit(1)

@@ -1,4 +1,4 @@
-"""Rows on a terminal, and keys: a thin layer around a session. What is shown of a row is inert."""
+"""Show rows on a terminal and read keys: a thin layer around a session. Control characters in rows are escaped."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ranker.errors import RankModelsError, UsageError
 from ranker.report.escapes import visible
 
 KEYS = "123456789abcdefhijklmoprtwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Keys of labels, in their order; the others do something."""
+"""Keys of labels, in their order; the other keys are actions."""
 
-DOING = {
+ACTIONS = {
     "0": "cannot tell",
     "s": "skip",
     "u": "undo",
@@ -30,33 +30,33 @@ DOING = {
     "g": "guidelines",
     "q": "quit",
 }
-"""What other keys do."""
+"""Actions of the other keys."""
 
 
 class LabellingUI(Protocol):
-    """Where rows are shown, and keys come from."""
+    """Interface that shows rows and reads keys."""
 
     def show(self, text: Text, *, new: bool = False) -> None:
-        """Show something; a new row stands by itself."""
+        """Show a text; a new row is set apart."""
 
     def key(self) -> str:
-        """The next key; "" where there will be none any more."""
+        """Return the next key; "" at the end of input."""
 
 
 class Screen:
-    """A terminal: a key is taken as it is pressed, and one that was pressed before a row was shown is not."""
+    """A terminal, where keys need no Enter; keys pressed before a row is shown do not count."""
 
     def __init__(self) -> None:
         self.console = Console(highlight=False)
 
     def show(self, text: Text, *, new: bool = False) -> None:
-        """Below what was there, after a rule."""
+        """Print below earlier output; a new row follows a rule."""
         if new:
             self.console.print(Rule(style="dim"))
         self.console.print(text)
 
     def key(self) -> str:
-        """One key; what is more than one, such as an arrow or something pasted, is none. Ctrl-Z stops the program."""
+        """Return one key press; multi-byte input (arrows, paste) is ignored. Ctrl-Z stops the program."""
         try:
             key = click.getchar()
         except EOFError:
@@ -67,25 +67,25 @@ class Screen:
 
 
 class Lines:
-    """A key a line, on any input and output: for screen readers and scripts."""
+    """One key per line, on any input and output: for screen readers and scripts."""
 
     def show(self, text: Text, *, new: bool = False) -> None:
-        """Plain text, without colours, rules or folded lines."""
+        """Print plain text, without colours, rules or wrapping."""
         click.echo(f"\n{text.plain}" if new else text.plain)
 
     def key(self) -> str:
-        """What the next line says; at the end of the input nothing does."""
+        """Return the text of the next line; "" at the end of input."""
         line = sys.stdin.readline()
         return line.strip() or "?" if line else ""
 
 
 @dataclass
 class ShownRow:
-    """The row that stands there.
+    """The row on screen.
 
     Attributes:
-        row: it.
-        since: when it was shown, in seconds.
+        row: the row.
+        since: time when it was shown, in seconds.
     """
 
     row: Example
@@ -93,7 +93,7 @@ class ShownRow:
 
 
 def keys_of(labels: tuple[str, ...]) -> dict[str, str]:
-    """Key -> label.
+    """Return key -> label.
 
     Raises:
         UsageError: there are more labels than keys.
@@ -107,153 +107,150 @@ def keys_of(labels: tuple[str, ...]) -> dict[str, str]:
     return dict(zip(KEYS, labels, strict=False))
 
 
-def ask(desk: SessionFile, face: LabellingUI, guidelines: str = "") -> None:
-    """Ask rows until it is enough, none is left, or nobody answers. Each answer is on the disk before the next row.
-
-    Raises:
-        RankModelsError: the file cannot be written.
-    """
-    keys = keys_of(desk.labelling.task.labels)
-    labelling = desk.labelling
-    desk.keep()
-    for sentence in labelling.foregone():
-        face.show(Text(visible(sentence)))
-    face.show(legend(keys, guidelines))
-    asked: ShownRow | None = None
+def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
+    """Ask for labels until there are enough, no row is left, or the user quits; save each before the next row."""
+    keys = keys_of(session.labelling.task.labels)
+    labelling = session.labelling
+    session.keep()
+    for sentence in labelling.inseparable_models():
+        ui.show(Text(visible(sentence)))
+    ui.show(legend(keys, guidelines))
+    shown_row: ShownRow | None = None
     while True:
-        if asked is None:
-            if end := ending(desk):
-                face.show(Text(end))
+        if shown_row is None:
+            if end := ending(session):
+                ui.show(Text(end))
                 break
             row = labelling.next()
             if row is None:
-                face.show(Text("no row is left that could tell the models apart"))
+                ui.show(Text("no row is left that could tell the models apart"))
                 break
-            asked = shown(face, row)
-        key = face.key()
+            shown_row = show_row(ui, row)
+        key = ui.key()
         if key in ("", "q", "\x04"):
             break
-        asked = pressed(desk, face, keys, key, asked, guidelines)
-    face.show(Text(last_words(desk)))
+        shown_row = handle_key(session, ui, keys, key, shown_row, guidelines)
+    ui.show(Text(last_words(session)))
 
 
-def pressed(
-    desk: SessionFile, face: LabellingUI, keys: dict[str, str], key: str, asked: ShownRow, guidelines: str
+def handle_key(
+    session: SessionFile, ui: LabellingUI, keys: dict[str, str], key: str, shown_row: ShownRow, guidelines: str
 ) -> ShownRow | None:
-    """Do what a key says; the row that is still asked, None where another one is to come."""
-    labelling, beside = desk.labelling, desk.beside(time.monotonic() - asked.since)
+    """Handle a key; return the row that is still asked, or None to go on to the next."""
+    labelling, metadata = session.labelling, session.answer_metadata(time.monotonic() - shown_row.since)
     if key in keys:
-        labelling.tell(asked.row, keys[key], **beside)
+        labelling.tell(shown_row.row, keys[key], **metadata)
     elif key == "0":
-        labelling.cannot_tell(asked.row, **beside)
+        labelling.cannot_tell(shown_row.row, **metadata)
     elif key == "s":
-        labelling.skip(asked.row, **beside)
+        labelling.skip(shown_row.row, **metadata)
     elif key == "u":
         try:
-            back = labelling.undo()
+            row = labelling.undo()
         except UsageError as error:
-            face.show(Text(str(error)))
-            return asked
-        desk.keep()
-        face.show(Text("taken back"))
-        return shown(face, back)
+            ui.show(Text(str(error)))
+            return shown_row
+        session.keep()
+        ui.show(Text("taken back"))
+        return show_row(ui, row)
     elif key == "v":
-        reveal(desk, face, keys)
-        return shown(face, asked.row)
+        reveal(session, ui, keys)
+        return show_row(ui, shown_row.row)
     else:
-        said = {"g": Text(visible(guidelines or "there are no guidelines: `--guidelines FILE`"))}
+        texts = {"g": Text(visible(guidelines or "there are no guidelines: `--guidelines FILE`"))}
         if key == "n":
-            face.show(Text(visible(labelling.ranking().answer)))
+            ui.show(Text(visible(labelling.ranking().answer)))
         else:
-            face.show(said.get(key, legend(keys, guidelines)))
-        return asked
-    desk.keep()
-    face.show(Text(labelling.ranking().line, style="green"))
+            ui.show(texts.get(key, legend(keys, guidelines)))
+        return shown_row
+    session.keep()
+    ui.show(Text(labelling.ranking().line, style="green"))
     return None
 
 
-def shown(face: LabellingUI, row: Example) -> ShownRow:
-    """Show a row: its texts as they are, newlines included, and nothing else of it."""
+def show_row(ui: LabellingUI, row: Example) -> ShownRow:
+    """Show the texts of a row, newlines included, and nothing else."""
     text = Text()
     for number, segment in enumerate(row.segments):
         text.append("\n" if number else "")
         text.append(visible(segment.replace("\r\n", "\n")), style="bold")
-    face.show(text, new=True)
+    ui.show(text, new=True)
     return ShownRow(row, time.monotonic())
 
 
 def legend(keys: dict[str, str], guidelines: str) -> Text:
-    """What the keys do."""
+    """Return the list of keys."""
     labels = "  ".join(f"{key} {visible(label)}" for key, label in keys.items())
-    others = "  ".join(f"{key} {does}" for key, does in DOING.items() if key != "g" or guidelines)
-    return Text(f"{labels}\n{others}")
+    other_keys = "  ".join(f"{key} {action}" for key, action in ACTIONS.items() if key != "g" or guidelines)
+    return Text(f"{labels}\n{other_keys}")
 
 
-def reveal(desk: SessionFile, face: LabellingUI, keys: dict[str, str]) -> None:
-    """Show what the models said of the row that was answered last; a label that is given now is marked as later."""
-    labelling = desk.labelling
+def reveal(session: SessionFile, ui: LabellingUI, keys: dict[str, str]) -> None:
+    """Show the models' predictions for the last answered row; a label given now is marked as later."""
+    labelling = session.labelling
     try:
-        labelling.revealed()
+        labelling.mark_revealed()
     except UsageError as error:
-        face.show(Text(str(error)))
+        ui.show(Text(str(error)))
         return
     line = labelling.lines[-1]
-    desk.keep()
+    session.keep()
     row = labelling.rows[line.event.row]
-    told = [f"you said {labelling.task.labels[line.event.label]}"]
-    told += [f"{name} said {label or 'nothing'}" for name, label in labelling.said(row).items()]
-    face.show(Text(visible("\n".join(told))))
-    askable = not desk.request.models.precomputed
-    looked = "w what they looked at  " if askable else ""
-    face.show(Text(f"{looked}a label: your answer now (the first one counts)  other keys: on"))
-    key = face.key()
+    lines = [f"you said {labelling.task.labels[line.event.label]}"]
+    lines += [f"{name} said {label or 'nothing'}" for name, label in labelling.predictions_for(row).items()]
+    ui.show(Text(visible("\n".join(lines))))
+    askable = not session.request.models.precomputed
+    words_key = "w what they looked at  " if askable else ""
+    ui.show(Text(f"{words_key}a label: your answer now (the first one counts)  other keys: on"))
+    key = ui.key()
     if key == "w" and askable:
-        looked_at(desk, face, row)
-        key = face.key()
+        show_attributions(session, ui, row)
+        key = ui.key()
     if key in keys:
-        labelling.revealed(keys[key])
-        desk.keep()
+        labelling.mark_revealed(keys[key])
+        session.keep()
 
 
-def looked_at(desk: SessionFile, face: LabellingUI, row: Example) -> None:
-    """Show which words the models went by, as `rank-models explain` does."""
+def show_attributions(session: SessionFile, ui: LabellingUI, row: Example) -> None:
+    """Show the words behind the predictions, as `rank-models explain` does."""
     from ranker.report.explain import render
     from ranker.runs.explain import explain
 
     try:
-        found = explain(desk.request.models, desk.labelling.task, row, runtime=desk.request.runtime)
+        explanation = explain(session.request.models, session.labelling.task, row, runtime=session.request.runtime)
     except RankModelsError as error:
-        face.show(Text(visible(str(error))))
+        ui.show(Text(visible(str(error))))
         return
-    face.show(Text(render(found, "terminal")))
+    ui.show(Text(render(explanation, "terminal")))
 
 
-def ending(desk: SessionFile) -> str:
-    """Why it is enough; "" where it is not."""
-    labelling = desk.labelling
+def ending(session: SessionFile) -> str:
+    """Return the reason to stop; "" to go on."""
+    labelling = session.labelling
     answers = len(labelling.session.answers[0])
-    if desk.request.budget is not None and answers >= desk.request.budget:
-        return f"the budget of {desk.request.budget} answers is spent"
+    if session.request.budget is not None and answers >= session.request.budget:
+        return f"the budget of {session.request.budget} answers is spent"
     if not answers:
-        same = (labelling.pool.said == labelling.pool.said[0]).all()
-        return "all models predict the same on every row of the pool: no label would tell them apart" if same else ""
-    found = labelling.ranking()
-    if found.certain:
-        return f"proven: the leader is within {found.points} of the best on this pool"
+        alike = (labelling.pool.said == labelling.pool.said[0]).all()
+        return "all models predict the same on every row of the pool: no label would tell them apart" if alike else ""
+    ranking = labelling.ranking()
+    if ranking.certain:
+        return f"proven: the leader is within {ranking.points} of the best on this pool"
+    until = session.request.settings.until
     if (
-        found.certain is None
-        and not found.alarmed
+        ranking.certain is None
+        and not ranking.alarmed
         and labelling.session.rule != "random"
-        and found.within >= desk.request.settings.until
+        and ranking.within >= until
     ):
-        return f"enough: P(the leader is within {found.points} of the best) has reached {desk.request.settings.until:g}"
+        return f"enough: P(the leader is within {ranking.points} of the best) has reached {until:g}"
     return ""
 
 
-def last_words(desk: SessionFile) -> str:
-    """What there is, and where it is kept."""
-    labelling = desk.labelling
-    kept = f"kept in {desk.request.output}; the same command goes on"
+def last_words(session: SessionFile) -> str:
+    """Return the result, and where it is kept."""
+    labelling = session.labelling
+    where_kept = f"kept in {session.request.output}; the same command goes on"
     if not len(labelling.session.answers[0]):
-        return kept
-    return f"{visible(labelling.ranking().answer)}\n{kept}"
+        return where_kept
+    return f"{visible(labelling.ranking().answer)}\n{where_kept}"

@@ -1,4 +1,4 @@
-"""`rank-models ls`: what there is, as lines of text."""
+"""`rank-models ls`: list what is available, as lines of text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ranker.errors import look_up
 
 
 def ood_sets() -> Iterator[str]:
-    """The OOD sets: name, task, and what is hard about them."""
+    """Yield the OOD sets: name, task, and what makes them hard."""
     import tomllib
 
     from ranker.datasets.embedded import cards
@@ -22,41 +22,39 @@ def ood_sets() -> Iterator[str]:
 
 
 def embedded_suites() -> Iterator[str]:
-    """The embedded suites: name, number of models, their OOD accuracies."""
+    """Yield the embedded suites: name, number of models, their OOD accuracies."""
     import json
 
     from ranker.datasets.embedded import folder
 
     for path in sorted(folder().glob("suites/*/suite.json")):
         models = json.loads(path.read_text(encoding="utf-8"))["models"]
-        sets = {
-            known: [model["ood_accuracy"][known]["accuracy"] for model in models] for known in models[0]["ood_accuracy"]
-        }
-        spans = ", ".join(f"{known} {min(found):.1%} to {max(found):.1%}" for known, found in sets.items())
+        sets = {ood: [model["ood_accuracy"][ood]["accuracy"] for model in models] for ood in models[0]["ood_accuracy"]}
+        spans = ", ".join(f"{ood} {min(values):.1%} to {max(values):.1%}" for ood, values in sets.items())
         yield f"{path.parent.name:<18}  {len(models)} models  {spans}"
 
 
 def factors() -> Iterator[str]:
-    """The ranking methods: name, kind, direction, the label they are about, and what they measure."""
+    """Yield the ranking methods: name, kind, direction, the label they are about, and what they measure."""
     from ranker.commands import custom
 
-    for factor in custom.available().values():
+    for factor in custom.available_factors().values():
         better = "higher" if factor.higher_is_better else "lower"
         first = (factor.score.__doc__ or "").strip().partition("\n")[0]
         yield f"{factor.name:<13}  {factor.kind:<8}  {better:<6}  {factor.explains:<9}  {first}"
 
 
 def methods() -> Iterator[str]:
-    """The methods that see rows without labels: name, kind, whether they are shown by default, and when they fail."""
+    """Yield the methods that see rows without labels: name, kind, whether shown by default, and when they fail."""
     from ranker.commands import custom
 
     for method in custom.available_methods().values():
-        shown = "default" if method.default else ""
-        yield f"{method.name:<17}  {method.kind:<10}  {shown:<7}  {method.warning}".rstrip()
+        by_default = "default" if method.default else ""
+        yield f"{method.name:<17}  {method.kind:<10}  {by_default:<7}  {method.warning}".rstrip()
 
 
 def backends() -> Iterator[str]:
-    """The attribution backends: name, what they are, and their settings with the defaults."""
+    """Yield the attribution backends: name, description, and settings with their defaults."""
     from dataclasses import fields
 
     from ranker.attribution import SETTINGS
@@ -69,7 +67,7 @@ def backends() -> Iterator[str]:
 
 
 def formats() -> Iterator[str]:
-    """The report formats."""
+    """Yield the report formats."""
     from ranker import report
 
     yield from report.FORMATS
@@ -83,7 +81,7 @@ LISTS: dict[str, Callable[[], Iterator[str]]] = {
     "backends": backends,
     "formats": formats,
 }
-"""The argument of `ls` -> the lines that it prints."""
+"""Argument of `ls` -> its lines."""
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""Options that several commands share, in groups; a group is a decorator, like the options that it is made of."""
+"""Options that several commands share, in groups; a group is a decorator, like the options it consists of."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Option = Callable[[Command], Command]
 PATH = click.Path(path_type=Path)
 
 
-def together(*options: Option) -> Option:
-    """One decorator for several options, which `--help` lists in the same order.
+def combine(*options: Option) -> Option:
+    """Combine options into one decorator; `--help` lists them in the same order.
 
     Example:
         >>> @click.command()
-        ... @together(click.option("--first"), click.option("--second"))
-        ... def shown(**given): ...
+        ... @combine(click.option("--first"), click.option("--second"))
+        ... def shown(**values): ...
         >>> [option.name for option in shown.params]
         ['first', 'second']
     """
     return lambda command: reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
 
 
-LOADING = together(
+LOADING = combine(
     click.option(
         "--label-map",
         metavar="MAP",
@@ -47,7 +47,7 @@ LOADING = together(
     click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors."),
 )
 
-MODELS = together(
+MODELS = combine(
     click.option(
         "--models",
         multiple=True,
@@ -62,47 +62,47 @@ MODELS = together(
 )
 
 
-OF_ROWS = ("empty_words", "encoding")
-"""Options of tables that files of rows have, too; they stand with those of rows."""
+ROW_OPTIONS = ("empty_words", "encoding")
+"""Options of tables that also apply to files of rows, and are listed with those."""
 
 
 def flag(record: type, name: str) -> Option:
-    """The option that a field of a record of options declares."""
-    said = flags_of(record)[name]
-    silent = said.default in (None, "", False, ())
+    """Return the option for a field of an options record."""
+    spec = flags_of(record)[name]
+    silent = spec.default in (None, "", False, ())
     return click.option(
-        f"--{said.name or name.replace('_', '-')}",
+        f"--{spec.name or name.replace('_', '-')}",
         name,
-        type=click.Choice(said.choices) if said.choices else said.type or (None if silent else type(said.default)),
-        default=None if silent else said.default,
+        type=click.Choice(spec.choices) if spec.choices else spec.type or (None if silent else type(spec.default)),
+        default=None if silent else spec.default,
         show_default=not silent,
-        is_flag=said.default is False,
-        multiple=said.default == (),
-        metavar=said.metavar,
-        help=said.help,
+        is_flag=spec.default is False,
+        multiple=spec.default == (),
+        metavar=spec.metavar,
+        help=spec.help,
     )
 
 
 @cache
-def added() -> tuple[type, ...]:
-    """The records of options that the kinds of installed packages declare; they are looked up once."""
+def added_kinds() -> tuple[type, ...]:
+    """Return the options records of installed packages; they are looked up once."""
     return added_records()
 
 
 def records() -> tuple[type, ...]:
-    """The records of options of all kinds of sources."""
-    return (TableOptions, LogOptions, *added())
+    """Return the options records of all kinds of sources."""
+    return (TableOptions, LogOptions, *added_kinds())
 
 
 def flags_from(*records: type) -> Option:
-    """The options that records declare, each once; those that several have come last."""
+    """Return the options of records, each once; those that several records share come last."""
     first: dict[str, type] = {}
     for record in records:
         for name in flags_of(record):
             first.setdefault(name, record)
     shared = [name for name in first if sum(name in flags_of(record) for record in records) > 1]
-    names = [name for name in first if name not in (*shared, *OF_ROWS)]
-    return together(*(flag(first[name], name) for name in (*names, *shared)))
+    names = [name for name in first if name not in (*shared, *ROW_OPTIONS)]
+    return combine(*(flag(first[name], name) for name in (*names, *shared)))
 
 
 class Workers(click.ParamType[int | str]):
@@ -111,13 +111,13 @@ class Workers(click.ParamType[int | str]):
     name = "N|auto"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """What was typed, as `Processes.workers` has it."""
+        """Convert the text to a value of `Processes.workers`."""
         if str(value) == "auto":
             return "auto"
         return click.IntRange(1).convert(value, param, ctx)
 
 
-WORKERS = together(
+WORKERS = combine(
     click.option(
         "--workers",
         type=Workers(),
@@ -137,7 +137,7 @@ WORKERS = together(
     ),
 )
 
-ISOLATE = together(
+ISOLATE = combine(
     click.option(
         "--isolate/--no-isolate",
         default=None,
@@ -165,13 +165,13 @@ DTYPE = click.option(
     "there, but for IG, whose completeness its rounding spoils.",
 )
 
-MACHINE = together(
+MACHINE = combine(
     DEVICE,
     DTYPE,
     click.option("--batch-size", type=click.IntRange(1), metavar="TOKENS", help="Tokens a batch; changes no number."),
 )
 
-ATTRIBUTION = together(
+ATTRIBUTION = combine(
     click.option(
         "--attribution",
         metavar="NAME[:KEY=VALUE,...]",
@@ -195,14 +195,14 @@ COLUMNS = click.option(
     "--columns", metavar="ROLE=NAME,...", help="Of your own rows: text=premise,text=hypothesis,label=gold,id=key."
 )
 
-OWN_ROWS = together(
+OWN_ROWS = combine(
     click.option(
         "--task",
         metavar="NAME",
         help="Of your own rows: nli, paraphrase, ...  [default: the models' own labels, or the one that labels fit]",
     ),
     COLUMNS,
-    *(flag(TableOptions, name) for name in OF_ROWS),
+    *(flag(TableOptions, name) for name in ROW_OPTIONS),
 )
 
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws.")
@@ -230,7 +230,7 @@ STRICT = click.option(
     help="Refuse to guess, for CI: a dropped row, an unread column or a guess is an error.",
 )
 
-TALK = together(
+TALK = combine(
     STRICT,
     click.option("--verbose", "-v", is_flag=True, help="Say more on stderr."),
     click.option("--quiet", "-q", is_flag=True, help="Say only errors on stderr."),

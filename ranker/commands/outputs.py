@@ -1,4 +1,4 @@
-"""What a command writes: paths are looked at before any work, so that no run ends at a name it may not use."""
+"""Write the output of a command. Paths are checked before any work, so that no run fails at the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranker.commands.program import say, spoken
+from ranker.commands.program import name_flags, say
 from ranker.errors import RankModelsError, UsageError
 from ranker.files.saving import is_read_only, save
 
@@ -24,46 +24,46 @@ if TYPE_CHECKING:
 
 FILES = {"output": "`--output`", "save": "`--save`"}
 FOLDERS = {"plots": "`--plots`"}
-"""The options that name what is written: an option's variable -> what it is called."""
+"""Options that name output: the option's variable -> its name in messages."""
 
 
-def check(given: Mapping[str, Any]) -> None:
-    """Refuse what cannot be written, and what would be written over.
+def check(values: Mapping[str, Any]) -> None:
+    """Refuse output that cannot be written, or would overwrite a file.
 
     Args:
-        given: what click read; the options of `FILES` and `FOLDERS` that the command has, and `force`.
+        values: the parsed options, with `force`, and those of `FILES` and `FOLDERS` that the command has.
 
     Raises:
-        UsageError: a path is there already and `--force` was not given, it cannot be written, or two are the same.
+        UsageError: a path exists and `--force` was not given, it cannot be written, or two are the same.
     """
     paths: dict[Path, str] = {}
     for name, option in (FILES | FOLDERS).items():
-        if given.get(name) is None:
+        if values.get(name) is None:
             continue
-        path = Path(given[name])
+        path = Path(values[name])
         if path in paths:
             raise UsageError(f"{paths[path]} and {option} must be different (got {path} for both)")
         paths[path] = option
         try:
-            check_path(path, option, force=given["force"], folder=name in FOLDERS)
-        except (OSError, ValueError) as error:  # a name too long, or one that no file can have
+            check_path(path, option, force=values["force"], folder=name in FOLDERS)
+        except (OSError, ValueError) as error:  # a name that is too long, or invalid
             raise UsageError(f"{option}: {path} cannot be written: {getattr(error, 'strerror', error)}") from error
 
 
 def check_path(path: Path, option: str, *, force: bool = False, folder: bool = False) -> None:
-    """Refuse one path. A device, such as /dev/null, and an empty folder hold nothing that could be lost.
+    """Refuse one path. A device, such as /dev/null, or an empty folder is fine, since nothing can be lost.
 
     Args:
-        path: of the file or folder.
-        option: what named it, for the message.
-        force: what is there may be written over.
-        folder: it is to be a folder, with files in it.
+        path: path of the file or folder.
+        option: the option's name, for the message.
+        force: True to allow overwriting.
+        folder: True if it must be a folder.
 
     Raises:
-        UsageError: it is there and `force` is not set, or it cannot be written.
+        UsageError: it exists and `force` is not set, or it cannot be written.
     """
     with suppress(FileNotFoundError, NotADirectoryError):
-        path.lstat()  # raises for a name that no file can have
+        path.lstat()  # raises for an invalid name
     if folder and path.exists() and not path.is_dir():
         raise UsageError(f"{option}: {path} must be a folder, and is a file")
     if not folder and path.is_dir():
@@ -76,53 +76,49 @@ def check_path(path: Path, option: str, *, force: bool = False, folder: bool = F
         raise UsageError(f"{option}: {path} cannot be written: permission denied")
 
 
-def meant(path: Path | None, formats: Mapping[str, str]) -> str | None:
-    """The format that the name of a file ends like; None where it has no ending.
+def format_of_path(path: Path | None, formats: Mapping[str, str]) -> str | None:
+    """Return the format that the ending of a file means; None without an ending.
 
     Args:
-        path: of the file; None where there is none.
+        path: path of the file; None without one.
         formats: ending, without the dot -> format.
 
     Raises:
         UsageError: no format has that ending.
 
     Example:
-        >>> meant(Path("page.HTML"), {"html": "html", "txt": "table"}), meant(Path("answer"), {}), meant(None, {})
-        ('html', None, None)
+        >>> format_of_path(Path("page.HTML"), {"html": "html", "txt": "table"}), format_of_path(Path("answer"), {})
+        ('html', None)
     """
-    found = "" if path is None else path.suffix.removeprefix(".").casefold()
-    if found and found not in formats:
-        known = ", ".join(sorted(f".{ending}" for ending in formats))
-        raise UsageError(f"`--output`: {path} ends like no format ({known}); name one of these, or `--format`")
-    return formats.get(found)
+    suffix = "" if path is None else path.suffix.removeprefix(".").casefold()
+    if suffix and suffix not in formats:
+        endings = ", ".join(sorted(f".{ending}" for ending in formats))
+        raise UsageError(f"`--output`: {path} ends like no format ({endings}); name one of these, or `--format`")
+    return formats.get(suffix)
 
 
-def in_words_of_the_command(ranking: Ranking) -> Ranking:
-    """The ranking with notes and reasons that name options of the command that is running."""
-    header, found = ranking.header, ranking.found
-    said = replace(
+def name_flags_in_ranking(ranking: Ranking) -> Ranking:
+    """Name options of the running command in a ranking's notes and reasons."""
+    header, outcome = ranking.header, ranking.found
+    named_header = replace(
         header,
-        failures={model: spoken(why) for model, why in header.failures.items()},
-        left_out={method: spoken(why) for method, why in header.left_out.items()},
-        notes=tuple(map(spoken, header.notes)),
+        failures={model: name_flags(reason) for model, reason in header.failures.items()},
+        left_out={method: name_flags(reason) for method, reason in header.left_out.items()},
+        notes=tuple(map(name_flags, header.notes)),
     )
-    return replace(ranking, header=said, found=replace(found, notes=tuple(map(spoken, found.notes))))
+    return replace(ranking, header=named_header, found=replace(outcome, notes=tuple(map(name_flags, outcome.notes))))
 
 
 def save_each(rankings: Mapping[str, Ranking], folder: Path) -> None:
-    """Keep several runs in a folder, a file each, named after the task.
-
-    Raises:
-        RankModelsError: a file cannot be written.
-    """
-    with suppress(OSError):  # the first file says why there can be no folder
+    """Save several runs in a folder, one file per task."""
+    with suppress(OSError):  # writing the first file reports the reason
         folder.mkdir(exist_ok=True)
     for task, ranking in rankings.items():
         ranking.save(folder / f"{task.replace(os.sep, '_')}.json")
 
 
-def rendered(document: Document, format_name: str, path: Path | None) -> str:
-    """The document in a format; text that goes to a terminal is wrapped where that ends, if it is a narrow one."""
+def render_document(document: Document, format_name: str, path: Path | None) -> str:
+    """Render the document in a format; on a terminal a table is wrapped to its width."""
     from ranker import report
 
     if format_name == "table" and path is None and sys.stdout.isatty():
@@ -137,7 +133,7 @@ def rendered(document: Document, format_name: str, path: Path | None) -> str:
 def write(answer: str | bytes, path: Path | None) -> None:
     """Write the answer to ``--output`` or stdout; text as UTF-8, whatever the terminal's encoding.
 
-    Half a surrogate pair is escaped as in JSON.
+    Unpaired surrogates are escaped as in JSON.
 
     Raises:
         RankModelsError: the file cannot be written.
@@ -152,11 +148,11 @@ def write(answer: str | bytes, path: Path | None) -> None:
         raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
 
 
-def hold(gate: Gate) -> None:
-    """Say the verdict of ``--not-worse-than`` in a line.
+def enforce_gate(gate: Gate) -> None:
+    """Print the verdict of ``--not-worse-than``.
 
     Raises:
-        SystemExit: 3, it does not hold.
+        SystemExit: 3, the check fails.
     """
     say(gate.in_words.replace("\n", "\\n"), err=True)
     if not gate.passes:
@@ -171,8 +167,8 @@ def plot(ranking: Ranking, folder: Path | None) -> None:
         draw(figures.drawings(ranking, figures.ALL), folder)
 
 
-def draw(drawn: Sequence[Drawing], folder: Path) -> None:
-    """Write figures into the folder of ``--plots`` as PNG, SVG and PDF, over what is there; it is made where it is not.
+def draw(drawings: Sequence[Drawing], folder: Path) -> None:
+    """Write figures into the folder of ``--plots`` as PNG, SVG and PDF, over existing files; make the folder if needed.
 
     Raises:
         RankModelsError: a file cannot be written.
@@ -181,7 +177,7 @@ def draw(drawn: Sequence[Drawing], folder: Path) -> None:
 
     try:
         folder.mkdir(exist_ok=True)
-        for drawing in drawn:
+        for drawing in drawings:
             for extension in figures.FORMATS:
                 save(folder / f"{drawing.name}.{extension}", figures.encode(drawing.figure, extension))
     except OSError as error:

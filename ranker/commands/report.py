@@ -30,7 +30,7 @@ from ranker.errors import UsageError, look_up
 @options.PLOTS
 @options.FORCE
 @CONFIG
-def report(**given: Any) -> None:
+def report(**values: Any) -> None:
     """Report runs that were kept with `--save`, in any format; no model is loaded.
 
     \b
@@ -44,47 +44,46 @@ def report(**given: Any) -> None:
     from ranker.report.ranking import document
     from ranker.results.ranking import Ranking
 
-    several = len(given["files"]) > 1
-    name = arguments.format_name({**given, "output": None} if several else given)  # a folder's name says no format
+    several = len(values["files"]) > 1
+    name = arguments.format_name({**values, "output": None} if several else values)  # a folder has no ending
     look_up("format", name, reports.FORMATS)
     if several:
-        each(given, name)
+        report_each(values, name)
         return
-    outputs.check(given)
-    ranking = Ranking.load(given["files"][0], given["limits"])
-    answer = outputs.rendered(document(ranking), name, given["output"])
-    with ExitStack() as rest:  # written, whatever becomes of the answer
-        rest.callback(outputs.plot, ranking, given["plots"])
-        outputs.write(answer, given["output"])
+    outputs.check(values)
+    ranking = Ranking.load(values["files"][0], values["limits"])
+    answer = outputs.render_document(document(ranking), name, values["output"])
+    with ExitStack() as after:  # also if writing the answer fails
+        after.callback(outputs.plot, ranking, values["plots"])
+        outputs.write(answer, values["output"])
 
 
-def each(given: Mapping[str, Any], name: str) -> None:
-    """Report several runs, a file each; nothing is written unless every run can be read.
+def report_each(values: Mapping[str, Any], name: str) -> None:
+    """Report several runs, one file each; nothing is written unless every run can be read.
 
     Args:
-        given: what click read.
-        name: of the format.
+        values: the parsed options.
+        name: name of the format.
 
     Raises:
-        UsageError: no folder is named for the files, two of them would have one name, or an option takes one run.
-        RankModelsError: a run cannot be read, or a file cannot be written.
+        UsageError: no output folder is named, two files would have one name, or an option is for a single run.
     """
     from ranker import report as reports
     from ranker.results.ranking import Ranking
 
-    folder: Path | None = given["output"]
-    if given["plots"] is not None:
-        raise UsageError(f"`--plots` takes one run (got {len(given['files'])})")
+    folder: Path | None = values["output"]
+    if values["plots"] is not None:
+        raise UsageError(f"`--plots` takes one run (got {len(values['files'])})")
     if folder is None:
-        raise UsageError(f"`--output FOLDER` is needed for {len(given['files'])} runs, a file each")
-    outputs.check_path(folder, "`--output`", force=given["force"], folder=True)
+        raise UsageError(f"`--output FOLDER` is needed for {len(values['files'])} runs, a file each")
+    outputs.check_path(folder, "`--output`", force=values["force"], folder=True)
     ending = look_up("format", name, reports.FORMATS).ending
-    targets = [folder / f"{file.stem}.{ending}" for file in given["files"]]
+    targets = [folder / f"{file.stem}.{ending}" for file in values["files"]]
     twice = [target.name for target, count in Counter(targets).items() if count > 1]
     if twice:
         raise UsageError(f"two of the runs would be written to {twice[0]}; report them one by one")
-    rankings = [Ranking.load(file, given["limits"]) for file in given["files"]]
-    with suppress(OSError):  # the first file says why there can be no folder
+    rankings = [Ranking.load(file, values["limits"]) for file in values["files"]]
+    with suppress(OSError):  # writing the first file reports the reason
         folder.mkdir(exist_ok=True)
     for ranking, target in zip(rankings, targets, strict=True):
         outputs.write(reports.render(ranking, name), target)

@@ -128,7 +128,7 @@ from ranker.errors import UsageError, look_up
 )
 @click.option("--dry-run", is_flag=True, help="Say what would run, and how much of it is known already.")
 @options.TALK
-def run(**given: Any) -> None:
+def run(**values: Any) -> None:
     """Rank a suite of models: on an OOD set whose labels are known, or on a few labelled rows of your own.
 
     With --ood the report says how often each method, shown K examples, would have put two models in the right order:
@@ -155,11 +155,11 @@ def run(**given: Any) -> None:
 
     from ranker.datasets import embedded
 
-    if given["ood_name"]:  # before anything large is imported
-        look_up("OOD set", given["ood_name"], embedded.cards(given["include"]))
+    if values["ood_name"]:  # before slow imports
+        look_up("OOD set", values["ood_name"], embedded.cards(values["include"]))
     from ranker import report
     from ranker.commands import arguments
-    from ranker.commands.program import spoken
+    from ranker.commands.program import name_flags
     from ranker.report.ranking import document
     from ranker.runs.collect import dry_run_lines
     from ranker.runs.describe import describe_model
@@ -167,50 +167,50 @@ def run(**given: Any) -> None:
     from ranker.scoring.gate import of_decision
     from ranker.sources.base import ResourceCache
 
-    stderr.log(given)
-    format_name = arguments.format_name(given)
+    stderr.log(values)
+    format_name = arguments.format_name(values)
     look_up("format", format_name, report.FORMATS)
-    if given["within"] is not None:
+    if values["within"] is not None:
         from ranker.commands import within
 
-        within.run(given, format_name)
+        within.run(values, format_name)
         return
-    if (several := arguments.tasks(given)) is not None:
-        from ranker.commands import tasks  # it imports what writes pages
+    if (several := arguments.tasks(values)) is not None:
+        from ranker.commands import tasks  # imports the report writers
 
-        tasks.run(given, several, format_name)
+        tasks.run(values, several, format_name)
         return
-    outputs.check(given)
+    outputs.check(values)
     shelf = ResourceCache()
-    if (one := arguments.alone(given, format_name, shelf)) is not None:
-        stderr.check_strict(given, one.stated[0].notes)
-        if given["metric"] and not is_recorded_by(given["metric"], one.stated):
-            raise UsageError(f"`--metric` {given['metric']} compares models: name two or more with `--models`")
-        for line in describe_model(one, arguments.own_rows(given, "data")):
-            say(spoken(line))
+    if (sole_model := arguments.find_sole_model(values, format_name, shelf)) is not None:
+        stderr.check_strict(values, sole_model.infos[0].notes)
+        if values["metric"] and not is_recorded_by(values["metric"], sole_model.infos):
+            raise UsageError(f"`--metric` {values['metric']} compares models: name two or more with `--models`")
+        for line in describe_model(sole_model, arguments.own_rows(values, "data")):
+            say(name_flags(line))
         return
-    wanted = arguments.wanted(given, stderr.bars(given), shelf)
-    made = wanted.plan()
-    arguments.point_out(given, made.gathered.looked)
-    arguments.point_out_sample(given, made.rows.ood)
-    if given["dry_run"]:
-        for line in dry_run_lines(made, wanted.runtime):
+    request = arguments.run_request(values, stderr.bars(values), shelf)
+    run_plan = request.plan()
+    arguments.point_out(values, run_plan.inputs.inspected)
+    arguments.point_out_sample(values, run_plan.rows.ood)
+    if values["dry_run"]:
+        for line in dry_run_lines(run_plan, request.runtime):
             say(line)
         return
-    ranking = outputs.in_words_of_the_command(wanted.answer(made)).made_by(click.get_current_context().obj)
+    ranking = outputs.name_flags_in_ranking(request.answer(run_plan)).made_by(click.get_current_context().obj)
     gate = None
-    if wanted.base is not None and not ranking.header.failures:
-        gate = of_decision(ranking, wanted.base, *arguments.gate(given))
+    if request.base is not None and not ranking.header.failures:
+        gate = of_decision(ranking, request.base, *arguments.gate(values))
         ranking = replace(ranking, found=replace(ranking.decision, gate=gate))
-    stderr.check_strict(given, (*ranking.header.notes, *ranking.found.notes))
-    with ExitStack() as rest:  # each is written, whatever becomes of the others
-        rest.callback(outputs.plot, ranking, given["plots"])
-        if given["save"]:
-            rest.callback(ranking.save, given["save"])
-        with wanted.runtime.steps(f"report of {len(ranking.table.models):,} models", 1):
-            answer = outputs.rendered(document(ranking), format_name, given["output"])
-        outputs.write(answer, given["output"])
+    stderr.check_strict(values, (*ranking.header.notes, *ranking.found.notes))
+    with ExitStack() as after:  # each is written, even if another fails
+        after.callback(outputs.plot, ranking, values["plots"])
+        if values["save"]:
+            after.callback(ranking.save, values["save"])
+        with request.runtime.steps(f"report of {len(ranking.table.models):,} models", 1):
+            content = outputs.render_document(document(ranking), format_name, values["output"])
+        outputs.write(content, values["output"])
     if ranking.header.failures or ranking.header.failed_factors:
         raise SystemExit(1)
     if gate is not None:
-        outputs.hold(gate)
+        outputs.enforce_gate(gate)

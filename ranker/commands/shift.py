@@ -10,11 +10,11 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
-from ranker.commands.program import spoken
+from ranker.commands.program import name_flags
 from ranker.errors import UsageError, look_up
 
 if TYPE_CHECKING:
-    from ranker.runs.shift import Selecting, ShiftRequest
+    from ranker.runs.shift import SelectionSettings, ShiftRequest
 
 
 @click.command()
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     "and whether a measure goes with it.",
 )
 @options.LOADING
-@options.flags_from(*options.added())
+@options.flags_from(*options.added_kinds())
 @click.option(
     "--select",
     is_flag=True,
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 @options.FORCE
 @CONFIG
 @options.TALK
-def shift(**given: Any) -> None:
+def shift(**values: Any) -> None:
     """Say how far new domains are from the one that models were trained for.
 
     The first file is in-domain, the others are new; the name of an OOD set stands for its embedded rows. Labels are not
@@ -101,59 +101,55 @@ def shift(**given: Any) -> None:
     from ranker.report import shift as report
     from ranker.runs.shift import answer_request
 
-    stderr.log(given)
-    format_name = arguments.format_name(given)
+    stderr.log(values)
+    format_name = arguments.format_name(values)
     look_up("format of shifts", format_name, GENERAL)
-    outputs.check(given)
-    found = answer_request(_question({**given, "more_models": ()}))
-    found = replace(found, failures={model: spoken(why) for model, why in found.failures.items()})
-    stderr.check_strict(given, found.notes)
-    shown = report.document(found)
-    outputs.write(outputs.rendered(shown, format_name, given["output"]), given["output"])
-    if given["plots"] is not None:
-        outputs.draw(shown.drawn(), given["plots"])
-    if found.failures:
+    outputs.check(values)
+    distances = answer_request(_question({**values, "more_models": ()}))
+    distances = replace(distances, failures={model: name_flags(reason) for model, reason in distances.failures.items()})
+    stderr.check_strict(values, distances.notes)
+    document = report.document(distances)
+    outputs.write(outputs.render_document(document, format_name, values["output"]), values["output"])
+    if values["plots"] is not None:
+        outputs.draw(document.drawn(), values["plots"])
+    if distances.failures:
         raise SystemExit(1)
 
 
-def _question(given: Mapping[str, Any]) -> ShiftRequest:
-    """What was typed, as the flow takes it."""
+def _question(values: Mapping[str, Any]) -> ShiftRequest:
+    """Turn the options into a request."""
     from ranker.commands import arguments
     from ranker.runs.shift import ReadOptions, SentenceEncoding, ShiftRequest
     from ranker.sources.options import from_flags
     from ranker.sources.tables.options import TableOptions
 
-    columns, of = arguments.columns(given["columns"], ("summary",)), from_flags(TableOptions, given)
+    columns, options = arguments.columns(values["columns"], ("summary",)), from_flags(TableOptions, values)
     return ShiftRequest(
-        given["texts"],
-        by=given["by"],
-        topics=given["topics"],
-        models=arguments.named_models(given),
-        task=given["task"],
-        reading=ReadOptions(columns, of.encoding, given["limits"], of.empty_words),
-        selecting=_selecting(given),
-        encoding=SentenceEncoding(given["encoder"], given["layer"], given["pooling"]) if given["encoder"] else None,
-        seed=given["seed"],
-        runtime=arguments.runtime(given, stderr.bars(given)),
+        values["texts"],
+        by=values["by"],
+        topics=values["topics"],
+        models=arguments.named_models(values),
+        task=values["task"],
+        reading=ReadOptions(columns, options.encoding, values["limits"], options.empty_words),
+        selecting=_selecting(values),
+        encoding=SentenceEncoding(values["encoder"], values["layer"], values["pooling"]) if values["encoder"] else None,
+        seed=values["seed"],
+        runtime=arguments.runtime(values, stderr.bars(values)),
     )
 
 
-def _selecting(given: Mapping[str, Any]) -> Selecting | None:
-    """How sets are chosen; None without `--select`.
+def _selecting(values: Mapping[str, Any]) -> SelectionSettings | None:
+    """Return how sets are chosen; None without `--select`."""
+    from ranker.runs.shift import SelectionSettings
 
-    Raises:
-        UsageError: a source that names no set, or options of `--select` without it.
-    """
-    from ranker.runs.shift import Selecting
-
-    if not given["select"]:
-        if given["sources"] or given["keep"]:
+    if not values["select"]:
+        if values["sources"] or values["keep"]:
             raise UsageError("`--source` and `--keep` are for `--select`")
         return None
     sources = {}
-    for one in given["sources"]:
-        name, _, source = one.partition("=")
+    for text in values["sources"]:
+        name, _, source = text.partition("=")
         if not source:
-            raise UsageError(f"`--source` must be like train=web (got {one})")
+            raise UsageError(f"`--source` must be like train=web (got {text})")
         sources[name] = source
-    return Selecting(sources, given["similar"], given["sets"], given["keep"])
+    return SelectionSettings(sources, values["similar"], values["sets"], values["keep"])

@@ -1,4 +1,4 @@
-"""What a command says beside its answer: log lines and bars, on stderr."""
+"""Output of a command beside its answer, on stderr: log lines and progress bars."""
 
 from __future__ import annotations
 
@@ -8,90 +8,90 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ranker.commands.program import inert, spoken
+from ranker.commands.program import escape_text, name_flags
 from ranker.errors import Assumption, UsageError
 
 if TYPE_CHECKING:
     from ranker.progress import Progress
 
 
-def log(given: Mapping[str, Any]) -> None:
-    """Send what the product says to stderr, as much as the options want, and keep the libraries' own talk off it."""
+def log(values: Mapping[str, Any]) -> None:
+    """Log to stderr at the level of the options, and silence the libraries."""
     quieten_libraries()
     logging.captureWarnings(True)
-    if logging.lastResort is not None:  # what libraries say, too
-        logging.lastResort.setFormatter(Spoken("%(message)s"))
+    if logging.lastResort is not None:  # used by libraries
+        logging.lastResort.setFormatter(FlagFormatter("%(message)s"))
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Spoken("%(message)s"))
-    handler.addFilter(once())
-    handler.setLevel(logging.ERROR if given["quiet"] else logging.DEBUG if given["verbose"] else logging.INFO)
+    handler.setFormatter(FlagFormatter("%(message)s"))
+    handler.addFilter(drop_repeated_warnings())
+    handler.setLevel(logging.ERROR if values["quiet"] else logging.DEBUG if values["verbose"] else logging.INFO)
     logger = logging.getLogger("ranker")
-    logger.handlers = [handler, *([Strict()] if given.get("strict") else [])]
+    logger.handlers = [handler, *([StrictHandler()] if values.get("strict") else [])]
     logger.propagate = False
-    logger.setLevel(min(handler.level, logging.WARNING) if given.get("strict") else handler.level)
+    logger.setLevel(min(handler.level, logging.WARNING) if values.get("strict") else handler.level)
 
 
-class Strict(logging.Handler):
-    """What makes an error of the first guess, dropped row or unread column that is said."""
+class StrictHandler(logging.Handler):
+    """Log handler that turns the first guess, dropped row or unread column into an error."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Refuse what the line says, where it is an assumption."""
+        """Refuse a record that is an assumption."""
         check_strict({"strict": True}, [record.msg])
 
 
-def check_strict(given: Mapping[str, Any], notes: Iterable[str]) -> None:
+def check_strict(values: Mapping[str, Any], notes: Iterable[str]) -> None:
     """Refuse guesses, dropped rows and unread columns, under ``--strict``.
 
     Args:
-        given: the command line.
-        notes: sentences about what was read; those that are an `Assumption` count.
+        values: the command line.
+        notes: sentences about what was read; those of type `Assumption` count.
 
     Raises:
         UsageError: there is one.
     """
     assumptions = [note for note in notes if isinstance(note, Assumption)]
-    if given.get("strict") and assumptions:
-        more = f" (and {len(assumptions) - 1} more)" if assumptions[1:] else ""
-        raise UsageError(f"`strict`: {assumptions[0]}{more}")
+    if values.get("strict") and assumptions:
+        others_text = f" (and {len(assumptions) - 1} more)" if assumptions[1:] else ""
+        raise UsageError(f"`strict`: {assumptions[0]}{others_text}")
 
 
-class Spoken(logging.Formatter):
-    """Lines that name the options of the command that is running, with nothing in them that a terminal obeys."""
+class FlagFormatter(logging.Formatter):
+    """Log formatter that names options of the running command, and escapes what a terminal would obey."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, and what stands below it."""
-        return inert(spoken(super().format(record)))
+        """Return the line, and the traceback below it."""
+        return escape_text(name_flags(super().format(record)))
 
 
-def once() -> Callable[[logging.LogRecord], bool]:
-    """A filter of log lines that lets no warning through twice: a model is asked in stages, and warns in each."""
-    said: set[str] = set()
+def drop_repeated_warnings() -> Callable[[logging.LogRecord], bool]:
+    """Return a log filter that drops repeated warnings: a model is asked in stages, and warns in each."""
+    texts: set[str] = set()
 
     def new(record: logging.LogRecord) -> bool:
         text = record.getMessage()
-        known = record.levelno >= logging.WARNING and text in said
-        said.add(text)
-        return not known
+        repeated = record.levelno >= logging.WARNING and text in texts
+        texts.add(text)
+        return not repeated
 
     return new
 
 
 def quieten_libraries() -> None:
-    """Keep the libraries' talk off stderr, and their threads from spinning, before they are imported.
+    """Silence libraries, and keep their threads from spinning, before they are imported.
 
-    What the environment says already stands.
+    Variables that are set already stay.
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a thread that waits takes no core from others
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # waiting threads leave their cores to others
     os.environ.setdefault("KMP_BLOCKTIME", "0")
 
 
-def bars(given: Mapping[str, Any]) -> Progress:
-    """What opens a stage of the work on one model; it shows nothing under ``--quiet``."""
+def bars(values: Mapping[str, Any]) -> Progress:
+    """Return a function that opens a progress bar for one model; it shows nothing under ``--quiet``."""
     from ranker import progress
 
     console = progress.stderr()
-    console.quiet = given["quiet"]
-    return lambda label, total: progress.bar(console, label, total, inert)
+    console.quiet = values["quiet"]
+    return lambda label, total: progress.bar(console, label, total, escape_text)

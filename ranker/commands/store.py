@@ -17,26 +17,26 @@ def store() -> None:
 
 @store.command()
 @options.STORE
-def info(**given: Any) -> None:
+def info(**values: Any) -> None:
     """List what is kept, a line for each model, backend and settings; models by their content's hash and their name."""
     from ranker.commands import arguments
     from ranker.runtime import upkeep
 
-    found = upkeep.contents(arguments.store_folder(given))
-    for one in found:
-        say(one)
-    rows, size = sum(one.rows for one in found), sum(one.size for one in found)
-    say(f"{len(found)} keys, {rows:,} rows, {size:,} bytes")
+    entries = upkeep.contents(arguments.store_folder(values))
+    for entry in entries:
+        say(entry)
+    rows, size = sum(entry.rows for entry in entries), sum(entry.size for entry in entries)
+    say(f"{len(entries)} keys, {rows:,} rows, {size:,} bytes")
 
 
 @store.command()
 @options.STORE
-def verify(**given: Any) -> None:
+def verify(**values: Any) -> None:
     """Compare every file with its checksum, and name those that are damaged; exit status 1 if there are any."""
     from ranker.commands import arguments
     from ranker.runtime import upkeep
 
-    count, damaged = upkeep.verify(arguments.store_folder(given))
+    count, damaged = upkeep.verify(arguments.store_folder(values))
     for file in damaged:
         say(f"{file} is damaged")
     say(f"{count} files compared, {len(damaged)} damaged")
@@ -46,13 +46,13 @@ def verify(**given: Any) -> None:
 
 @store.command()
 @options.STORE
-def prune(**given: Any) -> None:
+def prune(**values: Any) -> None:
     """Remove what no run will read again: damaged and duplicate shards, and temporary files of crashed runs."""
     from ranker.commands import arguments
     from ranker.runtime import upkeep
 
     count = 0
-    for file, why in upkeep.prune(arguments.store_folder(given)):
-        say(f"{file} removed ({why})")
+    for file, reason in upkeep.prune(arguments.store_folder(values)):
+        say(f"{file} removed ({reason})")
         count += 1
     say(f"{count} files removed")

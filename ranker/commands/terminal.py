@@ -1,6 +1,6 @@
-"""The terminal that the program runs in: it is given back as it was found when the program is stopped or interrupted.
+"""Restore the terminal when the program is stopped or interrupted.
 
-A bar hides the cursor, and whoever waits for a key turns off echo and line ends.
+A progress bar hides the cursor, and reading keys turns off echo and line ends.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any
 
 try:
     import termios
-except ImportError:  # Windows has none
+except ImportError:  # not on Windows
     termios = None  # type: ignore[assignment]
 
 Modes = list[Any]
-"""What a terminal does with keys, as `termios.tcgetattr` has it."""
+"""Modes of a terminal, as returned by `termios.tcgetattr`."""
 
 SHOW_CURSOR = b"\x1b[?25h"
 
 DUMB = ("", "dumb", "unknown")
-"""Kinds of terminals that know no such code; nothing hides their cursor."""
+"""Kinds of terminals without that code; nothing hides their cursor."""
 
 
 def modes() -> Modes | None:
-    """The modes of the terminal that keys come from; None where they come from none."""
+    """Return the modes of the terminal on stdin; None if stdin is no terminal."""
     if termios is None:
         return None
     try:
@@ -35,42 +35,42 @@ def modes() -> Modes | None:
         return None
 
 
-def give_back(found: Modes | None) -> None:
-    """Set the modes that were found, and show the cursor. Locks nothing: a signal may come at any moment.
+def give_back(original: Modes | None) -> None:
+    """Restore the original modes, and show the cursor. Takes no lock, since a signal may come at any moment.
 
-    In the background the modes are the shell's own.
+    In the background the modes belong to the shell, and stay.
     """
     if not _in_background():
-        _set(found)
+        _set(original)
     with suppress(OSError):
         if os.isatty(2) and os.environ.get("TERM", "") not in DUMB:
             os.write(2, SHOW_CURSOR)
 
 
-def pausing(found: Modes | None) -> Callable[[int, object], None]:
-    """A handler of SIGTSTP: the shell has the terminal as it was found, and the program has it again afterwards."""
+def pause_handler(original: Modes | None) -> Callable[[int, object], None]:
+    """Return a handler of SIGTSTP: the shell gets the original modes, and the program its own when it continues."""
 
     def pause(number: int, _: object) -> None:
-        now = modes()
-        give_back(found)
+        current = modes()
+        give_back(original)
         signal.signal(number, signal.SIG_DFL)
-        signal.raise_signal(number)  # here it stands until it goes on
+        signal.raise_signal(number)  # stops here until continued
         signal.signal(number, pause)
-        if now != found:
-            _set(now)  # in the background this waits for the foreground
+        if current != original:
+            _set(current)  # waits for the foreground
 
     return pause
 
 
-def _set(wanted: Modes | None) -> None:
-    if wanted is not None and modes() != wanted:
+def _set(original: Modes | None) -> None:
+    if original is not None and modes() != original:
         with suppress(termios.error):  # the terminal may be gone
-            termios.tcsetattr(0, termios.TCSANOW, wanted)
+            termios.tcsetattr(0, termios.TCSANOW, original)
 
 
 def _in_background() -> bool:
-    """Whether another process than one of ours has the terminal."""
+    """Return True if another process group has the terminal."""
     try:
         return termios is not None and os.tcgetpgrp(0) != os.getpgrp()
-    except OSError:  # it is no terminal of ours
+    except OSError:  # not our terminal
         return False

@@ -1,1 +1,1 @@
-"""The flow, from models and rows to an answer: a file a step, and one for each question."""
+"""Steps from models and rows to an answer, one file each, and one file for each question."""

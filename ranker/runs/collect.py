@@ -1,4 +1,4 @@
-"""Every model asked: jobs go to the executor, and answers come from the store; one that fails is left out."""
+"""Ask all models: the executor runs jobs, answers come from the store, and failing models are left out."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ log = logging.getLogger(__name__)
 
 
 RequestMatrix: TypeAlias = Sequence[Sequence[Request]]
-"""(M,) what each model is asked."""
+"""(M,) Requests to each model."""
 
 
 @dataclass(frozen=True)
 class RawResponses:
-    """What one model answered.
+    """Answers of one model.
 
     Attributes:
-        content: what identifies it, wherever it lies.
-        answers: in the order of its requests; None for one that could not be had, and need not.
+        content: hash that identifies the model, wherever it lies.
+        answers: in the order of its requests; None for an optional request that the model cannot answer.
     """
 
     content: str
@@ -42,28 +42,28 @@ class RawResponses:
 
 @dataclass(frozen=True)
 class ModelResponses:
-    """What one model answered, by the names of the questions.
+    """Answers of one model, by question.
 
     Attributes:
-        model: which.
-        content: what identifies it, wherever it lies.
-        to: the name of a question (see `Plan.questions`) -> the answers.
-        hidden: those about hidden words, in the order of `Plan.hidden`; None where they could not be had.
+        model: the model.
+        content: hash that identifies the model, wherever it lies.
+        answers: question (see `Plan.questions`) -> answers.
+        hidden: answers about hidden words, in the order of `Plan.hidden_word_requests`; None where the model has none.
     """
 
     model: Model
     content: str
-    to: Mapping[str, Answer]
+    answers: Mapping[str, Answer]
     hidden: Sequence[Answer | None]
 
 
 @dataclass(frozen=True)
 class RunResponses:
-    """What became of every model, in the order of the suite.
+    """Answers and failures of all models, in the order of the suite.
 
     Attributes:
-        answered: what those answered that could be asked.
-        failures: model -> why it could not be.
+        answered: answers of the models that could be asked.
+        failures: model -> why it could not.
     """
 
     answered: tuple[ModelResponses, ...]
@@ -71,134 +71,131 @@ class RunResponses:
 
 
 def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
-    """Ask every model of a plan.
-
-    Raises:
-        StoreError: the store cannot be read or written.
-    """
-    found, failures = run_models(plan.gathered.looked, plan.task, plan.asked, runtime)
+    """Ask every model of a plan."""
+    responses, failures = run_models(plan.inputs.inspected, plan.task, plan.request_matrix, runtime)
     answered = []
-    for model in plan.gathered.looked.models:
-        if model.name in found:
-            told = found[model.name]
-            named = dict(zip(plan.questions(model), told.answers, strict=False))
-            to = {name: one for name, one in named.items() if one}
-            if "population" not in to and plan.rows.places is not None:
-                to["population"] = Answer(to["pool"].predictions.part(plan.rows.places))
-            answered.append(ModelResponses(model, told.content, to, told.answers[len(named) :]))
+    for model in plan.inputs.inspected.models:
+        if model.name in responses:
+            response = responses[model.name]
+            by_question = dict(zip(plan.questions(model), response.answers, strict=False))
+            answers = {name: answer for name, answer in by_question.items() if answer}
+            if "population" not in answers and plan.rows.places is not None:
+                answers["population"] = Answer(answers["pool"].predictions.part(plan.rows.places))
+            answered.append(ModelResponses(model, response.content, answers, response.answers[len(by_question) :]))
     return RunResponses(tuple(answered), failures)
 
 
 def run_models(
-    looked: InspectedModels, task: Task, asked: RequestMatrix, runtime: Runtime
+    inspected: InspectedModels, task: Task, requests: RequestMatrix, runtime: Runtime
 ) -> tuple[dict[str, RawResponses], dict[str, str]]:
     """Ask models.
 
     Args:
-        looked: the models.
-        task: what they do.
-        asked: what each is asked.
-        runtime: how they are run, and where their answers are kept.
+        inspected: the models.
+        task: their task.
+        requests: requests to each model.
+        runtime: how models run, and where answers are stored.
 
     Returns:
-        What each model answered that could be asked, and why the others could not, by name in their order.
-
-    Raises:
-        StoreError: the store cannot be read or written.
+        Model -> answers, and model -> why it could not be asked; both in the order of the models.
     """
-    found: dict[int, RawResponses] = {}
+    raw: dict[int, RawResponses] = {}
     failures: dict[int, str] = {}
-    with runtime.kept() as store, closing(run_jobs(looked, task, asked, runtime, store)) as ended:
-        for number, done in ended:
-            model = looked.models[number]
+    with runtime.kept() as store, closing(run_jobs(inspected, task, requests, runtime, store)) as outcomes:
+        for number, outcome in outcomes:
+            model = inspected.models[number]
             try:
-                if done.failure:
-                    raise ModelError(done.failure)
+                if outcome.failure:
+                    raise ModelError(outcome.failure)
                 if model.source.precomputed:
-                    job = _job(looked, task, asked, runtime, number)
-                    found[number] = RawResponses(content_of(job, looked.shelf), read_precomputed(job, looked.shelf))
+                    job = _job(inspected, task, requests, runtime, number)
+                    raw[number] = RawResponses(content_of(job, inspected.shelf), read_precomputed(job, inspected.shelf))
                 else:
-                    kept = [answer(store, *pair) for pair in zip(done.keys, asked[number], strict=True)]
-                    found[number] = RawResponses(done.content, kept)
-                    notes = tuple(dict.fromkeys(note for key in done.keys for note in store.kept(key).notes))
-                    looked.shelf.noted[looked.stated[number].source.place] = 0, notes
+                    answers = [answer(store, *pair) for pair in zip(outcome.keys, requests[number], strict=True)]
+                    raw[number] = RawResponses(outcome.content, answers)
+                    notes = tuple(dict.fromkeys(note for key in outcome.keys for note in store.kept(key).notes))
+                    inspected.shelf.noted[inspected.infos[number].source.place] = 0, notes
                     for note in notes:
                         log.warning("%s: %s", model.name, note)
             except ModelError as error:
                 failures[number] = str(error)
                 log.error("%s is left out: %s", model.name, error)
-            for key in dict.fromkeys(done.keys):
+            for key in dict.fromkeys(outcome.keys):
                 store.close(key)
-    names = [model.name for model in looked.models]
-    return {names[n]: found[n] for n in sorted(found)}, {names[n]: failures[n] for n in sorted(failures)}
+    names = [model.name for model in inspected.models]
+    return {names[n]: raw[n] for n in sorted(raw)}, {names[n]: failures[n] for n in sorted(failures)}
 
 
 def run_jobs(
-    looked: InspectedModels, task: Task, asked: RequestMatrix, runtime: Runtime, store: Store, *, dry: bool = False
+    inspected: InspectedModels,
+    task: Task,
+    requests: RequestMatrix,
+    runtime: Runtime,
+    store: Store,
+    *,
+    dry: bool = False,
 ) -> Generator[tuple[int, JobOutcome], None, None]:
-    """The number of each model, and what became of its work, in any order.
+    """Yield the number of each model and the outcome of its job, in any order.
 
-    Models that cannot be read have no job, nor do those whose answers are at hand.
+    Unreadable models and precomputed answers need no job.
     """
-    at: list[int] = []
-    for number, one in enumerate(looked.stated):
-        if one.trouble or one.source.precomputed:
-            yield number, JobOutcome(failure=one.trouble)
+    numbers: list[int] = []
+    for number, info in enumerate(inspected.infos):
+        if info.trouble or info.source.precomputed:
+            yield number, JobOutcome(failure=info.trouble)
         else:
-            at.append(number)
-    jobs = [_job(looked, task, asked, runtime, number, dry) for number in at]
-    with closing(runtime.executor.run(jobs, store, runtime.progress, looked.shelf)) as ended:  # whatever interrupts it
-        for job, done in ended:
-            yield at[job], done
+            numbers.append(number)
+    jobs = [_job(inspected, task, requests, runtime, number, dry) for number in numbers]
+    # closed even if interrupted
+    with closing(runtime.executor.run(jobs, store, runtime.progress, inspected.shelf)) as outcomes:
+        for job, outcome in outcomes:
+            yield numbers[job], outcome
 
 
-def unanswered(looked: InspectedModels, task: Task, asked: RequestMatrix, runtime: Runtime) -> bool:
-    """Whether any model would have to be run: no model is loaded to know, and those that cannot be read say nothing.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
+def unanswered(inspected: InspectedModels, task: Task, requests: RequestMatrix, runtime: Runtime) -> bool:
+    """Return True if some answer is missing from the store. Loads no model; ignores models that cannot be read."""
     with runtime.kept() as store:
-        for number, one in enumerate(looked.stated):
-            if not (one.trouble or one.source.precomputed):
+        for number, info in enumerate(inspected.infos):
+            if not (info.trouble or info.source.precomputed):
                 with suppress(ModelError):
                     if find_work(
-                        _job(looked, task, asked, runtime, number), store, ResourceCache(initial=looked.shelf)
+                        _job(inspected, task, requests, runtime, number), store, ResourceCache(initial=inspected.shelf)
                     )[1]:
                         return True
     return False
 
 
 def _job(
-    looked: InspectedModels, task: Task, asked: RequestMatrix, runtime: Runtime, number: int, dry: bool = False
+    inspected: InspectedModels, task: Task, requests_of: RequestMatrix, runtime: Runtime, number: int, dry: bool = False
 ) -> Job:
-    stated = looked.stated[number]
-    requests = tuple(asked[number])
-    return Job(stated.source, task, requests, runtime.machine, dry, stated.size, stated.preload, stated.needs)
+    info = inspected.infos[number]
+    requests = tuple(requests_of[number])
+    return Job(info.source, task, requests, runtime.machine, dry, info.size, info.preload, info.needs)
 
 
 def dry_run_lines(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
-    """Say what a run would do, a line for each model: how much is not known yet, and how long it would take.
+    """Describe what a run would do, one line per model: what is missing from the store, and the time it takes.
 
-    A model of which anything is missing is loaded, and its speed is measured on a few rows.
+    A model with missing answers is loaded, and its speed is measured on a few rows.
     """
     rows, suite = plan.rows, plan.suite
-    explained = {one.segments for one in (*rows.population, *(rows.pool if plan.explains_pool else ()))}
+    attributed_rows = {example.segments for example in (*rows.population, *(rows.pool if plan.explains_pool else ()))}
     predicted = rows.ood.examples if rows.truth else rows.population
-    every = {
-        one.segments if any(one.segments) else one.id for one in (*predicted, *rows.pool, *plan.gathered.in_domain_rows)
+    all_rows = {
+        example.segments if any(example.segments) else example.id
+        for example in (*predicted, *rows.pool, *plan.inputs.in_domain_rows)
     }
-    attributed = f", {len(explained)} to explain with {plan.settings.name}" if plan.settings.function else ""
-    size = f"{len(suite.models)} models, {len(every)} rows{attributed}"
+    attributed = f", {len(attributed_rows)} to explain with {plan.settings.name}" if plan.settings.function else ""
+    size = f"{len(suite.models)} models, {len(all_rows)} rows{attributed}"
     yield f"{suite.name} on {rows.ood.name}: {size}"
     seconds = 0.0
     with runtime.kept() as store:
-        ended = dict(run_jobs(plan.gathered.looked, plan.task, plan.asked, runtime, store, dry=True))
+        outcomes = dict(run_jobs(plan.inputs.inspected, plan.task, plan.request_matrix, runtime, store, dry=True))
     for number, model in enumerate(suite.models):
-        done = ended[number]
-        if done.failure:
-            yield f"{model.name}: cannot be run: {done.failure}"
+        outcome = outcomes[number]
+        if outcome.failure:
+            yield f"{model.name}: cannot be run: {outcome.failure}"
             continue
-        seconds += done.estimate.seconds if done.estimate else 0.0
-        yield f"{model.name}: {done.estimate or 'all is known'}"
+        seconds += outcome.estimate.seconds if outcome.estimate else 0.0
+        yield f"{model.name}: {outcome.estimate or 'all is known'}"
     yield f"in all at least {minutes(seconds)}"

@@ -1,4 +1,4 @@
-"""One file of answers alone: what is in it, what its models answer, and how good that is, where the file says it."""
+"""Describe one file of answers: its contents, answers, and accuracy if it has true labels."""
 
 from __future__ import annotations
 
@@ -17,55 +17,54 @@ from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Task
 from ranker.tasks.classes import label_names
 
 STATES = {NO_ANSWER: "no answer", ERROR: "failed or not scored", MISSING: "not asked"}
-"""State of an answer -> what is said of it."""
+"""State of an answer -> its description."""
 
-MOST = 20
-"""Kinds of answers that are listed."""
+MAX_LISTED_LABELS = 20
+"""Limit on the labels that are listed with counts."""
 
 
-def describe_model(seen: InspectedModels, beside: RowsFile | None = None) -> Iterator[str]:
-    """What the file of one model says, a line each.
+def describe_model(inspected: InspectedModels, beside: RowsFile | None = None) -> Iterator[str]:
+    """Describe the file of one model, line by line.
 
     Args:
-        seen: the model.
-        beside: labelled rows that it answers; None for those that its file brings.
+        inspected: the model.
+        beside: labelled rows that it answers; None for the rows in its file.
 
     Raises:
         ModelError: it cannot be read, or answers none of the rows.
-        UsageError, DataError: the rows cannot be read: see `RowsFile.labelled`.
     """
-    (stated,), (model,) = seen.stated, seen.named
-    if stated.trouble:
-        raise ModelError(stated.trouble)
+    (info,), (model,) = inspected.infos, inspected.unpinned
+    if info.trouble:
+        raise ModelError(info.trouble)
     yield f"{model.source.place}: one model, {model.name}"
-    yield from stated.contents if beside is None else stated.contents[:1]
+    yield from info.contents if beside is None else info.contents[:1]
     if beside is not None:
-        rows = beside.labelled(seen.stated)
+        rows = beside.labelled(inspected.infos)
         yield f"{counted(len(rows.examples), 'labelled row')} in {rows.origin}"
-        yield from _judged(stated.source, rows.task, rows.examples, seen.shelf)
-    elif stated.rows is not None:
-        yield from _judged(stated.source, stated.rows.task, stated.rows.examples, seen.shelf)
-    for note in stated.notes:
+        yield from _describe_answers(info.source, rows.task, rows.examples, inspected.shelf)
+    elif info.rows is not None:
+        yield from _describe_answers(info.source, info.rows.task, info.rows.examples, inspected.shelf)
+    for note in info.notes:
         yield f"- {note[:1].upper()}{note[1:].rstrip('.')}."
     yield "A ranking needs two models or more: name another one with `models`."
 
 
-def _judged(source: Source, task: Task, examples: Sequence[Example], shelf: ResourceCache) -> Iterator[str]:
-    """What the model answers to rows, and how good that is."""
+def _describe_answers(source: Source, task: Task, examples: Sequence[Example], shelf: ResourceCache) -> Iterator[str]:
+    """Describe the model's answers to rows, and their accuracy."""
     blocks = list(source.open(task, Machine(), shelf).predict(examples, lambda done: None))
-    state = np.concatenate([one.state for one in blocks])
+    state = np.concatenate([block.state for block in blocks])
     labels = label_names(task)
-    probs = [probs for one in blocks if (probs := one.probabilities()) is not None]
+    probs = [probs for block in blocks if (probs := block.probabilities()) is not None]
     if labels and probs:
-        known = np.concatenate(probs)[state == ANSWERED]
-        says = Counter(labels[n] for n in known.argmax(axis=1).tolist())
-        yield f"answers: {listed(f'{label} {count:,}' for label, count in says.most_common(MOST))}"
-    silence = Counter(STATES[one] for one in state.tolist() if one != ANSWERED)
+        answered_probs = np.concatenate(probs)[state == ANSWERED]
+        counts = Counter(labels[n] for n in answered_probs.argmax(axis=1).tolist())
+        yield f"answers: {listed(f'{label} {count:,}' for label, count in counts.most_common(MAX_LISTED_LABELS))}"
+    silence = Counter(STATES[code] for code in state.tolist() if code != ANSWERED)
     if silence:
-        yield listed(f"{what} {count:,}" for what, count in silence.items())
+        yield listed(f"{phrase} {count:,}" for phrase, count in silence.items())
     outcomes = np.concatenate([task.outcomes(block, examples) for block in blocks])
     judged = outcomes[~np.isnan(outcomes)]
     if len(judged):
         (low,), (high,) = intervals_of_accuracy(judged[np.newaxis])
-        of = f"{percent(float(judged.mean()))} % ({interval(low, high)}) on {counted(len(judged), 'row')}"
-        yield f"{'accuracy' if task.metric == 'ACC' else task.metric}: {of}"
+        accuracy = f"{percent(float(judged.mean()))} % ({interval(low, high)}) on {counted(len(judged), 'row')}"
+        yield f"{'accuracy' if task.metric == 'ACC' else task.metric}: {accuracy}"

@@ -1,4 +1,4 @@
-"""What slow methods made of draws of a pool's rows, kept in the store: the same draws are not ranked twice."""
+"""Store the results of slow pool methods, so that the same draws are not ranked twice."""
 
 from __future__ import annotations
 
@@ -18,99 +18,98 @@ from ranker.runtime.store import Entry, Store
 from ranker.statistics.pool import MANY, Pool, PoolMethod, Targets
 
 REVISION = 2
-"""Of what is kept here: raised when the same sources come to give other numbers."""
+"""Version of the stored results; raised when the same sources give other numbers."""
 
 
 @contextmanager
-def kept_methods(
+def cache_methods(
     methods: Sequence[PoolMethod], pool: Pool | None, store: Store | None
 ) -> Iterator[tuple[PoolMethod, ...]]:
-    """The methods, those that take few draws with a memory. What is new is written at the end, whatever ends it.
+    """Yield the methods, those that take few draws with a cache. New results are written at the end, even on errors.
 
-    A method that nobody can identify (`functions`) has none.
-
-    Raises:
-        StoreError: the store cannot be read or written.
+    Methods that cannot be identified (`functions`) have no cache.
     """
-    made = [None if pool is None or store is None else _memory(one, pool, store) for one in methods]
+    caches = [None if pool is None or store is None else _cache_of(method, pool, store) for method in methods]
     try:
-        yield tuple(one if memory is None else memory.of(one) for one, memory in zip(methods, made, strict=True))
+        yield tuple(
+            method if cache is None else cache.wrap(method) for method, cache in zip(methods, caches, strict=True)
+        )
     finally:
-        for memory in made:
-            if memory is not None:
-                memory.write()
+        for cache in caches:
+            if cache is not None:
+                cache.write()
 
 
-def _memory(method: PoolMethod, pool: Pool, store: Store) -> _Memory | None:
-    """Where what a method gives on a pool, and on parts of it, is kept."""
+def _cache_of(method: PoolMethod, pool: Pool, store: Store) -> _MethodCache | None:
+    """Return the cache of a method's results on a pool and its parts; None for methods without one."""
     if method.draws == MANY:
         return None
-    known = [functions.identity(one) for one in (method.estimate, method.pick) if one is not None]
-    if None in known:
+    identities = [functions.identity(function) for function in (method.estimate, method.pick) if function is not None]
+    if None in identities:
         return None
-    key = {"scores": REVISION, "of": {"method": known, "pool": _digest(pool).hex()}}
-    return _Memory(store.entry(key, method.name), {})
+    key = {"scores": REVISION, "of": {"method": identities, "pool": _digest(pool).hex()}}
+    return _MethodCache(store.entry(key, method.name), {})
 
 
 @dataclass(frozen=True)
-class _Memory:
-    """What is kept of one method on one population, and what is new."""
+class _MethodCache:
+    """Stored and new results of one method on one population."""
 
     entry: Entry
     new: dict[bytes, MeasureColumn]
 
-    def of(self, method: PoolMethod) -> PoolMethod:
-        """The method, with this memory."""
+    def wrap(self, method: PoolMethod) -> PoolMethod:
+        """Return the method with this cache."""
         pick = method.pick
 
         def estimate(pool: Pool, targets: Targets, rows: Ints) -> Floats:
-            shown = targets.part(np.unique(rows))
-            name = _named("estimate", pool, shown, rows)
-            found = self.known(name, lambda: method.estimate(pool, targets, rows))
-            return found.reshape(len(pool.probs), len(rows))
+            shown_targets = targets.part(np.unique(rows))
+            name = _key("estimate", pool, shown_targets, rows)
+            values = self.load_or_compute(name, lambda: method.estimate(pool, targets, rows))
+            return values.reshape(len(pool.probs), len(rows))
 
         def picked(pool: Pool, targets: Targets, count: int) -> Ints:
-            name = _named("pick", pool, targets, np.array([count]))
-            return self.known(name, lambda: pick(pool, targets, count) if pick else None).astype(np.int64)
+            name = _key("pick", pool, targets, np.array([count]))
+            return self.load_or_compute(name, lambda: pick(pool, targets, count) if pick else None).astype(np.int64)
 
         return replace(method, estimate=estimate, pick=picked if pick else None)
 
-    def known(self, name: bytes, compute: Callable[[], Floats | Ints | None]) -> Floats:
-        """What stands under a name, or is computed now."""
+    def load_or_compute(self, name: bytes, compute: Callable[[], Floats | Ints | None]) -> Floats:
+        """Return the values stored under a name, or compute them."""
         if name in self.new:
             return self.new[name].values
-        known = self.entry.scores([name])
-        if name in known:
-            return known[name].values
+        stored = self.entry.scores([name])
+        if name in stored:
+            return stored[name].values
         values = np.asarray(compute(), dtype=np.float64).ravel()
         self.new[name] = MeasureColumn(values, np.full(len(values), -1))
         return values
 
     def write(self) -> None:
-        """Keep what is new."""
+        """Store the new results."""
         if self.new:
             self.entry.add(shards.scores(list(self.new), list(self.new.values())))
             self.entry.compact()
 
 
-def _named(what: str, pool: Pool, targets: Targets, rows: Ints) -> bytes:
-    """32 bytes that identify what is asked of a method."""
-    return _hashed(what, _digest(pool), targets.outcomes, targets.labels, rows)
+def _key(step: str, pool: Pool, targets: Targets, rows: Ints) -> bytes:
+    """Return 32 bytes that identify one call of a method."""
+    return _hash(step, _digest(pool), targets.outcomes, targets.labels, rows)
 
 
 def _digest(pool: Pool) -> bytes:
-    """32 bytes that identify a pool."""
-    own = pool.in_domain
-    domain = () if own is None else (own.probs, own.labels)
-    return _hashed("pool", pool.probs, pool.factor, pool.silence, *domain)
+    """Return 32 bytes that identify a pool."""
+    in_domain = pool.in_domain
+    domain = () if in_domain is None else (in_domain.probs, in_domain.labels)
+    return _hash("pool", pool.probs, pool.factor, pool.silence, *domain)
 
 
-def _hashed(*parts: object) -> bytes:
-    found = hashlib.sha256()
+def _hash(*parts: object) -> bytes:
+    digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, np.ndarray):
-            found.update(json.dumps([part.dtype.str, part.shape]).encode())
-            found.update(np.ascontiguousarray(part).tobytes())
+            digest.update(json.dumps([part.dtype.str, part.shape]).encode())
+            digest.update(np.ascontiguousarray(part).tobytes())
         else:
-            found.update(part if isinstance(part, bytes) else json.dumps(part).encode())
-    return found.digest()
+            digest.update(part if isinstance(part, bytes) else json.dumps(part).encode())
+    return digest.digest()

@@ -1,9 +1,8 @@
-"""What identifies a function: its code, and all that the code reaches, so that what it gave once can be kept.
+"""Identify a function by its code and everything it reaches, so that its results can be stored.
 
-A function is known where everything that it can read is: its code, its defaults, what it closes over, the globals that
-it names, and those of each function that it names. Libraries that give the same for the same are known by their
-versions, and our own modules by their sources. Whatever else a function reaches (a file, the clock, chance, an object
-of a class of its own) leaves it unknown: it is then computed each time.
+A function can be identified if everything it reads can: its code, defaults, closure, the globals it names, and those
+of each function it names. Deterministic libraries are identified by version, our own modules by source. A function
+that reaches anything else (a file, the clock, chance, an object of its own class) is computed each time.
 """
 
 from __future__ import annotations
@@ -27,37 +26,37 @@ from ranker.records import digest
 from ranker.sources.base import version
 
 OURS = ("factors", "ranker.attribution", "ranker.scoring", "ranker.statistics", "ranker.tasks")
-"""The packages that a measure of ours is made of; their sources are a part of what identifies one."""
+"""Packages that our measures are made of; their sources are part of a measure's identity."""
 
 LIBRARIES = ("numpy", "scipy")
-"""Installed libraries that a known function may use, by their versions."""
+"""Installed libraries that an identifiable function may use, by version."""
 
 STANDARD = frozenset({
     *("bisect", "builtins", "cmath", "collections", "dataclasses", "difflib", "fractions", "functools", "heapq"),
     *("itertools", "math", "numbers", "operator", "re", "statistics", "string", "textwrap", "typing", "unicodedata"),
     *("_bisect", "_collections", "_functools", "_heapq", "_operator", "_statistics"),
 })  # fmt: skip
-"""Modules of the standard library that give the same for the same, by the version of Python."""
+"""Deterministic modules of the standard library, identified by the version of Python."""
 
 IMPURE = frozenset({
     *("open", "input", "eval", "exec", "compile", "__import__", "globals", "locals", "vars", "dir", "id", "hash"),
     *("getattr", "setattr", "delattr", "breakpoint"),
 })  # fmt: skip
-"""Builtins that reach further than their arguments, or are not the same in each process."""
+"""Builtins that reach further than their arguments, or differ between processes."""
 
 ELSEWHERE = frozenset({"random", "load", "loads", "loadtxt", "genfromtxt", "fromfile", "fromregex", "memmap"})
-"""What libraries call that which reads files or draws: a function that takes an attribute of this name is unknown."""
+"""Names in libraries that read files or draw; a function that takes an attribute of this name is not identifiable."""
 
 NAMING = frozenset({"LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"})
 CHANGING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME", "LOAD_BUILD_CLASS"})
 
 
-class Unknown(Exception):
-    """A function reaches something of which nobody can say whether it stays the same."""
+class UnidentifiedFunction(Exception):
+    """A function reaches something that may change."""
 
 
 def identity(function: Any) -> str | None:
-    """A sha256 of a function and of all that it reaches; None where that is not known.
+    """Return a sha256 of a function and all that it reaches; None if it cannot be identified.
 
     Example:
         >>> half = 0.5
@@ -67,14 +66,14 @@ def identity(function: Any) -> str | None:
         True
     """
     try:
-        return digest({"function": _known(function, {}), "made with": made_with()})
-    except Unknown:
+        return digest({"function": _identify(function, {}), "made with": computation_versions()})
+    except UnidentifiedFunction:
         return None
 
 
 @cache
-def made_with() -> Mapping[str, object]:
-    """What all measures are made with: our sources, and the versions of Python and of the libraries."""
+def computation_versions() -> Mapping[str, object]:
+    """Return the versions behind all measures: our sources, Python and the libraries."""
     return {
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in LIBRARIES},
@@ -83,133 +82,118 @@ def made_with() -> Mapping[str, object]:
 
 
 def _sources(package: str) -> str:
-    """A sha256 of the source files of a package."""
-    found = hashlib.sha256()
+    """Return a sha256 of the source files of a package."""
+    combined = hashlib.sha256()
     for folder in import_module(package).__path__:
         for file in sorted(Path(folder).glob("*.py")):
-            found.update(hashlib.sha256(file.read_bytes()).digest())
-    return found.hexdigest()
+            combined.update(hashlib.sha256(file.read_bytes()).digest())
+    return combined.hexdigest()
 
 
-def _known(value: Any, seen: dict[int, int]) -> Any:
-    """What identifies a value, as JSON.
-
-    Args:
-        value: what is to be identified.
-        seen: functions that are being told -> their numbers, since they may name each other.
-
-    Raises:
-        Unknown: nobody can say.
-    """
+def _identify(value: Any, numbers: dict[int, int]) -> Any:
+    """Return JSON that identifies a value; `numbers` maps ids of enclosing functions, which may name each other."""
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)) or value is ...:
         return [type(value).__name__, repr(value)]
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
-        return [type(value).__name__, *(_known(one, seen) for one in value)]
+        return [type(value).__name__, *(_identify(element, numbers) for element in value)]
     if type(value) in (set, frozenset):
-        return [type(value).__name__, *sorted(json.dumps(_known(one, seen)) for one in value)]
+        return [type(value).__name__, *sorted(json.dumps(_identify(element, numbers)) for element in value)]
     if type(value) is dict:
-        return ["dict", *([_known(key, seen), _known(one, seen)] for key, one in value.items())]
+        return ["dict", *([_identify(key, numbers), _identify(element, numbers)] for key, element in value.items())]
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufcUS":
         array = np.ascontiguousarray(value)
         return ["array", array.dtype.str, list(value.shape), hashlib.sha256(array.tobytes()).hexdigest()]
     if isinstance(value, re.Pattern):
         return ["pattern", repr(value.pattern), value.flags]
     if isinstance(value, partial):
-        return ["partial", *(_known(one, seen) for one in (value.func, value.args, value.keywords))]
-    if (named := _of_library(value)) is not None:
-        return named
+        return ["partial", *(_identify(element, numbers) for element in (value.func, value.args, value.keywords))]
+    if (name_in_library := _identify_library(value)) is not None:
+        return name_in_library
     if isinstance(value, FunctionType):
-        return _of_function(value, seen)
-    if callable(inner := getattr(value, "__wrapped__", None)):  # as under `functools.cache`
-        return ["wrapped", _known(inner, seen)]
-    raise Unknown
+        return _identify_function(value, numbers)
+    if callable(inner := getattr(value, "__wrapped__", None)):  # such as `functools.cache`
+        return ["wrapped", _identify(inner, numbers)]
+    raise UnidentifiedFunction
 
 
-def _of_library(value: Any) -> Any:
-    """What a library, or we, hold under a name: by that name; None for anything else.
-
-    Raises:
-        Unknown: it is a module, or a builtin, that is not the same for the same.
-    """
+def _identify_library(value: Any) -> Any:
+    """Return the name under which a library, or we, hold a value; None for any other value."""
     if isinstance(value, ModuleType):
-        if not _pure(value.__name__):
-            raise Unknown
+        if not _is_pure(value.__name__):
+            raise UnidentifiedFunction
         return ["module", value.__name__]
     if isinstance(value, np.ufunc):
         return ["ufunc", value.__name__]
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if not (isinstance(module, str) and isinstance(name, str)) or not _pure(module):
+    if not (isinstance(module, str) and isinstance(name, str)) or not _is_pure(module):
         return None
-    held: Any = sys.modules.get(module)
+    library_value: Any = sys.modules.get(module)
     for part in name.split("."):
-        held = getattr(held, part, None)
-    if held is not value:
+        library_value = getattr(library_value, part, None)
+    if library_value is not value:
         return None
     if isinstance(value, BuiltinFunctionType) and module == "builtins" and name in IMPURE:
-        raise Unknown
+        raise UnidentifiedFunction
     return ["named", module, name]
 
 
-def _pure(module: str) -> bool:
-    """Whether what a module holds is known by versions and sources."""
+def _is_pure(module: str) -> bool:
+    """Return True if versions and sources identify what a module holds."""
     top, parts = module.partition(".")[0], module.split(".")
-    ours = any(module == own or module.startswith(f"{own}.") for own in OURS)
+    ours = any(module == package or module.startswith(f"{package}.") for package in OURS)
     return not ELSEWHERE & {*parts} and (top in STANDARD or top in LIBRARIES or ours)
 
 
-def _of_function(function: FunctionType, seen: dict[int, int]) -> Any:
-    if id(function) in seen:
-        return ["again", seen[id(function)]]
-    seen[id(function)] = len(seen)
+def _identify_function(function: FunctionType, numbers: dict[int, int]) -> Any:
+    if id(function) in numbers:
+        return ["again", numbers[id(function)]]
+    numbers[id(function)] = len(numbers)
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return [
         "function",
-        _of_code(function.__code__),
-        _known(function.__defaults__, seen),
-        _known(function.__kwdefaults__, seen),
-        [[name, _known(_content(cell), seen)] for name, cell in cells],
-        [[name, _known(_global(function, name), seen)] for name in sorted(set(_globals(function.__code__)))],
+        _identify_code(function.__code__),
+        _identify(function.__defaults__, numbers),
+        _identify(function.__kwdefaults__, numbers),
+        [[name, _identify(_content(cell), numbers)] for name, cell in cells],
+        [[name, _identify(_global(function, name), numbers)] for name in sorted(set(_globals(function.__code__)))],
     ]
 
 
 def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError as error:  # nothing is in it yet
-        raise Unknown from error
+    except ValueError as error:  # an empty cell
+        raise UnidentifiedFunction from error
 
 
 def _global(function: FunctionType, name: str) -> Any:
     for names in (function.__globals__, vars(sys.modules["builtins"])):
         if name in names:
             if name in IMPURE:
-                raise Unknown
+                raise UnidentifiedFunction
             return names[name]
-    raise Unknown
+    raise UnidentifiedFunction
 
 
-def _of_code(code: CodeType) -> Any:
-    """Code without the lines that it stands on, and that of the functions in it."""
-    constants = [_of_code(one) if isinstance(one, CodeType) else _known(one, {}) for one in code.co_consts]
+def _identify_code(code: CodeType) -> Any:
+    """Identify code without line numbers, and the functions in it."""
+    constants = [
+        _identify_code(const) if isinstance(const, CodeType) else _identify(const, {}) for const in code.co_consts
+    ]
     counts = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
     names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
     return [code.co_code.hex(), code.co_exceptiontable.hex(), counts, *map(list, names), constants]
 
 
 def _globals(code: CodeType) -> Iterator[str]:
-    """The globals that code names, and the functions in it.
-
-    Raises:
-        Unknown: it makes classes, sets globals, imports what is not the same for the same, or takes an attribute that
-            reads files or draws.
-    """
+    """Yield the globals that code names, functions in it included; refuse code that makes classes or sets globals."""
     for instruction in dis.get_instructions(code):
         operation, name = instruction.opname, instruction.argval
-        imports = operation == "IMPORT_NAME" and not _pure(name)
+        imports = operation == "IMPORT_NAME" and not _is_pure(name)
         if operation in CHANGING or imports or (operation in NAMING and name in ELSEWHERE):
-            raise Unknown
+            raise UnidentifiedFunction
         if operation == "LOAD_GLOBAL":
             yield name
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _globals(one)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _globals(constant)

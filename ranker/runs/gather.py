@@ -1,4 +1,4 @@
-"""Where models and rows meet, once: what models say of themselves, and the rows that they are asked about."""
+"""Inspect models, read rows, and check once that they fit together: the inputs of a run."""
 
 from __future__ import annotations
 
@@ -30,58 +30,50 @@ from ranker.tasks.precomputed import PrecomputedTask
 log = logging.getLogger(__name__)
 
 OWN_ROWS = "their own rows"
-"""What the rows of several files are called that have no name in common."""
+"""Name of a dataset made of the rows of several files that share no name."""
 
 
 @dataclass(frozen=True)
 class InspectedModels:
-    """Models, and what each says of itself: it is asked once, when somebody wants to know; a hub may be far away.
+    """Models, and what each says of itself, which is read on first use, since a hub may be far away.
 
     Attributes:
-        named: the models as they were named.
-        name: of the suite.
-        shelf: what was opened meanwhile; models whose answers are at hand are read from it.
+        unpinned: the models as they were named.
+        name: name of the suite.
+        shelf: cache of what was opened; precomputed answers are read from it.
     """
 
-    named: tuple[Model, ...]
+    unpinned: tuple[Model, ...]
     name: str = "models"
     shelf: ResourceCache = field(default_factory=ResourceCache, repr=False)
 
     @cached_property
-    def stated(self) -> tuple[ModelInfo, ...]:
-        """(M,) what the models say."""
-        return tuple(model.source.inspect(self.shelf) for model in self.named)
+    def infos(self) -> tuple[ModelInfo, ...]:
+        """(M,) What each model says of itself."""
+        return tuple(model.source.inspect(self.shelf) for model in self.unpinned)
 
     @cached_property
     def models(self) -> tuple[Model, ...]:
-        """(M,) the models with their sources pinned."""
-        return tuple(replace(model, source=one.source) for model, one in zip(self.named, self.stated, strict=True))
+        """(M,) The models with their sources pinned."""
+        return tuple(replace(model, source=info.source) for model, info in zip(self.unpinned, self.infos, strict=True))
 
     @property
     def precomputed(self) -> bool:
-        """Whether the answers of all models lie in files."""
-        return all(one.source.precomputed for one in self.stated)
+        """True if the answers of all models lie in files."""
+        return all(info.source.precomputed for info in self.infos)
 
     @property
     def suite(self) -> Suite:
-        """The models as a suite.
-
-        Raises:
-            UsageError: they are fewer than two.
-        """
+        """The models as a suite; a UsageError if there are fewer than two."""
         return Suite(self.name, self.models)
 
 
 Models = InspectedModels | Suite | str | Path | Sequence[str | Path | Source | Model]
-"""Models as somebody names them: references, sources, a suite, or what was looked at before."""
+"""Models as a user names them: references, sources, a suite, or models that are inspected already."""
 
 
 def inspect_models(models: Models) -> InspectedModels:
-    """Models to be asked what they say of themselves, each once.
-
-    Raises:
-        UsageError: as `ranker.sources.suites.load`, but for fewer than two models.
-    """
+    """Prepare models for inspection, each once."""
     if isinstance(models, InspectedModels):
         return models
     if isinstance(models, Suite):
@@ -92,7 +84,7 @@ def inspect_models(models: Models) -> InspectedModels:
 def inspect_references(
     references: Sequence[str | Path | Source | Model], options: SourceOptions = SourceOptions()
 ) -> InspectedModels:
-    """The same, of one model or more; with what is said of all of them: see `ranker.sources.suites.name_models`."""
+    """Prepare models for inspection from references, with options for all: see `ranker.sources.suites.name_models`."""
     shelf = ResourceCache()
     name, models = name_models(references, options, shelf)
     return InspectedModels(models, name, shelf)
@@ -100,15 +92,15 @@ def inspect_references(
 
 @dataclass(frozen=True)
 class NamedDataset:
-    """An OOD set by its name: see `ranker.datasets.sets.load`.
+    """Name of an OOD set, and how it is read: see `ranker.datasets.sets.load`.
 
     Attributes:
-        name: of the set; case does not matter.
-        data_dir: where the official file lies; None takes the embedded sample.
-        include: folders of sets of one's own.
-        limit: how many of its rows are taken for the whole set; None for all.
-        population: how many are attributed; None for what its card says.
-        limits: how much of the file is read.
+        name: name of the set, in any case.
+        data_dir: folder of the official file; None takes the embedded sample.
+        include: folders with the user's own sets.
+        limit: number of rows that stand for the whole set; None for all.
+        population: number of rows that are attributed; None for the number on the set's card.
+        limits: size limits of the file.
     """
 
     name: str
@@ -119,14 +111,14 @@ class NamedDataset:
     limits: Limits = LIMITS
 
     def load(self) -> LabelledDataset:
-        """The set; it raises what `ranker.datasets.sets.load` does."""
-        found = sets.load(self.name, self.data_dir, self.include, self.limit, self.limits)
-        return replace(found, population=self.population) if self.population else found
+        """Load the set; errors are those of `ranker.datasets.sets.load`."""
+        dataset = sets.load(self.name, self.data_dir, self.include, self.limit, self.limits)
+        return replace(dataset, population=self.population) if self.population else dataset
 
 
 @dataclass(frozen=True)
 class RowsFile:
-    """A user's own rows, and what is said of them.
+    """A user's own rows, and the options that say how to read them.
 
     Attributes:
         file: .jsonl, .csv, .tsv or .parquet; or rows in memory (see `readers.sheet`).
@@ -145,63 +137,63 @@ class RowsFile:
 
     @property
     def name(self) -> str:
-        """The name of the file, without its ending; "rows" in memory."""
+        """Name of the file without its ending; "rows" in memory."""
         return self.file.stem if isinstance(self.file, Path) else "rows"
 
     @property
-    def named(self) -> NamedTask:
-        """What the user names that tells the task."""
+    def named_task(self) -> NamedTask:
+        """The options that name the task."""
         return NamedTask(self.task, self.like, self.include)
 
     @cached_property
     def content(self) -> Columns:
-        """What the rows hold; a file is read once."""
+        """Columns of the rows; a file is read once."""
         return readers.content(self.file, self.columns, self.encoding, self.limits)
 
     def sheet(self, *required: str) -> Sheet:
-        """Read the rows as they are written; there must be a column for each part that is required."""
+        """Read the rows as written; each part in `required` must have a column."""
         return readers.sheet(self.content, self.columns, required, limits=self.limits)
 
     def with_texts(self) -> Sheet:
-        """Read the rows that have a text, with or without labels as they are written."""
+        """Read the rows that have a text; labels stay as written."""
         sheet = readers.pool(self.content, self.columns, limits=self.limits)
         if hint := row_notes.swapped(sheet):
             log.warning("%s: %s", sheet.origin, hint)
         return sheet
 
-    def labelled(self, stated: Sequence[ModelInfo] = ()) -> LabelledDataset:
-        """Read the rows that have a label, as examples of the task that `decide_task` decides.
+    def labelled(self, infos: Sequence[ModelInfo] = ()) -> LabelledDataset:
+        """Read the labelled rows as examples of the task that `decide_task` decides.
 
-        Beside models whose answers all lie in files, rows need no text: they are found by their ids, or their order.
+        Rows need no text if all models are files of answers: ids or the order identify them.
 
         Args:
-            stated: what the models say of themselves.
+            infos: what the models say of themselves.
         """
-        precomputed = bool(stated) and all(one.source.precomputed for one in stated)
-        whole = self.sheet(*(("label",) if precomputed else ("text", "label")))
-        sheet, words = mask_empty_words(whole, self.empty_words, self.named, stated)
+        precomputed = bool(infos) and all(info.source.precomputed for info in infos)
+        raw_sheet = self.sheet(*(("label",) if precomputed else ("text", "label")))
+        sheet, words = mask_empty_words(raw_sheet, self.empty_words, self.named_task, infos)
         if not any(label is not None for label in readers.raw_labels(sheet)):
-            what = f"the column {sheet.layout.label!r} is still empty in all {len(sheet.rows)} rows"
-            raise DataError(f"{sheet.origin}: {what}")
-        task = decide_task(self.named, sheet, stated)
-        ood = sets.from_sheet(self.name, sheet, task, self.named.card, chosen="text" in self.columns)
+            problem = f"the column {sheet.layout.label!r} is still empty in all {len(sheet.rows)} rows"
+            raise DataError(f"{sheet.origin}: {problem}")
+        task = decide_task(self.named_task, sheet, infos)
+        ood = sets.from_sheet(self.name, sheet, task, self.named_task.card, chosen="text" in self.columns)
         return replace(ood, notes=(*words, *ood.notes))
 
     def unlabelled(self) -> tuple[Example, ...]:
-        """Read all rows, without a label."""
+        """Read all rows, without labels."""
         roles = {role: names for role, names in self.columns.items() if role not in ("label", "cluster")}
         return sets.unlabelled(self.content, roles, self.like, self.include, limits=self.limits)
 
 
 def check_columns(*files: object, absent: str = "") -> None:
-    """Refuse columns that a user names for several files, and that none of them has; see `readers.check_named`.
+    """Refuse named columns that none of several files has; see `readers.check_named`.
 
     Raises:
-        UsageError: one is in none.
+        UsageError: no file has the column.
     """
-    own = [file for file in files if isinstance(file, RowsFile) and file.columns]
-    for file in own:
-        readers.check_named(file.columns, [each.content for each in own], absent)
+    with_columns = [file for file in files if isinstance(file, RowsFile) and file.columns]
+    for file in with_columns:
+        readers.check_named(file.columns, [each_file.content for each_file in with_columns], absent)
 
 
 def labelled(
@@ -216,24 +208,24 @@ def labelled(
 ) -> LabelledDataset:
     """Read a user's own labelled rows; all of them are the population.
 
-    Rows whose label is blank are left out, and so are those that repeat another, label and all: the notes say how many.
+    Rows with a blank label are left out, and so are exact repeats, label included. The notes say how many.
 
     Args:
         data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory: mappings, a `datasets.Dataset`,
             a data frame.
-        task: the labels, or the name of a known task; None takes the known task whose labels the rows have.
-        columns: "text", "label" and "id" -> columns, where their names are unusual; "cluster" -> the one that says
-            which rows belong together.
-        like: an OOD set whose task, marks and designed factor hold for these rows, too.
+        task: the labels, or the name of a known task; None takes the known task that the rows' labels fit.
+        columns: "text", "label" and "id" -> columns with unusual names; "cluster" -> the column that says which rows
+            belong together.
+        like: an OOD set whose task, marks and designed factor also hold for these rows.
         include: folders of a user's own sets.
-        encoding: of a file that is not UTF-8 and does not say what it is, such as cp1252.
-        limits: how much of the file is read.
-        empty_words: labels that are nothing, as they are written; () for none but the empty cell; None for N/A and the
-            like, where no label is called so.
+        encoding: encoding of a file that is not UTF-8 and does not declare it, such as cp1252.
+        limits: size limits of the file.
+        empty_words: labels that mean nothing, as written; () if only the empty cell does; None for N/A and the like,
+            unless a label has that name.
 
     Raises:
-        UsageError: no such set or task, or no task whose labels fit, or several.
-        DataError: the file cannot be read, with the line, or holds no row with a label.
+        UsageError: no such set or task, or the labels fit no task, or several.
+        DataError: the file cannot be read, with the line, or has no row with a label.
 
     Example:
         >>> from ranker import ClassificationTask
@@ -247,32 +239,32 @@ def labelled(
 
 
 LabelledRows: TypeAlias = LabelledDataset | RowsFile | str | Path | Collection[Mapping[str, object]]
-"""Labelled rows as somebody names them: read already, a file, or rows in memory (see `readers.sheet`)."""
+"""Labelled rows as a user names them: a dataset, a file, or rows in memory (see `readers.sheet`)."""
 
 UnlabelledRows: TypeAlias = Sequence[Example] | RowsFile | str | Path | Collection[Mapping[str, object]]
-"""Rows without labels as somebody names them: read already, a file, or rows in memory (see `readers.sheet`)."""
+"""Rows without labels as a user names them: examples, a file, or rows in memory (see `readers.sheet`)."""
 
 
 def unlabelled(rows: UnlabelledRows) -> Sequence[Example]:
-    """The rows without labels; it raises what `ranker.datasets.sets.unlabelled` does."""
+    """Read rows without labels; errors are those of `ranker.datasets.sets.unlabelled`."""
     if isinstance(rows, RowsFile):
         return rows.unlabelled()
     if isinstance(rows, (str, Path)):
         return sets.unlabelled(rows)
-    read = [row for row in rows if isinstance(row, Example)]
-    return read if len(read) == len(rows) else sets.unlabelled(cast(Collection[Mapping[str, object]], rows))
+    examples = [row for row in rows if isinstance(row, Example)]
+    return examples if len(examples) == len(rows) else sets.unlabelled(cast(Collection[Mapping[str, object]], rows))
 
 
 @dataclass(frozen=True)
 class RunRows:
-    """The rows that every model of a suite is asked about.
+    """Rows that every model of a run is asked about.
 
     Attributes:
-        ood: the set.
-        population: those of its examples that are attributed.
-        truth: the models' outcomes on the whole set are wanted, too.
-        pool: rows, labelled or not, that the models are only to predict; the population where there are none.
-        places: (K,) where the population stands in the pool; None where there is none.
+        ood: the dataset.
+        population: the rows of it that are attributed.
+        truth: True if the models are also asked about the whole set, which gives their true order.
+        pool: rows, labelled or not, that models only predict; () takes the population.
+        places: (K,) positions of the population in the pool; None without a pool.
     """
 
     ood: LabelledDataset
@@ -283,87 +275,87 @@ class RunRows:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class RunInputs:
     """Models, and the rows that they are asked about.
 
     Attributes:
-        looked: the models, and what they say of themselves.
-        rows: what they are asked about.
-        in_domain: labelled rows of the domain that the models were trained for; None where there are none.
+        inspected: the models, with what they say of themselves.
+        rows: the rows.
+        in_domain: labelled rows of the domain that the models were trained for; None if there are none.
     """
 
-    looked: InspectedModels
+    inspected: InspectedModels
     rows: RunRows
     in_domain: LabelledDataset | None = None
 
     @property
     def in_domain_rows(self) -> Sequence[Example]:
-        """The in-domain rows; none where there are none."""
+        """In-domain rows; () if there are none."""
         return () if self.in_domain is None else self.in_domain.examples
 
 
-def with_truth(
+def gather_with_truth(
     models: Models,
     examples: LabelledDataset | NamedDataset | str,
     probe: int,
     in_domain: LabelledDataset | RowsFile | None = None,
-) -> Gathered:
-    """Models and a set whose truth is known.
+) -> RunInputs:
+    """Gather models and a set whose true labels are known.
 
     Args:
-        models: as somebody names them.
+        models: the models.
         examples: the set, or its name.
-        probe: K, which has to fit.
+        probe: K.
         in_domain: labelled rows of the domain that the models were trained for.
 
     Raises:
-        UsageError: K does not fit the population, a reference or a set that is not there, rows that cannot be read.
+        UsageError: K does not fit the population, there is no such reference or set, or rows cannot be read.
     """
-    named = NamedDataset(examples) if isinstance(examples, str) else examples
-    ood = named.load() if isinstance(named, NamedDataset) else named
+    dataset = NamedDataset(examples) if isinstance(examples, str) else examples
+    ood = dataset.load() if isinstance(dataset, NamedDataset) else dataset
     rows = RunRows(ood, sample(ood, ood.population), truth=True)
     check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
-    return _met(inspect_models(models), rows, in_domain)
+    return _join_inputs(inspect_models(models), rows, in_domain)
 
 
-def without_truth(
+def gather_without_truth(
     models: Models,
     examples: LabelledRows | None = None,
     pool: UnlabelledRows = (),
     probe: int | None = None,
     in_domain: LabelledDataset | RowsFile | None = None,
     pool_from_unlabelled: bool = False,
-) -> Gathered:
-    """Models, and a few labelled rows of a domain whose truth is not known.
+) -> RunInputs:
+    """Gather models and a few labelled rows of a domain whose true order is not known.
 
     Args:
-        models, in_domain: as for `with_truth`.
-        examples: the labelled rows, of the task that `decide_task` decides. None takes the rows that the models' own
-            files bring.
+        models, in_domain: as for `gather_with_truth`.
+        examples: the labelled rows, of the task that `decide_task` decides. None takes the rows in the models' own
+            files.
         pool: rows of the same domain without labels; labelled rows may be among them.
-        probe: K, how many of the labelled ones to use; None for all.
-        pool_from_unlabelled: rows of the same files that have no true label are the pool, where none is named; else
-            they are left out.
+        probe: K, the number of labelled rows to use; None for all.
+        pool_from_unlabelled: use rows of the same files without a true label as the pool, if none is named; else they
+            are left out.
 
     Raises:
-        UsageError: K does not fit the rows, rows of one text beside rows of two, clusters of rows beside a pool, or
-            labels that are numbers which the models count otherwise.
-        ModelError: no model can be read, whose labels the rows should be judged by.
+        UsageError: K does not fit the rows, single texts are mixed with pairs, rows have clusters beside a pool, or
+            labels are numbers that the models count otherwise.
+        ModelError: the models' labels are needed, and no model can be read.
     """
     check_columns(examples, pool, in_domain)
-    seen, pool = inspect_models(models), unlabelled(pool)
+    inspected, pool = inspect_models(models), unlabelled(pool)
     if examples is None:
-        examples, own_pool = bundled_rows(seen, pool_from_unlabelled and not pool)
+        examples, own_pool = bundled_rows(inspected, pool_from_unlabelled and not pool)
         pool = pool or own_pool
-    whole = (
+    all_rows = (
         unlabelled(examples) if pool_from_unlabelled and not pool and not isinstance(examples, LabelledDataset) else ()
     )
     if not isinstance(examples, (LabelledDataset, RowsFile)):
         examples = RowsFile(Path(examples) if isinstance(examples, str) else examples)
     if isinstance(examples, RowsFile):
-        examples = examples.labelled(seen.stated)
-    if {row.segments for row in whole} - {row.segments for row in examples.examples}:
-        pool = whole
+        examples = examples.labelled(inspected.infos)
+    if {row.segments for row in all_rows} - {row.segments for row in examples.examples}:
+        pool = all_rows
     if probe is not None:
         check_probe(probe, len(examples.examples), "the labelled rows")
     if pool and any(row.group for row in examples.examples):
@@ -378,202 +370,201 @@ def without_truth(
         pool=tuple(everything) if pool else (),
         places=places[:probe] if pool else None,
     )
-    return _met(seen, rows, in_domain)
+    return _join_inputs(inspected, rows, in_domain)
 
 
 def bundled_rows(
-    seen: InspectedModels, pool_from_unlabelled: bool = False
+    inspected: InspectedModels, pool_from_unlabelled: bool = False
 ) -> tuple[LabelledDataset, tuple[Example, ...]]:
-    """The rows that the models' own files bring: those whose truth is known, and all, if others are to be the pool.
+    """Read the rows in the models' own files: those with a true label, and all if the others are to be the pool.
 
-    A row is the same in all files where its id is; without ids, where its texts are, or its place. Rows stand in the
-    order of the first file that has them.
+    Files share a row if it has the same id; without ids the same texts, else the same position. Rows keep the order of
+    the first file that has them.
 
     Raises:
-        UsageError: no file brings rows, or they are judged by different metrics, or differ on the right answer to one.
+        UsageError: no file has rows, or files have different metrics, or different right answers to a row.
     """
-    bringing = {id(one.rows): (one.source.name, one.rows) for one in seen.stated if one.rows is not None}
-    found = list(bringing.values())  # the models of one file bring the same
-    if not found:
-        check_readable(seen.stated)
-        why = next((f" ({one.unclear})" for one in seen.stated if one.unclear), "")
-        raise UsageError(f"`data` or `ood` is needed: no model brings rows of its own whose truth is known{why}")
-    first, of_first = found[0]
+    by_bundle = {id(info.rows): (info.source.name, info.rows) for info in inspected.infos if info.rows is not None}
+    bundles = list(by_bundle.values())  # models of one file share its rows
+    if not bundles:
+        check_readable(inspected.infos)
+        reason = next((f" ({info.unclear})" for info in inspected.infos if info.unclear), "")
+        raise UsageError(f"`data` or `ood` is needed: no model brings rows of its own whose truth is known{reason}")
+    first_name, first = bundles[0]
     rows: dict[Hashable, Example] = {}
     checks: dict[Hashable, str] = {}
     tasks: dict[Hashable, Task] = {}
-    _check_questions(found)
-    keys_of = _row_keys(found)
-    for name, one in found:
-        if (one.task.metric, type(one.task)) != (of_first.task.metric, type(of_first.task)):
+    _check_questions(bundles)
+    keys_of = _row_keys(bundles)
+    for name, bundle in bundles:
+        if (bundle.task.metric, type(bundle.task)) != (first.task.metric, type(first.task)):
             raise UsageError(
-                f"{first} is judged by {of_first.task.metric} and {name} by {one.task.metric}; name one with `metric`"
-                + (" or `reducer`" if "[" in of_first.task.metric + one.task.metric else "")
+                f"{first_name} is judged by {first.task.metric} and {name} by {bundle.task.metric}; name "
+                "one with `metric`" + (" or `reducer`" if "[" in first.task.metric + bundle.task.metric else "")
             )
-        every_check = one.checks or ("",) * len(one.examples)
-        for key, example, check in zip(keys_of(one.examples), one.examples, every_check, strict=True):
-            if example.numbered_in and key not in rows and one is not of_first:  # its number is another row's, too
+        bundle_checks = bundle.checks or ("",) * len(bundle.examples)
+        for key, example, check in zip(keys_of(bundle.examples), bundle.examples, bundle_checks, strict=True):
+            if example.numbered_in and key not in rows and bundle is not first:  # another row has its number
                 example = replace(example, id=str(len(rows) + 1))
-            known, of_known = rows.setdefault(key, example), tasks.setdefault(key, one.task)
-            if check != checks.setdefault(key, check) or _another(of_known, known, one.task, example):
-                raise UsageError(f"{first} and {name} differ on the right answer to the row {known.id[:50]!r}")
-    _check_labels([(name, one.task) for name, one in found])
-    task = _agreed_task([one.task for _, one in found])
-    every = tuple(rows.values())
-    judged = every if not has_labels(task) else tuple(row for row in every if row.labelled)
-    origin = ", ".join(dict.fromkeys(one.source.place.partition("#")[0] for one in seen.stated if one.rows is not None))
-    name = task.name if len({one.task.name for _, one in found}) == 1 else OWN_ROWS
-    notes = [*_other_questions(found), *_asked_otherwise(found)]
-    without = len(every) - len(judged)
-    if without and not pool_from_unlabelled:
-        has, are, them = ("has", "is", "it") if without == 1 else ("have", "are", "them")
-        of = f"{without:,} of {len(every):,} rows {has} no true label, and {are} left out"
-        notes.append(Assumption(f"{of}; `pool_from_unlabelled` takes {them} as the pool."))
+            earlier, first_task = rows.setdefault(key, example), tasks.setdefault(key, bundle.task)
+            if check != checks.setdefault(key, check) or _answers_differ(first_task, earlier, bundle.task, example):
+                raise UsageError(f"{first_name} and {name} differ on the right answer to the row {earlier.id[:50]!r}")
+    _check_labels([(name, bundle.task) for name, bundle in bundles])
+    task = _agreed_task([bundle.task for _, bundle in bundles])
+    all_examples = tuple(rows.values())
+    judged = all_examples if not has_labels(task) else tuple(row for row in all_examples if row.labelled)
+    origin = ", ".join(
+        dict.fromkeys(info.source.place.partition("#")[0] for info in inspected.infos if info.rows is not None)
+    )
+    name = task.name if len({bundle.task.name for _, bundle in bundles}) == 1 else OWN_ROWS
+    notes = [*_question_notes(bundles), *_prompt_notes(bundles)]
+    unjudged = len(all_examples) - len(judged)
+    if unjudged and not pool_from_unlabelled:
+        has, are, pronoun = ("has", "is", "it") if unjudged == 1 else ("have", "are", "them")
+        left_out = f"{unjudged:,} of {len(all_examples):,} rows {has} no true label, and {are} left out"
+        notes.append(Assumption(f"{left_out}; `pool_from_unlabelled` takes {pronoun} as the pool."))
     ood = LabelledDataset(name, task, judged, len(judged), origin=origin, notes=tuple(notes))
-    return ood, every if without and pool_from_unlabelled else ()
+    return ood, all_examples if unjudged and pool_from_unlabelled else ()
 
 
-def _row_keys(found: Sequence[tuple[str, BundledRows]]) -> Callable[[Sequence[Example]], Iterator[Hashable]]:
-    """What rows of several files are known by: their ids, else their texts, where a file has no ids, else their places.
-
-    Raises:
-        UsageError: only places are left, and the files have different numbers of rows.
-    """
-    if not any(row.numbered_in for _, one in found for row in one.examples):
+def _row_keys(bundles: Sequence[tuple[str, BundledRows]]) -> Callable[[Sequence[Example]], Iterator[Hashable]]:
+    """Choose the key that identifies rows across files: id, else texts if a file has no ids, else position."""
+    if not any(row.numbered_in for _, bundle in bundles for row in bundle.examples):
         return lambda rows: (row.id for row in rows)
-    if all(any(row.segments) for _, one in found for row in one.examples):
+    if all(any(row.segments) for _, bundle in bundles for row in bundle.examples):
         return _text_keys
-    sizes = {name: len(one.examples) for name, one in found}
+    sizes = {name: len(bundle.examples) for name, bundle in bundles}
     if len({*sizes.values()}) > 1:
-        each = listed(f"{name} has {size:,} rows" for name, size in sizes.items())
-        raise UsageError(f"which rows are the same cannot be told without ids or texts: {each}")
+        sizes_text = listed(f"{name} has {size:,} rows" for name, size in sizes.items())
+        raise UsageError(f"which rows are the same cannot be told without ids or texts: {sizes_text}")
     return lambda rows: iter(range(len(rows)))
 
 
 def _text_keys(rows: Sequence[Example]) -> Iterator[Hashable]:
-    """The texts of each row, and how many rows before it have the same."""
-    seen: Counter[tuple[str, ...]] = Counter()
+    """Yield the texts of each row, and the number of rows so far with the same texts."""
+    counts: Counter[tuple[str, ...]] = Counter()
     for row in rows:
-        seen[row.segments] += 1
-        yield row.segments, seen[row.segments]
+        counts[row.segments] += 1
+        yield row.segments, counts[row.segments]
 
 
-def _asked_otherwise(found: Sequence[tuple[str, BundledRows]]) -> Iterator[str]:
-    """Which files say that rows were asked by another prompt than in the first file that has them."""
+def _prompt_notes(bundles: Sequence[tuple[str, BundledRows]]) -> Iterator[str]:
+    """Name the files with rows whose prompt differs from that in the first file that has them."""
     first: dict[str, tuple[str, str]] = {}
     alike: dict[tuple[str, int, int], list[str]] = {}
-    for name, one in found:
-        known = [(row.id, prompt) for row, prompt in zip(one.examples, one.prompts, strict=False) if prompt]
-        asked = [(prompt, *first.setdefault(row, (prompt, name))) for row, prompt in known]
-        others = [owner for prompt, before, owner in asked if prompt != before]
-        if others:
-            alike.setdefault((listed(dict.fromkeys(others)), len(others), len(known)), []).append(name)
-    for (of, count, rows), names in alike.items():
+    for name, bundle in bundles:
+        prompts = [(row.id, prompt) for row, prompt in zip(bundle.examples, bundle.prompts, strict=False) if prompt]
+        owner_prompts = [(prompt, *first.setdefault(row, (prompt, name))) for row, prompt in prompts]
+        owners = [owner for prompt, before, owner in owner_prompts if prompt != before]
+        if owners:
+            alike.setdefault((listed(dict.fromkeys(owners)), len(owners), len(prompts)), []).append(name)
+    for (owner_names, count, rows), names in alike.items():
         yield (
-            f"{listed(names)}: {count} of {rows} rows were asked otherwise than in {of} (another prompt, number "
-            "of shots, order of choices, solver or arguments of the task): it may not be the models alone that differ."
+            f"{listed(names)}: {count} of {rows} rows were asked otherwise than in {owner_names} (another prompt, "
+            "number of shots, order of choices, solver or arguments of the task): it may not be the models alone that "
+            "differ."
         )
 
 
-def _differing_questions(found: Sequence[tuple[str, BundledRows]]) -> Iterator[tuple[str, BundledRows, str, list[str]]]:
-    """(file, its rows, the first file, ids) of files that ask something else under ids that another file has."""
+def _differing_questions(
+    bundles: Sequence[tuple[str, BundledRows]],
+) -> Iterator[tuple[str, BundledRows, str, list[str]]]:
+    """Yield (file, its rows, first file, ids) for files with another question under an id that an earlier file has."""
     first: dict[str, tuple[str, str]] = {}
-    for name, one in found:
-        asked = [(row.id, question) for row, question in zip(one.examples, one.questions, strict=False) if question]
-        ids = [row for row, question in asked if first.setdefault(row, (question, name))[0] != question]
+    for name, bundle in bundles:
+        questions = [
+            (row.id, question) for row, question in zip(bundle.examples, bundle.questions, strict=False) if question
+        ]
+        ids = [row for row, question in questions if first.setdefault(row, (question, name))[0] != question]
         if ids:
-            yield name, one, first[ids[0]][1], ids
+            yield name, bundle, first[ids[0]][1], ids
 
 
-def _check_questions(found: Sequence[tuple[str, BundledRows]]) -> None:
-    """Refuse files whose ids are positions, and that ask other things under them.
-
-    Raises:
-        UsageError: they do.
-    """
-    for name, one, owner, ids in _differing_questions(found):
-        if one.numbered:
-            more = f", and under {len(ids) - 1:,} more" if ids[1:] else ""
+def _check_questions(bundles: Sequence[tuple[str, BundledRows]]) -> None:
+    """Refuse files whose ids are positions, with different questions under one id."""
+    for name, bundle, owner, ids in _differing_questions(bundles):
+        if bundle.numbered:
+            others_text = f", and under {len(ids) - 1:,} more" if ids[1:] else ""
             raise UsageError(
-                f"{owner} and {name} ask different questions under the id {ids[0][:50]!r}{more}: their ids are mere "
-                "positions, in data of another order or of other rows"
+                f"{owner} and {name} ask different questions under the id {ids[0][:50]!r}{others_text}: their ids are "
+                "mere positions, in data of another order or of other rows"
             )
 
 
-def _other_questions(found: Sequence[tuple[str, BundledRows]]) -> Iterator[str]:
-    """Which files ask something else under the ids of another one."""
-    for name, one, owner, ids in _differing_questions(found):
-        of = f"{len(ids):,} of {len(one.examples):,} rows ask another question than in {owner}, under the same ids"
-        yield Assumption(f"{name}: {of}: if these are other rows, nothing follows.")
+def _question_notes(bundles: Sequence[tuple[str, BundledRows]]) -> Iterator[str]:
+    """Name the files with another question under the ids of an earlier file."""
+    for name, bundle, owner, ids in _differing_questions(bundles):
+        differing = (
+            f"{len(ids):,} of {len(bundle.examples):,} rows ask another question than in {owner}, under the same ids"
+        )
+        yield Assumption(f"{name}: {differing}: if these are other rows, nothing follows.")
 
 
-def _another(of_known: Task, known: Example, task: Task, example: Example) -> bool:
-    """Whether two files say that other things are right for one row; labels may stand in another order."""
-    if not (known.labelled and example.labelled):
+def _answers_differ(first_task: Task, first_example: Example, task: Task, example: Example) -> bool:
+    """Return True if two files give different right answers to a row; labels are compared by name, in any order."""
+    if not (first_example.labelled and example.labelled):
         return False
-    if {*label_names(of_known)} == {*label_names(task)}:
-        return of_known.show(known.target) != task.show(example.target)
-    return bool(known.target != example.target)
+    if {*label_names(first_task)} == {*label_names(task)}:
+        return first_task.show(first_example.target) != task.show(example.target)
+    return bool(first_example.target != example.target)
 
 
-def _check_labels(found: Sequence[tuple[str, Task]]) -> None:
-    """Refuse files whose own labels differ: what a number of theirs means is then not the same.
-
-    Raises:
-        UsageError: they do.
-    """
-    first, of_first = found[0]
-    for name, task in found:
-        if has_labels(task) and task.labels != label_names(of_first):
-            theirs = f"{first} has the labels {listed(label_names(of_first))} and {name} {listed(task.labels)}"
-            raise UsageError(f"{theirs}; put the rows into a file of their own: `data`")
+def _check_labels(named_tasks: Sequence[tuple[str, Task]]) -> None:
+    """Refuse files with different labels, since the same number would mean different things."""
+    first_name, first_task = named_tasks[0]
+    for name, task in named_tasks:
+        if has_labels(task) and task.labels != label_names(first_task):
+            both_labels = (
+                f"{first_name} has the labels {listed(label_names(first_task))} and {name} {listed(task.labels)}"
+            )
+            raise UsageError(f"{both_labels}; put the rows into a file of their own: `data`")
 
 
 def _agreed_task(tasks: Sequence[Task]) -> Task:
-    """The task of several files: the first; answers that were judged have labels only where all name the same."""
+    """Return the task of several files: the first; judged answers keep labels only if all files name the same."""
     first = tasks[0]
-    if not has_labels(first) and any(label_names(one) != label_names(first) for one in tasks):
+    if not has_labels(first) and any(label_names(later) != label_names(first) for later in tasks):
         return PrecomputedTask(first.name, first.metric)
     return first
 
 
-def _met(seen: InspectedModels, rows: RunRows, in_domain: LabelledDataset | RowsFile | None) -> Gathered:
-    """Models and rows together, once they are two or more and their labels are known to be the same."""
-    _ = Suite(seen.name, seen.named)
+def _join_inputs(inspected: InspectedModels, rows: RunRows, in_domain: LabelledDataset | RowsFile | None) -> RunInputs:
+    """Join models and rows, after checking that there are two models or more and that numeric labels agree."""
+    _ = Suite(inspected.name, inspected.unpinned)
     if isinstance(in_domain, RowsFile):
         in_domain = replace(in_domain, task=rows.ood.task, like=None).labelled()
-    numbered = [*([] if rows.truth else [rows.ood]), *([in_domain] if in_domain else [])]
-    if any(one.numbers for one in numbered):
-        check_numbers(numbered, seen.stated)
-    return Gathered(seen, rows, in_domain)
+    datasets = [*([] if rows.truth else [rows.ood]), *([in_domain] if in_domain else [])]
+    if any(dataset.numbers for dataset in datasets):
+        check_numbers(datasets, inspected.infos)
+    return RunInputs(inspected, rows, in_domain)
 
 
-def unread(stated: Sequence[ModelInfo]) -> frozenset[str]:
-    """The options that say nothing of any model, as a label map does whose labels are misspelt.
+def unread_options(infos: Sequence[ModelInfo]) -> frozenset[str]:
+    """Return the options that no model reads, such as a label map with misspelt labels.
 
-    A model that cannot be read leaves that open.
+    A model that cannot be read may read any of them.
     """
-    return frozenset.intersection(*(one.unused for one in stated)) if stated else frozenset()
+    return frozenset.intersection(*(info.unused for info in infos)) if infos else frozenset()
 
 
-def check_numbers(sets: Iterable[LabelledDataset], stated: Iterable[ModelInfo]) -> None:
-    """Refuse labels that are bare numbers where a model counts its labels otherwise than they were read.
+def check_numbers(datasets: Iterable[LabelledDataset], infos: Iterable[ModelInfo]) -> None:
+    """Refuse numeric labels that a model counts in another order than the rows' task.
 
     Raises:
-        UsageError: it does; what the rows mean, nobody but their author knows.
+        UsageError: it does; only the author of the rows knows what they mean.
     """
-    counted = [rows for rows in sets if rows.numbers]
-    for one in stated if counted else ():
-        names = dict(enumerate(one.labels))
-        for rows in counted:
-            task, both = (
-                require_labels(rows.task, one.source.name),
+    numbered = [rows for rows in datasets if rows.numbers]
+    for info in infos if numbered else ():
+        names = dict(enumerate(info.labels))
+        for rows in numbered:
+            task, names_by_number = (
+                require_labels(rows.task, info.source.name),
                 {n: (label, names[n]) for n, label in rows.numbers.items() if n in names},
             )
-            if any(task.index(name) not in (None, label) for label, name in both.values()):
-                here = listed(f"{n} is {task.labels[label]}" for n, (label, _) in both.items())
-                there = listed(f"{n} is {name}" for n, (_, name) in both.items())
+            if any(task.index(name) not in (None, label) for label, name in names_by_number.values()):
+                in_rows = listed(f"{n} is {task.labels[label]}" for n, (label, _) in names_by_number.items())
+                in_model = listed(f"{n} is {name}" for n, (_, name) in names_by_number.items())
                 raise UsageError(
-                    f"the labels of {rows.origin} are numbers: in the task {task.name} {here}, and to "
-                    f"{one.source.name} {there}; write names instead"
+                    f"the labels of {rows.origin} are numbers: in the task {task.name} {in_rows}, and to "
+                    f"{info.source.name} {in_model}; write names instead"
                 )

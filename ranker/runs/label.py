@@ -1,4 +1,4 @@
-"""What `rank-models label` does: rows of a pool are labelled one after the other, and models ranked by the answers."""
+"""Label rows of a pool one after the other, and rank models by the answers: `rank-models label`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from ranker.numbers import counted
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.runs.collect import collect, unanswered
 from ranker.runs.gather import (
-    Gathered,
     InspectedModels,
     Models,
     RowsFile,
+    RunInputs,
     RunRows,
     UnlabelledRows,
     check_columns,
@@ -50,26 +50,26 @@ from ranker.tasks.classes import ClassificationTask, require_labels
 
 log = logging.getLogger(__name__)
 
-FIRST = 1_000
-"""Rows of a pool that models are asked about first, where their predictions are not known yet."""
+MAX_FIRST_ROWS = 1_000
+"""Limit on the rows of a pool that models are asked about first, if their predictions are not stored yet."""
 
-LONELY = 0.8
-"""A label that is predicted so often on chosen rows may be the only one that they have."""
+MAX_LABEL_SHARE = 0.8
+"""Largest share of one predicted label on chosen rows without a warning that all of them may have it."""
 
 
 @dataclass(frozen=True)
 class LabelSettings:
-    """How rows are picked, and when it is enough.
+    """Settings of how rows are picked, and when to stop.
 
     Attributes:
         rule: "best" for the best model, "order" for the order of all, "certain" for a proven winner, or "random".
-        label_noise: the share of answers that are given at random, a fraction.
+        label_noise: share of answers that are given at random, a fraction.
         margin: how much less accurate than the best a winner may be, a fraction.
-        until: the probability of that that is enough.
-        seed: of the rules that draw rows.
+        until: probability of such a winner that is enough to stop.
+        seed: seed of the rules that draw rows.
 
     Raises:
-        UsageError: a rule that is none, or a number that is no fraction.
+        UsageError: an unknown rule, or a number outside [0, 1].
 
     Example:
         >>> from ranker import LabelSettings
@@ -93,18 +93,18 @@ class LabelSettings:
 
 @dataclass
 class Labelling:
-    """A session by rows and labels, without input and output. What was said is its whole state, beside the pool.
+    """A labelling session in terms of rows and labels, without input and output. Its state is the pool and the lines.
 
     Attributes:
         task: the labels.
-        models: (M,) the names of the models that answered.
-        rows: (N,) the rows of the pool, each text once, and labelled ones that are not in it.
-        pool: what the models make of them.
-        session: who says what to ask next.
-        lines: what was said, the first first, with what is recorded beside it.
-        settings: how rows are picked, and when it is enough.
+        models: (M,) names of the models that answered.
+        rows: (N,) rows of the pool, each text once, and labelled rows that are not in it.
+        pool: predictions of the models on these rows.
+        session: the session that picks the next row.
+        lines: what was answered so far, in order, with its metadata.
+        settings: how rows are picked, and when to stop.
         failures: model -> why it could not be asked.
-        known: what was said by others; it comes before all lines, and is never taken back.
+        prior_answers: number of answers by others; they precede all lines and are never undone.
 
     Example:
         >>> from ranker import label, load_set, load_suite
@@ -125,27 +125,27 @@ class Labelling:
     lines: list[Line] = field(default_factory=list)
     settings: LabelSettings = LabelSettings()
     failures: Mapping[str, str] = field(default_factory=dict)
-    known: int = 0
+    prior_answers: int = 0
 
     def __post_init__(self) -> None:
-        self._places = {row.segments: at for at, row in reversed(list(enumerate(self.rows)))}
+        self._places = {row.segments: place for place, row in reversed(list(enumerate(self.rows)))}
         self._rule = noted(self.session.rule, self.session.margin, self.pool.said)
 
     @property
     def fingerprint(self) -> str:
-        """What identifies the pool: a SHA-256 over its rows, whatever their labels."""
+        """SHA-256 of the pool's rows, whatever their labels."""
         return fingerprint((Example(row.id, row.segments) for row in self.rows), self.task)
 
     def next(self) -> Example | None:
-        """The row to label next; None where none is left, or nothing is in question any more."""
-        at = self.session.next()
-        return None if at is None else self.rows[at]
+        """Return the row to label next; None if no row is left, or no row would change the ranking."""
+        place = self.session.next()
+        return None if place is None else self.rows[place]
 
-    def several(self, count: int) -> tuple[Example, ...]:
-        """So many rows to label at once, the most useful first.
+    def next_batch(self, count: int) -> tuple[Example, ...]:
+        """Return `count` rows to label at once, the most useful first.
 
         Raises:
-            UsageError: fewer are left.
+            UsageError: fewer rows are left.
         """
         left = len(self.rows) - len({event.row for event in self.session.events if event.status != "skipped"})
         if not left:
@@ -154,13 +154,13 @@ class Labelling:
             raise UsageError(
                 f"`batch` must be between 1 and {left}, the rows of the pool without a label (got {count})"
             )
-        return tuple(self.rows[at] for at in self.session.several(count))
+        return tuple(self.rows[place] for place in self.session.several(count))
 
     def place(self, row: Example) -> int:
-        """Where a row stands in the pool.
+        """Return the position of a row in the pool.
 
         Raises:
-            UsageError: nowhere.
+            UsageError: the row is not in the pool.
         """
         if row.segments not in self._places:
             raise UsageError(f"the row {row.id[:50]!r} is not in the pool, which may have changed since")
@@ -169,14 +169,14 @@ class Labelling:
     def tell(
         self, row: Example, label: str, *, annotator: str = "", seconds: float | None = None, when: str = ""
     ) -> None:
-        """Take in an answer.
+        """Record an answer.
 
         Args:
-            row: as `next` gave it.
-            label: its name, or an alias.
-            annotator: who says so.
-            seconds: how long it took.
-            when: the time.
+            row: the row, from `next`.
+            label: the name or an alias of the label.
+            annotator: name of the person.
+            seconds: time that the answer took.
+            when: time of the answer.
 
         Raises:
             UsageError: no such row or label, or the row has an answer.
@@ -187,11 +187,11 @@ class Labelling:
         self._add(Line(LabelEvent(self.place(row), "answered", index), annotator, seconds, when, self._rule))
 
     def skip(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
-        """Ask a row later."""
+        """Ask for a row later."""
         self._add(Line(LabelEvent(self.place(row), "skipped"), annotator, seconds, when, self._rule))
 
     def cannot_tell(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
-        """Never ask a row again."""
+        """Never ask for a row again."""
         self._add(Line(LabelEvent(self.place(row), "cannot-tell"), annotator, seconds, when, self._rule))
 
     def _add(self, line: Line) -> None:
@@ -208,42 +208,42 @@ class Labelling:
         self.lines.append(line)
 
     def undo(self) -> Example:
-        """Take back what was said last, and return its row. An answer whose predictions were shown stands.
+        """Undo the last entry, and return its row. An answer is final once its predictions were shown.
 
         Raises:
-            UsageError: nothing can be taken back.
+            UsageError: there is nothing to undo.
         """
-        at = next((n for n in reversed(range(len(self.lines))) if self.lines[n].changed_to < 0), None)
-        if at is None:
+        place = next((n for n in reversed(range(len(self.lines))) if self.lines[n].changed_to < 0), None)
+        if place is None:
             raise UsageError("nothing was said that could be taken back")
-        later = self.lines[at + 1 :]
-        for _ in self.lines[at:]:
+        later = self.lines[place + 1 :]
+        for _ in self.lines[place:]:
             self.session.undo()
-        line = self.lines[at]
-        del self.lines[at:]
-        for one in later:
-            self._add(one)
+        line = self.lines[place]
+        del self.lines[place:]
+        for line_after in later:
+            self._add(line_after)
         return self.rows[line.event.row]
 
-    def retell(self, lines: Sequence[Line]) -> None:
+    def replace_lines(self, lines: Sequence[Line]) -> None:
         """Go on from other lines, as if the session had begun with them; see `label`.
 
         Args:
-            lines: by the places of `rows`.
+            lines: lines by positions in `rows`.
 
         Raises:
-            ValueError: a label that is none.
+            ValueError: a line has no valid label.
         """
-        self.session = _session(self.pool, self.session.events[: self.known], lines, self.settings)
+        self.session = _session(self.pool, self.session.events[: self.prior_answers], lines, self.settings)
         self.lines = list(lines)
 
-    def revealed(self, label: str = "") -> None:
-        """Note that the predictions for the row that was answered last were shown, and the label given then, if any.
+    def mark_revealed(self, label: str = "") -> None:
+        """Record that the predictions for the last answered row were shown, and the label given afterwards, if any.
 
         The first answer counts.
 
         Raises:
-            UsageError: the last thing said was no answer, or the label is none.
+            UsageError: the last entry is no answer, or there is no such label.
         """
         if not self.lines or self.lines[-1].event.status != "answered":
             raise UsageError("predictions are shown once a row has an answer")
@@ -253,34 +253,34 @@ class Labelling:
             raise UsageError(f"`label` must be one of {listed(self.task.labels)} (got {label[:50]!r})")
         self.lines[-1] = replace(last, changed_to=index)
 
-    def said(self, row: Example) -> dict[str, str]:
-        """Model -> the label that it predicts; "" where it has no answer. Nobody is to see it before the answer."""
-        said = self.pool.said[:, self.place(row)]
+    def predictions_for(self, row: Example) -> dict[str, str]:
+        """Return model -> predicted label, "" for no answer. Not to be shown before the row has an answer."""
+        labels = self.pool.said[:, self.place(row)]
         return {
-            name: self.task.labels[label] if label >= 0 else "" for name, label in zip(self.models, said, strict=True)
+            name: self.task.labels[label] if label >= 0 else "" for name, label in zip(self.models, labels, strict=True)
         }
 
     def ranking(self) -> LabelRanking:
-        """What the answers so far say of the models."""
-        now = self.session.standing()
+        """Return what the answers so far say of the models."""
+        status = self.session.standing()
         low, high = self.session.beliefs.interval()
         return LabelRanking(
             models=tuple(
-                LabelledModel(self.models[m], *(float(of[m]) for of in (now.score, low, high, now.best)))
-                for m in now.order.tolist()
+                LabelledModel(self.models[m], *(float(values[m]) for values in (status.score, low, high, status.best)))
+                for m in status.order.tolist()
             ),
-            p_beats=tuple(tuple(row) for row in now.beats[np.ix_(now.order, now.order)].tolist()),
+            p_beats=tuple(tuple(row) for row in status.beats[np.ix_(status.order, status.order)].tolist()),
             answers=len(self.session.answers[0]),
             margin=self.session.margin,
-            within=now.within,
-            more_answers=now.more_answers,
-            certain=now.certain,
-            alarmed=now.alarmed,
+            within=status.within,
+            more_answers=status.more_answers,
+            certain=status.certain,
+            alarmed=status.alarmed,
             failures=tuple(self.failures),
         )
 
-    def foregone(self) -> Iterator[str]:
-        """What is known of the models before any label, in sentences: which of them no label of this pool tells apart.
+    def inseparable_models(self) -> Iterator[str]:
+        """Name the pairs of models that no labels of this pool can separate, in sentences.
 
         Models that differ on d of N rows are at most d / N apart.
         """
@@ -289,31 +289,32 @@ class Labelling:
         for a in range(len(self.models)):
             for b in range(a):
                 if apart[a, b] <= self.session.margin * size:
-                    both = f"{self.models[b]} and {self.models[a]}"
-                    what = f"differ on {apart[a, b]} of {size} rows" if apart[a, b] else "predict the same on every row"
+                    names = f"{self.models[b]} and {self.models[a]}"
+                    gap = f"differ on {apart[a, b]} of {size} rows" if apart[a, b] else "predict the same on every row"
                     yield (
-                        f"{both} {what}, and are at most {100 * apart[a, b] / size:.1f} points apart: {size} answers "
-                        "would not separate them"
+                        f"{names} {gap}, and are at most {100 * apart[a, b] / size:.1f} points apart: {size} "
+                        "answers would not separate them"
                     )
 
     def balance(self, rows: Sequence[Example]) -> str:
-        """How often each label is predicted on rows together, in a sentence: on a single row nobody is to know it."""
+        """Describe the share of each predicted label over all of these rows, so that no single row is revealed."""
         predicted = self.pool.said[:, [self.place(row) for row in rows]]
         shares = {label: float(np.mean(predicted == number)) for number, label in enumerate(self.task.labels)}
         shares |= {"no answer": float(np.mean(predicted < 0))} if (predicted < 0).any() else {}
-        most = sorted(shares.items(), key=lambda one: -one[1])
-        listed = ", ".join(f"{label} {100 * share:.0f} %" for label, share in most)
-        alone = (
+        ordered = sorted(shares.items(), key=lambda label_share: -label_share[1])
+        shares_text = ", ".join(f"{label} {100 * share:.0f} %" for label, share in ordered)
+        caveat = (
             "; if all of them turn out to have one label, label some more: a model that always says it looks perfect"
         )
-        return f"on these rows together the models predict {listed} of the time{alone if most[0][1] >= LONELY else ''}"
+        warning = caveat if ordered[0][1] >= MAX_LABEL_SHARE else ""
+        return f"on these rows together the models predict {shares_text} of the time{warning}"
 
 
 @dataclass(frozen=True)
 class PoolFile:
-    """A pool as its file holds it: its rows without labels, and those that have one, there or in other people's files.
+    """A pool as its file holds it, its rows without labels, and those labelled there or in other people's files.
 
-    Several of the labelled ones may be of one text.
+    Several of the labelled rows may have one text.
     """
 
     sheet: Sheet
@@ -322,53 +323,56 @@ class PoolFile:
     labelled: tuple[Example, ...]
 
 
-def read_pool(pool: RowsFile, others: Sequence[Path], models: InspectedModels, label_map: bool = False) -> PoolFile:
+def read_pool(pool: RowsFile, labelled: Sequence[Path], models: InspectedModels, label_map: bool = False) -> PoolFile:
     """Read a pool, and rows that others have labelled.
 
     Args:
-        pool: the file of rows, and what the user says of it and of the others.
-        others: files of labelled rows; the labels in the first, else those in the pool, tell the task.
-        label_map: the user says what the models' labels mean, so that there may be other labels in the rows.
+        pool: the file of rows, and options for it and the other files.
+        labelled: files of labelled rows; the labels in the first, else those in the pool, decide the task.
+        models: the models.
+        label_map: True if the user maps the models' labels, so that rows may have labels of other names.
 
     Raises:
         UsageError, ModelError: as `decide_task`.
-        DataError: as `decide_task`; a file cannot be read, or has a label of no model, or that is none of the task's.
+        DataError: as `decide_task`; a file cannot be read, or has a label that is unknown to the task or to all models.
     """
-    files = [replace(pool, file=file) for file in others]
+    files = [replace(pool, file=file) for file in labelled]
     check_columns(pool, *files, absent="label")
-    read = (pool.with_texts(), *(file.sheet("text", "label") for file in files))
-    sheet, *sheets = (_masked(each, pool, models) for each in read)
+    raw_sheets = (pool.with_texts(), *(file.sheet("text", "label") for file in files))
+    sheet, *sheets = (_mask_labels(raw_sheet, pool, models) for raw_sheet in raw_sheets)
     telling = next(iter(sheets), sheet)
-    task = require_labels(decide_task(pool.named, telling, models.stated), "`label`")
+    task = require_labels(decide_task(pool.named_task, telling, models.infos), "`label`")
     if not (pool.task or pool.like or label_map):
-        check_known_labels(task, models.stated, telling.origin)
+        check_known_labels(task, models.infos, telling.origin)
     rows = readers.unlabelled(sheet)
-    answers = [row for other in sheets for row in _distinct_answers(other, task)]
-    return PoolFile(sheet, rows, task, (*_labelled(sheet, rows, task), *answers))
+    answers = [row for labelled_sheet in sheets for row in _distinct_answers(labelled_sheet, task)]
+    return PoolFile(sheet, rows, task, (*_labelled_rows(sheet, rows, task), *answers))
 
 
-def _masked(sheet: Sheet, pool: RowsFile, models: InspectedModels) -> Sheet:
-    """A sheet without labels that are words for nothing, which is said."""
-    masked, notes = mask_empty_words(sheet, pool.empty_words, pool.named, models.stated)
+def _mask_labels(sheet: Sheet, pool: RowsFile, models: InspectedModels) -> Sheet:
+    """Mask labels of a sheet that are words for nothing, and log which."""
+    masked, notes = mask_empty_words(sheet, pool.empty_words, pool.named_task, models.infos)
     for note in notes:
         log.warning("%s: %s", sheet.origin, note)
     return masked
 
 
-def _labelled(sheet: Sheet, rows: Sequence[Example], task: ClassificationTask) -> list[Example]:
-    """Those rows of a sheet that have a label, with it."""
+def _labelled_rows(sheet: Sheet, rows: Sequence[Example], task: ClassificationTask) -> list[Example]:
+    """Return the labelled rows of a sheet."""
     places = [row.place for row in sheet.rows]
-    every = sets.with_labels(rows, readers.raw_labels(sheet), places, task)
-    return [row for row in every if row.labelled]
+    examples = sets.with_labels(rows, readers.raw_labels(sheet), places, task)
+    return [row for row in examples if row.labelled]
 
 
 def _distinct_answers(sheet: Sheet, task: ClassificationTask) -> Iterable[Example]:
-    """The labelled rows of a sheet, where several people may answer one row; the same answer of one person once."""
+    """Return labelled rows of a sheet, several per row if people differ; repeated answers of one person count once."""
     rows = [row for row, label in zip(sheet.rows, readers.raw_labels(sheet), strict=True) if label is not None]
-    alone = sheet._replace(rows=tuple(rows), layout=replace(sheet.layout, id=None))  # their answers share its id
+    answer_sheet = sheet._replace(
+        rows=tuple(rows), layout=replace(sheet.layout, id=None)
+    )  # several answers share an id
     people = [str(row.cells.get("annotator") or "") for row in rows]
-    answers = _labelled(alone, readers.unlabelled(alone), task)
-    return {(row.segments, row.target, who): row for row, who in zip(answers, people, strict=True)}.values()
+    answers = _labelled_rows(answer_sheet, readers.unlabelled(answer_sheet), task)
+    return {(row.segments, row.target, person): row for row, person in zip(answers, people, strict=True)}.values()
 
 
 def label(
@@ -381,24 +385,24 @@ def label(
     settings: LabelSettings = LabelSettings(),
     runtime: Runtime = Runtime(),
 ) -> Labelling:
-    """Start to label rows of a pool, or go on: which row next, what the answers say, and when it is enough.
+    """Start or continue a labelling session: it picks the next row, ranks models by the answers, and says when to stop.
 
     Args:
-        pool: rows of the domain, of which no label is looked at; their file, or rows in memory.
-        models: a suite, references to models, or those that were looked at before.
-        task: what they do; None takes the models' own labels.
-        labelled: rows that others have labelled; several answers to one row are noisy readings of one label. Those that
-            are not in the pool count as well.
-        lines: what was said before, by the places of `Labelling.rows`.
-        settings: how rows are picked, and when it is enough.
-        runtime: how models are run, and where predictions are kept.
+        pool: rows of the domain, whose labels are ignored; a file of rows, or rows in memory.
+        models: a suite, references to models, or inspected models.
+        task: task of the models; None takes their own labels.
+        labelled: rows labelled by others; several answers to one row are noisy readings of one label. Rows outside the
+            pool count as well.
+        lines: lines of an earlier session, by positions in `Labelling.rows`.
+        settings: how rows are picked, and when to stop.
+        runtime: how models run, and where predictions are stored.
 
     Returns:
-        The session. A text that stands in the pool twice is one row. Models that failed have no say, and are listed.
+        The session. A text that stands in the pool twice is one row. Models that failed are listed, and have no vote.
 
     Raises:
-        UsageError: some rows have one text and some two, or the models name no labels that all share.
-        DataError: the pool cannot be read, or what was said is of rows that it does not have.
+        UsageError: single texts are mixed with pairs, or the models share no labels.
+        DataError: the pool cannot be read, or a line is about a row that it does not have.
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
 
@@ -411,27 +415,29 @@ def label(
         >>> session.undo() == row
         True
     """
-    seen = inspect_models(models)
-    of = require_labels(decide_task(NamedTask(task), stated=seen.stated), "`label`")
-    rows, places = with_labelled(distinct(unlabelled(pool)), labelled)
+    inspected = inspect_models(models)
+    label_task = require_labels(decide_task(NamedTask(task), infos=inspected.infos), "`label`")
+    rows, places = with_labelled(distinct_rows(unlabelled(pool)), labelled)
     check_alike(rows)
-    rows, places, lines = _first(seen, of, rows, places, lines, runtime)
-    found, asked, failures = predictions(seen, of, rows, runtime)
-    places = positions_among(places, asked, len(rows))
-    if (found.said == found.said[0]).all():
+    rows, places, lines = _sample_large_pool(inspected, label_task, rows, places, lines, runtime)
+    answers, pool_rows, failures = predictions(inspected, label_task, rows, runtime)
+    places = positions_among(places, pool_rows, len(rows))
+    if (answers.said == answers.said[0]).all():
         log.warning("all models predict the same on every row of the pool; no label would tell them apart")
-    before = [LabelEvent(int(at), "answered", row.target) for at, row in zip(places, labelled, strict=True) if at >= 0]
-    moved = positions_among(np.array([line.event.row for line in lines], dtype=np.int64), asked, len(rows))
-    own = [replace(one, event=replace(one.event, row=int(at))) for at, one in zip(moved, lines, strict=True)]
-    if any(line.event.row < 0 for line in own):
+    prior = [LabelEvent(int(n), "answered", row.target) for n, row in zip(places, labelled, strict=True) if n >= 0]
+    moved = positions_among(np.array([line.event.row for line in lines], dtype=np.int64), pool_rows, len(rows))
+    shifted = [replace(line, event=replace(line.event, row=int(n))) for n, line in zip(moved, lines, strict=True)]
+    if any(line.event.row < 0 for line in shifted):
         raise DataError("a row that has a label is not in the files of all models")
-    session = _session(found, before, own, settings)
-    names = tuple(model.name for model in seen.models if model.name not in failures)
-    return Labelling(of, names, tuple(rows[at] for at in asked), found, session, own, settings, failures, len(before))
+    session = _session(answers, prior, shifted, settings)
+    names = tuple(model.name for model in inspected.models if model.name not in failures)
+    return Labelling(
+        label_task, names, tuple(rows[n] for n in pool_rows), answers, session, shifted, settings, failures, len(prior)
+    )
 
 
-def _session(pool: Pool, before: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
-    """A session after what others and this one have said; rows that its own rule picked last may prove something."""
+def _session(pool: Pool, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
+    """Build a session after all earlier answers; only the last rows that its own rule picked may prove a winner."""
     rule = noted(settings.rule, settings.margin, pool.said)
     drawn = sum(1 for _ in takewhile(lambda line: line.picked == rule, reversed(lines)))
     lost = sum(line.picked.startswith("certain") for line in lines[: len(lines) - drawn])
@@ -444,7 +450,7 @@ def _session(pool: Pool, before: Sequence[LabelEvent], lines: Sequence[Line], se
     return Session(
         pool.said,
         pool.labels,
-        [*before, *(line.event for line in lines)],
+        [*prior, *(line.event for line in lines)],
         strength=pool.strength,
         drawn=drawn,
         rule=cast(Rule, settings.rule),
@@ -455,51 +461,56 @@ def _session(pool: Pool, before: Sequence[LabelEvent], lines: Sequence[Line], se
     )
 
 
-def distinct(pool: Iterable[Example]) -> list[Example]:
-    """The rows of a pool, each text once, under its first id."""
-    return list({row.segments: row for row in reversed(list(pool))}.values())[::-1]
+def distinct_rows(rows: Iterable[Example]) -> list[Example]:
+    """Return the rows of a pool, each text once, under its first id."""
+    return list({row.segments: row for row in reversed(list(rows))}.values())[::-1]
 
 
-def _first(
-    seen: InspectedModels, task: Task, rows: list[Example], places: Ints, lines: Sequence[Line], runtime: Runtime
+def _sample_large_pool(
+    inspected: InspectedModels, task: Task, rows: list[Example], places: Ints, lines: Sequence[Line], runtime: Runtime
 ) -> tuple[list[Example], Ints, Sequence[Line]]:
-    """A seeded part of a large pool, with all labelled rows, where predictions are still to be made."""
-    if len(rows) <= FIRST or not unanswered(seen, task, _planned(seen, task, rows).asked, runtime):
+    """Draw a seeded part of a large pool, with all labelled rows, if predictions are not stored yet."""
+    if len(rows) <= MAX_FIRST_ROWS or not unanswered(
+        inspected, task, _prediction_plan(inspected, task, rows).request_matrix, runtime
+    ):
         return rows, places, lines
-    said = np.array([line.event.row for line in lines], dtype=np.int64)
-    drawn = np.random.default_rng(0).choice(len(rows), FIRST, replace=False)
-    kept = np.union1d(drawn, np.concatenate([places, said]))
+    labelled_at = np.array([line.event.row for line in lines], dtype=np.int64)
+    drawn = np.random.default_rng(0).choice(len(rows), MAX_FIRST_ROWS, replace=False)
+    chosen = np.union1d(drawn, np.concatenate([places, labelled_at]))
     log.warning(
         "the models are asked about %d of the %d rows of the pool first; `rank-models run` with the same pool asks "
         "them about all, and then all are used",
-        *(len(kept), len(rows)),
+        *(len(chosen), len(rows)),
     )
-    at = positions_among(np.arange(len(rows)), kept, len(rows))
-    moved = [replace(one, event=replace(one.event, row=int(at[one.event.row]))) for one in lines]
-    return [rows[n] for n in kept.tolist()], at[places], moved
+    new_positions = positions_among(np.arange(len(rows)), chosen, len(rows))
+    moved = [replace(line, event=replace(line.event, row=int(new_positions[line.event.row]))) for line in lines]
+    return [rows[n] for n in chosen.tolist()], new_positions[places], moved
 
 
-def _planned(models: Models, task: Task, rows: Sequence[Example]) -> Plan:
-    asked = RunRows(LabelledDataset("pool", task, tuple(rows), len(rows)), rows)
-    return plan(Gathered(inspect_models(models), asked), Evidence("none", factors=()))
+def _prediction_plan(models: Models, task: Task, rows: Sequence[Example]) -> Plan:
+    run_rows = RunRows(LabelledDataset("pool", task, tuple(rows), len(rows)), rows)
+    return plan(RunInputs(inspect_models(models), run_rows), Evidence("none", factors=()))
 
 
 def predictions(
     models: Models, task: Task, rows: Sequence[Example], runtime: Runtime = Runtime()
 ) -> tuple[Pool, Ints, Mapping[str, str]]:
-    """What models make of rows, which rows these are, and why others of them make nothing of these.
+    """Return the models' predictions on rows, the indices of these rows, and why some models failed.
 
     Raises:
-        ModelError: fewer than two models could be asked, or some say nothing of labels.
-        StoreError: the store cannot be read or written.
+        ModelError: fewer than two models could be asked, or some answers are no labels.
     """
-    made = _planned(models, task, rows)
-    collected = collect(made, runtime)
+    run_plan = _prediction_plan(models, task, rows)
+    collected = collect(run_plan, runtime)
     if len(collected.answered) < 2:
-        count = len(made.gathered.looked.models)
+        count = len(run_plan.inputs.inspected.models)
         raise ModelError(f"nothing to choose by: {len(collected.failures)} of {count} models failed")
-    seen, at = pool_of(Measurer(made, runtime=runtime), collected.answered)
-    if seen is None:
-        why = "some models say only how good their answers were" if len(at) else "no row is in the files of all models"
-        raise ModelError(f"nothing to choose by: {why}")
-    return seen, at, collected.failures
+    pool, pool_rows = pool_of(Measurer(run_plan, runtime=runtime), collected.answered)
+    if pool is None:
+        reason = (
+            "some models say only how good their answers were"
+            if len(pool_rows)
+            else "no row is in the files of all models"
+        )
+        raise ModelError(f"nothing to choose by: {reason}")
+    return pool, pool_rows, collected.failures

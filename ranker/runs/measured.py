@@ -1,7 +1,7 @@
-"""What is measured on each row that a model answered: by factors, and of how good its attributions are.
+"""Measure factors and attribution quality on each row that a model answered.
 
-What reads attributions takes time, and is kept in the store: under a key of the attributions, by what is measured on
-which rows. A factor that nobody can identify is measured each time, as is what reads answers alone.
+Measures that read attributions are slow, so they are stored under a key of the attributions, the measure and the rows.
+Factors that cannot be identified, and those that read answers alone, are computed each time.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from ranker.scoring.score import FIXED, ModelScores, label_rule, score_model
 from ranker.tasks.classes import are_classes, has_labels
 
 REVISION = 1
-"""Of what is kept here: raised when the same sources come to give other numbers."""
+"""Version of the stored scores; raised when the same sources give other numbers."""
 
 Compute = Callable[[Sequence[int]], Sequence[MeasureColumn]]
-"""(places of what is not known) -> what it gives, in order."""
+"""(positions of the missing columns) -> these columns, in order."""
 
 
 @dataclass(frozen=True)
 class Measurer:
-    """How the answers of a plan are measured.
+    """Measures the answers of a plan.
 
     Attributes:
-        plan: what was asked.
-        store: where scores are kept; None where nothing is.
+        plan: the plan.
+        store: store of scores; None to store nothing.
         runtime: shows which factor is applied to which model's answers, if that takes long.
     """
 
@@ -54,11 +54,7 @@ class Measurer:
     def scores_of_each(
         self, models: Sequence[tuple[ModelResponses, Answer]], examples: Sequence[Example], factors: Sequence[Factor]
     ) -> Iterator[ModelScores]:
-        """Apply factors to the answers of one model after the other. Progress names the model and the factor.
-
-        Raises:
-            StoreError: the store cannot be read or written.
-        """
+        """Apply factors to the answers of one model after the other. Progress names the model and the factor."""
         with self.runtime.steps("factors", len(models)) as watch:
             for model, answer in models:
                 yield self.scores(model, answer, examples, factors, watch)
@@ -66,48 +62,34 @@ class Measurer:
 
     def scores(
         self,
-        one: ModelResponses,
+        reply: ModelResponses,
         answer: Answer,
         examples: Sequence[Example],
         factors: Sequence[Factor],
-        watch: Callable[[str, int], object] = lambda step, done: None,
+        watch: Callable[[str, int], object] = lambda step, count: None,
     ) -> ModelScores:
-        """What factors make of a model's answers; nothing, where these were judged elsewhere.
-
-        Args:
-            one, answer: the model and its answers.
-            examples: what it answered.
-            factors: what is measured.
-            watch: is told which factor is applied next.
-
-        Raises:
-            StoreError: the store cannot be read or written.
-        """
+        """Score a model's answers by factors; no rows if answers are no labels. `watch` is told each factor's name."""
         predictions, plan = answer.predictions, self.plan
         task = plan.task
         if not (are_classes(predictions) and has_labels(task)):
             return ModelScores(np.zeros((0, len(examples))), {})
 
         def compute(places: Sequence[int]) -> list[MeasureColumn]:
-            some = [factors[place] for place in places]
+            missing = [factors[place] for place in places]
 
             def name_factor(name: str) -> None:
-                watch(f"{name} on {one.model.name}", 0)
+                watch(f"{name} on {reply.model.name}", 0)
 
-            found = score_model(
-                predictions, answer.attributions, examples, some, task, plan.target, plan.norm, name_factor
+            scores = score_model(
+                predictions, answer.attributions, examples, missing, task, plan.target, plan.norm, name_factor
             )
-            return [_packed(found, f, factor.name) for f, factor in enumerate(some)]
+            return [_pack(scores, f, factor.name) for f, factor in enumerate(missing)]
 
-        names = [self._named(factor, examples) if answer.attributions else None for factor in factors]
-        return _unpacked(self._known(one, answer, names, compute), factors, len(examples))
+        names = [self._score_key(factor, examples) if answer.attributions else None for factor in factors]
+        return _unpack(self._load_or_compute(reply, answer, names, compute), factors, len(examples))
 
-    def quality(self, one: ModelResponses, answer: Answer, examples: Sequence[Example]) -> Quality:
-        """How good a model's attributions are.
-
-        Raises:
-            StoreError: the store cannot be read or written.
-        """
+    def quality(self, reply: ModelResponses, answer: Answer, examples: Sequence[Example]) -> Quality:
+        """Measure the quality of a model's attributions."""
 
         if not answer.attributions:
             return quality_of(np.empty((3, 0)))
@@ -117,87 +99,87 @@ class Measurer:
             return [MeasureColumn(rows[place], np.full(rows.shape[1], -1)) for place in places]
 
         settings = json.dumps([REVISION, asdict(self.plan.settings)], sort_keys=True)
-        made = json.dumps(functions.made_with(), sort_keys=True)
-        names = [_digest(f"quality {part} {settings} {made}", self._rows(examples)) for part in range(3)]
-        found = self._known(one, answer, names, compute)
-        return quality_of(np.array([part.values for part in found]))
+        versions = json.dumps(functions.computation_versions(), sort_keys=True)
+        names = [_digest(f"quality {part} {settings} {versions}", self._rows(examples)) for part in range(3)]
+        columns = self._load_or_compute(reply, answer, names, compute)
+        return quality_of(np.array([part.values for part in columns]))
 
-    def _known(
-        self, one: ModelResponses, answer: Answer, names: Sequence[bytes | None], compute: Compute
+    def _load_or_compute(
+        self, reply: ModelResponses, answer: Answer, names: Sequence[bytes | None], compute: Compute
     ) -> list[MeasureColumn]:
-        """What was measured, in the order of the names; what has none, or is not known, is computed now."""
-        entry = self._entry(one, answer) if any(names) else None
-        kept = {} if entry is None else entry.scores([name for name in names if name])
-        found = {place: kept[name] for place, name in enumerate(names) if name in kept}
-        missing = [place for place in range(len(names)) if place not in found]
-        new = dict(zip(missing, compute(missing) if missing else (), strict=True))
-        keep = {name: row for place, row in new.items() if (name := names[place])}
-        if entry is not None and keep:
-            entry.add(shards.scores(list(keep), list(keep.values())))
+        """Return columns in the order of `names`; those without a name, or not in the store, are computed."""
+        entry = self._entry(reply, answer) if any(names) else None
+        stored = {} if entry is None else entry.scores([name for name in names if name])
+        columns = {place: stored[name] for place, name in enumerate(names) if name in stored}
+        missing = [place for place in range(len(names)) if place not in columns]
+        computed = dict(zip(missing, compute(missing) if missing else (), strict=True))
+        keepable = {name: row for place, row in computed.items() if (name := names[place])}
+        if entry is not None and keepable:
+            entry.add(shards.scores(list(keepable), list(keepable.values())))
             entry.compact()
-        found |= new
-        return [found[place] for place in range(len(names))]
+        columns |= computed
+        return [columns[place] for place in range(len(names))]
 
-    def _entry(self, one: ModelResponses, answer: Answer) -> Entry | None:
-        """Where what is measured on a model's answers is kept."""
+    def _entry(self, reply: ModelResponses, answer: Answer) -> Entry | None:
+        """Return the store entry for measures of a model's answers."""
         if self.store is None or not answer.key:
             return None
         task, plan = self.plan.task, self.plan
         key = {
             "scores": REVISION,
             "of": answer.key,
-            "source": {"content": one.content},
+            "source": {"content": reply.content},
             "norm": plan.norm,
             "task": {rule: getattr(task, rule, None) for rule in FIXED},
         }
-        return self.store.entry(key, one.model.name)
+        return self.store.entry(key, reply.model.name)
 
-    def _named(self, factor: Factor, examples: Sequence[Example]) -> bytes | None:
-        """The name of a factor's scores on rows; None where nobody knows what it reaches."""
-        known = self._functions.get(factor.name)
-        told = json.dumps([known, factor.kind, label_rule(factor, self.plan.target)])
-        return None if known is None else _digest(told, self._rows(examples))
+    def _score_key(self, factor: Factor, examples: Sequence[Example]) -> bytes | None:
+        """Return the key of a factor's scores on rows; None if the factor cannot be identified."""
+        identity = self._functions.get(factor.name)
+        parts = json.dumps([identity, factor.kind, label_rule(factor, self.plan.target)])
+        return None if identity is None else _digest(parts, self._rows(examples))
 
     @cached_property
     def _functions(self) -> dict[str, str | None]:
         return {factor.name: functions.identity(factor.score) for factor in self.plan.factors}
 
     def _rows(self, examples: Sequence[Example]) -> bytes:
-        """What identifies rows, with all that a factor can read of them, in order."""
-        if id(examples) not in self._told:
-            self._told[id(examples)] = rows_digest(examples)
-        return self._told[id(examples)]
+        """Return the digest of rows, computed once per sequence."""
+        if id(examples) not in self._digests:
+            self._digests[id(examples)] = rows_digest(examples)
+        return self._digests[id(examples)]
 
     @cached_property
-    def _told(self) -> dict[int, bytes]:
+    def _digests(self) -> dict[int, bytes]:
         return {}
 
 
 def rows_digest(examples: Sequence[Example]) -> bytes:
-    """32 bytes that identify rows by all that is in them."""
-    found = hashlib.sha256()
+    """Return 32 bytes that identify rows by everything a factor can read of them, in order."""
+    digest = hashlib.sha256()
     for example, text in zip(examples, text_names(examples), strict=True):
         target = -1 if example.target is None else example.target
         marks = sorted((name, [asdict(span) for span in spans]) for name, spans in example.marks.items())
-        found.update(text + json.dumps([example.id, target, example.group, marks]).encode() + b"\n")
-    return found.digest()
+        digest.update(text + json.dumps([example.id, target, example.group, marks]).encode() + b"\n")
+    return digest.digest()
 
 
-def _digest(what: str, rows: bytes) -> bytes:
-    return hashlib.sha256(what.encode() + rows).digest()
+def _digest(name: str, rows: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + rows).digest()
 
 
-def _packed(found: ModelScores, place: int, name: str) -> MeasureColumn:
-    """What one factor gave, as it is kept."""
-    reasons = found.undefined.get(name, {})
-    why = np.full(found.values.shape[1], -1)
+def _pack(scores: ModelScores, place: int, name: str) -> MeasureColumn:
+    """Return the scores of one factor in stored form."""
+    reasons = scores.undefined.get(name, {})
+    reason_numbers = np.full(scores.values.shape[1], -1)
     for number, rows in enumerate(reasons.values()):
-        why[list(rows)] = number
-    return MeasureColumn(found.values[place], why, tuple(reasons))
+        reason_numbers[list(rows)] = number
+    return MeasureColumn(scores.values[place], reason_numbers, tuple(reasons))
 
 
-def _unpacked(rows: Sequence[MeasureColumn], factors: Sequence[Factor], size: int) -> ModelScores:
-    """What all factors gave."""
+def _unpack(rows: Sequence[MeasureColumn], factors: Sequence[Factor], size: int) -> ModelScores:
+    """Return the scores of all factors from stored form."""
     undefined = {
         factor.name: {
             reason: frozenset(np.flatnonzero(row.why == number).tolist()) for number, reason in enumerate(row.reasons)

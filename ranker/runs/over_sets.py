@@ -1,4 +1,4 @@
-"""What models do on each of several sets: every model is asked about every row."""
+"""Ask every model about every row of several sets."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ranker.tasks.classes import ClassificationTask, are_classes, labels_of
 
 @dataclass(frozen=True)
 class SetResponses:
-    """What models do on several sets.
+    """Answers of models on several sets.
 
     Attributes:
-        answers: set -> the answers of each model.
-        true: (N,) the labels of the rows of the first set, -1 where one has none.
+        answers: set -> answers of each model.
+        true: (N,) labels of the rows of the first set, -1 if unlabelled.
         failures: model -> why it could not be asked.
     """
 
@@ -44,44 +44,47 @@ def over_sets(
     Args:
         domains: the sets, the in-domain one first.
         models: one or more.
-        task: what they do.
-        runtime: how they are run, and where their answers are kept.
+        task: their task.
+        runtime: how models run, and where answers are stored.
 
     Raises:
-        UsageError: labels are numbers which the models count otherwise.
-        DataError: a row has a label that is none of the task's.
+        UsageError: labels are numbers that the models count otherwise.
+        DataError: a row has a label outside the task.
         ModelError: no model could be asked.
     """
     try:
-        rows = {one.name: sets.with_labels(one.examples, one.labels, repeat(one.name), task) for one in domains}
+        rows = {
+            domain.name: sets.with_labels(domain.examples, domain.labels, repeat(domain.name), task)
+            for domain in domains
+        }
     except DataError as error:
         raise DataError(f"{error}{_hint(domains)}") from error
-    check_numbers([_numbered(domain, rows[domain.name], task) for domain in domains], models.stated)
+    check_numbers([_numbered(domain, rows[domain.name], task) for domain in domains], models.infos)
     requests = [Request(Texts(examples)) for examples in rows.values()]
-    told, failures = run_models(models, task, [requests for _ in models.models], runtime)
-    if not told:
+    responses_of, failures = run_models(models, task, [requests for _ in models.models], runtime)
+    if not responses_of:
         raise ModelError(f"no model could be asked: {next(iter(failures.items()), ('', ''))[1]}")
     answers: dict[str, list[SetAnswers]] = {name: [] for name in rows}
-    for model, one in told.items():
-        for (name, examples), answer in zip(rows.items(), one.answers, strict=True):
+    for model, responses in responses_of.items():
+        for (name, examples), answer in zip(rows.items(), responses.answers, strict=True):
             if answer is not None:
-                given = answer.predictions
-                predicted = given.predicted if are_classes(given) else None
-                answers[name].append(SetAnswers(model, task.outcomes(given, examples), predicted))
+                predictions = answer.predictions
+                predicted = predictions.predicted if are_classes(predictions) else None
+                answers[name].append(SetAnswers(model, task.outcomes(predictions, examples), predicted))
     true = labels_of(rows[domains[0].name])
     return SetResponses(answers, true, failures)
 
 
 def _hint(domains: Sequence[Domain]) -> str:
-    """The known task that has the labels of all sets, to be said; "" where there is none."""
+    """Return advice to name the known task that has the labels of all sets; "" if there is none."""
     labels = {label for domain in domains for label in domain.labels if label is not None}
     fitting = [name for name, task in sets.tasks(()).items() if all(task.index(label) is not None for label in labels)]
     return f"; the task {fitting[0]} has the labels of all sets: say `task`" if fitting else ""
 
 
 def _numbered(domain: Domain, rows: Sequence[Example], task: ClassificationTask) -> LabelledDataset:
-    """The set with what its bare numbers were taken for."""
-    meant = {label: row.target for label, row in zip(domain.labels, rows, strict=True) if label is not None}
+    """Return the set, with the labels that its numbers were read as."""
+    targets_by_label = {label: row.target for label, row in zip(domain.labels, rows, strict=True) if label is not None}
     return LabelledDataset(
-        domain.name, task, tuple(rows), len(rows), origin=domain.name, numbers=row_notes.numbers(meant, task)
+        domain.name, task, tuple(rows), len(rows), origin=domain.name, numbers=row_notes.numbers(targets_by_label, task)
     )

@@ -1,4 +1,4 @@
-"""Models that were asked several tasks: the tasks are matched, and each is decided for itself."""
+"""Compare models on several tasks: match the tasks, and decide each on its own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ranker.errors import RankModelsError, UsageError, listed, look_up
 from ranker.numbers import counted
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
-from ranker.runs.decide import decided
-from ranker.runs.gather import without_truth
+from ranker.runs.decide import decide_plan
+from ranker.runs.gather import gather_without_truth
 from ranker.runs.plan import Plan, plan
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.over_tasks import TaskOutcomes, parts, task_outcomes
@@ -28,73 +28,75 @@ class MatchedTasks:
     """References to places with answers to several tasks.
 
     Attributes:
-        references: as they were written.
-        shared: the tasks that all models were asked.
+        references: as typed.
+        shared: tasks of all models.
         only: reference -> its other tasks.
-        asked: of each reference, model -> the tasks that it was asked.
+        tasks_by_model: for each reference, model -> its tasks.
         groups: group of tasks -> the tasks in it.
-        shelf: what was opened meanwhile.
+        shelf: cache of what was opened.
     """
 
     references: tuple[str, ...]
     shared: tuple[str, ...]
     only: Mapping[str, tuple[str, ...]]
-    asked: tuple[Mapping[str, tuple[str, ...]], ...]
+    tasks_by_model: tuple[Mapping[str, tuple[str, ...]], ...]
     groups: Mapping[str, tuple[str, ...]]
     shelf: ResourceCache = field(compare=False, repr=False)
 
-    def of(self, task: str) -> list[str]:
-        """References to the models' answers to one task."""
+    def references_to(self, task: str) -> list[str]:
+        """Return references to the models' answers to one task."""
         return [f"{reference}#{task}" for reference in self.references]
 
     def tasks_of(self, models: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Model -> the tasks that it was asked.
+        """Return model -> its tasks.
 
         Args:
-            models: names, in the order of the references; one that was renamed is told by its place.
+            models: names in the order of the references; a renamed model is identified by its position.
         """
-        found: dict[str, tuple[str, ...]] = {}
-        rest = [*models]
-        for of in self.asked:
-            here, rest = rest[: len(of)], rest[len(of) :]
-            found |= {name if name in here else here[n]: tasks for n, (name, tasks) in enumerate(of.items())}
-        return found
+        renamed: dict[str, tuple[str, ...]] = {}
+        remaining = [*models]
+        for by_name in self.tasks_by_model:
+            names, remaining = remaining[: len(by_name)], remaining[len(by_name) :]
+            renamed |= {name if name in names else names[n]: tasks for n, (name, tasks) in enumerate(by_name.items())}
+        return renamed
 
 
 def match_tasks(references: Sequence[str | Path], options: SourceOptions) -> MatchedTasks | None:
-    """Match the tasks of several places; None where all have a single task, or one is a file, or names its task.
+    """Match the tasks of several places; None if all have a single task, or one is a file, or names its task.
 
     Args:
         references: the places.
-        options: what is said of all of them.
+        options: options for all of them.
 
     Raises:
-        UsageError: no task was asked of all models, or there is more than `options.limits` let us look at.
+        UsageError: the models share no task, or there is more to look at than `options.limits` allow.
     """
     texts, shelf = tuple(map(str, references)), ResourceCache()
-    found = [kinds.tasks(parse(text, kinds.known_kinds(shelf)), options, shelf) for text in texts]
-    several = any(len({task for tasks in one.by_model.values() for task in tasks}) > 1 for one in found)
-    if not several or not all(one.by_model for one in found):
+    places = [kinds.tasks(parse(text, kinds.known_kinds(shelf)), options, shelf) for text in texts]
+    several = any(len({task for tasks in place.by_model.values() for task in tasks}) > 1 for place in places)
+    if not several or not all(place.by_model for place in places):
         return None
-    asked = [set(tasks) for one in found for tasks in one.by_model.values()]
-    every = dict.fromkeys(task for one in found for tasks in one.by_model.values() for task in tasks)
-    shared = tuple(task for task in every if all(task in tasks for tasks in asked))
+    task_sets = [set(tasks) for place in places for tasks in place.by_model.values()]
+    union = dict.fromkeys(task for place in places for tasks in place.by_model.values() for task in tasks)
+    shared = tuple(task for task in union if all(task in tasks for tasks in task_sets))
     if not shared:
-        has = [f"{model} has {listed(tasks)}" for one in found for model, tasks in one.by_model.items()]
-        raise UsageError(f"no task was asked of all models: {'; '.join(has)}; name one, {texts[0]}#{next(iter(every))}")
+        lists = [f"{model} has {listed(tasks)}" for place in places for model, tasks in place.by_model.items()]
+        raise UsageError(
+            f"no task was asked of all models: {'; '.join(lists)}; name one, {texts[0]}#{next(iter(union))}"
+        )
     logs = options.of(LogOptions)
-    for said in (logs.metric, logs.filter):
-        if "=" in said:
-            for name in [one.rpartition("=")[0].strip() for one in said.split(",")]:
-                _ = name and look_up("task", name, every)
-    of = [dict.fromkeys(task for tasks in one.by_model.values() for task in tasks) for one in found]
+    for option in (logs.metric, logs.filter):
+        if "=" in option:
+            for name in [part.rpartition("=")[0].strip() for part in option.split(",")]:
+                _ = name and look_up("task", name, union)
+    place_tasks = [dict.fromkeys(task for tasks in place.by_model.values() for task in tasks) for place in places]
     only = {
-        text: rest
-        for text, tasks in zip(texts, of, strict=True)
-        if (rest := tuple(t for t in tasks if t not in shared))
+        text: other_tasks
+        for text, tasks in zip(texts, place_tasks, strict=True)
+        if (other_tasks := tuple(t for t in tasks if t not in shared))
     }
-    groups = {name: tasks for one in found for name, tasks in one.groups.items()}
-    return MatchedTasks(texts, shared, only, tuple(one.by_model for one in found), groups, shelf)
+    groups = {name: tasks for place in places for name, tasks in place.groups.items()}
+    return MatchedTasks(texts, shared, only, tuple(place.by_model for place in places), groups, shelf)
 
 
 def over_tasks(
@@ -110,15 +112,15 @@ def over_tasks(
 
     Args:
         references: folders of logs with several tasks each.
-        options: what is said of all logs.
+        options: options for all logs.
         seed, metric, evidence, runtime: as in `ranker.decide`.
 
     Returns:
         The decision on each task, and the means over groups of tasks and over all.
 
     Raises:
-        UsageError: a reference has no tasks to match, or no task was asked of all models.
-        RankModelsError: no task can be decided: why the first cannot.
+        UsageError: a reference has no tasks to match, or the models share no task.
+        RankModelsError: no task can be decided; the message is that of the first.
 
     Example:
         >>> import json
@@ -141,62 +143,66 @@ def over_tasks(
 
     Source: Miller 2024, "Adding error bars to evals"; of the means see `ranker.statistics.paired`.
     """
-    found = match_tasks(references, options)
-    if found is None:
+    match = match_tasks(references, options)
+    if match is None:
         raise UsageError("`references` must be folders of logs that hold several tasks each, or name `#TASK` of none")
 
     def ask(models: Sequence[str], shelf: ResourceCache) -> tuple[Plan, Ranking]:
-        made = plan(without_truth(suites.load(models, options, shelf)), evidence, metric=metric)
-        return made, decided(made, seed, runtime)
+        run_plan = plan(gather_without_truth(suites.load(models, options, shelf)), evidence, metric=metric)
+        return run_plan, decide_plan(run_plan, seed, runtime)
 
-    return decide_each(found, ask)
+    return decide_each(match, ask)
 
 
-def decide_each(found: MatchedTasks, ask: Callable[[Sequence[str], ResourceCache], tuple[Plan, Ranking]]) -> OverTasks:
-    """Decide each task for itself, and put them together; a task that cannot be decided is listed with the reason.
+def decide_each(match: MatchedTasks, ask: Callable[[Sequence[str], ResourceCache], tuple[Plan, Ranking]]) -> OverTasks:
+    """Decide each task on its own, and combine them; tasks that cannot be decided are listed with the reason.
 
     Args:
-        found: the tasks.
-        ask: what is made of references to one task's answers; the shelf holds what was opened to find them.
+        match: the tasks.
+        ask: returns the plan and the ranking for references to one task's answers; the shelf caches what was opened.
 
     Raises:
-        RankModelsError: no task can be decided: why the first cannot.
+        RankModelsError: no task can be decided; the message is that of the first.
     """
-    made: dict[str, TaskOutcomes] = {}
+    outcomes: dict[str, TaskOutcomes] = {}
     failures: dict[str, str] = {}
     first = None
-    for task in found.shared:
+    for task in match.shared:
         try:
-            asked, ranking = ask(found.of(task), ResourceCache(initial=found.shelf))
+            run_plan, ranking = ask(match.references_to(task), ResourceCache(initial=match.shelf))
         except RankModelsError as error:
             failures[task], first = str(error), first or error
             continue
-        made[task] = task_outcomes(ranking, [example.group for example in asked.rows.population])
+        outcomes[task] = task_outcomes(ranking, [example.group for example in run_plan.rows.population])
         if ranking.header.failures:
-            failures[task] = "; ".join(f"{model}: {why}" for model, why in ranking.header.failures.items())
-    whole = {task: one for task, one in made.items() if task not in failures}
-    if not whole:
+            failures[task] = "; ".join(f"{model}: {reason}" for model, reason in ranking.header.failures.items())
+    complete = {task: task_result for task, task_result in outcomes.items() if task not in failures}
+    if not complete:
         raise first or RankModelsError(f"no task can be decided; {next(iter(failures.items()))}")
-    names, found_parts = parts(whole, found.groups)
-    rankings = {task: one.ranking for task, one in made.items()}
-    return OverTasks(names, found_parts, rankings, found.only, failures, tuple(_notes(found, whole, rankings)))
+    names, outcome_parts = parts(complete, match.groups)
+    rankings = {task: task_result.ranking for task, task_result in outcomes.items()}
+    return OverTasks(names, outcome_parts, rankings, match.only, failures, tuple(_notes(match, complete, rankings)))
 
 
-def _notes(found: MatchedTasks, whole: Mapping[str, TaskOutcomes], rankings: Mapping[str, Ranking]) -> Iterator[str]:
-    """Groups that are not all there, tasks with few rows, and what is said of tasks, once for all of which it holds."""
-    for group, tasks in found.groups.items():
-        there = sum(task in whole for task in tasks)
-        if 0 < there < len(tasks):
-            yield f"{group}: {there} of its {counted(len(tasks), 'task')} {'is' if there == 1 else 'are'} in its means."
-    few = [task for task, one in whole.items() if one.outcomes.shape[1] < FEW_ROWS]
+def _notes(match: MatchedTasks, complete: Mapping[str, TaskOutcomes], rankings: Mapping[str, Ranking]) -> Iterator[str]:
+    """List incomplete groups, tasks with few rows or clusters, and the notes of tasks, each note once."""
+    for group, tasks in match.groups.items():
+        done = sum(task in complete for task in tasks)
+        if 0 < done < len(tasks):
+            yield f"{group}: {done} of its {counted(len(tasks), 'task')} {'is' if done == 1 else 'are'} in its means."
+    few = [task for task, outcomes in complete.items() if outcomes.outcomes.shape[1] < FEW_ROWS]
     if few:
         yield f"Fewer than {FEW_ROWS} rows, on which small differences are mostly not seen: {listed(few)}."
-    few = [task for task, one in whole.items() if one.clusters is not None and len(set(one.clusters)) < FEW_CLUSTERS]
+    few = [
+        task
+        for task, outcomes in complete.items()
+        if outcomes.clusters is not None and len(set(outcomes.clusters)) < FEW_CLUSTERS
+    ]
     if few:
         yield f"Fewer than {FEW_CLUSTERS} clusters of rows, on which only large differences are seen: {listed(few)}."
-    said: dict[str, list[str]] = {}
+    tasks_of_note: dict[str, list[str]] = {}
     for task, ranking in rankings.items():
         for note in ranking.header.notes:
-            said.setdefault(note, []).append(task)
-    for note, of in said.items():
-        yield note if len(of) == len(rankings) else f"{listed(of)}: {note}"
+            tasks_of_note.setdefault(note, []).append(task)
+    for note, note_tasks in tasks_of_note.items():
+        yield note if len(note_tasks) == len(rankings) else f"{listed(note_tasks)}: {note}"

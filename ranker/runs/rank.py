@@ -1,4 +1,4 @@
-"""Ranking models on a set whose truth is known: how good each method would have been."""
+"""Rank models on a set whose truth is known, and measure how good each method would have been."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError
 from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
-from ranker.runs.estimates import kept_methods
-from ranker.runs.gather import Models, NamedDataset, RowsFile, with_truth
+from ranker.runs.estimates import cache_methods
+from ranker.runs.gather import Models, NamedDataset, RowsFile, gather_with_truth
 from ranker.runs.plan import Plan, plan
 from ranker.runs.run_measurements import header, measure_run
 from ranker.runtime.runtime import Runtime
@@ -30,25 +30,25 @@ def rank(
     in_domain: LabelledDataset | RowsFile | None = None,
     runtime: Runtime = Runtime(),
 ) -> Ranking:
-    """Rank models on an OOD set, and say how often each method would have ranked them rightly from a small probe.
+    """Rank models on an OOD set, and measure how often each method would have ranked them rightly from a small probe.
 
     Args:
         models: a suite, or what `ranker.load_suite` makes one of: directories, hub ids, a suite.json, files of answers;
-            or those that were looked at before.
-        examples: the OOD set, or the name of an embedded one; the population, a sample of it, is attributed. The
-            official data, or a few rows of it for a quick try: `ranker.load_set(name, data_dir, limit=40)`.
-        probe: K, how many labelled examples a practitioner would have.
-        draws: B, how many probes are drawn, or "exact".
-        seed: of the draws; the population does not depend on it.
-        metric: what the models' true order is by: "macro-f1", "mcc" and others of `ranker.tasks.metrics.METRICS` of
-            which more is better. None for the mean outcome, which of classes is the accuracy.
-        evidence: what they are ranked by: the backend of attributions, factors, methods.
-        in_domain: labelled rows (see `ranker.labelled`) of the domain that the models were trained for; one that does
-            worse than chance there is noted, since its labels are probably mapped wrongly.
-        runtime: how models are run, and where their answers are kept.
+            or inspected models.
+        examples: the OOD set, or the name of an embedded one; its population, a sample, is attributed. For the official
+            data, or a few rows for a quick try: `ranker.load_set(name, data_dir, limit=40)`.
+        probe: K, the number of labelled examples that a practitioner would have.
+        draws: B, the number of drawn probes, or "exact".
+        seed: seed of the draws; the population does not depend on it.
+        metric: metric of the models' true order: "macro-f1", "mcc" and others of `ranker.tasks.metrics.METRICS` of
+            which more is better. None for the mean outcome, which is the accuracy for classes.
+        evidence: attribution backend, factors and methods.
+        in_domain: labelled rows (see `ranker.labelled`) of the domain that the models were trained for. A model below
+            chance there is noted, since its labels are probably mapped wrongly.
+        runtime: how models run, and where answers are stored.
 
     Returns:
-        The ranking, which holds an `Evaluation`. Models that failed are listed in it with their reasons.
+        The ranking, which holds an `Evaluation`. It lists models that failed, with reasons.
 
     Raises:
         UnknownName: there is no such metric.
@@ -63,43 +63,43 @@ def rank(
         ('inoc-4000', 0.5)
     """
     check_draws(draws)
-    made = plan(with_truth(models, examples, probe, in_domain), evidence, metric=metric)
-    return evaluated(made, probe, draws, seed, runtime)
+    run_plan = plan(gather_with_truth(models, examples, probe, in_domain), evidence, metric=metric)
+    return evaluate_plan(run_plan, probe, draws, seed, runtime)
 
 
 def check_draws(draws: int | str) -> None:
-    """Refuse a number of draws that cannot be.
+    """Refuse an invalid number of draws.
 
     Raises:
-        UsageError: so it is.
+        UsageError: it is neither a positive integer nor "exact".
     """
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
         raise UsageError(f"`draws` must be a number of at least 1, or `exact` (got {draws!r})")
 
 
-def evaluated(made: Plan, probe: int, draws: int | Literal["exact"], seed: int, runtime: Runtime) -> Ranking:
-    """What comes of a plan on a set whose truth is known; see `rank` for arguments and errors."""
-    collected = collect(made, runtime)
-    found = measure_run(made, collected, runtime)
+def evaluate_plan(run_plan: Plan, probe: int, draws: int | Literal["exact"], seed: int, runtime: Runtime) -> Ranking:
+    """Carry out a plan on a set whose truth is known; see `rank` for arguments and errors."""
+    collected = collect(run_plan, runtime)
+    measurements = measure_run(run_plan, collected, runtime)
     with (
         nullcontext() if runtime.store is None else runtime.kept() as store,
-        kept_methods(found.methods, found.pool, store) as methods,
-        runtime.steps(f"methods on {len(found.table.models):,} models", len(STEPS)) as watch,
+        cache_methods(measurements.methods, measurements.pool, store) as methods,
+        runtime.steps(f"methods on {len(measurements.table.models):,} models", len(STEPS)) as watch,
     ):
         evaluation = evaluate(
-            found.table,
+            measurements.table,
             probe=probe,
             draws=draws,
             seed=seed,
-            families=found.families,
-            misled=found.misled,
-            in_domain=found.in_domain,
-            designed=made.rows.ood.designed,
+            families=measurements.families,
+            misled=measurements.misled,
+            in_domain=measurements.in_domain,
+            designed=run_plan.rows.ood.designed,
             methods=methods,
-            pool=found.pool,
-            targets=found.targets,
-            by_metric=found.by_metric,
+            pool=measurements.pool,
+            targets=measurements.targets,
+            by_metric=measurements.by_metric,
             watch=watch,
         )
-    of = header(made, collected, found, seed, probe, runtime.machine)
-    return Ranking(of, evaluation, found.table, found.examples)
+    run_header = header(run_plan, collected, measurements, seed, probe, runtime.machine)
+    return Ranking(run_header, evaluation, measurements.table, measurements.examples)

@@ -1,4 +1,4 @@
-"""What models answered, put together: the score table, the pool, and what is to be known beside them."""
+"""Combine the models' answers into the measurements of a run: the score table, the pool, and notes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 VERSIONED = ("rank-models", "torch", "transformers", "numpy")
-"""The packages whose versions stand in a ranking's provenance."""
+"""Packages whose versions are recorded in a ranking's provenance."""
 
 NO_PROBABILITIES = "needs what each model says of each row, and some say only how good they were"
 
@@ -56,31 +56,31 @@ OWN_TRUTH = (
     "The true order is taken from these same rows. For models a few points apart it is uncertain, and {} has an "
     "advantage, because it judges by the same rows."
 )
-"""What to know where a set has no rows beside those that are drawn from."""
+"""Caveat for a set without rows beside those that probes are drawn from."""
 
 
 @dataclass(frozen=True)
 class RunMeasurements:
-    """What the models of a suite scored.
+    """Measurements of the models of a run.
 
     Attributes:
-        table: the scores of the models that could be asked.
-        pool: what these make of all rows, labelled or not; None where some say nothing of labels.
-        targets: what is known of these rows.
-        places: (K,) where the labelled rows stand in the pool; None where there is none beside them.
-        labels: (K,) what each of these was labelled.
-        methods: those that see the pool, and can be had.
+        table: scores of the models that answered.
+        pool: their predictions on all rows, labelled or not; None if some answers are no labels.
+        targets: true labels and outcomes of the pool's rows, as far as known.
+        places: (K,) positions of the labelled rows in the pool; None if there is no pool beside them.
+        labels: (K,) labels of these rows.
+        methods: usable methods that see the pool.
         left_out: method -> why it has no numbers.
-        families: of the models, in the order of the table; None where no family is known.
-        misled: model -> how often the shortcut misleads it, a fraction; empty where the set has no shortcut, or the
-            population no row on which it is wrong.
-        in_domain: model -> mean outcome in the domain that it was trained for, where it is known.
-        failed_factors: those of the user's own that failed on every example.
-        quality: model -> how good its attributions are.
-        notes: what is to be known of rows and models, a sentence each.
-        examples: what the models see in the most telling examples.
-        rows: the labelled rows as the models predict them; empty where the truth is known.
-        by_metric: what the population adds to a metric that is no mean over rows; None where there is none.
+        families: families of the models, in the order of the table; None if none is known.
+        misled: model -> fraction of rows on which the shortcut misleads it; empty without a shortcut, or if it is
+            right on the whole population.
+        in_domain: model -> mean outcome in the domain that it was trained for, where known.
+        failed_factors: the user's own factors that failed on every example.
+        quality: model -> quality of its attributions.
+        notes: sentences about rows and models.
+        examples: explanations of the most telling examples.
+        rows: predictions for the labelled rows; empty if the truth is known.
+        by_metric: what the population adds to a metric that is no mean over rows; None for the mean outcome.
     """
 
     table: ScoreTable
@@ -102,11 +102,10 @@ class RunMeasurements:
 
 
 def measure_run(plan: Plan, collected: RunResponses, runtime: Runtime = Runtime()) -> RunMeasurements:
-    """Put together what the models answered.
+    """Combine the models' answers into measurements.
 
     Raises:
-        ModelError: fewer than two did.
-        StoreError: the store cannot be read or written.
+        ModelError: fewer than two models answered.
     """
     with nullcontext() if runtime.store is None else runtime.kept() as store:
         return _measure(plan, collected, Measurer(plan, store, runtime))
@@ -114,117 +113,124 @@ def measure_run(plan: Plan, collected: RunResponses, runtime: Runtime = Runtime(
 
 def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMeasurements:
     rows, ood, answered = plan.rows, plan.rows.ood, collected.answered
-    in_domain = _known(answered, lambda one: _in_domain(plan, one))
+    in_domain = _by_model(answered, lambda reply: _in_domain(plan, reply))
     labels = label_names(plan.task)
     warnings = tuple(below_chance(in_domain, len(labels))) if labels else ()
     for warning in warnings:
         log.warning(warning)
     if len(answered) < 2:
-        count = len(plan.gathered.looked.models)
+        count = len(plan.inputs.inspected.models)
         raise ModelError(f"nothing to rank: {len(collected.failures)} of {count} models failed")
-    truth = _known(answered, lambda one: _truth(plan, one)) if rows.truth else None
-    factors, ungraded = _graded(plan, answered)
-    scores = measuring.scores_of_each([(one, population_answers(one)) for one in answered], rows.population, factors)
+    truth = _by_model(answered, lambda reply: _truth(plan, reply)) if rows.truth else None
+    factors, ungraded = _usable_factors(plan, answered)
+    pairs = [(reply, population_answers(reply)) for reply in answered]
+    scores = measuring.scores_of_each(pairs, rows.population, factors)
     table = assemble(
-        _known(answered, lambda one: plan.task.outcomes(population_answers(one).predictions, rows.population)),
-        dict(zip([one.model.name for one in answered], scores, strict=True)),
+        _by_model(answered, lambda reply: plan.task.outcomes(population_answers(reply).predictions, rows.population)),
+        dict(zip([reply.model.name for reply in answered], scores, strict=True)),
         rows.population,
         factors,
         plan.task.metric,
         truth,
     )
-    pool, asked = pool_of(measuring, answered)
-    places = None if pool is None or rows.places is None else positions_among(rows.places, asked, len(rows.pool))
+    pool, pool_rows = pool_of(measuring, answered)
+    places = None if pool is None or rows.places is None else positions_among(rows.places, pool_rows, len(rows.pool))
     nowhere = defined_nowhere(table)
-    failed = failing(table, nowhere, factors)
-    misled = _known(answered, lambda one: _misled(plan, one))
-    families = [one.model.family for one in answered]
-    without = _without(plan, pool)
+    failed = list_failed_factors(table, nowhere, factors)
+    misled = _by_model(answered, lambda reply: _misled_share(plan, reply))
+    families = [reply.model.family for reply in answered]
+    without = _unusable_methods(plan, pool)
     return RunMeasurements(
         table=table,
         pool=pool,
-        targets=targets_of(plan, table, asked, places) if pool else Targets(table.outcomes, true_labels(plan)),
+        targets=targets_of(plan, table, pool_rows, places) if pool else Targets(table.outcomes, true_labels(plan)),
         places=None if places is None else places[places >= 0],
         labels=true_labels(plan)[... if places is None else places >= 0],
         methods=plan.methods,
         left_out={**plan.left_out, **ungraded, **nowhere, **without},
         families=tuple(families) if any(families) else None,
         misled=misled,
-        in_domain=in_domain if plan.metric is None else _known(answered, lambda one: _in_domain_value(plan, one)),
+        in_domain=in_domain
+        if plan.metric is None
+        else _by_model(answered, lambda reply: _in_domain_value(plan, reply)),
         failed_factors=failed,
-        quality=_known(answered, lambda one: measuring.quality(one, population_answers(one), rows.population)),
+        quality=_by_model(answered, lambda reply: measuring.quality(reply, population_answers(reply), rows.population)),
         notes=(
             *ood.notes,
             *_file_notes(plan),
             *warnings,
-            *_own_truth(plan),
-            *_positive(plan),
+            *_own_truth_notes(plan),
+            *_positive_label_notes(plan),
             *_chance_warnings(plan, answered),
-            *copies({one.model.name: one.content for one in answered if not one.model.source.precomputed}),
-            *states(plan, answered),
-            *_on_asked_rows(plan, answered),
-            *hiding.speaks(_known(answered, _effects), plan.settings),
-            *(shortcut_avoided(misled) if any(one.kind == "factor" for one in table.methods) else ()),
+            *copies({reply.model.name: reply.content for reply in answered if not reply.model.source.precomputed}),
+            *state_notes(plan, answered),
+            *_asked_rows_notes(plan, answered),
+            *hiding.speaks(_by_model(answered, _effects), plan.settings),
+            *(shortcut_avoided(misled) if any(method.kind == "factor" for method in table.methods) else ()),
         ),
         examples=_examples(plan, answered, factors),
-        rows=() if rows.truth else _predicted(plan, answered),
+        rows=() if rows.truth else _row_results(plan, answered),
         by_metric=None if plan.metric is None else _metric_rows(plan.metric, plan, answered),
     )
 
 
 def _metric_rows(metric: Metric, plan: Plan, answered: Sequence[ModelResponses]) -> MetricRows:
-    """What the population adds to a metric that is no mean."""
+    """Compute what the population adds to a metric that is no mean."""
     return MetricRows.of(
-        metric, plan.task, [population_answers(one).predictions for one in answered], plan.rows.population
+        metric, plan.task, [population_answers(reply).predictions for reply in answered], plan.rows.population
     )
 
 
-def _positive(plan: Plan) -> Iterator[str]:
-    """Which label a metric of one is about, where nobody named it."""
+def _positive_label_notes(plan: Plan) -> Iterator[str]:
+    """Say which label F1 is about, if no label was named."""
     labels = label_names(plan.task)
     if plan.metric is not None and plan.metric.name == F1 and len(labels) == 2:
-        other, positive = labels
-        yield Assumption(f"f1 is that of {positive}, the second label; f1:{other} is that of the other.")
+        first, positive = labels
+        yield Assumption(f"f1 is that of {positive}, the second label; f1:{first} is that of the other.")
 
 
-def _graded(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[tuple[Factor, ...], dict[str, str]]:
-    """The factors that can be had, and why others cannot: where answers are labels alone there is no confidence."""
-    reading = [one for one in plan.factors if one.kind == "baseline"]
+def _usable_factors(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[tuple[Factor, ...], dict[str, str]]:
+    """Return the usable factors, and why others are left out: labels alone have no confidence."""
+    baselines = [factor for factor in plan.factors if factor.kind == "baseline"]
     hard = [
-        one.model.name
-        for one in answered
-        if one.model.source.precomputed and _labels_alone(population_answers(one).predictions)
+        reply.model.name
+        for reply in answered
+        if reply.model.source.precomputed and _labels_alone(population_answers(reply).predictions)
     ]
     if not hard:
         return plan.factors, {}
-    others = f" and of {counted(len(hard) - 1, 'other')}" if len(hard) > 1 else ""
-    why = f"needs probabilities, and the answers of {hard[0]}{others} are labels alone"
-    return tuple(one for one in plan.factors if one not in reading), {one.name: why for one in reading}
+    others_text = f" and of {counted(len(hard) - 1, 'other')}" if len(hard) > 1 else ""
+    reason = f"needs probabilities, and the answers of {hard[0]}{others_text} are labels alone"
+    return tuple(factor for factor in plan.factors if factor not in baselines), {
+        baseline.name: reason for baseline in baselines
+    }
 
 
 def _labels_alone(predictions: Predictions) -> bool:
-    """Whether no answer has a probability that is neither 0 nor 1."""
+    """Return True if every probability is 0 or 1."""
     return are_classes(predictions) and not ((predictions.probs > 0) & (predictions.probs < 1)).any()
 
 
-def _without(plan: Plan, pool: Pool | None) -> dict[str, str]:
-    """Which methods that see a pool cannot be had of these answers, and why; of a decision, that it is to go by."""
-    asked = [one for one in plan.methods if plan.rows.truth or one.name == plan.method]
+def _unusable_methods(plan: Plan, pool: Pool | None) -> dict[str, str]:
+    """Return the pool methods that these answers cannot have, with reasons; for a decision, only the chosen method."""
+    wanted = [method for method in plan.methods if plan.rows.truth or method.name == plan.method]
     if pool is None:
-        return {one.name: NO_PROBABILITIES for one in asked}
-    return {one.name: NEEDS["probabilities"] for one in asked if "probabilities" in one.needs and not pool.graded}
+        return {method.name: NO_PROBABILITIES for method in wanted}
+    return {
+        method.name: NEEDS["probabilities"] for method in wanted if "probabilities" in method.needs and not pool.graded
+    }
 
 
 def header(
-    plan: Plan, collected: RunResponses, found: RunMeasurements, seed: int, probe: int, machine: Machine
+    plan: Plan, collected: RunResponses, measurements: RunMeasurements, seed: int, probe: int, machine: Machine
 ) -> Header:
-    """What a run was about.
+    """Return the header of a run.
 
     Args:
-        plan, collected, found: what was asked, answered and put together.
-        seed: of the draws.
+        plan, collected, measurements: the plan, the answers, and the measurements.
+        seed: seed of the draws.
         probe: K.
-        machine: what the models were run on.
+        machine: machine that ran the models.
     """
     return Header(
         ood=plan.rows.ood.name,
@@ -234,140 +240,145 @@ def header(
         metric=plan.task.metric if plan.metric is None else plan.metric.name,
         attribution=plan.settings.name,
         failures=collected.failures,
-        left_out=found.left_out,
-        failed_factors=found.failed_factors,
-        quality=found.quality,
-        notes=found.notes,
-        provenance=_made_from(plan, collected, machine),
+        left_out=measurements.left_out,
+        failed_factors=measurements.failed_factors,
+        quality=measurements.quality,
+        notes=measurements.notes,
+        provenance=_provenance(plan, collected, machine),
     )
 
 
-def _truth(plan: Plan, one: ModelResponses) -> float:
-    """A model's mean outcome on the whole set: as its suite states it, else as it was asked; or the metric there."""
+def _truth(plan: Plan, reply: ModelResponses) -> float:
+    """Return a model's mean outcome, or metric, on the whole set: stated by its suite, else measured."""
     ood = plan.rows.ood
     if plan.metric is not None:
-        return _value(plan.metric, plan.task, one.to["set"], ood.examples)
-    stated = one.model.ood_accuracy.get(ood.fingerprint)
-    return _mean(plan, one.to["set"], ood.examples) if stated is None else stated
+        return _value(plan.metric, plan.task, reply.answers["set"], ood.examples)
+    stated_value = reply.model.ood_accuracy.get(ood.fingerprint)
+    return _mean(plan, reply.answers["set"], ood.examples) if stated_value is None else stated_value
 
 
-def _in_domain(plan: Plan, one: ModelResponses) -> float | None:
-    asked = one.to.get("in-domain")
-    return one.model.in_domain_accuracy if asked is None else _mean(plan, asked, plan.gathered.in_domain_rows)
+def _in_domain(plan: Plan, reply: ModelResponses) -> float | None:
+    answer = reply.answers.get("in-domain")
+    return reply.model.in_domain_accuracy if answer is None else _mean(plan, answer, plan.inputs.in_domain_rows)
 
 
-def _in_domain_value(plan: Plan, one: ModelResponses) -> float | None:
-    """The metric on the in-domain rows; None where there are none: what is stated of a model is its accuracy."""
-    asked = one.to.get("in-domain")
-    if asked is None or plan.metric is None:
+def _in_domain_value(plan: Plan, reply: ModelResponses) -> float | None:
+    """Return the metric on the in-domain rows; None without rows, since a suite states accuracies only."""
+    answer = reply.answers.get("in-domain")
+    if answer is None or plan.metric is None:
         return None
-    return _value(plan.metric, plan.task, asked, plan.gathered.in_domain_rows)
+    return _value(plan.metric, plan.task, answer, plan.inputs.in_domain_rows)
 
 
 def _value(metric: Metric, task: Task, answer: Answer, examples: Sequence[Example]) -> float:
-    """A metric that is no mean, over what can be judged."""
+    """Compute a metric that is no mean, over judged rows."""
     return float(MetricRows.of(metric, task, [answer.predictions], examples).values[0])
 
 
 def _mean(plan: Plan, answer: Answer, examples: Sequence[Example]) -> float:
-    """The mean outcome, over what can be judged."""
+    """Compute the mean outcome over judged rows."""
     return float(np.nanmean(plan.task.outcomes(answer.predictions, examples)))
 
 
-def _misled(plan: Plan, one: ModelResponses) -> float | None:
-    predictions = population_answers(one).predictions
+def _misled_share(plan: Plan, reply: ModelResponses) -> float | None:
+    predictions = population_answers(reply).predictions
     if not (are_classes(predictions) and has_labels(plan.task)):
         return None
     return misled_share(predictions, plan.rows.population, plan.task)
 
 
-def _effects(one: ModelResponses) -> tuple[float, float] | None:
-    """The effects of a word hidden behind the token, and behind the other; None where that was not asked.
-
-    None, too, where the model's tokenizer has no such token.
-    """
-    found = [hiding.effect(answer.attributions) for answer in one.hidden if answer is not None]
-    return (found[0], found[1]) if len(found) == 2 else None
+def _effects(reply: ModelResponses) -> tuple[float, float] | None:
+    """Return the effects of hiding a word behind the token and behind the other; None if not both were measured."""
+    effects = [hiding.effect(answer.attributions) for answer in reply.hidden if answer is not None]
+    return (effects[0], effects[1]) if len(effects) == 2 else None
 
 
 def _examples(plan: Plan, answered: Sequence[ModelResponses], factors: Sequence[Factor]) -> tuple[Explanation, ...]:
-    """What the models see in the most telling examples that all answered; none where answers have no labels."""
+    """Explain the most telling examples that all models answered; () if answers are no labels."""
     if not has_labels(plan.task):
         return ()
     rows = plan.rows
     view = View(plan.task, plan.settings, factors, rows.ood.designed, target=plan.target, norm=plan.norm)
-    given = {one.model.name: population_answers(one).predictions for one in answered}
-    every = np.flatnonzero(np.all([one.state == ANSWERED for one in given.values()], axis=0)).tolist()
-    classes = {name: one.part(every) for name, one in given.items() if are_classes(one)}
-    shown = telling(classes, [rows.population[n] for n in every], view) if every else []
+    answers_of = {reply.model.name: population_answers(reply).predictions for reply in answered}
+    places = np.flatnonzero(
+        np.all([predictions.state == ANSWERED for predictions in answers_of.values()], axis=0)
+    ).tolist()
+    classes = {name: predictions.part(places) for name, predictions in answers_of.items() if are_classes(predictions)}
+    chosen = telling(classes, [rows.population[n] for n in places], view) if places else []
     return tuple(
-        view.explanation(rows.population[n], {one.model.name: population_answers(one).seen(n) for one in answered})
-        for n in (every[place] for place in shown)
+        view.explanation(
+            rows.population[n], {reply.model.name: population_answers(reply).seen(n) for reply in answered}
+        )
+        for n in (places[place] for place in chosen)
     )
 
 
 def _file_notes(plan: Plan) -> Iterator[str]:
-    """What was understood of the models' files; of which models, where it does not hold of all."""
-    stated, noted = plan.gathered.looked.stated, plan.gathered.looked.shelf.noted
-    holds: dict[str, list[str]] = {}
-    for one in stated:
-        for note in dict.fromkeys((*one.notes, *noted.get(one.source.place, (0, ()))[1])):
-            holds.setdefault(type(note)(note.rstrip(".")), []).append(one.source.name)
-    for note, names in holds.items():
-        whole = f"{note[:1].upper()}{note[1:]}." if len(names) == len(stated) else f"{listed(names)}: {note}."
-        yield type(note)(whole)
+    """Return the notes on the models' files; a note that does not hold for all names its models."""
+    infos, noted = plan.inputs.inspected.infos, plan.inputs.inspected.shelf.noted
+    names_of: dict[str, list[str]] = {}
+    for info in infos:
+        for note in dict.fromkeys((*info.notes, *noted.get(info.source.place, (0, ()))[1])):
+            names_of.setdefault(type(note)(note.rstrip(".")), []).append(info.source.name)
+    for note, names in names_of.items():
+        sentence = f"{note[:1].upper()}{note[1:]}." if len(names) == len(infos) else f"{listed(names)}: {note}."
+        yield type(note)(sentence)
 
 
-UNANSWERED = 0.1
-"""A model that does not answer more than this part of the rows it was asked about is pointed out."""
+MAX_UNANSWERED_SHARE = 0.1
+"""Largest share of asked rows that a model may leave unanswered without a warning."""
 
 
-def states(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
-    """What became of answers that were made elsewhere: rows without one, no answer, and one that failed."""
-    for one in answered:
-        if not one.model.source.precomputed:
+def state_notes(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
+    """Describe rows without a usable answer in files: missing, no answer, failed."""
+    for reply in answered:
+        if not reply.model.source.precomputed:
             continue
-        state = population_answers(one).predictions.state
-        counts = {word: int((state == what).sum()) for what, word in STATES.items()}
-        told = [counted(count, f"row {one_row}", f"rows {rows}") for (one_row, rows), count in counts.items() if count]
-        if told:
-            yield f"{one.model.name}: {', '.join(told)}."
-        asked = int((state != MISSING).sum())
+        state = population_answers(reply).predictions.state
+        counts = {phrases: int((state == code).sum()) for code, phrases in STATE_PHRASES.items()}
+        parts = [
+            counted(count, f"row {single}", f"rows {plural}") for (single, plural), count in counts.items() if count
+        ]
+        if parts:
+            yield f"{reply.model.name}: {', '.join(parts)}."
+        size = int((state != MISSING).sum())
         silent = int((state == NO_ANSWER).sum())
-        if silent > UNANSWERED * asked:
-            log.warning("%s gives no answer to %d of %d rows; they count as wrong", one.model.name, silent, asked)
+        if silent > MAX_UNANSWERED_SHARE * size:
+            log.warning("%s gives no answer to %d of %d rows; they count as wrong", reply.model.name, silent, size)
 
 
-def asked_rows(plan: Plan, one: ModelResponses) -> tuple[int, float]:
-    """How many rows a model was asked and is judged on, and the sum of its outcomes on these.
+def asked_rows(plan: Plan, reply: ModelResponses) -> tuple[int, float]:
+    """Return the number of rows that a model was asked and judged on, and the sum of its outcomes on them.
 
-    A row that is not in its file is one that it was not asked. One without an answer is one that it was.
+    A row missing from its file was not asked. A row without an answer was.
     """
-    outcomes = plan.task.outcomes(population_answers(one).predictions, plan.rows.population)
+    outcomes = plan.task.outcomes(population_answers(reply).predictions, plan.rows.population)
     return int((~np.isnan(outcomes)).sum()), float(np.nansum(outcomes))
 
 
-def _on_asked_rows(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
-    """How good each model is on the rows that it was asked and, beside it, on all, where some were not asked all."""
+def _asked_rows_notes(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
+    """Report each model's accuracy on the rows it was asked, beside that on all rows, if some were not asked all."""
     rows = len(plan.rows.population)
-    found = {one.model.name: asked_rows(plan, one) for one in answered if one.model.source.precomputed}
+    sums = {reply.model.name: asked_rows(plan, reply) for reply in answered if reply.model.source.precomputed}
     if not any(
-        (population_answers(one).predictions.state == MISSING).any() for one in answered if one.model.source.precomputed
+        (population_answers(reply).predictions.state == MISSING).any()
+        for reply in answered
+        if reply.model.source.precomputed
     ):
         return
-    each = [
-        f"{name} {percent(right / max(asked, 1))} % of {asked:,} ({percent(right / rows)} %)"
-        for name, (asked, right) in found.items()
+    accuracies = [
+        f"{name} {percent(right / max(count, 1))} % of {count:,} ({percent(right / rows)} %)"
+        for name, (count, right) in sums.items()
     ]
     all_rows = f"of all {rows:,}, where a row that it was not asked counts as wrong"
     metric = "Accuracy" if plan.task.metric == "ACC" else plan.task.metric
-    yield f"{metric} on the rows that each model was asked (and {all_rows}): {listed(each)}."
+    yield f"{metric} on the rows that each model was asked (and {all_rows}): {listed(accuracies)}."
 
 
-UNSAID = {NO_ANSWER: "no answer", ERROR: "failed", MISSING: "missing"}
-"""State of an answer -> what stands in the place of a label where there is none."""
+ANSWER_PLACEHOLDERS = {NO_ANSWER: "no answer", ERROR: "failed", MISSING: "missing"}
+"""State of an answer -> text in place of a label."""
 
-STATES = {
+STATE_PHRASES = {
     MISSING: ("is not in its file, and left out for all models", "are not in its file, and left out for all models"),
     NO_ANSWER: ("has no answer, which counts as wrong", "have no answer, which counts as wrong"),
     ERROR: (
@@ -375,29 +386,29 @@ STATES = {
         "failed or were not scored, and are left out for all models",
     ),
 }
-"""State of an answer -> what is said of rows in it."""
+"""State of an answer -> (singular, plural) phrase about rows in that state."""
 
 
-def _own_truth(plan: Plan) -> tuple[str, ...]:
-    """What is to be known of an order that is taken from the rows that models are ranked on."""
-    own = plan.rows.truth and len(plan.rows.population) == len(plan.rows.ood.examples)
-    return (OWN_TRUTH.format(plan.task.metric if plan.metric is None else plan.metric.name),) if own else ()
+def _own_truth_notes(plan: Plan) -> tuple[str, ...]:
+    """Return the caveat for a true order that is taken from the ranked rows themselves."""
+    same_rows = plan.rows.truth and len(plan.rows.population) == len(plan.rows.ood.examples)
+    return (OWN_TRUTH.format(plan.task.metric if plan.metric is None else plan.metric.name),) if same_rows else ()
 
 
 def _chance_warnings(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
-    """What is to be known of the labels that models gave to rows, where nobody knows more of the truth."""
+    """Warn of models that do worse than guessing on the labelled rows, if the truth is not known otherwise."""
     if not plan.rows.truth and has_labels(plan.task):
-        right, given = {}, {}
-        for one in answered:
-            predictions = population_answers(one).predictions
+        right, counts = {}, {}
+        for reply in answered:
+            predictions = population_answers(reply).predictions
             outcomes = plan.task.outcomes(predictions, plan.rows.population)[predictions.state == ANSWERED]
-            right[one.model.name] = int(np.nansum(outcomes))
-            given[one.model.name] = int((~np.isnan(outcomes)).sum())
-        yield from worse_than_guessing(right, given, len(plan.task.labels))
+            right[reply.model.name] = int(np.nansum(outcomes))
+            counts[reply.model.name] = int((~np.isnan(outcomes)).sum())
+        yield from worse_than_guessing(right, counts, len(plan.task.labels))
 
 
-def _asked_label(plan: Plan) -> dict[str, str | None]:
-    """The label that is attributed, by name, where it is another than what the task has by itself."""
+def _attributed_label(plan: Plan) -> dict[str, str | None]:
+    """Return the attributed label by name, or None if it is the task's default."""
     if not isinstance(plan.settings, Attributing):
         return {}
     label = plan.settings.label
@@ -405,9 +416,9 @@ def _asked_label(plan: Plan) -> dict[str, str | None]:
     return {"target": None if label == of_task else plan.task.show(label)}
 
 
-def _made_from(plan: Plan, collected: RunResponses, machine: Machine) -> Provenance:
-    """What the numbers are made from; of the models, what identifies them."""
-    ood, settings = plan.rows.ood, asdict(plan.settings) | _asked_label(plan)
+def _provenance(plan: Plan, collected: RunResponses, machine: Machine) -> Provenance:
+    """Record the rows, settings, versions and models that the numbers come from."""
+    ood, settings = plan.rows.ood, asdict(plan.settings) | _attributed_label(plan)
     return Provenance(
         data=Data(ood.origin, len(ood.examples), ood.fingerprint),
         population=len(plan.rows.population),
@@ -418,56 +429,58 @@ def _made_from(plan: Plan, collected: RunResponses, machine: Machine) -> Provena
         norm=plan.norm,
         dtype=machine.settled(plan.settings.bfloat16).dtype,
         versions={name: metadata.version(name) for name in (*VERSIONED, *plan.settings.libraries)},
-        models={one.model.name: one.content for one in collected.answered},
+        models={reply.model.name: reply.content for reply in collected.answered},
     )
 
 
-def failing(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Factor]) -> tuple[str, ...]:
-    """The user's own factors that raise on every example; logged, as are those that are only defined on none.
+def list_failed_factors(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Factor]) -> tuple[str, ...]:
+    """List the user's own factors that raise on every example. Log these, and those that are defined on none.
 
     Args:
         table: the scores.
         nowhere: factor -> why it is not in the table.
-        factors: what was measured.
+        factors: the measured factors.
     """
-    own = [one.name for one in factors if one.name in nowhere and BUILTIN.get(one.name) is not one]
-    failed = tuple(name for name in own if UNDEFINED not in table.dropped[name])
-    for name in own:
+    names = [factor.name for factor in factors if factor.name in nowhere and BUILTIN.get(factor.name) is not factor]
+    failed = tuple(name for name in names if UNDEFINED not in table.dropped[name])
+    for name in names:
         level = logging.ERROR if name in failed else logging.WARNING
         log.log(level, "%s is not in the table: it %s", name, nowhere[name])
     return failed
 
 
-def _known(answered: Sequence[ModelResponses], part: Callable[[ModelResponses], T | None]) -> dict[str, T]:
-    """A part of what was found out about each model, by the model's name, where it is known."""
-    values = {one.model.name: part(one) for one in answered}
+def _by_model(answered: Sequence[ModelResponses], part: Callable[[ModelResponses], T | None]) -> dict[str, T]:
+    """Map each model's name to a part of its reply, where that is not None."""
+    values = {reply.model.name: part(reply) for reply in answered}
     return {name: value for name, value in values.items() if value is not None}
 
 
-BEGINNING = 300
-"""Characters of a row's text that are kept with a decision."""
+MAX_TEXT_CHARACTERS = 300
+"""Limit on the text of a row that is saved with a decision."""
 
 
-def _predicted(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[RowResult, ...]:
-    """What the models answer to the labelled rows; none where nobody knows it, or some rows have no truth."""
+def _row_results(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[RowResult, ...]:
+    """Return predictions for the labelled rows; without labels if a model has none, or a row has no true label."""
     task, rows = plan.task, plan.rows.population
-    given = {one.model.name: population_answers(one).predictions for one in answered}
-    answers_of = {name: answers for name, one in given.items() if (answers := one.answers()) is not None}
-    named = len(answers_of) == len(given) and all(row.labelled for row in rows)
-    said = {
+    predictions_of = {reply.model.name: population_answers(reply).predictions for reply in answered}
+    answers_by_name = {
+        name: answers for name, predictions in predictions_of.items() if (answers := predictions.answers()) is not None
+    }
+    complete = len(answers_by_name) == len(predictions_of) and all(row.labelled for row in rows)
+    texts = {
         name: [
-            UNSAID[state] if answer is None else task.show(answer)
-            for state, answer in zip(given[name].state.tolist(), answers, strict=True)
+            ANSWER_PLACEHOLDERS[state] if answer is None else task.show(answer)
+            for state, answer in zip(predictions_of[name].state.tolist(), answers, strict=True)
         ]
-        for name, answers in answers_of.items()
-        if named
+        for name, answers in answers_by_name.items()
+        if complete
     }
     return tuple(
         RowResult(
             row.id,
-            task.show(row.target) if named else "",
-            {name: answers[n] for name, answers in said.items()} if named else {},
-            "\n".join(row.segments)[:BEGINNING],
+            task.show(row.target) if complete else "",
+            {name: answers[n] for name, answers in texts.items()} if complete else {},
+            "\n".join(row.segments)[:MAX_TEXT_CHARACTERS],
         )
         for n, row in enumerate(rows)
     )

@@ -1,4 +1,4 @@
-"""How far domains are from each other: sets read, split, and measured."""
+"""Measure how far domains are from each other: read sets, split them, compare them."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from ranker.tasks.empty import is_blank
 log = logging.getLogger(__name__)
 
 Texts: TypeAlias = LabelledDataset | str | Path | Collection[Mapping[str, object]]
-"""A set of texts as somebody names it: read already, a file, or rows in memory (see `readers.sheet`)."""
+"""A set of texts as a user names it: a dataset, a file, or rows in memory (see `readers.sheet`)."""
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How files of texts are read.
+    """Options for reading files of texts.
 
     Attributes:
-        columns: "text" and "label" -> columns, where their names are unusual; "summary" -> the one of the summary of a
-            text, which has none otherwise.
-        encoding: of files that are not UTF-8 and do not say what they are.
-        limits: how much of them is read.
-        empty_words: labels that are nothing; None for N/A and the like, where no label is called so.
+        columns: "text" and "label" -> columns with unusual names; "summary" -> the column of the text's summary, if
+            any.
+        encoding: encoding of files that are not UTF-8 and do not declare it.
+        limits: size limits of the files.
+        empty_words: labels that mean nothing; None for N/A and the like, unless a label has that name.
     """
 
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -55,11 +55,11 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class SentenceEncoding:
-    """An encoder of sentences, and which vectors of it are taken: see `ranker.sources.hf.sentences`.
+    """A sentence encoder, and the vectors taken from it: see `ranker.sources.hf.sentences`.
 
     Attributes:
         path: a directory, or a hub id.
-        layer: whose output; None for the last.
+        layer: layer of the vectors; None for the last.
         pooling: "mean" or "cls".
     """
 
@@ -69,14 +69,14 @@ class SentenceEncoding:
 
 
 @dataclass(frozen=True)
-class Selecting:
-    """How sets to test on are chosen: see `ranker.domains.select`.
+class SelectionSettings:
+    """Settings for choosing test sets: see `ranker.domains.select`.
 
     Attributes:
-        sources: set -> where its texts come from; every set has one.
-        similar: the cosine with the in-domain set from which on a set is too like it.
-        sets: how many are chosen, at most.
-        keep: sets that are not left out for being like it.
+        sources: set -> source of its texts; every set has one.
+        similar: cosine with the in-domain set from which a set is too similar.
+        sets: largest number of chosen sets.
+        keep: sets that are never too similar.
     """
 
     sources: Mapping[str, str]
@@ -87,13 +87,13 @@ class Selecting:
 
 @dataclass(frozen=True)
 class ShiftRequest:
-    """All that `shift` is asked.
+    """Inputs and settings of `shift`.
 
     Attributes:
         texts, by, topics, models, task, seed, runtime: see `shift`.
         reading: how files are read.
-        selecting: how sets to test on are chosen; None where they are not.
-        encoding: the encoder of sentences; None for words alone.
+        selecting: how test sets are chosen; None to choose none.
+        encoding: the sentence encoder; None for words alone.
     """
 
     texts: Sequence[Texts]
@@ -102,7 +102,7 @@ class ShiftRequest:
     models: Models | None = None
     task: ClassificationTask | str | None = None
     reading: ReadOptions = ReadOptions()
-    selecting: Selecting | None = None
+    selecting: SelectionSettings | None = None
     encoding: SentenceEncoding | None = None
     seed: int = 0
     runtime: Runtime = Runtime()
@@ -128,32 +128,32 @@ def shift(
     """Measure how far new domains are from the one that models were trained for.
 
     Args:
-        texts: the in-domain set first, then the new ones: files, names of OOD sets, sets, or rows in memory. They need
-            no labels. With `by` or `topics` one set, whose parts are compared, or two, of which the second is split.
-        by: the column that says which part a row belongs to. Of one set the part of its first row is in-domain.
-        topics: how many topics to split by. Of one set the largest topic is in-domain.
-        models: models that are asked about all rows: what they lose in each new domain that has labels, whether the
-            measures go with it, and from what they predict the labels of those that have none.
-        task: what these do, or its name; None takes the one that the labels and the models fit. Labels that it counts
-            as one are one, with or without models.
-        sources: set -> where its texts come from. Sets to test on are then chosen as BOSS does, by what `models` lose.
-        similar: for that the cosine with the in-domain set from which on a set is too like it.
-        sets: how many are chosen, at most.
-        keep: sets that are not left out for being like it.
-        encoder: an encoder of sentences, a directory or a hub id; cosine and MMD^2 are measured by its vectors, too.
-        layer: whose output is taken, from 0, the embeddings; None for the last.
-        pooling: how the vectors of tokens become one: "mean", or "cls" for the first token.
-        columns: "text" and "label" -> columns, where their names are unusual; "summary" -> the one of the summary of a
-            text, whose measures are then told of each set.
-        seed: of draws and resamples.
-        runtime: how models are run; its progress is told of each pair of sets, too.
+        texts: the in-domain set, then the new ones: files, names of OOD sets, datasets, or rows in memory. Labels are
+            not needed. With `by` or `topics` one set, whose parts are compared, or two, of which the second is split.
+        by: column that splits rows into parts. If one set is split, the part of its first row is in-domain.
+        topics: number of topics to split by. If one set is split, its largest topic is in-domain.
+        models: models to run on all rows. They show the loss in each new domain with labels, whether the measures go
+            with it, and what labels they predict in domains without.
+        task: task of the models, or its name; None takes the one that the labels and the models fit. Labels that the
+            task counts as one are one, with or without models.
+        sources: set -> source of its texts. Test sets are then chosen as BOSS does, by what `models` lose.
+        similar: with `sources`, the cosine with the in-domain set from which a set is too similar.
+        sets: largest number of chosen sets.
+        keep: sets that are never too similar.
+        encoder: sentence encoder, a directory or a hub id; cosine and MMD^2 are also measured by its vectors.
+        layer: layer of the vectors, from 0, the embeddings; None for the last.
+        pooling: how token vectors become one: "mean", or "cls" for the first token.
+        columns: "text" and "label" -> columns with unusual names; "summary" -> the column of the text's summary, which
+            adds measures of summaries to each set.
+        seed: seed of draws and resamples.
+        runtime: how models run; its progress also covers each pair of sets.
 
     Returns:
-        Every two sets: how far they are from each other, by several measures, and in a word.
+        The distances between every two sets by several measures, with a verdict.
 
     Raises:
-        UsageError: fewer than two sets, or more than 20; a task or a source that there is not.
-        DataError: a file cannot be read, has no texts, or labels that are none of the task's.
+        UsageError: fewer than two sets, or more than 20; an unknown task or source.
+        DataError: a file cannot be read, has no texts, or has labels outside the task.
         ModelError: no model could be asked.
 
     Example:
@@ -162,84 +162,86 @@ def shift(
         >>> found.pair("hans-sub", "hans-con").verdict
         'far'
     """
-    selecting = None if sources is None else Selecting(sources, similar, sets, tuple(keep))
+    selecting = None if sources is None else SelectionSettings(sources, similar, sets, tuple(keep))
     encoding = None if encoder is None else SentenceEncoding(encoder, layer, pooling)
     reading = ReadOptions(columns or {})
     return answer_request(ShiftRequest(texts, by, topics, models, task, reading, selecting, encoding, seed, runtime))
 
 
 def answer_request(question: ShiftRequest) -> Shift:
-    """What comes of a question; see `shift` for errors."""
-    of = compare_sets(question)
-    _check(question, of.domains)
-    named = NamedTask(question.task or of.task)
+    """Measure the distances that a request asks for; see `shift` for errors."""
+    compared = compare_sets(question)
+    _check(question, compared.domains)
+    named_task = NamedTask(question.task or compared.task)
     models = None if question.models is None else inspect_models(question.models)
-    decided = named.lookup() if models is None else decide_task(named, of.sheet, models.stated)
+    decided = named_task.lookup() if models is None else decide_task(named_task, compared.sheet, models.infos)
     task = None if decided is None else require_labels(decided, "`shift`")
-    given, said = (of.domains, "") if question.encoding is None else _encoded(of.domains, question.encoding, question)
-    done = None if models is None or task is None else over_sets(given, models, task, question.runtime)
+    domains, encoder_text = (
+        (compared.domains, "")
+        if question.encoding is None
+        else _encode_domains(compared.domains, question.encoding, question)
+    )
+    responses = None if models is None or task is None else over_sets(domains, models, task, question.runtime)
     if task is not None:
-        given = [one.called(task) for one in given]
-    found = measured(given, question.seed, question.runtime.progress, said)
-    if done is not None and task is not None:
-        true = done.true if (done.true >= 0).any() else None
-        found = with_models(found, done.answers, task.metric, task.labels, true, done.failures)
-    return found if question.selecting is None else _selected(found, question.selecting)
+        domains = [domain.called(task) for domain in domains]
+    distances = measured(domains, question.seed, question.runtime.progress, encoder_text)
+    if responses is not None and task is not None:
+        true = responses.true if (responses.true >= 0).any() else None
+        distances = with_models(distances, responses.answers, task.metric, task.labels, true, responses.failures)
+    return distances if question.selecting is None else _select_sets(distances, question.selecting)
 
 
-def _encoded(given: Sequence[Domain], of: SentenceEncoding, question: ShiftRequest) -> tuple[list[Domain], str]:
-    """The sets with the vectors of an encoder, and what these are in words."""
-    from ranker.sources.hf.sentences import Encoder  # and torch with it
+def _encode_domains(
+    domains: Sequence[Domain], encoding: SentenceEncoding, question: ShiftRequest
+) -> tuple[list[Domain], str]:
+    """Return the sets with an encoder's vectors, and a description of these."""
+    from ranker.sources.hf.sentences import Encoder  # imports torch
 
-    encoder = Encoder.load(of.path, of.layer, of.pooling, question.runtime.machine, question.reading.limits)
-    with question.runtime.progress("sentences", sum(len(domain.examples) for domain in given)) as advance:
+    encoder = Encoder.load(
+        encoding.path, encoding.layer, encoding.pooling, question.runtime.machine, question.reading.limits
+    )
+    with question.runtime.progress("sentences", sum(len(domain.examples) for domain in domains)) as advance:
         return [
-            replace(domain, vectors=encoder.vectors(domain.texts, advance)) for domain in given
+            replace(domain, vectors=encoder.vectors(domain.texts, advance)) for domain in domains
         ], encoder.description
 
 
-def _check(question: ShiftRequest, given: Sequence[Domain]) -> None:
-    """Refuse sets to be chosen without what they are chosen by.
-
-    Raises:
-        UsageError: no models, or a set without a source, or a name that no set has.
-    """
-    of = question.selecting
-    if of is None:
+def _check(question: ShiftRequest, domains: Sequence[Domain]) -> None:
+    """Refuse to choose sets without models, without a source for each set, or by unknown names."""
+    selection = question.selecting
+    if selection is None:
         return
-    names = {domain.name: domain.name for domain in given}
+    names = {domain.name: domain.name for domain in domains}
     if question.models is None:
         raise UsageError("sets are chosen by what models lose on them: `models` is needed")
-    for name in (*of.sources, *of.keep):
+    for name in (*selection.sources, *selection.keep):
         look_up("set", name, names)
-    if without := [name for name in names if name not in of.sources]:
+    if without := [name for name in names if name not in selection.sources]:
         raise UsageError(f"every set needs a source, where its texts come from; {listed(without)} has none")
 
 
-def _selected(found: Shift, of: Selecting) -> Shift:
-    """The sets to test on, and why.
-
-    Raises:
-        UsageError: a set has no labels, or no centroid.
-    """
+def _select_sets(shifts: Shift, rules: SelectionSettings) -> Shift:
+    """Add the chosen test sets, with reasons."""
     candidates = []
-    for pair in found.new:
-        cosine, drop = pair.measure(found.closeness).value, found.drop(pair.b)
+    for pair in shifts.new:
+        cosine, drop = pair.measure(shifts.closeness).value, shifts.drop(pair.b)
         if cosine is None or drop is None:
-            what = "no direction" if cosine is None else "no score"
-            raise UsageError(f"{pair.b} cannot be chosen or left out: it has {what} to compare")
-        candidates.append(Candidate(pair.b, of.sources[pair.b], cosine, drop))
-    return replace(found, choices=chosen(of.sources[found.first], candidates, of.similar, of.sets, of.keep))
+            lacking = "no direction" if cosine is None else "no score"
+            raise UsageError(f"{pair.b} cannot be chosen or left out: it has {lacking} to compare")
+        candidates.append(Candidate(pair.b, rules.sources[pair.b], cosine, drop))
+    return replace(
+        shifts, choices=chosen(rules.sources[shifts.first], candidates, rules.similar, rules.sets, rules.keep)
+    )
 
 
 @dataclass(frozen=True)
 class ComparedSets:
-    """The sets that are compared.
+    """Sets that are compared.
 
     Attributes:
-        domains: the sets, whose names differ; the in-domain one first.
-        sheet: the rows of the first file that has labels; None where none has.
-        task: of the first OOD set; None where there is none.
+        domains: the sets under different names, the in-domain one first.
+        sheet: rows of the first file with labels; None if none has any.
+        task: task of the first OOD set; None if there is none.
     """
 
     domains: tuple[Domain, ...]
@@ -248,35 +250,33 @@ class ComparedSets:
 
 
 def compare_sets(question: ShiftRequest) -> ComparedSets:
-    """Read the sets that are to be compared, and split the last, if so wanted.
-
-    Raises:
-        UsageError, DataError: as `shift`.
-    """
+    """Read the sets to compare, and split the last if asked to; errors are those of `shift`."""
     texts, by, topics = question.texts, question.by, question.topics
     if by is not None and topics is not None:
         raise UsageError("`by` and `topics` both split a set: give one of them")
     split = by is not None or topics is not None
     if split and not 1 <= len(texts) <= 2:
-        name, where = "topics" if by is None else "by", "name it alone, or after the in-domain one"
-        raise UsageError(f"`{name}` splits one set: {where} (got {len(texts)})")
+        name, advice = "topics" if by is None else "by", "name it alone, or after the in-domain one"
+        raise UsageError(f"`{name}` splits one set: {advice} (got {len(texts)})")
     if not split and not 2 <= len(texts) <= parts.MOST:
         raise UsageError(
             f"two sets or more are needed, up to {parts.MOST}: in-domain rows, and new ones (got {len(texts)})"
         )
-    read = [_read(one, question.reading, question.task) for one in texts]
-    readers.check_named(question.reading.columns, [one.columns for one in read if one.columns is not None])
-    found = [one.domain for one in read]
+    sources = [_read(text, question.reading, question.task) for text in texts]
+    readers.check_named(question.reading.columns, [source.columns for source in sources if source.columns is not None])
+    domains = [source.domain for source in sources]
     if topics is not None:
-        found[-1:] = parts.by_topic(found[-1], topics, np.random.default_rng(question.seed))
+        domains[-1:] = parts.by_topic(domains[-1], topics, np.random.default_rng(question.seed))
     elif by is not None:
-        found[-1:] = parts.by_value(found[-1], _column(by, read[-1]))
-    sheet = next((one.sheet for one in read if one.sheet is not None and one.domain.frequencies), None)
-    return ComparedSets(tuple(_named(found)), sheet, next((one.task for one in read if one.task is not None), None))
+        domains[-1:] = parts.by_value(domains[-1], _column_values(by, sources[-1]))
+    sheet = next((source.sheet for source in sources if source.sheet is not None and source.domain.frequencies), None)
+    return ComparedSets(
+        tuple(_number_names(domains)), sheet, next((source.task for source in sources if source.task is not None), None)
+    )
 
 
 class _SetWithRows(NamedTuple):
-    """A set, with the rows that it was read from, or its task."""
+    """A set, and the rows it was read from, or its task."""
 
     domain: Domain
     sheet: Sheet | None = None
@@ -285,7 +285,7 @@ class _SetWithRows(NamedTuple):
 
 
 def _read(source: Texts, reading: ReadOptions, task_named: ClassificationTask | str | None) -> _SetWithRows:
-    """A set from wherever it is."""
+    """Read a set from a dataset, a file, or the name of an OOD set."""
     if isinstance(source, str) and not Path(source).exists() and source.casefold() in map(str.casefold, sets.cards(())):
         source = sets.load(source)
     if isinstance(source, LabelledDataset):
@@ -293,61 +293,55 @@ def _read(source: Texts, reading: ReadOptions, task_named: ClassificationTask | 
         labels = [None if task is None or not row.labelled else task.show(row.target) for row in source.examples]
         return _SetWithRows(Domain(source.name, source.examples, labels, limits=reading.limits), None, task)
     columns = {role: names for role, names in reading.columns.items() if role != "summary"}
-    read = Path(source) if isinstance(source, str) else source
-    content = readers.content(read, columns, reading.encoding, reading.limits)
+    location = Path(source) if isinstance(source, str) else source
+    content = readers.content(location, columns, reading.encoding, reading.limits)
     sheet, words = mask_empty_words(
         readers.pool(content, columns, limits=reading.limits), reading.empty_words, NamedTask(task_named)
     )
     for note in words:
         log.warning("%s: %s", sheet.origin, note)
-    sheet = sheet._replace(layout=replace(sheet.layout, id=None))  # nothing is looked up by it
-    summaries = [_summary(row, one) for one in reading.columns.get("summary", ()) for row in sheet.rows]
+    sheet = sheet._replace(layout=replace(sheet.layout, id=None))  # nothing needs the ids
+    summaries = [_summary(row, column) for column in reading.columns.get("summary", ()) for row in sheet.rows]
     name, rows, labels = _stem(sheet.origin), readers.unlabelled(sheet), readers.raw_labels(sheet)
     return _SetWithRows(Domain(name, rows, labels, summaries=summaries, limits=reading.limits), sheet, columns=content)
 
 
 def _summary(row: Row, column: str) -> str:
-    """The summary of a row.
-
-    Raises:
-        DataError: there is none.
-    """
-    found = row.cells.get(column)
-    if not isinstance(found, str) or is_blank(found):
+    """Return the summary of a row."""
+    summary = row.cells.get(column)
+    if not isinstance(summary, str) or is_blank(summary):
         raise DataError(f"{row.place}: the column {column!r} must hold a summary (columns: {listed(row.cells)})")
-    return found
+    return summary
 
 
 def _stem(origin: str) -> str:
-    """What a set is called: the name of its file, without endings."""
+    """Return the name of a set: that of its file, without endings."""
     return Path(origin).name.split(".")[0] or origin
 
 
-def _column(by: str, read: _SetWithRows) -> list[str | None]:
-    """(N,) what rows have in a column; None for nothing."""
-    sheet = read.sheet
+def _column_values(by: str, source: _SetWithRows) -> list[str | None]:
+    """(N,) Values of the rows in a column; None if blank."""
+    sheet = source.sheet
     if sheet is None:
-        raise UsageError(f"`by`: {read.domain.name} is no file whose columns are known")
-    known = list(dict.fromkeys(column for row in sheet.rows for column in row.cells))
-    if by not in known:
-        raise UsageError(f"`by`: {read.domain.name} has no column {by!r} (columns: {listed(known)})")
+        raise UsageError(f"`by`: {source.domain.name} is no file whose columns are known")
+    names = list(dict.fromkeys(column for row in sheet.rows for column in row.cells))
+    if by not in names:
+        raise UsageError(f"`by`: {source.domain.name} has no column {by!r} (columns: {listed(names)})")
     cells: list[Any] = [row.cells.get(by) for row in sheet.rows]
     return [None if is_blank(cell) else str(cell).strip() for cell in cells]
 
 
-def _named(found: Sequence[Domain]) -> list[Domain]:
-    """The sets with names that differ: those of a name that several have are numbered.
-
-    Raises:
-        UsageError: one has the name that a number would make.
-    """
-    many = Counter(one.name for one in found)
-    seen: Counter[str] = Counter()
-    named = []
-    for one in found:
-        seen[one.name] += 1
-        named.append(replace(one, name=f"{one.name} {seen[one.name]}") if many[one.name] > 1 else one)
-    twice = [name for name, count in Counter(one.name for one in named).items() if count > 1]
+def _number_names(domains: Sequence[Domain]) -> list[Domain]:
+    """Number the sets that share a name."""
+    totals = Counter(domain.name for domain in domains)
+    counts: Counter[str] = Counter()
+    numbered = []
+    for domain in domains:
+        counts[domain.name] += 1
+        numbered.append(
+            replace(domain, name=f"{domain.name} {counts[domain.name]}") if totals[domain.name] > 1 else domain
+        )
+    twice = [name for name, count in Counter(domain.name for domain in numbered).items() if count > 1]
     if twice:
         raise UsageError(f"two sets would have the name {twice[0]!r}: call a file otherwise")
-    return named
+    return numbered

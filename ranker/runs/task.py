@@ -1,4 +1,4 @@
-"""The task, decided in one place: by what the user named, the labels in the rows, and those of the models."""
+"""Decide the task, for all commands: from what the user named, the labels in the rows, and those of the models."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from ranker.tasks.empty import ask, is_empty_word
 from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
 
 SHARED = "own labels"
-"""Name of a task that is made of the models' own labels."""
+"""Name of a task made of the models' own labels."""
 
-MOST_LABELS = 20
-"""Most labels of rows that a message compares with the models'; where there are more, the column is probably wrong."""
+MAX_COMPARED_LABELS = 20
+"""Limit on the row labels that a message compares with the models'; a column with more is probably the wrong one."""
 
 CARD = "a card and `include=DIR`, see docs/data.md"
-"""How to make a task known that no set has."""
+"""Advice on how to define a task that no set has."""
 
 
 @dataclass(frozen=True)
 class NamedTask:
-    """What the user names that tells the task.
+    """Options that name the task.
 
     Attributes:
-        task: the task, or the name of a known one; None where none is named.
-        like: an OOD set whose task it is; None where none is named.
+        task: the task, or the name of a known one; None if not named.
+        like: an OOD set with the same task; None if not named.
         include: folders of the user's own sets, whose tasks are known as well.
-        option: the parameter that names a task here, for messages: "task" or "ood".
+        option: parameter that names a task here, for messages: "task" or "ood".
 
     Example:
         >>> NamedTask("NLI").lookup().labels, NamedTask().lookup()
@@ -50,11 +50,11 @@ class NamedTask:
 
     @property
     def card(self) -> Card | None:
-        """The card of the OOD set."""
+        """Card of the OOD set."""
         return None if self.like is None else sets.find_card(self.like, self.include)
 
     def lookup(self) -> Task | None:
-        """Look up the task; None where none is named. It raises a UsageError: there is none, or the set has another."""
+        """Look up the task; None if none is named. Raises a UsageError: no such task, or the set has another."""
         card, task = self.card, self.task
         of_set = None if card is None else card.task
         if isinstance(task, str):
@@ -64,25 +64,25 @@ class NamedTask:
         return task or of_set
 
 
-def decide_task(named: NamedTask = NamedTask(), rows: Sheet | None = None, stated: Sequence[ModelInfo] = ()) -> Task:
-    """Decide what the task is; the first of these that applies.
+def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, infos: Sequence[ModelInfo] = ()) -> Task:
+    """Decide the task; the first rule that applies counts.
 
-    1. What the user named: a task, or an OOD set that has one.
-    2. The models' own labels, if the rows have no others: so three-way models judge three-way rows three ways. A known
-       task of the same labels stands for them, since it knows their aliases and what the shortcut speaks for.
-    3. The one known task that all labels of the rows fit.
-    4. The rows' own labels, if all models are files of answers, and the labels are no numbers that count them. Where no
-       model names labels this comes before 3, if the rows have more labels than the known task.
+    1. The user named it: a task, or an OOD set that has one.
+    2. The models' own labels, if the rows have no others: three-way models judge three-way rows three ways. A task
+       with the same labels replaces them, since it has their aliases and the shortcut's label.
+    3. The only known task that all labels of the rows fit.
+    4. The rows' own labels, if all models are files of answers, and the labels are no numbers that count them. If no
+       model names labels this comes before 3, provided the rows have more labels than the known task.
 
     Otherwise the error says in one line what to name.
 
     Args:
-        named: what the user named.
-        rows: the rows with their labels as written, if any; rows without a label have no say.
-        stated: what the models say of themselves; () where there are none.
+        choice: what the user named.
+        rows: the rows with their labels as written, if any; rows without a label do not count.
+        infos: what the models say of themselves; () without models.
 
     Raises:
-        UsageError: there is no such task or set, models differ in their labels, or no labels tell one task.
+        UsageError: there is no such task or set, models differ in their labels, or the labels fit no single task.
         DataError: no known task has a label of the rows.
         ModelError: no task is named, and no model can be read.
 
@@ -91,28 +91,30 @@ def decide_task(named: NamedTask = NamedTask(), rows: Sheet | None = None, state
         >>> decide_task(rows=sheet([{"text": "It rang.", "label": "paraphrase"}])).name
         'paraphrase'
     """
-    chosen = named.lookup()
+    chosen = choice.lookup()
     if chosen is not None:
         return chosen
-    check_readable(stated)
-    tasks = sets.tasks(named.include)
-    shared = _shared_labels(stated)
-    own = None if shared is None else next((task for task in tasks.values() if _same_labels(task, shared)), shared)
+    check_readable(infos)
+    tasks = sets.tasks(choice.include)
+    shared = _shared_labels(infos)
+    model_task = (
+        None if shared is None else next((task for task in tasks.values() if _same_labels(task, shared)), shared)
+    )
     labels = () if rows is None else tuple(dict.fromkeys(filter(None, raw_labels(rows))))
-    unlisted = [label for label in labels if own is None or own.index(label) is None]
-    signed = any((number_in(label) or 0) < 0 for label in labels)  # -1, 0 and 1 are names: they count no labels
+    unlisted = [label for label in labels if model_task is None or model_task.index(label) is None]
+    signed = any((number_in(label) or 0) < 0 for label in labels)  # -1, 0 and 1 are names, not indices
     numbers = [number for label in unlisted if not signed and (number := number_of(label)) is not None]
-    if own is not None and _fits(own, labels) and (not numbers or _counts(own, numbers)):
-        return own
-    differ = "" if shared else differing({model.source.name: model.labels for model in stated})
+    if model_task is not None and _fits(model_task, labels) and (not numbers or _counts(model_task, numbers)):
+        return model_task
+    differ = "" if shared else differing({info.source.name: info.labels for info in infos})
     fitting = [task for task in tasks.values() if labels and _fits(task, labels)]
     names = tuple(sorted(labels, key=lambda label: (fold(label), label)))
-    shared_names = {*labels} <= {label for model in stated for label in model.labels}
-    positions = bool(numbers) and not shared_names and max(numbers) < len(labels)  # others are names, and count nothing
+    shared_names = {*labels} <= {label for info in infos for label in info.labels}
+    positions = bool(numbers) and not shared_names and max(numbers) < len(labels)  # larger numbers are names
     by_name = [task for task in fitting if not shared_names or all(task.index(label) is not None for label in labels)]
-    in_files = bool(stated) and all(model.source.precomputed for model in stated)
+    in_files = bool(infos) and all(info.source.precomputed for info in infos)
     if rows is not None and len(names) > 1 and not positions and in_files:
-        unnamed = not differ and (own is None or all(number_in(name) is not None for name in own.labels))
+        unnamed = not differ and (model_task is None or all(number_in(name) is not None for name in model_task.labels))
         if not by_name or (unnamed and len(names) > max(len(task.labels) for task in by_name)):
             check_alike(rows.origin, repr(rows.layout.label), names)
             return ClassificationTask(Path(rows.origin).stem, names, ordered=False)
@@ -121,41 +123,44 @@ def decide_task(named: NamedTask = NamedTask(), rows: Sheet | None = None, state
     if differ:
         raise UsageError(differ)
     if rows is None or not labels:
-        choices = listed(tasks if named.option == "task" else sets.names(named.include))
-        why = "the models name no labels, or not all the same"
-        hint = "; or say with `label_map` what their outputs mean" if any(one.outputs for one in stated) else ""
-        raise UsageError(f"`{named.option}=NAME` is needed ({choices}): {why}{hint}")
+        choices = listed(tasks if choice.option == "task" else sets.names(choice.include))
+        reason = "the models name no labels, or not all the same"
+        hint = "; or say with `label_map` what their outputs mean" if any(info.outputs for info in infos) else ""
+        raise UsageError(f"`{choice.option}=NAME` is needed ({choices}): {reason}{hint}")
     if fitting:
-        several = listed(task.name for task in fitting)
+        tasks_text = listed(task.name for task in fitting)
         hint = "; or write names instead of numbers" if numbers else ""
-        hint += next((f"; {model.unclear}" for model in stated if model.unclear), "")
-        raise UsageError(f"`task=NAME` is needed: the labels of {rows.origin} fit several tasks ({several}){hint}")
-    outputs = next((model.outputs for model in stated if model.outputs), ())
-    raise DataError(_misfit(rows, labels, [*([own] if own else []), *tasks.values()], outputs))
+        hint += next((f"; {info.unclear}" for info in infos if info.unclear), "")
+        raise UsageError(f"`task=NAME` is needed: the labels of {rows.origin} fit several tasks ({tasks_text}){hint}")
+    outputs = next((info.outputs for info in infos if info.outputs), ())
+    raise DataError(_misfit(rows, labels, [*([model_task] if model_task else []), *tasks.values()], outputs))
 
 
 def mask_empty_words(
-    rows: Sheet, words: Collection[str] | None = None, named: NamedTask = NamedTask(), stated: Sequence[ModelInfo] = ()
+    rows: Sheet,
+    words: Collection[str] | None = None,
+    choice: NamedTask = NamedTask(),
+    infos: Sequence[ModelInfo] = (),
 ) -> tuple[Sheet, tuple[str, ...]]:
-    """Leave out labels of rows that are words for nothing: see `ranker.tasks.empty`.
+    """Mask labels of rows that are words for nothing: see `ranker.tasks.empty`.
 
     Args:
-        rows: with their labels as written.
-        words: those that the user says are nothing; None takes the usual ones, unless a declared label is called so: by
-            the user, by the rows' own file or by models that are asked.
-        named: what the user named.
-        stated: what the models say of themselves.
+        rows: rows with their labels as written.
+        words: words that mean nothing; None takes the usual ones, except those declared as labels by the user, the
+            rows' file or the models.
+        choice: what the user named.
+        infos: what the models say of themselves.
 
     Returns:
         The rows, and a sentence for each word.
 
     Raises:
-        Question: no labels are declared, and a usual word stands there that may be one.
+        Question: no labels are declared, and a usual word may be one.
     """
     labels = raw_labels(rows)
     counts = Counter(label for label in labels if label is not None and is_empty_word(label, words))
     if words is None and counts:
-        declared = _declared(rows, named, stated)
+        declared = _declared_names(rows, choice, infos)
         if declared is None:
             raise Question(ask(rows.origin, rows.layout.label or "", counts))
         counts = Counter({word: count for word, count in counts.items() if declared.find(word) is None})
@@ -171,75 +176,73 @@ def mask_empty_words(
 
 
 def _cells(count: int) -> str:
-    """How many cells say something, for messages."""
+    """Return "1 cell says" or "N cells say"."""
     return f"{count:,} cell says" if count == 1 else f"{count:,} cells say"
 
 
-def _declared(rows: Sheet, named: NamedTask, stated: Sequence[ModelInfo]) -> NameIndex | None:
-    """The names of labels that somebody declares; None where nobody does."""
-    task = named.lookup()
+def _declared_names(rows: Sheet, choice: NamedTask, infos: Sequence[ModelInfo]) -> NameIndex | None:
+    """Return the declared names of labels; None if there are none."""
+    task = choice.lookup()
     if task is not None and not has_labels(task):
         return None
     if task is not None:
         names = {name for label in task.labels for name in (label, *task.aliases.get(label, ()))}
     else:
-        of_models = (label for model in stated if not model.source.precomputed for label in model.labels)
+        of_models = (label for info in infos if not info.source.precomputed for label in info.labels)
         names = {*of_models, *rows.layout.numbers}
     return NameIndex((name, 0) for name in names) if names else None
 
 
-def check_known_labels(task: ClassificationTask, stated: Sequence[ModelInfo], origin: str) -> None:
-    """Refuse with a DataError a task that has some of the labels that all models share, and labels of none instead."""
-    own = _shared_labels(stated)
-    if own and 0 < sum(task.index(name) is not None for name in own.labels) < len(own.labels):
-        strange = listed(repr(name[:50]) for name in task.labels if own.index(name) is None)
-        raise DataError(f"{origin}: no model knows the label {strange}; theirs are {listed(own.labels)}")
+def check_known_labels(task: ClassificationTask, infos: Sequence[ModelInfo], origin: str) -> None:
+    """Refuse with a DataError a task that has some of the labels that all models share, and others for the rest."""
+    model_task = _shared_labels(infos)
+    if model_task and 0 < sum(task.index(name) is not None for name in model_task.labels) < len(model_task.labels):
+        strange = listed(repr(name[:50]) for name in task.labels if model_task.index(name) is None)
+        raise DataError(f"{origin}: no model knows the label {strange}; theirs are {listed(model_task.labels)}")
 
 
-def check_readable(stated: Iterable[ModelInfo]) -> None:
-    """Refuse with a ModelError models of which none can be read: what is wrong with them is not said of the labels."""
-    troubles = [model.trouble for model in stated]
+def check_readable(infos: Iterable[ModelInfo]) -> None:
+    """Refuse with a ModelError models of which none can be read, before their labels are blamed."""
+    troubles = [info.trouble for info in infos]
     if troubles and all(troubles):
         raise ModelError(troubles[0])
 
 
-def _shared_labels(stated: Iterable[ModelInfo]) -> ClassificationTask | None:
-    """The task of the labels that all models share, in the order of the first; None where two name others, or none any.
-
-    A model that cannot be read, or names no labels, has no say; nor one that names numbers, where another names names.
-    """
-    stated = [model for model in stated if model.labels]
-    every = [model.labels for model in stated]
-    names = [labels for labels in every if not all(name.isdecimal() for name in labels)] or every
+def _shared_labels(infos: Iterable[ModelInfo]) -> ClassificationTask | None:
+    """Return the task of the labels that all models share, in the order of the first; None if they share none."""
+    # unreadable models and those without labels do not count, nor numbers where another model has names
+    infos = [info for info in infos if info.labels]
+    label_lists = [info.labels for info in infos]
+    names = [labels for labels in label_lists if not all(name.isdecimal() for name in labels)] or label_lists
     if not names or any({*map(fold, labels)} != {*map(fold, names[0])} for labels in names):
         return None
-    labels = tuple(dict.fromkeys(names[0]))  # those of one model stay apart
-    in_order = not all(model.source.precomputed for model in stated)  # of files of answers it is the alphabet's
+    labels = tuple(dict.fromkeys(names[0]))  # distinct labels of one model stay distinct
+    in_order = not all(info.source.precomputed for info in infos)  # files of answers list labels alphabetically
     return ClassificationTask(SHARED, labels, ordered=in_order) if len(labels) > 1 else None
 
 
-def _same_labels(task: ClassificationTask, own: ClassificationTask) -> bool:
-    """Say whether a known task has the models' labels, each by one name."""
-    return len(own.labels) == len(task.labels) == len({task.index(name) for name in own.labels} - {None})
+def _same_labels(task: ClassificationTask, model_task: ClassificationTask) -> bool:
+    """Return True if a known task has the models' labels, each under one name."""
+    return len(model_task.labels) == len(task.labels) == len({task.index(name) for name in model_task.labels} - {None})
 
 
 def _fits(task: ClassificationTask, labels: Iterable[str]) -> bool:
-    """Say whether each label, as rows write it, is one of the task: a name, an alias or a number."""
+    """Return True if each label, as rows write it, is a name, an alias or a number of the task."""
     return all(task.index(label) is not None or number_of(label) in range(len(task.labels)) for label in labels)
 
 
-def _counts(own: ClassificationTask, numbers: Sequence[int]) -> bool:
-    """Say whether numbers in rows may stand for the models' labels: up to the last, and in the order of their names."""
-    in_order = all(number_in(name) in (None, n) for n, name in enumerate(own.labels))
-    return in_order and max(numbers) == len(own.labels) - 1
+def _counts(model_task: ClassificationTask, numbers: Sequence[int]) -> bool:
+    """Return True if numbers in rows may be indices of the models' labels: up to the last, in the order of names."""
+    in_order = all(number_in(name) in (None, n) for n, name in enumerate(model_task.labels))
+    return in_order and max(numbers) == len(model_task.labels) - 1
 
 
 def _misfit(
     sheet: Sheet, labels: Sequence[str], candidates: Sequence[ClassificationTask], outputs: Sequence[str]
 ) -> str:
-    """Say what is wrong with labels that fit no task, and what to do; the task of most of them is taken to be meant."""
-    if what := row_notes.swapped(sheet) or (unlike(labels, outputs) if candidate_label_maps(labels, outputs) else ""):
-        return f"{sheet.origin}: {what}"
+    """Return the message about labels that fit no task, with advice for the task that fits most of them."""
+    if hint := row_notes.swapped(sheet) or (unlike(labels, outputs) if candidate_label_maps(labels, outputs) else ""):
+        return f"{sheet.origin}: {hint}"
     near = max(candidates, key=lambda task: sum(_fits(task, [label]) for label in labels))
     misfits = [label for label in labels if not _fits(near, [label])]
     wrong = next(iter(misfits), labels[0])
@@ -250,10 +253,10 @@ def _misfit(
             f"another task say `task=NAME`, or describe it: {CARD}, or say with `label_map` what the models' outputs "
             "mean"
         )
-    if outputs and len(labels) <= MOST_LABELS:
+    if outputs and len(labels) <= MAX_COMPARED_LABELS:
         return f"{sheet.origin}: {unlike(labels, outputs)}"
-    each = "; ".join(dict.fromkeys(f"{task.name}: {listed(task.labels)}" for task in candidates))
+    candidates_text = "; ".join(dict.fromkeys(f"{task.name}: {listed(task.labels)}" for task in candidates))
     return (
-        f"{place}: the label {wrong[:50]!r} is of no known task ({each}); describe yours: {CARD}, or say with "
-        "`label_map` which outputs of the models are meant"
+        f"{place}: the label {wrong[:50]!r} is of no known task ({candidates_text}); describe yours: {CARD}, or say "
+        "with `label_map` which outputs of the models are meant"
     )

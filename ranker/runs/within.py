@@ -1,4 +1,4 @@
-"""Models ranked within each part of one file of labelled rows, and whether the best is another in another part."""
+"""Rank models within each part of a file of labelled rows, and compare the best models of the parts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ranker.domains.parts import MOST
 from ranker.errors import RankModelsError, UsageError
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
-from ranker.runs.decide import decided
-from ranker.runs.gather import Gathered, Models, RowsFile, RunRows, without_truth
+from ranker.runs.decide import decide_plan
+from ranker.runs.gather import Models, RowsFile, RunInputs, RunRows, gather_without_truth
 from ranker.runs.plan import plan
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.over_tasks import TaskOutcomes, parts, task_outcomes
@@ -33,14 +33,14 @@ def decide_within(
     Args:
         models, seed, metric, evidence, runtime: as in `ranker.decide`.
         rows: the file.
-        column: what says which part a row belongs to.
+        column: column whose values are the parts.
 
     Returns:
         The decision on each part, as on a task, and the means over them; its last note says whether the best differs.
 
     Raises:
         UsageError: the column has one value, or more than 20.
-        RankModelsError: no part can be decided: why the first cannot.
+        RankModelsError: no part can be decided; the message is that of the first.
 
     Example:
         >>> import json
@@ -61,62 +61,64 @@ def decide_within(
         >>> sorted(found.rankings), found.notes[-1]
         (['even', 'odd'], ...)
     """
-    of = rows if isinstance(rows, RowsFile) else RowsFile(Path(rows))
-    whole = without_truth(models, replace(of, columns={**of.columns, "cluster": (column,)}))
-    values = dict.fromkeys(example.group for example in whole.rows.population)
+    rows_file = rows if isinstance(rows, RowsFile) else RowsFile(Path(rows))
+    inputs = gather_without_truth(models, replace(rows_file, columns={**rows_file.columns, "cluster": (column,)}))
+    values = dict.fromkeys(example.group for example in inputs.rows.population)
     if not 2 <= len(values) <= MOST:
-        some = ", ".join(list(values)[:3])
+        examples = ", ".join(list(values)[:3])
         raise UsageError(
-            f"`within` must name a column with 2 to {MOST} values (got {len(values)} in {of.file}: {some})"
+            f"`within` must name a column with 2 to {MOST} values (got {len(values)} in {rows_file.file}: {examples})"
         )
-    made: dict[str, TaskOutcomes] = {}
+    outcomes: dict[str, TaskOutcomes] = {}
     failures: dict[str, str] = {}
     first = None
     for value in values:
         try:
-            ranking = decided(plan(_part(whole, value), evidence, metric=metric), seed, runtime)
+            ranking = decide_plan(plan(_part(inputs, value), evidence, metric=metric), seed, runtime)
         except RankModelsError as error:
             failures[value], first = str(error), first or error
             continue
-        made[value] = task_outcomes(ranking, [""] * len(ranking.table.examples))
+        outcomes[value] = task_outcomes(ranking, [""] * len(ranking.table.examples))
         if ranking.header.failures:
-            failures[value] = "; ".join(f"{model}: {why}" for model, why in ranking.header.failures.items())
-    there = {value: one for value, one in made.items() if value not in failures}
-    if not there:
+            failures[value] = "; ".join(f"{model}: {reason}" for model, reason in ranking.header.failures.items())
+    complete = {value: outcome for value, outcome in outcomes.items() if value not in failures}
+    if not complete:
         raise first or RankModelsError(f"no part can be decided; {next(iter(failures.items()))}")
-    names, found = parts(there, {})
-    rankings = {value: one.ranking for value, one in made.items()}
-    return OverTasks(names, found, rankings, failures=failures, notes=(best({v: rankings[v] for v in there}),))
+    names, scores = parts(complete, {})
+    rankings = {value: outcome.ranking for value, outcome in outcomes.items()}
+    return OverTasks(
+        names, scores, rankings, failures=failures, notes=(best_model_note({v: rankings[v] for v in complete}),)
+    )
 
 
-def _part(whole: Gathered, value: str) -> Gathered:
-    """The rows of one value, as a set of their own; they are independent of each other."""
-    examples = tuple(replace(row, group="") for row in whole.rows.population if row.group == value)
-    ood = replace(whole.rows.ood, name=value, examples=examples, population=len(examples))
-    return replace(whole, rows=RunRows(ood, examples))
+def _part(inputs: RunInputs, value: str) -> RunInputs:
+    """Return the rows of one value as a set; they count as independent."""
+    examples = tuple(replace(row, group="") for row in inputs.rows.population if row.group == value)
+    ood = replace(inputs.rows.ood, name=value, examples=examples, population=len(examples))
+    return replace(inputs, rows=RunRows(ood, examples))
 
 
-def best(rankings: Mapping[str, Ranking]) -> str:
-    """Whether the best model is the same in all parts, in a sentence.
+def best_model_note(rankings: Mapping[str, Ranking]) -> str:
+    """Say in a sentence whether the best model is the same in all parts.
 
-    It differs where a model is first in one part, another in another, and each is told from the other there.
+    It differs if one model is first in one part, another in another, and each is told from the other there.
     """
     firsts = {part: ranking.decision.names[0] for part, ranking in rankings.items()}
     if len(set(firsts.values())) == 1:
         return f"The best model does not differ: {next(iter(firsts.values()))} is first in every part."
-    named = ", ".join(f"{model} in {part}" for part, model in firsts.items())
-    for one, first in firsts.items():
-        for other, second in firsts.items():
-            if _told(rankings[one], first, second) and _told(rankings[other], second, first):
+    firsts_text = ", ".join(f"{model} in {part}" for part, model in firsts.items())
+    for part, first in firsts.items():
+        for other_part, second in firsts.items():
+            if _is_better(rankings[part], first, second) and _is_better(rankings[other_part], second, first):
                 return (
-                    f"The best model differs: in {one} {first} is told from {second} as the better one, and in {other} "
-                    f"{second} from {first}. First are {named}."
+                    f"The best model differs: in {part} {first} is told from {second} as the better one, and in "
+                    f"{other_part} {second} from {first}. First are {firsts_text}."
                 )
-    return f"Whether the best model differs cannot be told: first are {named}, and no two parts tell these apart."
+    return f"Whether the best model differs cannot be told: first are {firsts_text}, and no two parts tell these apart."
 
 
-def _told(ranking: Ranking, better: str, worse: str) -> bool:
-    """Whether one model may be called better than another."""
+def _is_better(ranking: Ranking, better: str, worse: str) -> bool:
+    """Return True if one model is told from another as the better one."""
     decision = ranking.decision
     if better == worse or better not in decision.names or worse not in decision.names:
         return False

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from ranker import progress
-from ranker.commands.program import inert
+from ranker.commands.program import escape_text
 
 
 def test_a_log_has_a_line_now_and_then(monkeypatch):
@@ -193,7 +193,7 @@ def test_names_in_labels_are_no_markup(monkeypatch, terminal):
     output = io.StringIO()
     console = Console(file=output, force_terminal=terminal, width=120)
     for label in ("[/b]m1\x07: answers", progress.Activity("[/b]m1\x07: answers")):
-        with progress.bar(console, label, 2, inert) as advance:
+        with progress.bar(console, label, 2, escape_text) as advance:
             advance(1)
             wait_for("[/b]m1\\u0007: answers", output)
         output.truncate(0)

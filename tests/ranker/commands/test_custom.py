@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from factors import BUILTIN
-from ranker.commands.custom import available, available_methods, factors, methods
+from ranker.commands.custom import available_factors, available_methods, factors, methods
 from ranker.datasets import sets
 from ranker.errors import UnknownName, UsageError
 from ranker.scoring.score import Evidence
@@ -151,7 +151,7 @@ def install(tmp_path, monkeypatch):
 def test_an_installed_package_brings_its_factors(install):
     """A distribution with an entry point of the group `rank_models.factors` needs no `--factors`."""
     install("their_factors", GOOD.replace("MINE", "THEIRS"))
-    assert list(available()) == [*BUILTIN, "THEIRS"]
+    assert list(available_factors()) == [*BUILTIN, "THEIRS"]
     assert names("theirs") == ["THEIRS"]
 
 
@@ -172,7 +172,7 @@ def test_a_package_that_cannot_be_used_is_named(install, text, target, message):
     """Which distribution, which entry point, and why: what a user needs to repair or remove it."""
     install("theirs", text, target)
     with pytest.raises(UsageError, match=message):
-        available()
+        available_factors()
 
 
 def test_a_file_may_not_take_a_packages_name(install, tmp_path):

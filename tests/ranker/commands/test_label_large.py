@@ -26,7 +26,7 @@ def asked(monkeypatch):
     found = []
     answered = worker.answer_blocks
     monkeypatch.setattr(
-        worker, "answered", lambda model, name, order, advance: (
+        worker, "answer_blocks", lambda model, name, order, advance: (
             found.append([row.segments for row in order.examples]) or answered(model, name, order, advance)
         ),
     )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 from ranker.cli import cli, main
 from ranker.commands import stderr
 from ranker.commands.explain import explain
-from ranker.commands.program import Speaking, flags, in_flags, inert, run_program, spoken
+from ranker.commands.program import FlagContext, escape_text, flags, insert_flags, name_flags, run_program
 from ranker.commands.run import run as run_command
 from ranker.errors import DataError, LabelError, UsageError
 from ranker.sources import suites
@@ -59,14 +59,14 @@ def run(tmp_path, monkeypatch, capsys):
 )
 def test_a_parameter_becomes_the_option_that_says_it(text, said):
     """By the option's own name or that of its variable; whatever else stands between backticks stays."""
-    assert in_flags(text, flags(run_command)) == said
-    assert in_flags(said, flags(run_command)) == said
+    assert insert_flags(text, flags(run_command)) == said
+    assert insert_flags(said, flags(run_command)) == said
 
 
 def test_each_command_has_its_own_options():
     """`target` is an option of `run` alone; all of a command's options are known by their variables."""
-    assert in_flags("see `target`", flags(explain)) == "see `target`"
-    assert in_flags("see `target`", flags(run_command)) == "see `--target`"
+    assert insert_flags("see `target`", flags(explain)) == "see `target`"
+    assert insert_flags("see `target`", flags(run_command)) == "see `--target`"
     commands = [
         *cli.commands.values(),
         *(inner for one in cli.commands.values() for inner in getattr(one, "commands", {}).values()),
@@ -184,10 +184,10 @@ def test_lines_of_the_log_name_options_while_a_command_runs(capsys):
     stderr.log({"quiet": False, "verbose": False})
     logger = logging.getLogger("ranker")
     logger.warning("%s: name %s", "`store`", "`probe`")
-    with Speaking(run_command):
+    with FlagContext(run_command):
         logger.warning("%s: say %s", "`store`", "`probe`")
-        assert spoken("`norm`") == "`--normalise`"
-    assert spoken("`norm`") == "`norm`"
+        assert name_flags("`norm`") == "`--normalise`"
+    assert name_flags("`norm`") == "`norm`"
     assert capsys.readouterr().err.splitlines() == ["`store`: name `probe`", "`--store`: say `--probe`"]
 
 
@@ -267,7 +267,7 @@ def test_what_libraries_say_is_inert(run, capsys, caplog, monkeypatch):
 
 def test_lines_are_cut():
     """Each by itself, with how long it was."""
-    assert inert(f"{'a' * 2_000}\n{'b' * 5_000}") == f"{'a' * 2_000}\n{'b' * 2_000}... (5,000 characters)"
+    assert escape_text(f"{'a' * 2_000}\n{'b' * 5_000}") == f"{'a' * 2_000}\n{'b' * 2_000}... (5,000 characters)"
 
 
 def test_nothing_is_told_in_another_way():

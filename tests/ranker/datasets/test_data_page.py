@@ -9,7 +9,7 @@ from conftest import make_checkpoint
 
 from factors import Span
 from ranker import labelled
-from ranker.commands.program import flags, in_flags
+from ranker.commands.program import flags, insert_flags
 from ranker.commands.run import run
 from ranker.datasets import sets
 from ranker.datasets.cards import read_card
@@ -110,7 +110,7 @@ def test_the_messages_come_as_they_stand(folder, part):
     Path(name).write_text(content, encoding="latin-1")
     with pytest.raises(RankModelsError) as caught:
         labelled(Path(name), task="nli")
-    assert in_flags(str(caught.value), flags(run)) in MESSAGES
+    assert insert_flags(str(caught.value), flags(run)) in MESSAGES
     assert part in str(caught.value)
 
 

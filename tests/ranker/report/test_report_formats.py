@@ -403,10 +403,10 @@ def test_on_a_narrow_terminal_sentences_are_wrapped_and_tables_are_whole(monkeyp
     """At the columns that there are; a pipe and a file get what they always get."""
     text = report.render(toy(), "table")
     monkeypatch.setenv("COLUMNS", "60")
-    assert outputs.rendered(document(toy()), "table", None) == text
+    assert outputs.render_document(document(toy()), "table", None) == text
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    assert outputs.rendered(document(toy()), "table", Path("answer.txt")) == text
-    narrow = outputs.rendered(document(toy()), "table", None)
+    assert outputs.render_document(document(toy()), "table", Path("answer.txt")) == text
+    narrow = outputs.render_document(document(toy()), "table", None)
     assert narrow.split() == text.split()
     tables = {line for line in text.splitlines() if re.search(r"  \S", line)}
     assert tables <= set(narrow.splitlines())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranker.runs.estimates import kept_methods
+from ranker.runs.estimates import cache_methods
 from ranker.runtime.store import Store
 from ranker.statistics import methods
 from ranker.statistics.pool import MANY, Pool, PoolMethod, Targets
@@ -50,7 +50,7 @@ def test_what_was_asked_is_not_asked_again(world, tmp_path, asked):
     alone = ask(SLOW, world)
     for times in (1, 0, 0):
         asked.clear()
-        with kept_methods(SLOW, world[0], Store(tmp_path)) as remembered:
+        with cache_methods(SLOW, world[0], Store(tmp_path)) as remembered:
             assert ask(remembered, world) == alone
         assert bool(asked) == bool(times)
 
@@ -59,7 +59,7 @@ def test_what_was_asked_is_not_asked_again(world, tmp_path, asked):
 def test_other_questions_have_other_answers(world, tmp_path, what):
     """Another label of a row that is shown, another row, another probability: nothing of the former is taken."""
     pool, targets = world
-    with kept_methods(SLOW, pool, Store(tmp_path)) as remembered:
+    with cache_methods(SLOW, pool, Store(tmp_path)) as remembered:
         ask(remembered, world)
     if what == "labels":
         targets = Targets(targets.outcomes, 1 - targets.labels)
@@ -68,7 +68,7 @@ def test_other_questions_have_other_answers(world, tmp_path, what):
     elif what == "silence":
         pool = Pool(np.concatenate([pool.probs, np.zeros((3, 30, 1))], axis=2), silence=True)
     draws = DRAWS + (what == "rows")
-    with kept_methods(SLOW, pool, Store(tmp_path)) as remembered:
+    with cache_methods(SLOW, pool, Store(tmp_path)) as remembered:
         for one, own in zip(SLOW, remembered, strict=True):
             assert np.array_equal(own.estimate(pool, targets, draws), one.estimate(pool, targets, draws))
 
@@ -76,7 +76,7 @@ def test_other_questions_have_other_answers(world, tmp_path, what):
 def test_labels_of_other_rows_do_not_matter(world, tmp_path, asked):
     """What is not shown to a method is no part of the question."""
     pool, targets = world
-    with kept_methods(SLOW[:1], pool, Store(tmp_path)) as (method,):
+    with cache_methods(SLOW[:1], pool, Store(tmp_path)) as (method,):
         method.estimate(pool, targets, DRAWS)
         asked.clear()
         hidden = np.isin(np.arange(30), DRAWS, invert=True)
@@ -88,14 +88,14 @@ def test_what_is_new_is_written_whatever_ends_it(world, tmp_path, asked):
     """An interrupted run goes on where it was."""
 
     def interrupted():
-        with kept_methods(SLOW[:1], world[0], Store(tmp_path)) as (method,):
+        with cache_methods(SLOW[:1], world[0], Store(tmp_path)) as (method,):
             method.estimate(*world, DRAWS)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     asked.clear()
-    with kept_methods(SLOW[:1], world[0], Store(tmp_path)) as (method,):
+    with cache_methods(SLOW[:1], world[0], Store(tmp_path)) as (method,):
         method.estimate(*world, DRAWS)
     assert not asked
 
@@ -110,16 +110,16 @@ def test_what_nobody_can_identify_has_no_memory(world, tmp_path):
     own = PoolMethod("OWN", "pool", estimate, draws=10)
     for value in (1.0, 2.0):
         hidden[0] = value
-        with kept_methods([own], world[0], Store(tmp_path)) as (method,):
+        with cache_methods([own], world[0], Store(tmp_path)) as (method,):
             assert method.estimate(*world, DRAWS)[0, 0] == value
 
 
 def test_without_a_store_or_a_pool_nothing_is_kept(world, tmp_path):
     """The methods are as they were; so are those that take many draws, which are fast."""
-    with kept_methods(SLOW, world[0], None) as methods_:
+    with cache_methods(SLOW, world[0], None) as methods_:
         assert list(methods_) == SLOW
-    with kept_methods(SLOW, None, Store(tmp_path)) as methods_:
+    with cache_methods(SLOW, None, Store(tmp_path)) as methods_:
         assert list(methods_) == SLOW
     quick = [one for one in methods.BUILTIN if one.draws == MANY]
-    with kept_methods(quick, world[0], Store(tmp_path)) as methods_:
+    with cache_methods(quick, world[0], Store(tmp_path)) as methods_:
         assert list(methods_) == quick

@@ -51,8 +51,8 @@ class Canned:
 def collected(plan, runtime):
     """What canned models say, as `collect` has it."""
     answered, failures = [], {}
-    assert not plan.hidden  # which nothing is shown of
-    for model in plan.gathered.looked.models:
+    assert not plan.hidden_word_requests  # which nothing is shown of
+    for model in plan.inputs.inspected.models:
         try:
             said = {name: model.made_of(request) for name, request in plan.questions(model).items()}
             answered.append(ModelResponses(model, "", said, ()))
@@ -69,7 +69,7 @@ def answers(rows):
 def explained(*models, example=EXAMPLE, **given):
     """An explanation of canned models."""
     models = models or (Canned("one"),)
-    found = SimpleNamespace(models=models, precomputed=False, stated=())
+    found = SimpleNamespace(models=models, precomputed=False, infos=())
     evidence = Evidence(given.pop("attribution", None), given.pop("factors", None))
     with patch("ranker.runs.explain.inspect_models", lambda _: found), patch("ranker.runs.explain.collect", collected):
         return explain(models, models[0].task, example, evidence=evidence, **given)

@@ -160,11 +160,11 @@ def test_our_own_sources_are_a_part_of_every_identity(package, monkeypatch, tmp_
     (tmp_path / "more.py").write_text("x = 1\n")
     path = [*importlib.import_module(package).__path__, str(tmp_path)]
     monkeypatch.setattr(importlib.import_module(package), "__path__", path)
-    functions.made_with.cache_clear()
+    functions.computation_versions.cache_clear()
     try:
         assert identity(made("def score(a, e): return 1")) != before
     finally:
-        functions.made_with.cache_clear()
+        functions.computation_versions.cache_clear()
 
 
 @pytest.mark.parametrize("what", ["python", *functions.LIBRARIES])
@@ -175,8 +175,8 @@ def test_versions_are_a_part_of_every_identity(what, monkeypatch):
     monkeypatch.setattr(functions.platform, "python_version", lambda: python)
     known = functions.version
     monkeypatch.setattr(functions, "version", lambda name: "9.9" if name == what else known(name))
-    functions.made_with.cache_clear()
+    functions.computation_versions.cache_clear()
     try:
         assert identity(made("def score(a, e): return 1")) != before
     finally:
-        functions.made_with.cache_clear()
+        functions.computation_versions.cache_clear()

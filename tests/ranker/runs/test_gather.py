@@ -9,7 +9,7 @@ from conftest import TASK
 from ranker import labelled
 from ranker.datasets import sets
 from ranker.errors import DataError, UsageError
-from ranker.runs.gather import check_numbers, inspect_models, unread, without_truth
+from ranker.runs.gather import check_numbers, gather_without_truth, inspect_models, unread_options
 from ranker.runs.task import decide_task
 from ranker.sources.base import SourceOptions
 from ranker.sources.hf.kind import Checkpoint
@@ -37,14 +37,14 @@ def models(tmp_path):
 def stated(models, label_map=None):
     """What models say of themselves, under a run's label map."""
     options = SourceOptions(label_map)
-    return inspect_models([replace(model, options=options) for model in models]).stated
+    return inspect_models([replace(model, options=options) for model in models]).infos
 
 
 def test_a_label_map_names_the_labels_of_a_task_too(models):
     """Two outputs may have one name; a model that is not there has no say."""
     given = {"LABEL_0": "bad", "LABEL_1": "good", "LABEL_2": "good"}
     gone = Checkpoint("gone", "/nowhere")
-    found = decide_task(stated=stated([gone, *models(("LABEL_0", "LABEL_1", "LABEL_2"))], given))
+    found = decide_task(infos=stated([gone, *models(("LABEL_0", "LABEL_1", "LABEL_2"))], given))
     assert found.labels == ("bad", "good")
 
 
@@ -61,11 +61,11 @@ def test_a_label_map_that_fits_no_model_is_known(models, given, none):
     """Misspelt, it says nothing of any; one that it fits, that has its own or cannot be read leaves that open."""
     three = models(THREE, ("yes", "no"), ("contra-diction", "yes"), ("LABEL_0", "LABEL_1"))
     named = three if given and "LABEL_0" in given else three[:3]
-    assert ("label_map" in unread(stated(named, given))) == none
+    assert ("label_map" in unread_options(stated(named, given))) == none
     if none:
         own = replace(named[0], name="own", label_map={"yes": "entailment"})
-        assert "label_map" not in unread(stated([*named, own], given))
-        assert "label_map" not in unread(stated([*named, Checkpoint("gone", "/nowhere")], given))
+        assert "label_map" not in unread_options(stated([*named, own], given))
+        assert "label_map" not in unread_options(stated([*named, Checkpoint("gone", "/nowhere")], given))
 
 
 def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):
@@ -101,7 +101,7 @@ def asked(models, labels, label_map=None):
     """The task of models and rows that meet."""
     options = SourceOptions(label_map)
     given = [replace(model, options=options) for model in models]
-    return without_truth(given, rows(*labels)).rows.ood
+    return gather_without_truth(given, rows(*labels)).rows.ood
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_swapped_columns_are_suspected(models):
     """Where the column of texts has a few words again and again, and that of labels holds sentences."""
     swapped = [{"text": row["label"], "label": row["text"]} for row in rows("good", "bad", "good", "bad", "good")]
     with pytest.raises(UsageError, match="if they are swapped, say `columns=text=label,label=text`"):
-        without_truth(models(POLAR, POLAR), swapped)
+        gather_without_truth(models(POLAR, POLAR), swapped)
 
 
 TEXTS = ["A tree.", "A hut.", "A cat."]
@@ -205,7 +205,7 @@ def test_a_pool_is_read_from_wherever_it_is(kind, models, tmp_path):
     frame.to_csv(file, index=False)
     known = {"mappings": rows, "a data frame": frame, "a path": file, "its name": str(file)}
     pool = known.get(kind) if kind in known else sets.unlabelled(rows)
-    found = without_truth(models(POLAR, POLAR), [{"text": "It rang.", "label": "negative"}], pool).rows
+    found = gather_without_truth(models(POLAR, POLAR), [{"text": "It rang.", "label": "negative"}], pool).rows
     assert [row.segments for row in found.pool] == [(text,) for text in (*TEXTS, "It rang.")]
     assert [row.target for row in found.pool[:3]] == [None] * 3
 
@@ -215,7 +215,7 @@ def test_a_pool_in_memory_that_cannot_be_read_is_one_line(models):
     with pytest.raises(DataError, match="rows in memory holds no row with a text"):
         sets.unlabelled([{"text": " "}])
     with pytest.raises(DataError, match="rows in memory: "):
-        without_truth(models(POLAR, POLAR), [{"text": "It rang.", "label": "negative"}], [{"label": "good"}])
+        gather_without_truth(models(POLAR, POLAR), [{"text": "It rang.", "label": "negative"}], [{"label": "good"}])
 
 
 def test_a_pool_whose_texts_look_like_labels_is_pointed_out(tmp_path, caplog):

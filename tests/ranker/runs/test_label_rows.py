@@ -59,7 +59,7 @@ def unlabelled(rows):
 
 def chosen(models, task, pool, count, rule="order", **given):
     """Rows to label next."""
-    return label(pool, models, task=task, settings=LabelSettings(rule), **given).several(count)
+    return label(pool, models, task=task, settings=LabelSettings(rule), **given).next_batch(count)
 
 
 def filled(pool, rows, column="label"):
@@ -88,7 +88,7 @@ def test_the_choice_looks_at_no_label(suite, rows, task, runtime):
 def test_how_often_each_label_is_predicted_is_said_of_the_rows_together(suite, rows, task, runtime):
     """Shares of all answers of all models to these rows, and to no others."""
     session = label(unlabelled(rows), suite, task=task, runtime=runtime)
-    some = session.several(10)
+    some = session.next_batch(10)
     seen, _, _ = predictions(suite, task, some, runtime)
     share = 100 * np.mean(seen.predicted == 1)
     assert f"entailment {share:.0f} %" in session.balance(some)

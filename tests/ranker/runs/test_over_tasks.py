@@ -72,7 +72,7 @@ def test_tasks_are_matched_and_the_others_listed(runs):
     found = match_tasks(["run-a", "run-b"], SourceOptions())
     assert set(found.shared) == {"nli", "hans"}
     assert found.only == {"run-a": ("old",), "run-b": ("new",)}
-    assert found.of("nli") == ["run-a#nli", "run-b#nli"]
+    assert found.references_to("nli") == ["run-a#nli", "run-b#nli"]
 
 
 @pytest.mark.parametrize("references", [["run-a", "run-b#nli"], ["run-a#nli", "run-b#nli"], ["single"] * 2, []])

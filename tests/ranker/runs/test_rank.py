@@ -18,7 +18,7 @@ from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.runs.collect import RunResponses, dry_run_lines
-from ranker.runs.gather import Gathered, RunRows, inspect_models, without_truth
+from ranker.runs.gather import RunInputs, RunRows, gather_without_truth, inspect_models
 from ranker.runs.plan import plan
 from ranker.runs.run_measurements import header
 from ranker.runtime import worker
@@ -228,7 +228,7 @@ def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
             note for note in alone.notes if note not in rows.notes
         ]
     said = [
-        next(iter(dry_run_lines(plan(without_truth("hans-sub-mini", rows, probe=2), Evidence(attribution)))))
+        next(iter(dry_run_lines(plan(gather_without_truth("hans-sub-mini", rows, probe=2), Evidence(attribution)))))
         for attribution in (None, "shap")
     ]
     assert said == [f"hans-sub-mini on ten: 8 models, 2 rows{more}" for more in ("", ", 2 to explain with shap")]
@@ -418,7 +418,7 @@ def test_the_label_that_was_asked_for_is_told(shortcut, target, shown):
     """By name, where it is not the one that the task has by itself, the shortcut's or the last."""
     task = ClassificationTask("three", ("no", "maybe", "yes"), shortcut=shortcut)
     rows = RunRows(sets.LabelledDataset("mine", task, (), 0), ())
-    made = plan(Gathered(inspect_models("hans-sub-mini"), rows), Evidence(SHAPSettings(target=target), factors=()))
+    made = plan(RunInputs(inspect_models("hans-sub-mini"), rows), Evidence(SHAPSettings(target=target), factors=()))
     found = SimpleNamespace(left_out={}, failed_factors=(), quality={}, notes=())
     of = header(made, RunResponses((), {}), found, 0, 10, Machine())
     assert of.provenance.attribution == spelled("shap", of.provenance.settings) == shown

@@ -1025,8 +1025,8 @@ def test_a_file_of_many_models_is_read_once(tmp_path, monkeypatch):
     from ranker.sources.tables import join
 
     wide(tmp_path, **{f"m{m}": said(range(m)) for m in range(8)})
-    calls = {"read": 0, "join": 0}
-    for module, name in ((reader, "read"), (join, "join")):
+    calls = {"read_columns": 0, "join": 0}
+    for module, name in ((reader, "read_columns"), (join, "join")):
         inner = getattr(module, name)
 
         def counting(*given, inner=inner, name=name):
@@ -1035,7 +1035,7 @@ def test_a_file_of_many_models_is_read_once(tmp_path, monkeypatch):
 
         monkeypatch.setattr(module, name, counting)
     decide([tmp_path / "wide.csv"])
-    assert calls["read"] <= 2
+    assert calls["read_columns"] <= 2
     assert calls["join"] == 1
 
 

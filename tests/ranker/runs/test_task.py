@@ -39,7 +39,7 @@ def test_what_the_user_named_comes_first():
         (NamedTask("paraphrase", "paws"), find_card("paws").task),
     ):
         assert decide_task(named, sheet("bad", "good"), models) == task
-        assert decide_task(named, stated=stated((), trouble="it is gone")) == task
+        assert decide_task(named, infos=stated((), trouble="it is gone")) == task
 
 
 def test_a_task_beside_a_set_of_another_is_refused():
@@ -67,7 +67,7 @@ def test_a_task_beside_a_set_of_another_is_refused():
 )
 def test_labels_are_the_models_own_where_no_known_task_has_them(own, labels, task):
     """Three ways by three-way models; two ways where the rows say so; a known task where it has all the same labels."""
-    assert decide_task(rows=sheet(*labels), stated=stated(own)).name == task
+    assert decide_task(rows=sheet(*labels), infos=stated(own)).name == task
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_labels_are_the_models_own_where_no_known_task_has_them(own, labels, tas
 )
 def test_models_say_what_their_task_is(names, labels):
     """In the order of the first that names its outputs; numbers name nothing beside names."""
-    assert decide_task(stated=stated(*names)).labels == labels
+    assert decide_task(infos=stated(*names)).labels == labels
 
 
 @pytest.mark.parametrize(
@@ -95,45 +95,45 @@ def test_models_that_share_no_labels_tell_no_task(names, message):
     """The line says which differ, or what to name."""
     for rows in (None, sheet(None, "")):
         with pytest.raises(UsageError, match=message):
-            decide_task(rows=rows, stated=stated(*names))
+            decide_task(rows=rows, infos=stated(*names))
 
 
 def test_what_names_a_task_is_said_as_it_is_called_there():
     """One text of the user's own has no `task`; outputs without names may be told by a map."""
     with pytest.raises(UsageError, match=r"`ood=NAME` is needed \(hans-con, .*; or say with `label_map` what"):
-        decide_task(NamedTask(option="ood"), stated=stated((), outputs=("LABEL_0", "LABEL_1")))
+        decide_task(NamedTask(option="ood"), infos=stated((), outputs=("LABEL_0", "LABEL_1")))
 
 
 def test_rows_without_labels_are_of_the_models_task():
     """Of the known one with the same labels, if there is one."""
     for rows in (None, sheet(None, " ")):
-        assert decide_task(rows=rows, stated=stated(MOOD)) == ClassificationTask(SHARED, MOOD)
-        assert decide_task(rows=rows, stated=stated(GLUE)).name == "nli"
+        assert decide_task(rows=rows, infos=stated(MOOD)) == ClassificationTask(SHARED, MOOD)
+        assert decide_task(rows=rows, infos=stated(GLUE)).name == "nli"
 
 
 def test_numbers_that_several_tasks_count_are_not_taken_for_one():
     """0 and 1 may be the first two of three, or those of two."""
     with pytest.raises(UsageError, match="`task=NAME` is needed: the labels of rows in memory fit several tasks"):
-        decide_task(rows=sheet(0, 1), stated=stated(THREE))
+        decide_task(rows=sheet(0, 1), infos=stated(THREE))
 
 
 def test_the_rows_own_labels_are_the_task_where_files_of_answers_name_none():
     """In the order of the alphabet, which nobody gave them; a known task that would count two of them as one waits."""
     files = stated(("0", "1", "2"), ("0", "1", "2"), precomputed=True)
-    task = decide_task(rows=sheet("maybe", "yes", "no"), stated=files)
+    task = decide_task(rows=sheet("maybe", "yes", "no"), infos=files)
     assert (task.labels, task.ordered) == (("maybe", "no", "yes"), False)
-    assert decide_task(rows=sheet(*THREE), stated=files).labels == ("contradiction", "entailment", "neutral")
-    assert decide_task(rows=sheet("entailment", "neutral"), stated=files).name == "nli"
+    assert decide_task(rows=sheet(*THREE), infos=files).labels == ("contradiction", "entailment", "neutral")
+    assert decide_task(rows=sheet("entailment", "neutral"), infos=files).name == "nli"
     for others in (stated(("0", "1", "2")), ()):
         with pytest.raises(DataError, match="'maybe' is of no known task"):
-            decide_task(rows=sheet("maybe", "yes", "no"), stated=others)
-        assert decide_task(rows=sheet(*THREE), stated=others).name == "nli"
+            decide_task(rows=sheet("maybe", "yes", "no"), infos=others)
+        assert decide_task(rows=sheet(*THREE), infos=others).name == "nli"
 
 
 def test_two_spellings_of_a_label_are_asked_about():
     """They may be one label or two."""
     with pytest.raises(DataError, match="'Good' and 'good' in 'label' may be one label or two; `label_map` says it"):
-        decide_task(rows=sheet("Good", "good"), stated=stated((), precomputed=True))
+        decide_task(rows=sheet("Good", "good"), infos=stated((), precomputed=True))
 
 
 def test_labels_that_no_model_knows_are_refused_beside_some_that_all_know():
@@ -148,8 +148,8 @@ def test_labels_that_no_model_knows_are_refused_beside_some_that_all_know():
 def test_models_of_which_none_can_be_read_are_refused():
     """The first is named; beside one that can be read, those that cannot are no matter."""
     missing = [*stated((), trouble="a is gone"), *stated((), trouble="b is gone")]
-    for refused in (check_readable, lambda models: decide_task(rows=sheet("entailment"), stated=models)):
+    for refused in (check_readable, lambda models: decide_task(rows=sheet("entailment"), infos=models)):
         with pytest.raises(ModelError, match="a is gone"):
             refused(missing)
     check_readable([*missing, *stated(MOOD)])
-    assert decide_task(rows=sheet("entailment"), stated=[*missing, *stated(GLUE)]).name == "nli"
+    assert decide_task(rows=sheet("entailment"), infos=[*missing, *stated(GLUE)]).name == "nli"

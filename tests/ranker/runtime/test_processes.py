@@ -193,7 +193,7 @@ def test_a_choice_of_rows_has_guests_too(suite, rows, tmp_path, loads):
     given = {"pool": rows.examples, "models": suite, "task": rows.task}
     alone = label(**given, runtime=Runtime(store=tmp_path / "alone"))
     beside = label(**given, runtime=Runtime(store=tmp_path / "beside", executor=TWO))
-    assert beside.several(3) == alone.several(3)
+    assert beside.next_batch(3) == alone.next_batch(3)
     assert len(loads) == 3
 
 
