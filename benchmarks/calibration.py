@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker.results.decision import groups
+from ranker.results.decision import tied_groups
 from ranker.results.ranking import Ranking
 from ranker.scoring.score import turned
 from ranker.statistics import combined, engine, posterior
@@ -215,7 +215,7 @@ def of_suite(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generato
     tied = []
     for draw in draws:
         order = np.argsort(-outcomes[:, draw].mean(axis=1), kind="stable")
-        tied.append(len(groups(posterior.more_accurate(outcomes[order][:, draw]).tolist(), posterior.LEVEL)))
+        tied.append(len(tied_groups(posterior.more_accurate(outcomes[order][:, draw]).tolist(), posterior.LEVEL)))
     yield f"## {ranking.header.suite} on {ranking.header.ood}"
     yield ""
     accuracies = ", ".join(f"{100 * accuracy:.1f}" for accuracy in sorted(truth))

@@ -21,7 +21,7 @@ HALVINGS = 10
 def squared(first: WordCounts, second: WordCounts, rng: np.random.Generator) -> float:
     """MMD^2 of the words of two sets, as `ranker.domains.shift` measures it."""
     embedding, drawing = rng.spawn(2)
-    value = mmd(*words.vectors(words.both(first, second), embedding), drawing).squared.value
+    value = mmd(*words.vectors(words.align_words(first, second), embedding), drawing).squared.value
     assert value is not None  # two texts have one
     return value
 
@@ -35,12 +35,12 @@ def distances() -> dict[tuple[str, str], float]:
         values = []
         for _ in range(HALVINGS):
             first, second = (
-                words.counted([own[n] for n in half]) for half in np.array_split(rng.permutation(len(own)), 2)
+                words.count_words([own[n] for n in half]) for half in np.array_split(rng.permutation(len(own)), 2)
             )
             values.append(squared(first, second, rng))
         found[name, name] = float(np.mean(values))
     for a, b in combinations(texts, 2):
-        found[a, b] = squared(words.counted(texts[a]), words.counted(texts[b]), np.random.default_rng(0))
+        found[a, b] = squared(words.count_words(texts[a]), words.count_words(texts[b]), np.random.default_rng(0))
     return found
 
 

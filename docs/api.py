@@ -81,7 +81,7 @@ RECORDS = (
     *(changes.ModelChange, changes.MethodChange, changes.SettingChange),
     *(over_tasks.Part, over_tasks.Mean, over_tasks.Gap),
     *(shift.DomainSummary, shift.Pair, DistanceMeasure),
-    *(shift.Score, shift.Estimated, shift.Correlation, shift.SetChoice),
+    *(shift.Score, shift.LabelShiftEstimate, shift.Correlation, shift.SetChoice),
 )
 """What answers are made of; nobody needs their names."""
 

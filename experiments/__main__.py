@@ -282,7 +282,7 @@ def points(files: Sequence[Path], output: Path | None, force: bool) -> None:
     from ranker.datasets import stated
 
     outputs.check({"output": output, "force": force})
-    outputs.write(written(stated.points(files)), output)
+    outputs.write(written(stated.stated_accuracies(files)), output)
 
 
 @cli.command("ls")

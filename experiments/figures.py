@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from experiments.published import Exhibit
 from experiments.tables import Cell
-from ranker.report.figures import BLUE, GREEN, INK, PURPLE, SOFT, VERMILION, encode, styled
+from ranker.report.figures import BLUE, GREEN, INK, PURPLE, SOFT, VERMILION, encode, figure_style
 
 LOOKS = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"), (INK, "v"), (SOFT, "P"))
 """Colour and shape of each method's points."""
@@ -28,7 +28,7 @@ def draw(exhibit: Exhibit, cells: Sequence[Cell], extension: str) -> bytes:
     for cell in cells:
         if cell.here is not None:
             accuracies.setdefault(cell.column, {})[cell.row] = cell.here
-    with styled():
+    with figure_style():
         figure = Figure(figsize=(5.0, 4.2 if exhibit.draw == "scatter" else 0.9 + 0.34 * len(accuracies)))
         figure.set_layout_engine("constrained")
         FORMS[exhibit.draw or "scatter"](figure.add_subplot(), accuracies)

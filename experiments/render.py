@@ -10,7 +10,7 @@ from experiments.tables import Cell, Rankings
 from ranker.numbers import signed
 from ranker.report import csv
 from ranker.report.markdown import escape, lines
-from ranker.report.remarks import attributed
+from ranker.report.remarks import attribution_text
 from ranker.report.tables import Table
 
 APART = (
@@ -40,7 +40,7 @@ def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]
         + (
             f"measured on all {one.header.provenance.data.rows} rows"
             if exhibit.kind == "accuracies" and one.header.provenance.data
-            else f"{one.header.provenance.population} rows, {attributed(one)}"
+            else f"{one.header.provenance.population} rows, {attribution_text(one)}"
         )
         for one in found.values()
     ]

@@ -18,7 +18,7 @@ from ranker.commands import custom, stderr
 from ranker.commands.options import records
 from ranker.commands.outputs import format_of_path
 from ranker.datasets import sets
-from ranker.datasets.mapping import by_hand
+from ranker.datasets.mapping import parse_label_map
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError, look_up
 from ranker.limits import LIMITS, Limits
@@ -494,7 +494,7 @@ def label_map(text: str | None, limits: Limits = LIMITS) -> dict[str, str] | Non
     if text is None:
         return None
     if "=" in text and not text.lstrip().startswith(("{", "[")) and not os.path.isfile(text):
-        return by_hand(text)
+        return parse_label_map(text)
     try:
         mapping = read_json(Path(text), "a label map", limits) if os.path.isfile(text) else parse_json(text)
     except ValueError as error:

@@ -129,7 +129,7 @@ def _settings(values: dict[str, Any]) -> Any:
 def _batch(values: dict[str, Any]) -> None:
     from ranker.commands import arguments, session_files
     from ranker.labelling import export
-    from ranker.labelling.sheet import cells_of
+    from ranker.labelling.sheet import cells_by_text
 
     outputs.check(values)
     suffix = "" if values["output"] is None else values["output"].suffix.casefold()
@@ -146,7 +146,7 @@ def _batch(values: dict[str, Any]) -> None:
             "for an estimate label rows drawn at random (`--rule random`)"
         )
     log.warning("%s", session.labelling.balance(rows))
-    cells = cells_of(session.pool.sheet, session.pool.rows)
+    cells = cells_by_text(session.pool.sheet, session.pool.rows)
     table = [cells.get(row.segments, {}) for row in rows]
     labels, studio = session.labelling.task.labels, values["format_name"] == "label-studio"
     configuration = export.configuration(list(table[0]), labels) if studio else ""

@@ -20,7 +20,7 @@ from ranker.errors import DataError, RankModelsError
 from ranker.files.reader import read_columns
 from ranker.files.saving import save
 from ranker.labelling.agreement import agreement
-from ranker.labelling.sheet import Line, cells_of, lines_of, renamed, to_csv
+from ranker.labelling.sheet import Line, cells_by_text, pool_column_names, read_lines, to_csv
 from ranker.numbers import counted, percent
 from ranker.runs.label import Labelling, PoolFile, distinct_rows, read_pool
 from ranker.runs.label import label as labelling_of
@@ -136,7 +136,7 @@ class SessionFile:
 
     def _serialize(self) -> bytes:
         """Return the contents of the file."""
-        cells = cells_of(self.pool.sheet, self.pool.rows)
+        cells = cells_by_text(self.pool.sheet, self.pool.rows)
         rows = self.labelling.rows
         lines = [
             line if line.cells is not None else replace(line, cells=cells.get(rows[line.event.row].segments, {}))
@@ -156,7 +156,7 @@ def open_session(request: LabellingRequest, going_on: bool) -> SessionFile:
     """Read the pool, and the earlier lines if `going_on`, and ask the models; see `read_pool` and `ranker.label`."""
     pool = read_pool(request.pool, request.labelled, request.models, request.label_map)
     column = pool.sheet.layout.label or next(iter(request.pool.columns.get("label", [])), "label")
-    for name, kept_name in renamed(name for row in pool.sheet.rows for name in row.cells).items():
+    for name, kept_name in pool_column_names(name for row in pool.sheet.rows for name in row.cells).items():
         log.warning("the column %r of the pool is kept as %r: a session has one of its name", name, kept_name)
     rows = distinct_rows(pool.rows)
     digest = "" if request.output is None else _digest(request.output)
@@ -229,7 +229,7 @@ def _read_lines(
             replace(example, id=str(row.cells[file.layout.id]))
             for example, row in zip(examples, file.rows, strict=True)
         )
-    return lines_of(file, examples, place, pool.task.target_of)
+    return read_lines(file, examples, place, pool.task.target_of)
 
 
 def _user() -> str:

@@ -1,4 +1,4 @@
-"""What an OOD set says about itself: its task, where its rows stand in which file, and which words are marked."""
+"""Cards of OOD sets: the task, the layout of the rows in a file, and the words that are marked."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ranker.tasks.classes import ClassificationTask
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a row's parts stand in one kind of file.
+    """Columns of a row's parts in one kind of file.
 
     Attributes:
         text: the columns of the segments, in order; or one column that holds them as a list.
-        label: the column of the label, a name or a number; None where the rows have none.
+        label: the column of the label, a name or a number; None if the rows have none.
         id: the column of the example's id; None numbers the rows.
-        cluster: the column that says which rows belong together; None where they are independent.
+        cluster: the column that groups dependent rows; None if rows are independent.
         numbers: the labels that the numbers 0, 1, ... stand for; empty: the task's own order.
         where: column -> the value that a row must have to belong to the set.
     """
@@ -41,25 +41,25 @@ class Layout:
 
 @dataclass(frozen=True)
 class Card:
-    """One OOD set, as its ``card.toml`` describes it.
+    """Description of an OOD set, read from its ``card.toml``.
 
     Attributes:
         name: as in ``--ood NAME``: the name of the folder.
         description: what is hard about it, in a sentence.
         task: the labels.
-        population: how many examples are attributed; the probe is drawn from them.
+        population: number of examples that are attributed; the probe is drawn from them.
         in_domain: the data that its models are trained on.
         designed: the factor that was designed for it, if any.
-        folders: where below the data directory its file may lie, beside the data directory itself.
+        folders: folders below the data directory that may hold its file, besides the data directory itself.
         files: names that its file may have.
-        layouts: how its rows may stand in a file; the first that fits is taken.
+        layouts: possible layouts of its rows; the first that fits is used.
         marks: mark -> the rule that finds it (`marks.RULES`).
-        source: who made it, and where it is described.
+        source: its authors, and where it is described.
         licence: of the official data.
-        folder: where the card lies, and with it the set's own rows.
+        folder: folder of the card and of the set's own rows.
         citation: the paper.
         url: of the official file, if it is one file.
-        sha256: of that file; None where we have no official one to compare with.
+        sha256: of that file; None if there is no official one to compare with.
         notes: anything else worth knowing.
     """
 
@@ -90,7 +90,7 @@ class Card:
 
 
 def read_card(path: Path) -> Card:
-    """Read a card; its set bears the name of the card's folder.
+    """Read a card; its set has the name of the card's folder.
 
     Raises:
         DataError: it cannot be read, a key is unknown or missing, or a value cannot be right; the key is named.
@@ -107,7 +107,7 @@ def read_card(path: Path) -> Card:
 
 
 def _task(content: Any) -> ClassificationTask:
-    """A task's table names its shortcut and evidence label; the record counts them."""
+    """Build the task; its table names the shortcut and evidence labels, which the record stores as indices."""
     values = dict(table(content, "task"))
     labels = values.get("labels", ())
     numbers = {str(label): i for i, label in enumerate(labels if isinstance(labels, list) else [labels])}

@@ -1,4 +1,4 @@
-"""Which verb is the main one: one pass over the words of a sentence, with a stack of subjects that wait for their verb.
+"""Find the main verb of a sentence in one pass over its words, with a stack of subjects that wait for their verb.
 
 A clause is opened by its subject and closed by its verb. In "the girl that a man likes is singing", "the girl" waits,
 then "a man" waits, "likes" serves the man, and "is singing" serves the girl: no subject is left, so it is the main
@@ -25,7 +25,7 @@ _NO_VERBS = frozenset().union(
 
 
 class Group(NamedTuple):
-    """A finite verb group, "wasn't slowly eating": word indices of its first word and of its verb."""
+    """A finite verb group, such as "wasn't slowly eating": word indices of its first word and of its verb."""
 
     first: int
     verb: int
@@ -37,10 +37,10 @@ class _Subject(NamedTuple):
 
 
 def main_verb(words: Sequence[str]) -> Group | None:
-    """The main clause's verb group; None where no verb is found.
+    """Find the verb group of the main clause; None if there is no verb.
 
     Args:
-        words: of a sentence, or of one clause, punctuation included.
+        words: words of a sentence or a clause, with punctuation.
 
     Example:
         >>> words = "The girl that a man likes is singing".split()
@@ -51,7 +51,7 @@ def main_verb(words: Sequence[str]) -> Group | None:
 
 
 class _Reader:
-    """The pass itself; ``after`` is what the last piece was."""
+    """The pass itself; ``after`` is the kind of the last piece."""
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
@@ -62,32 +62,32 @@ class _Reader:
         self.gapped = True  # whether a clause opened here lacks an object
 
     def main_verb(self, length: int) -> Group | None:
-        at = 0
-        while at < length:
-            word = self.words[at]
+        index = 0
+        while index < length:
+            word = self.words[index]
             if not word[0].isalpha() or word in lex.PARTICLES:
-                at += 1
+                index += 1
             elif word in lex.RELATIVES and self.after == "noun":  # elsewhere "that" is a determiner
                 self.gapped = not (word == "that" and self.head in lex.CONTENT_NOUNS)
                 self.after = "relative"
-                at += 1
+                index += 1
             elif word in lex.PREPOSITIONS:
                 self.after = "gap" if self.after == "gap" else "verb"
-                at += 1
-            elif word not in lex.AUXILIARIES and self._is_noun(at):
-                at = self._noun_phrase(at)
+                index += 1
+            elif word not in lex.AUXILIARIES and self._is_noun(index):
+                index = self._noun_phrase(index)
             else:
-                group = self._verb_group(at)
+                group = self._verb_group(index)
                 if self._closes_main_clause():
                     return group
                 if self.after == "verb" and _intransitive(self.words[group.verb]):
                     self.after = "intransitive"
-                at = group.verb + 1
+                index = group.verb + 1
         return None
 
-    def _is_noun(self, at: int) -> bool:
-        """Whether a noun phrase begins here, and no verb."""
-        word, following = self.words[at], self._kind_of_that(at + 1)
+    def _is_noun(self, index: int) -> bool:
+        """Decide whether a noun phrase, and no verb, begins here."""
+        word, following = self.words[index], self._kind_of_that(index + 1)
         if word in lex.DETERMINERS or following == "than" or following in lex.COMPOUNDS.get(word, ()):
             return True
         if self.after in ("start", "gap", "intransitive"):
@@ -104,7 +104,7 @@ class _Reader:
         if self.after == "verb":
             return third_person and not (agrees and following in lex.DETERMINERS)
         if not third_person:  # a bare singular is a noun after "that" alone, its determiner: "that girl sings"
-            bare = self.after == "relative" and self.words[at - 1] == "that"
+            bare = self.after == "relative" and self.words[index - 1] == "that"
             return bare and (not agrees or self._serves(following, plural=False))
         if not agrees:
             return True
@@ -112,16 +112,16 @@ class _Reader:
             return False
         return self._serves(following, plural=True)
 
-    def _kind_of_that(self, at: int) -> str:
-        """The word at an index; for "that", "who" or "this" as it is a pronoun or a determiner there."""
-        word, following = self.words[at], self.words[at + 1]
+    def _kind_of_that(self, index: int) -> str:
+        """Return the word at an index, "that" as "who" (a pronoun) or "this" (a determiner)."""
+        word, following = self.words[index], self.words[index + 1]
         if word != "that":
             return word
         verb = following in lex.AUXILIARIES or _past(following) or _ends_in_s(following) or _intransitive(following)
         return "who" if verb or following in lex.DETERMINERS else "this"
 
     def _serves(self, word: str, plural: bool) -> bool:
-        """Whether a word could be the verb, or open the clause, of a noun of that number right before it."""
+        """Decide whether a word could be the verb, or open the clause, of a noun of that number right before it."""
         if word in lex.SINGULAR_AUXILIARIES:
             return not plural
         if word in lex.PLURAL_AUXILIARIES:
@@ -132,16 +132,16 @@ class _Reader:
             return False
         return _ends_in_s(word) != plural
 
-    def _noun_phrase(self, at: int) -> int:
-        """Read determiner, quantity and noun; gives the index behind them."""
-        determiner = self.words[at]
-        if determiner in lex.DETERMINERS or self.words[at + 1] == "than":
-            at += 1
-        if self.words[at : at + 2] == ["lot", "of"] or self.words[at] == "than":
-            at, determiner = at + 2, "many"
-        if self.words[at + 1] in lex.COMPOUNDS.get(self.words[at], ()):
-            at += 1
-        self.head = self.words[at]
+    def _noun_phrase(self, index: int) -> int:
+        """Read determiner, quantity and noun; return the index after them."""
+        determiner = self.words[index]
+        if determiner in lex.DETERMINERS or self.words[index + 1] == "than":
+            index += 1
+        if self.words[index : index + 2] == ["lot", "of"] or self.words[index] == "than":
+            index, determiner = index + 2, "many"
+        if self.words[index + 1] in lex.COMPOUNDS.get(self.words[index], ()):
+            index += 1
+        self.head = self.words[index]
         plural = self.head in lex.IRREGULAR_PLURALS or _ends_in_s(self.head)
         singular = determiner in lex.SINGULAR_DETERMINERS
         self.plural = not singular and (plural or determiner in lex.PLURAL_DETERMINERS)
@@ -150,26 +150,26 @@ class _Reader:
                 _Subject(self.plural, self.gapped if self.after == "relative" else self.after == "noun")
             )
         self.after = "noun"
-        return at + 1
+        return index + 1
 
     def _verb_group(self, first: int) -> Group:
-        """Auxiliaries, "not" and adverbs, and the verb: "has not been singing", "got fired", "was going fishing"."""
-        at = first
-        if self.words[at] in lex.AUXILIARIES:
-            at += 1
-            while self.words[at] in lex.BETWEEN or self.words[at].endswith("ly"):
-                at += 1
-            if self.words[first] == "had" and self.words[at] in lex.DETERMINERS:
-                at = first  # "had" is the verb itself
-        following = self.words[at + 1]
-        if self.words[at] in ("get", "gets", "got", "gotten", "getting") and _past(following):
-            return Group(first, at + 1)
-        if self.words[at] in ("go", "goes", "going", "gone", "went") and _ing(following):
-            return Group(first, at + 1)
-        return Group(first, at)
+        """Read a verb group: "has not been singing", "got fired", "was going fishing"."""
+        index = first
+        if self.words[index] in lex.AUXILIARIES:
+            index += 1
+            while self.words[index] in lex.BETWEEN or self.words[index].endswith("ly"):
+                index += 1
+            if self.words[first] == "had" and self.words[index] in lex.DETERMINERS:
+                index = first  # "had" is the verb itself
+        following = self.words[index + 1]
+        if self.words[index] in ("get", "gets", "got", "gotten", "getting") and _past(following):
+            return Group(first, index + 1)
+        if self.words[index] in ("go", "goes", "going", "gone", "went") and _ing(following):
+            return Group(first, index + 1)
+        return Group(first, index)
 
     def _closes_main_clause(self) -> bool:
-        """Let the verb serve its subject; say whether none is left."""
+        """Match the verb with its subject; return whether no subject is left."""
         if self.after == "relative":
             self.after = "verb"
             return False
@@ -179,7 +179,7 @@ class _Reader:
 
 
 def _intransitive(word: str) -> bool:
-    """Whether a form of a verb takes no object: "exist", "exists", "existed", "existing"."""
+    """Test whether a form of a verb takes no object: "exist", "exists", "existed", "existing"."""
     stems = (word, word[:-1], word[:-2], word[:-3], word[:-4], word[:-3] + "y", word[:-3] + "e")
     return any(stem in lex.INTRANSITIVES for stem in stems)
 

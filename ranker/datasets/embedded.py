@@ -1,6 +1,6 @@
-"""Where the data that comes with the product lies: ``ranker/data`` once installed, ``data`` beside it in a checkout.
+"""Location of the data shipped with the package: ``ranker/data`` once installed, else ``data`` of the checkout.
 
-Nothing is read here, and nothing large imported, so that a name can be looked up at once.
+This module reads no file and imports nothing large, so that names can be looked up at once.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from pathlib import Path
 from ranker.errors import UsageError
 
 CARD, SUITE = "card.toml", "suite.json"
-"""The files of a set's and of a suite's folder that say what these are."""
+"""File names that identify the folder of a set, and of a suite."""
 
 
 def folder() -> Path:
-    """The folder of the cards, the embedded samples and the embedded suites."""
+    """Return the folder of the cards, the embedded samples and the embedded suites."""
     package = Path(__file__).parents[1]
     installed = package / "data"
     return installed if installed.is_dir() else package.parent / "data"
 
 
 def cards(include: Iterable[str | Path] = ()) -> dict[str, Path]:
-    """The sets that can be loaded: name -> its card. A user's set hides a built-in one of the same name.
+    """Find the sets that can be loaded: name -> its card. A user's set hides a built-in one of the same name.
 
     Args:
         include: folders of a user's own sets, or folders of such folders.
@@ -35,11 +35,11 @@ def cards(include: Iterable[str | Path] = ()) -> dict[str, Path]:
         >>> cards()["hans-sub"].name
         'card.toml'
     """
-    found = sorted(folder().glob(f"*/{CARD}"))
+    paths = sorted(folder().glob(f"*/{CARD}"))
     for place in map(Path, include):
         below = sorted(place.glob(f"*/{CARD}")) if os.path.isdir(place) else ()
-        own = [path for path in (place / CARD, *below) if os.path.isfile(path)]
-        if not own:
+        added = [path for path in (place / CARD, *below) if os.path.isfile(path)]
+        if not added:
             raise UsageError(f"`include` must name a folder with a {CARD}, or a folder of such (got {place})")
-        found += own
-    return {path.resolve().parent.name: path for path in found}
+        paths += added
+    return {path.resolve().parent.name: path for path in paths}

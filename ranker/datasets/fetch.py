@@ -1,4 +1,4 @@
-"""The official file of an OOD set over HTTP: whole and of the right checksum, or not there at all."""
+"""Download the official file of an OOD set over HTTP, complete and of the right checksum, or not at all."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ranker.errors import FetchError, UsageError, look_up
 from ranker.limits import LIMITS, Limits
 
 CHUNK = 1 << 16
-"""Bytes that are in memory at once: 64 KiB."""
+"""Bytes read at once: 64 KiB."""
 
 TIMEOUT = 30.0
-"""Seconds of silence after which a server is given up."""
+"""Seconds of silence after which the download fails."""
 
 _ELSEWHERE = "; `url` names another address of the file"
 
@@ -29,25 +29,25 @@ _ELSEWHERE = "; `url` names another address of the file"
 def fetch(
     name: str, data_dir: Path, url: str | None = None, include: Iterable[Path] = (), limits: Limits = LIMITS
 ) -> Path:
-    """Put the official file of an OOD set where ``--data-dir`` finds it.
+    """Download the official file of an OOD set to where ``--data-dir`` finds it.
 
-    A file that is there already and is the official one is left as it is, without a request.
+    If the official file is there already, no request is made.
 
     Args:
         name: the set's name.
-        data_dir: the folder to put it in; made if it is not there.
-        url: another address of the same file; None takes the card's.
+        data_dir: target folder; created if missing.
+        url: another address of the same file; None uses the card's.
         include: folders of a user's own sets.
-        limits: how much is fetched.
+        limits: size limits of the download.
 
     Returns:
         The file.
 
     Raises:
-        UsageError: no such set, it has no official file of one piece, the address is not of HTTP, or another file has
+        UsageError: there is no such set, it has no single official file, the address is not HTTP, or another file has
             the name already.
-        FetchError: the server cannot be reached or says no, the connection ends early, or the checksum is wrong;
-            nothing is kept then.
+        FetchError: the server cannot be reached or refuses, the connection ends early, or the checksum is wrong; no
+            file is left then.
     """
     card = look_up("OOD set", name, sets.cards(include))
     if not card.url or not card.sha256 or not card.files:
@@ -66,9 +66,9 @@ def fetch(
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as folder:
             part = Path(folder, target.name)
             _download(address, part, limits)
-            found = sha256(part)
-            if found != card.sha256:
-                raise FetchError(f"{address} is not the official file: its sha256 is {found}, not {card.sha256}")
+            checksum = sha256(part)
+            if checksum != card.sha256:
+                raise FetchError(f"{address} is not the official file: its sha256 is {checksum}, not {card.sha256}")
             os.replace(part, target)
     except OSError as error:
         raise FetchError(f"{target} cannot be written: {error.strerror or error}") from error
@@ -76,7 +76,7 @@ def fetch(
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal."""
+    """Compute the SHA-256 of a file's bytes, in hexadecimal."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(CHUNK):
@@ -91,7 +91,7 @@ def _download(address: str, target: Path, limits: Limits) -> None:
 
 
 def _blocks(address: str, label: str, limits: Limits) -> Iterator[bytes]:
-    """The bytes at an address, in pieces, while a bar shows how far it is."""
+    """Yield the bytes at an address in chunks, and show the progress."""
     try:
         with urllib.request.urlopen(address, timeout=TIMEOUT) as response:
             length = response.headers.get("Content-Length")

@@ -1,4 +1,4 @@
-"""What identifies a text, and what identifies a set of labelled rows."""
+"""Keys of texts and of sets of labelled rows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from json.encoder import encode_basestring_ascii
 from factors.types import Example
 from ranker.tasks.base import Task
 
-TEXT = 1
-"""Of the way in which texts are named. LIME's seeds are made of these names: another number is other samples."""
+TEXT_KEY_VERSION = 1
+"""Version of the text keys. LIME's seeds depend on these keys: another version draws other samples."""
 
 
 def text_key(example: Example) -> str:
-    """What identifies an example's text: neither its id nor its label changes what a model makes of it.
+    """Return the key of an example's text; neither its id nor its label changes a model's input.
 
     Example:
         >>> text_key(Example("a", ("A dog ran.",), 1)) == text_key(Example("b", ("A dog ran.",), 0))
@@ -26,7 +26,7 @@ def text_key(example: Example) -> str:
 
 
 class Texts(tuple[Example, ...]):
-    """Examples that several models are asked about: the names of their texts are worked out once."""
+    """Examples given to several models; the keys of their texts are computed once."""
 
     @cached_property
     def names(self) -> list[bytes]:
@@ -34,14 +34,14 @@ class Texts(tuple[Example, ...]):
         return [_digest(example).digest() for example in self]
 
     def part(self, places: Sequence[int]) -> Texts:
-        """Some of the examples, with their names."""
-        some = Texts([self[at] for at in places])
-        some.__dict__["names"] = [self.names[at] for at in places]
-        return some
+        """Select some of the examples, with their keys."""
+        selection = Texts([self[index] for index in places])
+        selection.__dict__["names"] = [self.names[index] for index in places]
+        return selection
 
 
 def text_names(examples: Iterable[Example]) -> list[bytes]:
-    """The keys of examples' texts as 32 bytes each, which is what a store finds them by.
+    """Return the keys of examples' texts as 32 bytes each, by which a store finds them.
 
     Example:
         >>> example = Example("a", ("A dog ran.",), 1)
@@ -54,11 +54,11 @@ def text_names(examples: Iterable[Example]) -> list[bytes]:
 def _digest(example: Example) -> hashlib._Hash:
     # canonical JSON of {"schema": ..., "segments": [...]}, as `records.digest` writes it, five times as fast
     segments = ", ".join(map(encode_basestring_ascii, example.segments))
-    return hashlib.sha256(f'{{"schema": {TEXT}, "segments": [{segments}]}}'.encode())
+    return hashlib.sha256(f'{{"schema": {TEXT_KEY_VERSION}, "segments": [{segments}]}}'.encode())
 
 
 def fingerprint(examples: Iterable[Example], task: Task) -> str:
-    """A SHA-256 over the rows' ids, texts and targets; marks, which no accuracy depends on, are left out.
+    """Hash the rows' ids, texts and targets (SHA-256); marks are left out, since no accuracy depends on them.
 
     Example:
         >>> from ranker.tasks.classes import ClassificationTask

@@ -1,4 +1,4 @@
-"""Lists of English words that the rules of marks go by: closed classes whole, open classes as far as the sets need.
+"""Lists of English words for the rules of marks: closed classes complete, open classes as far as the sets need.
 
 All are in lower case. Contractions are one word, as `factors.types.split_words` cuts them.
 """
@@ -15,26 +15,26 @@ _PLAIN_AUXILIARIES = _words(
 )
 
 AUXILIARIES = _PLAIN_AUXILIARIES | {f"{word}n't" for word in _PLAIN_AUXILIARIES} | _words("can't won't shan't cannot")
-"""What opens a finite verb group."""
+"""Words that open a finite verb group."""
 
 SINGULAR_AUXILIARIES = _words("is was has does isn't wasn't hasn't doesn't")
 PLURAL_AUXILIARIES = _words("are were have do aren't weren't haven't don't")
 BE = _words("am is are was were isn't aren't wasn't weren't be been")
 
 BETWEEN = _words("not never always often ever already also just still soon be been being")
-"""What may stand between an auxiliary and its verb, adverbs in -ly apart."""
+"""Words that may stand between an auxiliary and its verb, besides adverbs in -ly."""
 
 DETERMINERS = _words("a an the this that these those some every each all most many few no any several both another")
 SINGULAR_DETERMINERS = _words("a an this every each another")
 PLURAL_DETERMINERS = _words("these those many most few all several both")
 
 RELATIVES = _words("that who which")
-"""What opens a clause inside a noun phrase."""
+"""Words that open a clause inside a noun phrase."""
 
 PREPOSITIONS = _words(
     "to at through around by up down with about like from of out over into on in off for after before"
 )
-"""With the particles of verbs: what may stand between a verb and its object."""
+"""Prepositions and verb particles, which may stand between a verb and its object."""
 
 PARTICLES = _words("away apart asleep awake hard here there well not never")
 """Adverbs that close a verb group and open nothing."""
@@ -46,7 +46,7 @@ INTRANSITIVES = _words(
     "slump smile snore solidify speculate stumble succeed suffer surrender swallow talk think tip train vanish "
     "vaporize wait wave weep whisper whistle wink yawn yell"
 )
-"""Verbs that take no object, or mostly none."""
+"""Verbs that rarely or never take an object."""
 
 IRREGULAR_PLURALS = _words(
     "people men women handymen children teeth feet geese mice oases theses analyses crises bases axes diagnoses "
@@ -115,7 +115,7 @@ DOUBTFUL_ADJECTIVES = _words(
     "exciting fat fine giant good interesting intriguing kind little mean open quiet right shocking slow thin "
     "tired upset warm wet"
 )
-"""Adjectives that are verbs or nouns, too: only their place tells."""
+"""Adjectives that are also verbs or nouns; only their position tells."""
 
 SUBORDINATORS = _words("if unless whether before after since because although though while when until whereas once as")
 COORDINATORS = _words("and or but nor yet")
@@ -152,5 +152,5 @@ FUNCTION_WORDS = (
     | frozenset(word.removesuffix("'t") for word in AUXILIARIES if "'" in word)
     | _words("n t s m re ve d ll ca wo sha")
 )
-"""What carries grammar more than content, and the pieces of contractions ("doesn", "ll"). "Do", "have", "be" and "like"
-are main verbs as often as not, and are left out."""
+"""Words that carry grammar more than content, and pieces of contractions ("doesn", "ll"). "Do", "have", "be" and "like"
+are left out, since they are often main verbs."""

@@ -1,7 +1,7 @@
 """Rules that mark words: pure functions from a row to spans of its segments, named in the cards of the OOD sets.
 
-A rule takes a row's segments and all its columns, looks at no label, and never raises: a text in which it finds nothing
-has no mark. What each rule looks for, what it covers of the real sets and where it errs: ``docs/marks.md``.
+A rule takes a row's segments and all its columns, ignores labels, and never raises: a text without a match has no mark.
+``docs/marks.md`` describes each rule, its coverage of the real sets and its errors.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ PARSES = ("sentence1_parse", "parse_premise")
 """Columns that may hold the premise's parse: in the official table of HANS, and in its copy on the hub."""
 
 CONTROL = frozenset({*lex.CONTROL_PHRASES, *lex.SUBORDINATORS, *lex.COORDINATORS, *lex.SENTENCE_ADVERBS})
-"""Words and phrases that decide what follows from the clause beside them."""
+"""Words and phrases that decide whether the clause beside them follows."""
 
 MAX_PHRASE = max(phrase.count(" ") + 1 for phrase in CONTROL)
 
 MAX_DEPTH = 64
-"""Brackets of a parse that may be open at once; it is read no further than a deeper one."""
+"""Open brackets of a parse, at most; reading stops at a deeper one."""
 
 MAX_LABEL = 16
-"""Characters of a parse's label that are looked at."""
+"""Characters read of a parse's label."""
 
 MAX_WORDS = 256
-"""Words of a segment, from where the two begin to differ, that are compared for their order: the time is quadratic."""
+"""Words of a segment whose order is compared, from the first difference on; the time is quadratic."""
 
 _PIECE = re.compile(r"\w+")
 _PARSE_PIECE = re.compile(r"\((?:[^\s()]+)?|\)|[^\s()]+")
@@ -44,7 +44,7 @@ _CLAUSES = re.compile(r"(?:(?:ROOT|S|SBAR|VP SBAR) )*")
 
 
 def marker(marks: Mapping[str, str]) -> Callable[[tuple[str, ...], Mapping[str, Any]], Mapping[str, tuple[Span, ...]]]:
-    """What finds the marks of a card.
+    """Build the function that finds the marks of a card.
 
     Args:
         marks: mark -> the name of a rule.
@@ -53,7 +53,7 @@ def marker(marks: Mapping[str, str]) -> Callable[[tuple[str, ...], Mapping[str, 
         (segments, row) -> mark -> spans; a mark without a span is left out.
 
     Raises:
-        UnknownName: no rule bears that name.
+        UnknownName: no rule has that name.
 
     Example:
         >>> marker({"feature": "adjective"})(("The tall boy drew a map.",), {})
@@ -62,18 +62,18 @@ def marker(marks: Mapping[str, str]) -> Callable[[tuple[str, ...], Mapping[str, 
     rules = {mark: look_up("rule of marks", rule, RULES) for mark, rule in marks.items()}
 
     def find(segments: tuple[str, ...], row: Mapping[str, Any]) -> Mapping[str, tuple[Span, ...]]:
-        found = {mark: rule(segments, row) for mark, rule in rules.items()}
-        return {mark: spans for mark, spans in found.items() if spans}
+        all_spans = {mark: rule(segments, row) for mark, rule in rules.items()}
+        return {mark: spans for mark, spans in all_spans.items() if spans}
 
     return find
 
 
 def control(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[Span, ...]:
-    """The premise's words outside its clauses that decide what follows: "unless", "hoped that", "or", "probably".
+    """Mark words of the premise outside its clauses that decide what follows: "unless", "hoped that", "or", "probably".
 
-    With a parse: all that stands beside subjects and predicates, and a verb that governs a clause. Without one: a word
-    or phrase of a closed list at the premise's beginning or beside the hypothesis inside it, or a verb (and "that")
-    before the hypothesis.
+    With a parse, these are all words beside subjects and predicates, and a verb that governs a clause. Without one,
+    they are a word or phrase of a closed list at the premise's beginning or beside the hypothesis inside it, or a verb
+    (and "that") before the hypothesis.
 
     Example:
         >>> premise = "Unless the nurse slept, the clerk sang."
@@ -83,16 +83,16 @@ def control(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[Span, ..
     if len(segments) != 2:
         return ()
     parse = next((row[column] for column in PARSES if isinstance(row.get(column), str)), "")
-    found = _control_by_parse(segments[0], parse)
-    return _merged(segments[0], _control_by_text(*segments) if found is None else found)
+    offsets = _control_by_parse(segments[0], parse)
+    return _merged(segments[0], _control_by_text(*segments) if offsets is None else offsets)
 
 
 def swapped(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[Span, ...]:
-    """The words of a pair that stand in another order, in both segments; function words only where no other does.
+    """Mark the words of a pair whose order differs, in both segments; function words only if no other word does.
 
     Between their common beginning and end the two may read "x ... y" and "y ... x": then x and y are swapped. Otherwise
-    a word is swapped if, in both segments, some longest common subsequence of the two does without it: all words that
-    a shortest reordering could move.
+    a word is swapped if, in both segments, it is missing from some longest common subsequence of the two: all words
+    that a shortest reordering could move.
 
     Example:
         >>> pair = ("Do painters visit bakers?", "Do bakers visit painters?")
@@ -102,12 +102,12 @@ def swapped(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[Span, ..
     if len(segments) != 2:
         return ()
     spans = [[match.span() for match in _PIECE.finditer(text)] for text in segments]
-    moved = _moved(*([_folded(text[a:b]) for a, b in found] for text, found in zip(segments, spans, strict=True)))
+    moved = _moved(*([_folded(text[a:b]) for a, b in cuts] for text, cuts in zip(segments, spans, strict=True)))
     return tuple(Span(s, *spans[s][i]) for s in (0, 1) for i in moved[s])
 
 
 def irregular_past(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[Span, ...]:
-    """Every irregular past verb that is finite, so no participle ("had sung") and no noun ("a cut").
+    """Mark every finite irregular past verb, but no participle ("had sung") and no noun ("a cut").
 
     Example:
         >>> irregular_past(("The boy has sung and the girls drew a map.",), {})
@@ -117,7 +117,7 @@ def irregular_past(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[S
 
 
 def ing_main_verb(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[Span, ...]:
-    """The main clause's verb where it is an -ing form after a form of "be"; one inside a smaller clause is none.
+    """Mark the main clause's verb if it is an -ing form after a form of "be"; verbs of smaller clauses are not marked.
 
     Example:
         >>> ing_main_verb(("The girl that a man is watching was singing.",), {})
@@ -127,7 +127,7 @@ def ing_main_verb(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[Sp
 
 
 def adjective(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[Span, ...]:
-    """Every adjective of the list; one that may be a verb or a noun, too, only where its place tells that it is none.
+    """Mark every adjective of the list; words that may be verbs or nouns only if their place rules that out.
 
     Example:
         >>> adjective(("The boy is tall.",), {})
@@ -143,19 +143,16 @@ RULES: Mapping[str, Rule] = {
     "ing-main-verb": ing_main_verb,
     "adjective": adjective,
 }
-"""The rules by the names that cards give."""
+"""The rules by their names in cards."""
 
 
 # control
 
 
 def _control_by_parse(premise: str, parse: str) -> list[tuple[int, int]] | None:
-    """Words at clause level: the path to them has clauses only, then no subject, predicate or punctuation mark.
-
-    Returns:
-        Character offsets; None if this is no parse of all words of the premise.
-    """
-    found, end, size = [], 0, 0
+    """Return the offsets of the premise's words at clause level; None if this is no parse of all its words."""
+    # the path to such a word has clauses only, and then no subject, predicate or punctuation mark
+    offsets, end, size = [], 0, 0
     for (path, word), (following, _) in itertools.pairwise(itertools.chain(_leaves(parse), [("", "")])):
         start = premise.find(word, end)
         if start < 0:
@@ -165,12 +162,12 @@ def _control_by_parse(premise: str, parse: str) -> list[tuple[int, int]] | None:
         clauses = path.removesuffix(inner)
         governs = inner.startswith("VP V") and following.startswith(f"{clauses}VP SBAR ")  # the verb of "hoped that"
         if governs or not inner.startswith(("NP ", "VP ", ", ", ". ", ": ")):
-            found.append((start, end))
-    return found if size == sum(map(len, premise.split())) else None
+            offsets.append((start, end))
+    return offsets if size == sum(map(len, premise.split())) else None
 
 
 def _leaves(parse: str) -> Iterator[tuple[str, str]]:
-    """The leaves of a bracketed parse as (path of labels from the root, each with a blank behind it, word)."""
+    """Yield the leaves of a bracketed parse as (path of labels from the root, each followed by a blank, word)."""
     labels: list[str] = []
     for match in _PARSE_PIECE.finditer(parse):
         piece = match[0]
@@ -185,7 +182,7 @@ def _leaves(parse: str) -> Iterator[tuple[str, str]]:
 
 
 def _control_by_text(premise: str, hypothesis: str) -> list[tuple[int, int]]:
-    """A control word or phrase at the premise's beginning, and on either side of the hypothesis where it holds that."""
+    """Find control words at the premise's beginning, and on either side of the hypothesis inside it."""
     spans, words = _words(premise)
     start, end = _run(words, [word for word in _words(hypothesis)[1] if word[0].isalnum()])
     chosen = {*_phrase(words, 0)}
@@ -195,16 +192,16 @@ def _control_by_text(premise: str, hypothesis: str) -> list[tuple[int, int]]:
     return [spans[i] for i in sorted(chosen - {*range(start, end)})]
 
 
-def _phrase(words: Sequence[str], at: int) -> range:
-    """The control phrase or word that begins at an index; empty if there is none."""
-    for length in range(min(MAX_PHRASE, len(words) - at), 0, -1):
-        if " ".join(words[at : at + length]) in CONTROL:
-            return range(at, at + length)
+def _phrase(words: Sequence[str], index: int) -> range:
+    """Return the indices of the control phrase or word that begins at an index; empty if there is none."""
+    for length in range(min(MAX_PHRASE, len(words) - index), 0, -1):
+        if " ".join(words[index : index + length]) in CONTROL:
+            return range(index, index + length)
     return range(0)
 
 
 def _before(words: Sequence[str], end: int) -> range:
-    """What opens the clause that begins at an index: a control phrase, a word and "that", or a past verb."""
+    """Return the indices of what opens the clause at an index: a control phrase, a word and "that", or a past verb."""
     for start in range(max(0, end - MAX_PHRASE), end):
         if start + len(_phrase(words, start)) == end:
             return range(start, end)
@@ -215,12 +212,12 @@ def _before(words: Sequence[str], end: int) -> range:
 
 
 def _run(words: Sequence[str], wanted: Sequence[str]) -> tuple[int, int]:
-    """Where ``wanted`` stands in ``words`` in one piece, the first of such places; (0, 0) if nowhere."""
+    """Find the first place of ``wanted`` in ``words`` as one piece; (0, 0) if there is none."""
     # one search in a string is linear; "\n" is in no word
-    at = ("\n" + "\n".join(words) + "\n").find("\n" + "\n".join(wanted) + "\n")
-    if not wanted or at < 0:
+    position = ("\n" + "\n".join(words) + "\n").find("\n" + "\n".join(wanted) + "\n")
+    if not wanted or position < 0:
         return 0, 0
-    start = "\n".join(words)[:at].count("\n")
+    start = "\n".join(words)[:position].count("\n")
     return start, start + len(wanted)
 
 
@@ -228,24 +225,21 @@ def _run(words: Sequence[str], wanted: Sequence[str]) -> tuple[int, int]:
 
 
 def _moved(first: Sequence[str], second: Sequence[str]) -> tuple[list[int], list[int]]:
-    """The words of either sequence that stand in another order in the other one."""
+    """Return the words of either sequence whose order differs in the other one."""
     skip = _alike(first, second)
     tail = _alike(first[skip:][::-1], second[skip:][::-1])
     pair = [words[skip : len(words) - tail][:MAX_WORDS] for words in (first, second)]
-    found = _exchanged(*pair) or _out_of_order(*pair)
-    return [skip + i for i in found[0]], [skip + i for i in found[1]]
+    pair_moves = _exchanged(*pair) or _out_of_order(*pair)
+    return [skip + i for i in pair_moves[0]], [skip + i for i in pair_moves[1]]
 
 
 def _alike(first: Sequence[str], second: Sequence[str]) -> int:
-    """How many words of a common beginning two sequences have."""
+    """Count the words of the common beginning of two sequences."""
     return sum(1 for _ in itertools.takewhile(bool, map(operator.eq, first, second)))
 
 
 def _exchanged(first: Sequence[str], second: Sequence[str]) -> tuple[list[int], list[int]] | None:
-    """The words of x and y where the two are "x ... y" and "y ... x" with the same words between; None where not.
-
-    Where nothing is between them it cannot be told which one moved: the shorter, says `_out_of_order`.
-    """
+    """Return the words of x and y if the two are "x ... y" and "y ... x" with the same words between; else None."""
     x, y = _overlap(first, second), _overlap(second, first)
     if not x or not y or x + y >= len(first) or first[x : len(first) - y] != second[y : len(second) - x]:
         return None
@@ -257,16 +251,16 @@ def _exchanged(first: Sequence[str], second: Sequence[str]) -> tuple[list[int], 
 
 
 def _overlap(first: Sequence[str], second: Sequence[str]) -> int:
-    """How many words the longest beginning of ``first`` has that is an end of ``second``."""
+    """Count the words of the longest beginning of ``first`` that is an end of ``second``."""
     lengths = range(min(len(first), len(second)), 0, -1)
     return next((length for length in lengths if first[:length] == second[len(second) - length :]), 0)
 
 
 def _out_of_order(first: Sequence[str], second: Sequence[str]) -> tuple[list[int], list[int]]:
-    """The words without which a longest common subsequence can do, in both sequences."""
+    """Return the words, in both sequences, that some longest common subsequence lacks."""
     spare = _spare(first, second)
-    both = {first[i] for i in spare[0]} & {second[j] for j in spare[1]}
-    moved = [[i for i in free if words[i] in both] for free, words in zip(spare, (first, second), strict=True)]
+    in_both = {first[i] for i in spare[0]} & {second[j] for j in spare[1]}
+    moved = [[i for i in free if words[i] in in_both] for free, words in zip(spare, (first, second), strict=True)]
     content = [
         [free[i] for i in _content([words[i] for i in free])]
         for free, words in zip(moved, (first, second), strict=True)
@@ -275,12 +269,12 @@ def _out_of_order(first: Sequence[str], second: Sequence[str]) -> tuple[list[int
 
 
 def _content(words: Sequence[str]) -> list[int]:
-    """The indices of the content words; all, if there is none."""
+    """Return the indices of the content words; all if there is none."""
     return [i for i, word in enumerate(words) if word not in lex.FUNCTION_WORDS] or list(range(len(words)))
 
 
 def _spare(first: Sequence[str], second: Sequence[str]) -> tuple[list[int], list[int]]:
-    """The words of either sequence that are not in every longest common subsequence of the two."""
+    """Return the words of either sequence that are not in every longest common subsequence of the two."""
     ahead = _common(first, second)
     behind = [row[::-1] for row in _common(first[::-1], second[::-1])[::-1]]
     longest = ahead[-1][-1]
@@ -292,12 +286,12 @@ def _spare(first: Sequence[str], second: Sequence[str]) -> tuple[list[int], list
 
 
 def _common(first: Sequence[str], second: Sequence[str]) -> list[list[int]]:
-    """[i][j]: the length of the longest common subsequence of ``first[:i]`` and ``second[:j]``."""
+    """Return table[i][j], the length of the longest common subsequence of ``first[:i]`` and ``second[:j]``."""
     table = [[0] * (len(second) + 1)]
     for word in first:
         above, row = table[-1], [0]
-        for j, other in enumerate(second):
-            row.append(above[j] + 1 if word == other else max(above[j + 1], row[j]))
+        for j, other_word in enumerate(second):
+            row.append(above[j] + 1 if word == other_word else max(above[j + 1], row[j]))
         table.append(row)
     return table
 
@@ -333,7 +327,7 @@ _NO_NOUNS = lex.AUXILIARIES | lex.DETERMINERS | lex.PREPOSITIONS | lex.COORDINAT
 
 
 def _with_neighbours(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """(the word before, the word, the word behind) of each; "" where there is none."""
+    """Yield (the word before, the word, the word behind) of each; "" at the ends."""
     return zip(["", *words], words, [*words[1:], ""], strict=False)
 
 
@@ -341,29 +335,29 @@ def _with_neighbours(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _folded(word: str) -> str:
-    """In lower case, but for what capitals tell apart: "US" is not "us"."""
+    """Lower the case, except of words that capitals distinguish: "US" is not "us"."""
     return word if word.isupper() and len(word) > 1 else word.lower()
 
 
 def _by_sentence(segments: Sequence[str], find: Callable[[Sequence[str]], Iterable[int]]) -> tuple[Span, ...]:
-    """The words that a rule for a single sentence finds in each segment."""
-    found = []
+    """Return the words that a rule for a single sentence finds in each segment."""
+    marked = []
     for segment, text in enumerate(segments):
         spans, words = _words(text)
-        found += [Span(segment, *spans[i]) for i in find(words)]
-    return tuple(found)
+        marked += [Span(segment, *spans[i]) for i in find(words)]
+    return tuple(marked)
 
 
 def _words(text: str) -> tuple[list[tuple[int, int]], list[str]]:
-    """The words of a text: where they stand, and the words in lower case."""
+    """Return the spans of a text's words, and the words in lower case."""
     spans = split_words(text)
     return spans, [text[start:end].lower() for start, end in spans]
 
 
-def _merged(premise: str, found: Iterable[tuple[int, int]]) -> tuple[Span, ...]:
-    """Spans of the premise, those with nothing but a blank between them as one."""
+def _merged(premise: str, spans: Iterable[tuple[int, int]]) -> tuple[Span, ...]:
+    """Join spans of the premise that have only a blank between them."""
     merged: list[tuple[int, int]] = []
-    for start, end in found:
+    for start, end in spans:
         if merged and premise[merged[-1][1] : start].isspace():
             start = merged.pop()[0]
         merged.append((start, end))

@@ -1,4 +1,4 @@
-"""Rows without labels, and labelled rows beside them."""
+"""Pools: rows without labels, and labelled rows among them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from factors.types import Example, Ints
 from ranker.errors import UsageError
 
 
-def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list[Example], Ints]:
-    """The rows of a pool, those labelled rows that are not in it behind them, and the places of the labelled ones.
+def with_labelled(pool: Sequence[Example], labelled: Sequence[Example]) -> tuple[list[Example], Ints]:
+    """Append labelled rows to a pool unless they are in it; return the rows and the indices of the labelled ones.
 
-    Rows are the same where their texts are, whatever their labels; of several in the pool it is the one with the same
-    id, else the first.
+    Rows are the same if their texts are, whatever their labels. Among several in the pool the one with the same id
+    counts, else the first.
 
     Example:
         >>> ran, sang = Example("1", ("A dog ran.",), -1), Example("2", ("A dog sang.",), None)
@@ -26,22 +26,22 @@ def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list
     backwards = list(reversed(list(enumerate(rows))))
     place = {row.segments: n for n, row in backwards}
     exact = {(row.id, row.segments): n for n, row in backwards}
-    for row in own:
+    for row in labelled:
         if row.segments not in place:
             place[row.segments] = len(rows)
             rows.append(row)
-    at = [exact.get((row.id, row.segments), place[row.segments]) for row in own]
-    return rows, np.array(at, dtype=np.int64)
+    places = [exact.get((row.id, row.segments), place[row.segments]) for row in labelled]
+    return rows, np.array(places, dtype=np.int64)
 
 
-def check_alike(rows: Sequence[Example]) -> None:
-    """Refuse rows of one text beside rows of two: models read either, and what they say of both is not comparable.
+def check_text_counts(rows: Sequence[Example]) -> None:
+    """Raise if rows of one text stand beside rows of two, since models' outputs on them are not comparable.
 
     Raises:
-        UsageError: so they are.
+        UsageError: they do.
     """
     first = rows[0] if rows else None
-    other = next((row for row in rows if first and len(row.segments) != len(first.segments)), None)
-    if first is not None and other is not None:
-        texts = [" and ".join(f"{text[:30]!r}" for text in row.segments) for row in (first, other)]
+    unlike = next((row for row in rows if first and len(row.segments) != len(first.segments)), None)
+    if first is not None and unlike is not None:
+        texts = [" and ".join(f"{text[:30]!r}" for text in row.segments) for row in (first, unlike)]
         raise UsageError(f"some rows have one text and some two ({texts[0]}; {texts[1]}); choose from either by itself")

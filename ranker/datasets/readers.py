@@ -1,4 +1,4 @@
-"""Rows as examples: which columns hold the texts, the label and the id, and what their cells mean."""
+"""Read rows as examples: find the columns of the texts, the label and the id, and interpret their cells."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ USUAL = {
     "id": (("id",), ("pairID",), ("idx",), ("index",), ("guid",)),
     "cluster": (),
 }
-"""The names that columns usually have, the first that fits is taken."""
+"""Usual names of columns; the first group that fits is used."""
 
 NESTED = ("marks", *dict.fromkeys(name for names in USUAL["text"] for name in names))
-"""The columns of a Parquet file that are read even where they hold lists or objects: marks, and texts."""
+"""Columns of a Parquet file that are read even if they hold lists or objects: marks, and texts."""
 
 Marker = Callable[[tuple[str, ...], Mapping[str, Any]], Mapping[str, tuple[Span, ...]]]
 """Finds marks: (segments, the whole row) -> name -> spans."""
 
 
 def no_marks(segments: tuple[str, ...], row: Mapping[str, Any]) -> Mapping[str, tuple[Span, ...]]:
-    """The marker of data without marks."""
+    """Return no marks: the marker of data without marks."""
     return {}
 
 
 class Sheet(NamedTuple):
-    """The rows of a file, or of any other table, and where their parts stand.
+    """Rows of a file, or of another table, and the layout of their parts.
 
     Attributes:
         origin: the file, or "rows in memory".
         rows: all of them.
         layout: their columns.
-        limits: how much of it is read.
-        size: how many rows the file has, of which some may be left out.
+        limits: size limits for reading.
+        size: number of rows of the file, some of which may be left out.
     """
 
     origin: str
@@ -74,38 +74,37 @@ class Sheet(NamedTuple):
     size: int = 0
 
 
-def sheet(
+def read_sheet(
     source: Path | Iterable[Mapping[str, Any]] | Columns,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     required: Sequence[str] = ("text", "label"),
     encoding: str = "",
     limits: Limits = LIMITS,
 ) -> Sheet:
-    """A user's own rows: from memory, or a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, with or without ``.gz``, or
-    a ``.parquet``.
+    """Read a user's rows: from memory, a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, maybe ``.gz``, or a
+    ``.parquet``.
 
     The first line of a ``.csv``, ``.tsv`` or ``.txt`` names the columns. The last two have a tab between cells and know
     no quotes; a ``.txt`` that names its columns with commas is read as a ``.csv``. A ``.csv`` may have semicolons, tabs
-    or bars instead of commas, as its first line shows. Where the container of the rows
-    names its label numbers (``features[...].names``, as a ``datasets.Dataset`` and the Parquet that it writes do), they
-    are read by these names: the Hugging Face copy of HANS counts from entailment, and the task here from
-    non-entailment.
+    or bars instead of commas, as its first line shows. If the container of the rows names its label numbers
+    (``features[...].names``, as a ``datasets.Dataset`` and the Parquet that it writes do), they are read by these
+    names: the Hugging Face copy of HANS counts from entailment, and the task here from non-entailment.
 
     Args:
         source: the file; or mappings, such as a ``datasets.Dataset``, or a table with ``to_dict("records")``, such as a
-            pandas ``DataFrame``; or what was read of them (see `content`).
-        columns: "text" -> one or two columns, "label", "id" and "cluster", which says which rows belong together, ->
-            one; what is left out is found by `USUAL` names.
+            pandas ``DataFrame``; or columns read of them (see `content`).
+        columns: "text" -> one or two columns; "label", "id" and "cluster" (groups of dependent rows) -> one; other
+            roles are found by `USUAL` names.
         required: the parts that there must be columns for.
         encoding: of a file that is not UTF-8 and does not say what it is: see `ranker.files.reader.read_columns`.
-        limits: how much of it is read.
+        limits: size limits for reading.
 
     Raises:
-        UsageError: the file's name does not end in a known way, a part of rows that there is not, or no mappings.
-        DataError: the file cannot be read, a line of it is malformed, or a column is not there.
+        UsageError: the file's name has no known ending, a role is unknown, or these are no mappings.
+        DataError: the file cannot be read, a line is malformed, or a column is missing.
 
     Example:
-        >>> sheet([{"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}]).layout.text
+        >>> read_sheet([{"premise": "A man ran.", "hypothesis": "An actor ran.", "label": "neutral"}]).layout.text
         ('premise', 'hypothesis')
     """
     roles = {
@@ -116,10 +115,10 @@ def sheet(
     if not file.size:
         raise DataError(f"{file.origin} holds no row")
     try:
-        layout = numbered(layout_of(file.order, roles, required), file)
+        layout = with_number_names(layout_of(file.order, roles, required), file)
     except (ValueError, DataError) as error:
-        at = ", line 1" if file.unit == "line" else ""
-        raise DataError(f"{file.origin}{at}: {error}") from error
+        position = ", line 1" if file.unit == "line" else ""
+        raise DataError(f"{file.origin}{position}: {error}") from error
     for column in layout.columns:
         if column in file.unread and column not in file.nested:
             raise DataError(f"{file.origin}: the column {column!r} holds {file.unread[column]}, which are not read")
@@ -132,73 +131,73 @@ def content(
     encoding: str = "",
     limits: Limits = LIMITS,
 ) -> Columns:
-    """Read the columns of rows, with lists and objects in those that may hold texts or marks. See `sheet`."""
+    """Read the columns of rows, with lists and objects in those that may hold texts or marks. See `read_sheet`."""
     if not isinstance(source, Path):
         return reader.of_rows(source, limits)
-    named = (name for names in (columns or {}).values() for name in ((names,) if isinstance(names, str) else names))
-    return reader.read_columns(source, encoding, limits, (*NESTED, *named))
+    extra = (name for names in (columns or {}).values() for name in ((names,) if isinstance(names, str) else names))
+    return reader.read_columns(source, encoding, limits, (*NESTED, *extra))
 
 
 def check_named(columns: Mapping[str, str | Sequence[str]], files: Sequence[Columns], absent: str = "") -> None:
-    """Refuse columns that were named and are in none of the files that are read; one role may be of a column to come.
+    """Raise if a named column is in none of the files; columns of the role `absent` may still come.
 
     Raises:
         UsageError: one is.
     """
-    known = dict.fromkeys(name for file in files for name in file.order)
+    header = dict.fromkeys(name for file in files for name in file.order)
     for role, names in columns.items() if files else ():
         for name in (names,) if isinstance(names, str) else names:
-            if name not in known and role not in (absent, "cluster"):  # of clusters no file may lack its column
+            if name not in header and role not in (absent, "cluster"):  # of clusters no file may lack its column
                 origins = listed(file.origin for file in files)
-                raise UsageError(f"`columns={role}={name}`: {origins} has no such column (columns: {listed(known)})")
+                raise UsageError(f"`columns={role}={name}`: {origins} has no such column (columns: {listed(header)})")
 
 
-def numbered(layout: Layout, columns: Columns) -> Layout:
-    """The layout, with numbers read as the file or the container of the rows names them, if it does."""
+def with_number_names(layout: Layout, columns: Columns) -> Layout:
+    """Return the layout with the label names that the file or the container has for numbers, if any."""
     names = columns.names.get(layout.label or "", ())
     return replace(layout, numbers=names) if names else layout
 
 
-def pool(
+def read_pool_rows(
     source: Path | Iterable[Mapping[str, Any]] | Columns,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     encoding: str = "",
     limits: Limits = LIMITS,
 ) -> Sheet:
-    """A user's own rows that need no label (see `sheet`).
+    """Read a user's rows that need no label (see `read_sheet`).
 
-    Those with a blank text are left out, with a warning.
+    Rows with a blank text are left out, with a warning.
 
     Raises:
-        UsageError, DataError: as in `sheet`; or no row has a text.
+        UsageError, DataError: as in `read_sheet`; or no row has a text.
     """
-    whole = sheet(source, columns, ("text",), encoding, limits)
-    rows = tuple(row for row in whole.rows if not any(is_blank(row.cells.get(column)) for column in whole.layout.text))
+    sheet = read_sheet(source, columns, ("text",), encoding, limits)
+    rows = tuple(row for row in sheet.rows if not any(is_blank(row.cells.get(column)) for column in sheet.layout.text))
     if not rows:
-        raise DataError(f"{whole.origin} holds no row with a text")
-    if len(rows) < len(whole.rows):
-        number = len(whole.rows) - len(rows)
-        log.warning(Assumption(f"{whole.origin}: rows with a blank text are left out: {number}"))
-    return whole._replace(rows=rows)
+        raise DataError(f"{sheet.origin} holds no row with a text")
+    if len(rows) < len(sheet.rows):
+        number = len(sheet.rows) - len(rows)
+        log.warning(Assumption(f"{sheet.origin}: rows with a blank text are left out: {number}"))
+    return sheet._replace(rows=rows)
 
 
-def unlabelled(of: Sheet, marker: Marker = no_marks) -> tuple[Example, ...]:
-    """The rows of a sheet as examples without labels, whether or not they have some.
+def unlabelled(sheet: Sheet, marker: Marker = no_marks) -> tuple[Example, ...]:
+    """Return the rows of a sheet as examples without labels, even if the sheet has labels.
 
     Raises:
         DataError: as in `examples`.
     """
-    return tuple(examples(of.rows, None, of.layout, marker, of.limits, of.size))
+    return tuple(examples(sheet.rows, None, sheet.layout, marker, sheet.limits, sheet.size))
 
 
-def raw_labels(of: Sheet) -> list[str | None]:
-    """The label of each row, as it is written or as the rows' container names it; None where it is blank."""
-    layout = of.layout
-    return [None if layout.label is None else _label(row.cells.get(layout.label), layout.numbers) for row in of.rows]
+def raw_labels(sheet: Sheet) -> list[str | None]:
+    """Return the label of each row, as written or as the container names it; None if blank."""
+    layout = sheet.layout
+    return [None if layout.label is None else _label(row.cells.get(layout.label), layout.numbers) for row in sheet.rows]
 
 
 def _label(cell: Any, names: Sequence[str]) -> str | None:
-    """A cell of labels as text: its name, if it is a number of these."""
+    """Convert a cell of labels to text; a number that has a name becomes that name."""
     if is_blank(cell):
         return None
     if isinstance(cell, (list, dict)):
@@ -219,35 +218,37 @@ def examples(
     limits: Limits = LIMITS,
     size: int = 0,
 ) -> Iterator[Example]:
-    """The rows that belong to the layout's part of the data, as examples; where it has no texts, with an empty one.
+    """Yield the rows of the layout's part of the data as examples; without text columns their text is empty.
 
     Args:
-        rows: what was read.
-        task: what its cells mean; None leaves the rows without a target.
-        layout: where their parts stand.
+        rows: rows of a file.
+        task: interprets the labels; None leaves the rows without a target.
+        layout: columns of their parts.
         marker: finds marks in rows that bring none.
-        limits: how long a text may be.
-        size: how many rows their file has.
+        limits: size limits of texts.
+        size: number of rows of their file.
 
     Raises:
-        DataError: a column is missing, a label is unknown, a text is empty or too long, an id occurs twice and no
-            column `annotator` says that two people answered.
+        DataError: a column is missing, a label is unknown, a text is empty or too long, or an id occurs twice without a
+            column `annotator` that tells answers of several people apart.
     """
-    taken: dict[tuple[str, str], str] = {}
+    places: dict[tuple[str, str], str] = {}
     for place, number, cells in rows:
         try:
             if any(str(cells[column]) != value for column, value in layout.where.items()):
                 continue
             segments = tuple(_texts(cells, layout.text, limits)) or ("",)
             identity = str(number if layout.id is None else cells[layout.id])
-            who = str(cells.get("annotator") or "")  # several people's answers to a row share its id
-            if taken.setdefault((identity, who), place) is not place:
-                raise ValueError(f"the id {identity!r} is used at {taken[identity, who]} already")
+            annotator = str(cells.get("annotator") or "")  # several people's answers to a row share its id
+            if places.setdefault((identity, annotator), place) is not place:
+                raise ValueError(f"the id {identity!r} is used at {places[identity, annotator]} already")
             target = None if task is None else _target_in(cells, layout, task)
-            own = _marks(cells["marks"]) if cells.get("marks") else {}
+            row_marks = _marks(cells["marks"]) if cells.get("marks") else {}
             group = "" if layout.cluster is None else _group(cells[layout.cluster], layout.cluster)
-            made = place if layout.id is None else ""
-            yield Example(identity, segments, target, {**marker(segments, cells), **own}, group, made, (number, size))
+            origin = place if layout.id is None else ""
+            yield Example(
+                identity, segments, target, {**marker(segments, cells), **row_marks}, group, origin, (number, size)
+            )
         except KeyError as error:
             raise DataError(f"{place}: the column {error} is missing (columns: {listed(cells)})") from error
         except (ValueError, DataError) as error:
@@ -257,11 +258,7 @@ def examples(
 
 
 def _target_in(cells: Mapping[str, Any], layout: Layout, task: Task) -> Any:
-    """What is right for a row.
-
-    Raises:
-        ValueError: its cell is empty, or says nothing that is right or wrong in the task.
-    """
+    """Return the target of a row; a ValueError says why the cell is none."""
     cell = cells[layout.label or ""]
     if cell is None:
         raise ValueError(f"the column {layout.label!r} is empty, and must hold a label")
@@ -277,61 +274,57 @@ def _target_in(cells: Mapping[str, Any], layout: Layout, task: Task) -> Any:
 
 
 def _group(cell: Any, column: str) -> str:
-    """What a cell says that its row belongs to.
-
-    Raises:
-        ValueError: nothing.
-    """
+    """Return the group of a row; a ValueError says that the cell is empty."""
     if is_blank(cell):
         raise ValueError(f"the column {column!r} is empty, and must say which rows this one belongs with")
     return str(cell)
 
 
 def layout_of(
-    found: Sequence[str], columns: Mapping[str, Sequence[str]], required: Sequence[str] = ("text", "label")
+    header: Sequence[str], columns: Mapping[str, Sequence[str]], required: Sequence[str] = ("text", "label")
 ) -> Layout:
-    """The layout of a file with these columns, as far as it is not said found by the usual names, in any case.
+    """Build the layout of a file with these columns; roles that are not named are found by usual names, in any case.
 
     Args:
-        found: the file's columns.
-        columns: "text", "label", "id" and "cluster" -> columns. A file that has none of them, and other, usual names
-            for its texts, is read by those: a run may read several files.
+        header: the file's columns.
+        columns: "text", "label", "id" and "cluster" -> columns. A file without these columns whose texts have usual
+            names is read by those, since a run may read several files.
         required: the parts that there must be columns for.
 
     Raises:
-        ValueError: a column is not there.
-        DataError: none has a usual name, and a parameter would say which is meant.
+        ValueError: a column is missing.
+        DataError: no column has a usual name, so a parameter must name it.
     """
-    named = [name for names in columns.values() for name in names]
-    if columns.get("text") and _usual("text", found) and not set(named) & set(found):
+    named_columns = [name for names in columns.values() for name in names]
+    if columns.get("text") and _usual("text", header) and not set(named_columns) & set(header):
         columns = {}  # another file, with usual names
     parts: dict[str, Sequence[str]] = {}
     for part in USUAL:
-        parts[part] = columns[part] if part in columns else _usual(part, found)
-        missing = [name for name in parts[part] if name not in found]
+        parts[part] = columns[part] if part in columns else _usual(part, header)
+        missing = [name for name in parts[part] if name not in header]
         if missing and part not in (*required, "cluster"):  # rows without it would be taken as independent
             parts[part] = ()
         elif missing:
-            raise ValueError(f"the column {missing[0]!r} is missing (columns: {listed(found)})")
+            raise ValueError(f"the column {missing[0]!r} is missing (columns: {listed(header)})")
         elif part in required and not parts[part]:
-            raise DataError(f"no column has a usual name for the {part}; {_fault(found)} (columns: {listed(found)})")
+            raise DataError(f"no column has a usual name for the {part}; {_fault(header)} (columns: {listed(header)})")
     label, identity, cluster = (next(iter(parts[part]), None) for part in ("label", "id", "cluster"))
     return Layout(tuple(parts["text"]), label, identity, cluster)
 
 
-def _usual(part: str, found: Sequence[str]) -> tuple[str, ...]:
-    """The columns that bear usual names for a part; none where there are no such."""
-    by_name = {name.strip().casefold(): name for name in reversed(found)} | {name: name for name in found}
+def _usual(part: str, header: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns with usual names for a part; none if there are no such columns."""
+    by_name = {name.strip().casefold(): name for name in reversed(header)} | {name: name for name in header}
     meant = ([by_name.get(name, by_name.get(name.casefold(), "")) for name in names] for names in USUAL[part])
     return next((tuple(names) for names in meant if all(names)), ())
 
 
-def _fault(found: Sequence[str]) -> str:
-    """What is probably wrong with a first line that names no text or no label."""
-    between = next((sign for sign in (";", ",", "|") if len(found) == 1 and sign in found[0]), None)
+def _fault(header: Sequence[str]) -> str:
+    """Guess the fault of a first line that names no text or no label."""
+    between = next((sign for sign in (";", ",", "|") if len(header) == 1 and sign in header[0]), None)
     if between:
         return f"are its cells separated by {between!r}? in a .tsv they are by tabs; call it .csv"
-    if any(name.strip().endswith((".", "?", "!")) for name in found):
+    if any(name.strip().endswith((".", "?", "!")) for name in header):
         return "is that a row, and the line that names the columns missing?"
     return "say which with `columns`"
 
@@ -351,10 +344,10 @@ def _texts(cells: Mapping[str, Any], columns: tuple[str, ...], limits: Limits) -
 
 
 def _marks(cell: Any) -> Mapping[str, tuple[Span, ...]]:
-    """Marks as data: name -> list of [segment, start, end], or the same as JSON."""
+    """Read marks: name -> list of [segment, start, end], or the same as JSON."""
     try:
         content = parse_json(cell) if isinstance(cell, str) else cell
-        found = {name: spans for name, spans in content.items() if spans is not None}  # a column of Parquet names all
-        return {str(name): tuple(Span(*map(int, span)) for span in spans) for name, spans in found.items()}
+        present = {name: spans for name, spans in content.items() if spans is not None}  # a column of Parquet names all
+        return {str(name): tuple(Span(*map(int, span)) for span in spans) for name, spans in present.items()}
     except (AttributeError, TypeError, OverflowError, json.JSONDecodeError) as error:
         raise ValueError(f"marks must be name -> list of [segment, start, end] (got {str(cell)[:50]!r})") from error

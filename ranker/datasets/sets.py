@@ -1,7 +1,7 @@
-"""The OOD sets by name: a folder with a card, and its rows from the embedded sample or from the official file.
+"""Load OOD sets by name: a folder with a card, and rows from the embedded sample or the official file.
 
-A set is data, not code: its card says where the official file lies, how its rows are laid out and which rule marks
-which words (`datasets.cards`). A user's own set is a folder like those in ``data/``, named by ``include``.
+A set is data, not code: its card names the official file, the layout of its rows and the rules that mark words
+(`datasets.cards`). A user's own set is a folder like those in ``data/``, named by ``include``.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from ranker.tasks.classes import ClassificationTask, has_labels, label_names
 log = logging.getLogger(__name__)
 
 SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
-"""The files of a set's own folder that may hold its rows."""
+"""Files of a set's own folder that may hold its rows."""
 
 EMBEDDED = "embedded sample"
-"""The origin of rows that come with the product."""
+"""Origin of rows that are shipped with the package."""
 
 OWN = Layout(text=("segments",), label="label", id="id")
-"""How a row stands in them: {"id": "a", "segments": ["The actor ran.", "An actor ran."], "label": "entailment"}."""
+"""Layout of a row there: {"id": "a", "segments": ["The actor ran.", "An actor ran."], "label": "entailment"}."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,13 +49,13 @@ class LabelledDataset:
 
     Attributes:
         name: of the set, or of the file.
-        task: what is asked of them.
+        task: their task.
         examples: all rows; accuracy on these is the truth that a ranking is compared with.
-        population: how many of them are attributed, at most; they are drawn, always the same.
+        population: number of them that are attributed, at most; the draw is always the same.
         designed: the factor that was designed for this set, if any.
-        origin: "embedded sample", or the file that the rows come from.
-        notes: what was made of a user's own rows, a sentence each.
-        numbers: bare numbers that stand for labels in them -> the labels, by the order of the task.
+        origin: "embedded sample", or the file of the rows.
+        notes: how a user's own rows were read, a sentence each.
+        numbers: bare numbers that stand for labels -> the labels, by the order of the task.
 
     Example:
         >>> from ranker import load_set
@@ -81,7 +81,7 @@ class LabelledDataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What identifies the rows, and with them what an accuracy was measured on."""
+        """Hash of the rows, which identifies the data that an accuracy was measured on."""
         return fingerprint(self.examples, self.task)
 
 
@@ -96,15 +96,15 @@ def load(
 
     Args:
         name: a set's name; case does not matter.
-        data_dir: where the official file lies (directly, or in a folder of its own), or that file; None takes the
-            sample in the set's own folder.
+        data_dir: folder of the official file (directly, or in a folder of its own), or that file; None uses the sample
+            in the set's own folder.
         include: folders of a user's own sets, or folders of such folders.
-        limit: how many of the rows are taken for the whole set, for a quick try; see `sample`. None for all.
-        limits: how much of the file is read.
+        limit: number of rows used as the whole set, for a quick try; see `sample`. None for all.
+        limits: size limits of the file.
 
     Raises:
-        UnknownName: no set bears that name.
-        UsageError: the file is not there, and the message says how to get it; or a limit below 1.
+        UnknownName: no set has that name.
+        UsageError: the file is missing (the message says how to get it), or the limit is below 1.
         DataError: the card or the file cannot be read, with the line.
 
     Example:
@@ -118,12 +118,12 @@ def load(
     file = _find(card, None if data_dir is None else Path(data_dir))
     origin = EMBEDDED if file in [card.folder / name for name in SAMPLE] else str(file)
     nested = ("segments", "marks", *(column for layout in card.layouts for column in layout.columns))
-    whole = _built(card, reader.read_columns(file, limits=limits, nested=nested), origin)
-    return whole if limit is None else replace(whole, examples=sample(whole, limit))
+    dataset = _built(card, reader.read_columns(file, limits=limits, nested=nested), origin)
+    return dataset if limit is None else replace(dataset, examples=sample(dataset, limit))
 
 
 def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[str | Path] = ()) -> LabelledDataset:
-    """An OOD set from its rows in memory, such as its copy on the Hugging Face hub.
+    """Build an OOD set from its rows in memory, such as its copy on the Hugging Face hub.
 
     Args:
         name: a set's name.
@@ -131,7 +131,7 @@ def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[st
         include: folders of a user's own sets.
 
     Raises:
-        UnknownName: no set bears that name.
+        UnknownName: no set has that name.
         DataError: the rows cannot be read, with the number of the row.
 
     Example:
@@ -145,10 +145,10 @@ def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[st
 
 
 def _built(card: Card, columns: Columns, origin: str) -> LabelledDataset:
-    """The set of a card's rows, in the first of its layouts whose columns are there."""
+    """Build the set of a card's rows, in the first of its layouts whose columns are present."""
     layouts = (*card.layouts, OWN)
     layout = next((layout for layout in layouts if set(layout.columns) <= set(columns.order)), layouts[0])
-    layout = readers.numbered(layout, columns)
+    layout = readers.with_number_names(layout, columns)
     examples = tuple(readers.examples(columns.rows(), card.task, layout, marker(card.marks), columns.limits))
     if not examples:
         wanted = " or ".join(sorted({f"{c} = {v}" for layout in card.layouts for c, v in layout.where.items()}))
@@ -157,13 +157,13 @@ def _built(card: Card, columns: Columns, origin: str) -> LabelledDataset:
 
 
 def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, chosen: bool = False) -> LabelledDataset:
-    """Make a set of a user's own rows; all of them are the population.
+    """Build a set of a user's own rows; all of them are the population.
 
-    Blank labels and repeated rows are left out, and the notes count them. The card is of the OOD set whose marks and
-    designed factor hold for them, too; `chosen`: the user has named the columns of texts. See `readers.examples`.
+    Blank labels and repeated rows are left out, and the notes count them. `card` is of the OOD set whose marks and
+    designed factor also hold for them; `chosen`: the user named the columns of texts. See `readers.examples`.
 
     Example:
-        >>> sheet = readers.sheet([{"text": "Lovely.", "label": "good"}, {"text": "Dull.", "label": "bad"}])
+        >>> sheet = readers.read_sheet([{"text": "Lovely.", "label": "good"}, {"text": "Dull.", "label": "bad"}])
         >>> [row.target for row in from_sheet("reviews", sheet, ClassificationTask("mood", ("bad", "good"))).examples]
         [1, 0]
     """
@@ -174,22 +174,22 @@ def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, ch
     distinct: dict[object, Example] = {}
     for row in examples:
         distinct.setdefault((row.segments, row.target) if sheet.layout.text else row.id, row)
-    kept = tuple(distinct.values())
+    distinct_rows = tuple(distinct.values())
     meant = {label: row.target for label, row in zip(filter(None, labels), examples, strict=True)}
-    of_labels = tuple(row_notes.of_labels(meant, task)) if has_labels(task) else ()
+    of_labels = tuple(row_notes.label_notes(meant, task)) if has_labels(task) else ()
     return LabelledDataset(
         name=name,
         task=task,
-        examples=kept,
-        population=len(kept),
+        examples=distinct_rows,
+        population=len(distinct_rows),
         designed=None if card is None else card.designed,
         origin=sheet.origin,
         notes=(
             *of_labels,
-            *row_notes.notes(kept, len(labels) - len(rows), repeated=len(examples) - len(kept)),
-            *row_notes.of_file(sheet, kept, chosen),
+            *row_notes.count_notes(distinct_rows, len(labels) - len(rows), repeated=len(examples) - len(distinct_rows)),
+            *row_notes.file_notes(sheet, distinct_rows, chosen),
         ),
-        numbers=row_notes.numbers(meant, task) if has_labels(task) else {},
+        numbers=row_notes.read_numbers(meant, task) if has_labels(task) else {},
     )
 
 
@@ -201,21 +201,21 @@ def unlabelled(
     encoding: str = "",
     limits: Limits = LIMITS,
 ) -> tuple[Example, ...]:
-    """Read rows of a domain that nobody has labelled; a column of labels, if there is one, is not looked at.
+    """Read unlabelled rows of a domain; a column of labels is ignored.
 
-    Rows with a blank text are left out, and that is said.
+    Rows with a blank text are left out, with a warning.
 
     Args:
         data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory: mappings, a `datasets.Dataset`,
             a data frame.
-        columns: "text" and "id" -> columns, where their names are unusual.
-        like: an OOD set whose marks hold for these rows, too.
+        columns: "text" and "id" -> columns with unusual names.
+        like: an OOD set whose marks also hold for these rows.
         include: folders of a user's own sets.
         encoding: of a file that is not UTF-8 and does not say what it is, such as cp1252.
-        limits: how much of the file is read.
+        limits: size limits of the file.
 
     Raises:
-        UnknownName: no set bears that name.
+        UnknownName: no set has that name.
         DataError: the file cannot be read, with the line, or holds no row.
 
     Example:
@@ -229,8 +229,8 @@ def unlabelled(
         ['r1', 'r2']
     """
     marks = readers.no_marks if like is None else marker(find_card(like, include).marks)
-    pool = readers.pool(Path(data) if isinstance(data, str) else data, columns, encoding, limits)
-    if hint := row_notes.swapped(pool):
+    pool = readers.read_pool_rows(Path(data) if isinstance(data, str) else data, columns, encoding, limits)
+    if hint := row_notes.swapped_columns_note(pool):
         log.warning("%s: %s", pool.origin, hint)
     return readers.unlabelled(pool, marks)
 
@@ -241,7 +241,7 @@ def with_labels(
     places: Iterable[str],
     task: Task,
 ) -> list[Example]:
-    """Give rows their labels as they are written, or none; a DataError says at which place one is no label."""
+    """Set the rows' targets from labels as written; a DataError names the place of an invalid label."""
     labelled = []
     for row, label, place in zip(rows, labels, places, strict=False):
         try:
@@ -253,7 +253,7 @@ def with_labels(
 
 
 def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:
-    """The sets that can be loaded: name -> card. A user's set hides a built-in one of the same name.
+    """Read the cards of all sets that can be loaded, by name; a user's set hides a built-in one of the same name.
 
     Raises:
         UsageError: an included folder holds no card.
@@ -263,29 +263,29 @@ def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:
 
 
 def find_card(name: str, include: Iterable[str | Path] = ()) -> Card:
-    """Find the card of a set by its name; case does not matter. It raises `UnknownName`."""
+    """Find the card of a set by its name, in any case; raises `UnknownName`."""
     return look_up("OOD set", name, cards(include))
 
 
 def names(include: Iterable[str | Path] = ()) -> tuple[str, ...]:
-    """The names of the sets, in order."""
+    """Return the names of the sets, in order."""
     return tuple(cards(include))
 
 
 def tasks(include: Iterable[str | Path] = ()) -> dict[str, ClassificationTask]:
-    """The tasks of the known sets, by name."""
+    """Return the tasks of all sets, by name."""
     return {card.task.name: card.task for card in cards(include).values()}
 
 
 def sample(ood: LabelledDataset, size: int, seed: int = 0) -> tuple[Example, ...]:
-    """The population: ``size`` of the examples, drawn without replacement, in the order of the set.
+    """Draw the population: ``size`` of the examples, without replacement, in the order of the set.
 
-    A smaller one is part of a larger one, so that what is known of its examples serves both.
+    A smaller sample is part of a larger one, so that stored results serve both.
 
     Args:
         ood: the set.
-        size: how many; all of them if there are not more.
-        seed: of the draw.
+        size: number of examples; all of them if there are not more.
+        seed: random seed.
     """
     if size >= len(ood.examples):
         return ood.examples
@@ -294,7 +294,7 @@ def sample(ood: LabelledDataset, size: int, seed: int = 0) -> tuple[Example, ...
 
 
 def _find(card: Card, data_dir: Path | None) -> Path:
-    """The file that holds the set's rows."""
+    """Find the file of the set's rows."""
     get = f"`rank-models fetch {card.name} --data-dir DIR` gets them" if card.url else f"they come from {card.source}"
     if data_dir is None or not card.files:
         places = [card.folder / file for file in (*SAMPLE, *card.files)]
@@ -307,7 +307,7 @@ def _find(card: Card, data_dir: Path | None) -> Path:
         places = [data_dir / folder / file for folder in ("", *card.folders) for file in card.files]
         below = ", ".join(f"{folder}/" for folder in card.folders)
         missing = f"`data_dir`: there is no {card.files[0]} in {data_dir}, nor in its {below}; {get}"
-    found = next((path for path in places if os.path.isfile(path)), None)
-    if found is None:
+    existing = next((path for path in places if os.path.isfile(path)), None)
+    if existing is None:
         raise UsageError(missing)
-    return found
+    return existing

@@ -1,4 +1,4 @@
-"""Rows of a file as a sheet: a CSV table."""
+"""Write rows as a CSV table."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from factors.types import Example
 from ranker.tasks.empty import is_blank
 
 COLUMNS = {1: ("text",), 2: ("text1", "text2")}
-"""The columns of texts that stood in a list, by their number; `datasets.readers` knows these names."""
+"""Number of texts in a list -> their columns in a table, whose names `datasets.readers` knows."""
 
 
-def table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
-    """Rows as CSV. Cells stand there as they are: one that begins with "=" is a formula to a spreadsheet (SECURITY.md).
+def csv_table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
+    """Write rows as CSV. Cells are not escaped: one that begins with "=" is a formula to a spreadsheet (SECURITY.md).
 
     Args:
-        columns: their order.
-        rows: column -> cell; a cell that is not there is empty.
+        columns: columns in their order.
+        rows: column -> cell; missing cells are empty.
 
     Example:
-        >>> print(table(["text", "label"], [{"text": "A dog ran, then sat."}]), end="")
+        >>> print(csv_table(["text", "label"], [{"text": "A dog ran, then sat."}]), end="")
         text,label
         "A dog ran, then sat.",
     """
@@ -36,23 +36,23 @@ def table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
     return file.getvalue()
 
 
-def flat(cells: Mapping[str, Any], row: Example, texts: Sequence[str]) -> dict[str, str]:
-    """A row's cells as text; those that hold its texts as a list become columns of their own.
+def flat_cells(cells: Mapping[str, Any], row: Example, texts: Sequence[str]) -> dict[str, str]:
+    """Return a row's cells as text; texts in a list become columns of their own.
 
     Example:
-        >>> flat({"text": "A dog ran.", "seen": 3}, Example("1", ("A dog ran.",), None), ["text"])
+        >>> flat_cells({"text": "A dog ran.", "seen": 3}, Example("1", ("A dog ran.",), None), ["text"])
         {'text': 'A dog ran.', 'seen': '3'}
     """
-    found: dict[str, str] = {}
+    cells_as_text: dict[str, str] = {}
     for column, cell in cells.items():
         if column in texts and isinstance(cell, list):
-            found.update(zip(COLUMNS[len(row.segments)], row.segments, strict=True))
+            cells_as_text.update(zip(COLUMNS[len(row.segments)], row.segments, strict=True))
         else:
-            found[column] = _written(cell).encode(errors="replace").decode()  # JSON can say half a character
-    return found
+            cells_as_text[column] = _cell_text(cell).encode(errors="replace").decode()  # JSON can say half a character
+    return cells_as_text
 
 
-def _written(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     if isinstance(cell, str):
         return cell
     return "" if is_blank(cell) else json.dumps(cell, ensure_ascii=False, default=str)

@@ -1,4 +1,4 @@
-"""How well words tell two domains apart: a logistic regression, cross-validated."""
+"""Tell two domains apart by their words: a cross-validated logistic regression."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from factors.types import Floats
-from ranker.domains.words import Both
+from ranker.domains.words import AlignedWords
 from ranker.statistics import shift
 from ranker.statistics.shift import DistanceMeasure
 
 FOLDS = 5
 
-MOST = 5_000
-"""Texts of each domain, at most, drawn at random; as many of each."""
+MAX_TEXTS_PER_DOMAIN = 5_000
+"""Texts of each domain that the classifier sees, at most; drawn at random, equally many of each."""
 
-TELLING = 20
-"""Words that are listed of each domain."""
+LISTED_WORDS = 20
+"""Most telling words listed for each domain."""
 
 
 class DomainClassification(NamedTuple):
-    """What a classifier makes of two domains.
+    """Outcome of classifying the texts of two domains.
 
     Attributes:
-        auc: P(it takes a new text rather for new than an in-domain one), on texts that it was not fitted on; 0.5 where
-            it cannot tell.
-        first, second: the words that give each domain away, the most telling first.
+        auc: P(a new text scores higher than an in-domain one), on held-out texts; 0.5 is chance.
+        first, second: the words that mark each domain, the most telling first.
     """
 
     auc: DistanceMeasure
@@ -35,24 +34,24 @@ class DomainClassification(NamedTuple):
     second: tuple[str, ...]
 
 
-UNTOLD = DomainClassification(DistanceMeasure("auc", None, None, None), (), ())
+UNCLASSIFIED = DomainClassification(DistanceMeasure("auc", None, None, None), (), ())
 
 
 def classify_domains(
-    of: Both, groups: tuple[Sequence[str], Sequence[str]], rng: np.random.Generator
+    word_pair: AlignedWords, groups: tuple[Sequence[str], Sequence[str]], rng: np.random.Generator
 ) -> DomainClassification:
-    """Fit a classifier of words, and see how well it does on texts that it has not seen.
+    """Fit a classifier on words and measure its AUC on held-out texts.
 
-    TF-IDF, logistic regression with scikit-learn's own settings, and the mean AUC over five folds. Texts of one group
-    are in one fold, so that no text is told by its copy.
+    TF-IDF, logistic regression with scikit-learn's defaults, and the mean AUC over five folds. Texts of one group stay
+    in one fold, so that a copy never gives a text away.
 
     Args:
-        of: the two domains.
-        groups: (N,) and (O,) what texts that belong together share, such as the premise of several hypotheses.
+        word_pair: the two domains.
+        groups: (N,) and (O,) a key that texts of one group share, such as the premise of several hypotheses.
         rng: draws texts and folds.
 
     Returns:
-        What it tells; nothing where one of the domains has fewer groups of its own than there are folds.
+        The outcome; an empty one if a domain has fewer groups of its own than there are folds.
 
     Source: Ben-David et al. 2007, "Analysis of representations for domain adaptation" (the classifier); Kifer,
     Ben-David, Gehrke 2004, "Detecting change in data streams".
@@ -60,15 +59,15 @@ def classify_domains(
     from scipy.sparse import vstack
 
     drawing, folding, resampling = rng.spawn(3)
-    size = min(MOST, *map(len, groups))
-    rows = [np.sort(drawing.permutation(len(one))[:size]) for one in groups]
-    texts: Any = vstack([counts[at] for counts, at in zip(of.counts, rows, strict=True)], "csr")
-    named = [one[place] for one, at in zip(groups, rows, strict=True) for place in at]
-    _, group = np.unique(np.array(named, dtype=object).astype(str), return_inverse=True)
+    size = min(MAX_TEXTS_PER_DOMAIN, *map(len, groups))
+    rows = [np.sort(drawing.permutation(len(keys))[:size]) for keys in groups]
+    texts: Any = vstack([counts[sample] for counts, sample in zip(word_pair.counts, rows, strict=True)], "csr")
+    keys = [domain_keys[row] for domain_keys, sample in zip(groups, rows, strict=True) for row in sample]
+    _, group = np.unique(np.array(keys, dtype=object).astype(str), return_inverse=True)
     new = np.repeat([0.0, 1.0], size)
     folds = _balanced(group, new, folding)
     if folds is None or not texts.nnz:
-        return UNTOLD
+        return UNCLASSIFIED
     scores = np.empty(2 * size)
     for fold in range(FOLDS):
         inside = folds == fold
@@ -83,26 +82,23 @@ def classify_domains(
     order = np.argsort(coefficients, kind="stable")
     return DomainClassification(
         shift.estimate("auc", float(areas[0]), areas[1:], 0.0, 1.0),
-        tuple(of.words[n] for n in order[:TELLING] if coefficients[n] < 0),
-        tuple(of.words[n] for n in order[::-1][:TELLING] if coefficients[n] > 0),
+        tuple(word_pair.words[n] for n in order[:LISTED_WORDS] if coefficients[n] < 0),
+        tuple(word_pair.words[n] for n in order[::-1][:LISTED_WORDS] if coefficients[n] > 0),
     )
 
 
 def _balanced(group: Any, new: Floats, rng: np.random.Generator) -> Any:
-    """(S,) the fold of each text: groups of one domain are dealt out in turn, in a random order.
-
-    None where a fold would lack one of the domains.
-    """
-    own = np.zeros(group.max() + 1)
-    own[group[new == 1]] += 2
-    own[group[new == 0]] += 1
-    fold = np.empty(len(own), dtype=np.int64)
+    """Deal shuffled groups of each domain to (S,) folds in turn; return None if a fold lacks a domain."""
+    membership = np.zeros(group.max() + 1)
+    membership[group[new == 1]] += 2
+    membership[group[new == 0]] += 1
+    fold = np.empty(len(membership), dtype=np.int64)
     for kind in (1, 2, 3):
-        members = rng.permutation(np.flatnonzero(own == kind))
+        members = rng.permutation(np.flatnonzero(membership == kind))
         fold[members] = np.arange(len(members)) % FOLDS
-    found = fold[group]
-    there = {(int(one), bool(label)) for one, label in zip(found, new, strict=True)}
-    return found if len(there) == 2 * FOLDS else None
+    folds = fold[group]
+    present = {(int(number), bool(label)) for number, label in zip(folds, new, strict=True)}
+    return folds if len(present) == 2 * FOLDS else None
 
 
 def _model() -> Any:

@@ -1,4 +1,4 @@
-"""What models lose in new domains: their scores on each set, and whether a measure of the shift goes with the loss."""
+"""Relate what models lose in new domains to the measures of the shift."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.results.shift import Correlation, Estimated, Score, Shift
+from ranker.results.shift import Correlation, LabelShiftEstimate, Score, Shift
 from ranker.statistics import correlation, shift
 from ranker.statistics.paired import of_mean, standard_errors
 
-FEW = 8
-"""Sets below which a correlation tells nearly nothing."""
+MIN_SETS_FOR_CORRELATION = 8
+"""Sets below which a correlation says almost nothing, so the report warns."""
 
 
 @dataclass(frozen=True)
 class SetAnswers:
-    """One model's answers to the rows of one set.
+    """A model's answers to the rows of a set.
 
     Attributes:
         model: its name.
-        outcomes: (N,) how good each answer is, from 0 to 1; nan where that is not known.
+        outcomes: (N,) how good each answer is, from 0 to 1; nan where unknown.
         predicted: (N,) the label of each, -1 where there is none; None where answers have no labels.
     """
 
@@ -31,79 +31,79 @@ class SetAnswers:
     predicted: Ints | None = None
 
 
-def with_models(
-    found: Shift,
+def add_model_scores(
+    distances: Shift,
     answers: Mapping[str, Sequence[SetAnswers]],
     metric: str,
     labels: Sequence[str] = (),
     true: Ints | None = None,
     failures: Mapping[str, str] | None = None,
 ) -> Shift:
-    """Put what models do on the sets beside how far these are.
+    """Add the models' scores on the sets to the distances between these sets.
 
     Args:
-        found: how far the sets are.
+        distances: between the sets.
         answers: set -> the answers of each model.
-        metric: what an outcome is.
-        labels: (C,) of the task, where answers are labels.
-        true: (N,) the labels of the in-domain rows, -1 where one is not known; None where none is.
-        failures: model -> why it could not be asked.
+        metric: of the outcomes.
+        labels: (C,) of the task, if answers are labels.
+        true: (N,) the labels of the in-domain rows, -1 where unknown; None if all are.
+        failures: model -> why it could not be run.
     """
-    scores = tuple(score for name, some in answers.items() for one in some for score in _scored(name, one))
-    known = replace(found, metric=metric, scores=scores, failures=failures or {})
-    estimated = () if true is None or not labels else tuple(_estimated(known, answers, labels, true))
-    correlations = tuple(_correlations(known))
-    few = correlations[0].sets if correlations else FEW
+    scores = tuple(score for name, rows in answers.items() for model in rows for score in _scored(name, model))
+    scored = replace(distances, metric=metric, scores=scores, failures=failures or {})
+    estimated = () if true is None or not labels else tuple(_estimated(scored, answers, labels, true))
+    correlations = tuple(_correlations(scored))
+    few = correlations[0].sets if correlations else MIN_SETS_FOR_CORRELATION
     warning = (
-        f"The correlations are over {few} sets; below {FEW} they tell nearly nothing, and of {len(correlations)} "
-        "measures the highest flatters."
+        f"The correlations are over {few} sets; below {MIN_SETS_FOR_CORRELATION} they tell nearly nothing, "
+        f"and of {len(correlations)} measures the highest flatters."
     )
-    notes = (*found.notes, warning) if few < FEW else found.notes
-    return replace(known, estimated=estimated, correlations=correlations, notes=notes)
+    notes = (*distances.notes, warning) if few < MIN_SETS_FOR_CORRELATION else distances.notes
+    return replace(scored, estimated=estimated, correlations=correlations, notes=notes)
 
 
-def _scored(domain: str, one: SetAnswers) -> Iterator[Score]:
-    there = one.outcomes[~np.isnan(one.outcomes)]
-    if len(there) > 1:
-        mean, se = float(there.mean()), float(standard_errors(there[None])[0])
-        found = of_mean(mean, se, len(there) - 1)
-        yield Score(domain, one.model, len(there), mean, found.low, found.high)
+def _scored(domain: str, answers: SetAnswers) -> Iterator[Score]:
+    outcomes = answers.outcomes[~np.isnan(answers.outcomes)]
+    if len(outcomes) > 1:
+        mean, se = float(outcomes.mean()), float(standard_errors(outcomes[None])[0])
+        interval = of_mean(mean, se, len(outcomes) - 1)
+        yield Score(domain, answers.model, len(outcomes), mean, interval.low, interval.high)
 
 
 def _estimated(
-    found: Shift, answers: Mapping[str, Sequence[SetAnswers]], labels: Sequence[str], true: Ints
-) -> Iterator[Estimated]:
-    """Black-box shift estimation for each model and each new set."""
-    own = {one.model: one.predicted for one in answers[found.first] if one.predicted is not None}
-    for pair in found.new:
-        for one in answers[pair.b]:
-            if one.predicted is None or one.model not in own:
+    distances: Shift, answers: Mapping[str, Sequence[SetAnswers]], labels: Sequence[str], true: Ints
+) -> Iterator[LabelShiftEstimate]:
+    """Estimate the label shift of each new set by each model (black-box shift estimation)."""
+    in_domain = {model.model: model.predicted for model in answers[distances.first] if model.predicted is not None}
+    for pair in distances.new:
+        for model in answers[pair.b]:
+            if model.predicted is None or model.model not in in_domain:
                 continue
-            predicted = own[one.model]
-            there, new = (true >= 0) & (predicted >= 0), one.predicted[one.predicted >= 0]
-            if not there.any() or not len(new):
+            predicted = in_domain[model.model]
+            labelled, new = (true >= 0) & (predicted >= 0), model.predicted[model.predicted >= 0]
+            if not labelled.any() or not len(new):
                 continue
-            shifted = shift.black_box_shift(true[there], predicted[there], new, len(labels))
+            shifted = shift.black_box_shift(true[labelled], predicted[labelled], new, len(labels))
             if shifted is not None:
-                shares = np.bincount(true[there], minlength=len(labels)) / there.sum()
-                named = dict(zip(labels, shifted.shares.tolist(), strict=True))
+                shares = np.bincount(true[labelled], minlength=len(labels)) / labelled.sum()
+                estimated_shares = dict(zip(labels, shifted.shares.tolist(), strict=True))
                 away = float(np.abs(shares - shifted.shares).sum() / 2)
-                yield Estimated(pair.b, one.model, named, away, shifted.condition)
+                yield LabelShiftEstimate(pair.b, model.model, estimated_shares, away, shifted.condition)
 
 
-def _correlations(found: Shift) -> Iterator[Correlation]:
-    """Each measure that differs between the new sets against what the models lose there."""
-    drops = {pair.b: drop for pair in found.new if (drop := found.drop(pair.b)) is not None}
-    known: dict[str, dict[str, float]] = {}
-    summed_up = {domain.name: domain.summaries for domain in found.domains}
-    for pair in found.new:
-        for one in (*pair.measures, *summed_up[pair.b]):
-            if one.value is not None and pair.b in drops:
-                known.setdefault(one.name, {})[pair.b] = one.value
-    for name, values in known.items():
+def _correlations(distances: Shift) -> Iterator[Correlation]:
+    """Correlate each measure that differs between the new sets with the models' losses there."""
+    drops = {pair.b: drop for pair in distances.new if (drop := distances.drop(pair.b)) is not None}
+    values_by_measure: dict[str, dict[str, float]] = {}
+    summed_up = {domain.name: domain.summaries for domain in distances.domains}
+    for pair in distances.new:
+        for measure in (*pair.measures, *summed_up[pair.b]):
+            if measure.value is not None and pair.b in drops:
+                values_by_measure.setdefault(measure.name, {})[pair.b] = measure.value
+    for name, values in values_by_measure.items():
         if len(values) < 3:
             continue
         first, second = np.array([*values.values()]), np.array([drops[domain] for domain in values])
-        r, rho = (of(first, second) for of in (correlation.pearson, correlation.spearman))
+        r, rho = (correlate(first, second) for correlate in (correlation.pearson, correlation.spearman))
         if r.value is not None:  # a measure that is the same for all goes with nothing
             yield Correlation(name, len(values), r.value, r.low, r.high, rho.value, rho.low, rho.high)

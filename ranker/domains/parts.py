@@ -1,4 +1,4 @@
-"""One set split into several: by a column, or by topic."""
+"""Split a set into several: by a column, or by topic."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 
 from ranker.domains.shift import Domain
-from ranker.domains.words import FITTED, both, counted
+from ranker.domains.words import MAX_FITTED_TEXTS, align_words, count_words
 from ranker.errors import UsageError
 
-MOST = 20
+MAX_SETS = 20
 """Sets that are compared at once, at most."""
 
 TOPIC_WORDS = 10
-"""Words that stand for a topic."""
+"""Words listed for a topic."""
 
 
 def by_value(domain: Domain, values: Sequence[str | None]) -> tuple[Domain, ...]:
-    """The rows of each value, in the order in which the values come first; rows without one are left out.
+    """Split a set by the values of a column, in order of first appearance; rows without a value are left out.
 
     Args:
         domain: the set.
-        values: (N,) what each row has in the column; None for nothing.
+        values: (N,) cells of the column; None if empty.
 
     Raises:
-        UsageError: fewer than two values, or more than `MOST`.
+        UsageError: fewer than two values, or more than `MAX_SETS`.
 
     Example:
         >>> from factors import Example
@@ -34,21 +34,21 @@ def by_value(domain: Domain, values: Sequence[str | None]) -> tuple[Domain, ...]
         >>> [part.name for part in by_value(Domain("x", rows, [None] * 3), ["mail", "web", "mail"])]
         ['mail', 'web']
     """
-    found: dict[str, list[int]] = {}
+    rows_by_value: dict[str, list[int]] = {}
     for place, value in enumerate(values):
         if value is not None:
-            found.setdefault(value, []).append(place)
-    if not 2 <= len(found) <= MOST:
-        some = ", ".join(list(found)[:3])
-        raise UsageError(f"`by` must name a column with 2 to {MOST} values (got {len(found)} in {domain.name}: {some})")
-    return tuple(domain.part(name, rows) for name, rows in found.items())
+            rows_by_value.setdefault(value, []).append(place)
+    if not 2 <= len(rows_by_value) <= MAX_SETS:
+        got = f"{len(rows_by_value)} in {domain.name}: {', '.join(list(rows_by_value)[:3])}"
+        raise UsageError(f"`by` must name a column with 2 to {MAX_SETS} values (got {got})")
+    return tuple(domain.part(name, rows) for name, rows in rows_by_value.items())
 
 
 def by_topic(domain: Domain, topics: int, rng: np.random.Generator) -> tuple[Domain, ...]:
-    """Each row to the topic that it has most of; the largest topic first. Topics without a row are left out.
+    """Assign each row to its main topic, the largest topic first; topics without a row are left out.
 
-    Latent Dirichlet allocation of scikit-learn on counts of the words that two texts have and that are no stop words. A
-    set is named after the three words that have the greatest probability in its topic.
+    Latent Dirichlet allocation of scikit-learn on counts of words that two texts have and that are no stop words. A
+    set is named after the three most probable words of its topic.
 
     Args:
         domain: the set.
@@ -56,22 +56,22 @@ def by_topic(domain: Domain, topics: int, rng: np.random.Generator) -> tuple[Dom
         rng: draws the texts that are fitted on, and starts the fit.
 
     Raises:
-        UsageError: K below 2 or above `MOST`, or fewer words than topics.
+        UsageError: K below 2 or above `MAX_SETS`, or fewer words than topics.
 
     Source: Blei, Ng, Jordan 2003, "Latent Dirichlet allocation"; Yuan and Zhang 2025, "DomainSum", section 3.1.
     """
     from sklearn.decomposition import LatentDirichletAllocation
 
-    if not 2 <= topics <= MOST:
-        raise UsageError(f"`topics` must be between 2 and {MOST} (got {topics})")
+    if not 2 <= topics <= MAX_SETS:
+        raise UsageError(f"`topics` must be between 2 and {MAX_SETS} (got {topics})")
     drawing, starting = rng.spawn(2)
-    of = both(domain.counted, counted([]))
-    counts: Any = of.counts[0][:, of.content]
-    kept = np.flatnonzero(np.asarray((counts > 0).sum(axis=0)).ravel() > 1)
-    if len(kept) < topics:
-        raise UsageError(f"`topics` must be at most the {len(kept)} words that two texts of {domain.name} share")
-    counts = counts[:, kept]
-    fitted = counts[np.sort(drawing.permutation(counts.shape[0])[:FITTED])]
+    word_pair = align_words(domain.word_counts, count_words([]))
+    counts: Any = word_pair.counts[0][:, word_pair.content]
+    frequent = np.flatnonzero(np.asarray((counts > 0).sum(axis=0)).ravel() > 1)
+    if len(frequent) < topics:
+        raise UsageError(f"`topics` must be at most the {len(frequent)} words that two texts of {domain.name} share")
+    counts = counts[:, frequent]
+    fitted = counts[np.sort(drawing.permutation(counts.shape[0])[:MAX_FITTED_TEXTS])]
     model = LatentDirichletAllocation(
         topics, learning_method="online", random_state=int(starting.integers(2**31)), evaluate_every=-1
     )
@@ -82,7 +82,7 @@ def by_topic(domain: Domain, topics: int, rng: np.random.Generator) -> tuple[Dom
     for number in np.argsort(-sizes, kind="stable"):
         if sizes[number]:
             best = np.argsort(-model.components_[number], kind="stable")[:TOPIC_WORDS]
-            words = tuple(of.words[of.content[kept[n]]] for n in best)
+            words = tuple(word_pair.words[word_pair.content[frequent[n]]] for n in best)
             parts.append(domain.part(" ".join(words[:3]), np.flatnonzero(topic == number).tolist(), words))
     if len(parts) < 2:
         raise UsageError(f"`topics`: all texts of {domain.name} have most of one topic")

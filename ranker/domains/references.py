@@ -1,4 +1,4 @@
-"""What a distance is held against: pairs of sets that come with the product, and the verdict by the nearest of them."""
+"""Reference distances: pairs of sets shipped with the package, and the verdict by the nearest of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = Path(__file__).with_name("references.toml")
 PUBLISHED = Path(__file__).with_name("published.toml")
 
 KINDS: dict[Verdict, str] = {"near": "halves of one set", "far": "two sets of one task", "other": "sets of two tasks"}
-"""Verdict -> what such a pair is."""
+"""Verdict -> kind of such a pair."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ReferencePair:
 
     Attributes:
         a, b: the sets; of two halves both are the same.
-        mmd: MMD^2 of the vectors of their words, unbiased, so that it does not depend on how many rows there are.
+        mmd: MMD^2 of their word vectors; unbiased, so it does not depend on the number of rows.
     """
 
     a: str
@@ -34,13 +34,13 @@ class ReferencePair:
 
     @property
     def kind(self) -> Verdict:
-        """Halves of one set, sets of one task, or of two."""
+        """Kind of the pair: halves of one set, sets of one task, or of two."""
         if self.a == self.b:
             return "near"
         return "far" if self.a.partition("-")[0] == self.b.partition("-")[0] else "other"
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """The pair in words."""
         return f"two halves of {self.a}" if self.a == self.b else f"{self.a} and {self.b}"
 
@@ -51,7 +51,7 @@ class PublishedCosine:
 
     Attributes:
         a, b: the sets.
-        cosine: of their centroids.
+        cosine: cosine of their centroids.
     """
 
     a: str
@@ -60,34 +60,34 @@ class PublishedCosine:
 
 
 @cache
-def published() -> tuple[PublishedCosine, ...]:
-    """The pairs of BOSS: what cosines by SimCSE are held against, and by no other encoder."""
-    read = read_toml(PUBLISHED, "the published pairs")
-    return tuple(record(PublishedCosine, one, "a published pair") for one in read["pairs"])
+def published_pairs() -> tuple[PublishedCosine, ...]:
+    """Read the pairs of BOSS, to which cosines by SimCSE (and no other encoder) are compared."""
+    content = read_toml(PUBLISHED, "the published pairs")
+    return tuple(record(PublishedCosine, pair, "a published pair") for pair in content["pairs"])
 
 
 @cache
-def references() -> tuple[ReferencePair, ...]:
-    """The pairs, the nearest first."""
-    read = read_toml(FILE, "the reference pairs")
-    found = [record(ReferencePair, one, "a reference pair") for one in read["pairs"]]
-    return tuple(sorted(found, key=lambda one: one.mmd))
+def reference_pairs() -> tuple[ReferencePair, ...]:
+    """Read the reference pairs, the nearest first."""
+    content = read_toml(FILE, "the reference pairs")
+    pairs = [record(ReferencePair, pair, "a reference pair") for pair in content["pairs"]]
+    return tuple(sorted(pairs, key=lambda pair: pair.mmd))
 
 
-def nearest(mmd: float) -> ReferencePair:
-    """The pair whose MMD^2 is nearest.
+def nearest_pair(mmd: float) -> ReferencePair:
+    """Return the pair with the nearest MMD^2.
 
     Example:
-        >>> nearest(0.0).kind, nearest(0.3).kind
+        >>> nearest_pair(0.0).kind, nearest_pair(0.3).kind
         ('near', 'other')
     """
-    return min(references(), key=lambda one: abs(one.mmd - mmd))
+    return min(reference_pairs(), key=lambda pair: abs(pair.mmd - mmd))
 
 
-def kinds(mmd: DistanceMeasure) -> set[Verdict]:
-    """The verdicts that the interval of an MMD^2 reaches; all where there is none."""
+def verdicts_within(mmd: DistanceMeasure) -> set[Verdict]:
+    """Return the verdicts that the interval of an MMD^2 reaches; all if it has no interval."""
     order: list[Verdict] = [*KINDS]
     if mmd.low is None or mmd.high is None:
         return {*order}
-    low, high = (order.index(nearest(end).kind) for end in (mmd.low, mmd.high))
+    low, high = (order.index(nearest_pair(end).kind) for end in (mmd.low, mmd.high))
     return {*order[low : high + 1]}

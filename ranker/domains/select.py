@@ -1,4 +1,4 @@
-"""Which of several candidate sets to test models on outside their domain, by the protocol of BOSS."""
+"""Choose OOD sets among candidates by the protocol of BOSS."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from ranker.numbers import points
 from ranker.results.shift import SetChoice
 
 SIMILAR = 0.75
-"""The cosine with the in-domain set from which on a candidate is too like it. BOSS states none; this one lies between
-what it keeps and what it drops in three of its five tasks (0.738 and 0.762), and its choices in all five follow."""
+"""Cosine with the in-domain set from which on a candidate is too similar. BOSS states none; this value lies between
+what it keeps and what it drops in three of its five tasks (0.738 and 0.762), and reproduces all five choices."""
 
-SETS = 3
-"""Sets that are chosen, as BOSS has them of each task."""
+MAX_CHOSEN_SETS = 3
+"""Sets chosen, as in BOSS for each task."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A set that may be chosen.
+    """A candidate OOD set.
 
     Attributes:
         name: of the set.
-        source: where its texts come from; sets of one source are not both chosen.
+        source: origin of its texts; at most one set of a source is chosen.
         similarity: the cosine of its centroid with the in-domain one.
-        drop: how much worse models are on it than in-domain, a fraction.
+        drop: loss of models against in-domain, a fraction.
     """
 
     name: str
@@ -33,61 +33,57 @@ class Candidate:
     drop: float
 
 
-def chosen(
+def choose_sets(
     source: str,
     candidates: Sequence[Candidate],
     similar: float = SIMILAR,
-    sets: int = SETS,
-    kept: Collection[str] = (),
+    sets: int = MAX_CHOSEN_SETS,
+    exempt: Collection[str] = (),
 ) -> tuple[SetChoice, ...]:
-    """Choose sets as BOSS does.
+    """Choose OOD sets as BOSS does.
 
-    Sets of the in-domain source are left out, and so are those too similar to the in-domain set. Of each text source
-    that is left, the set with the greatest drop stands, and of these the ones with the greatest drops are chosen.
+    Sets of the in-domain source are left out, and so are those too similar to the in-domain set. Each remaining source
+    contributes its set with the greatest drop; of these, the sets with the greatest drops are chosen.
 
     Args:
         source: of the in-domain set.
         candidates: the others.
-        similar: the cosine from which on a set is too similar.
-        sets: how many are chosen, at most.
-        kept: sets that are not left out for being similar: adversarial ones that were made from the in-domain set,
-            which BOSS keeps by hand.
+        similar: cosine from which on a set is too similar.
+        sets: number of sets chosen, at most.
+        exempt: sets that may be similar: adversarial ones made from the in-domain set, which BOSS keeps by hand.
 
     Returns:
         A decision on each candidate, in their order.
 
     Example:
-        >>> found = chosen("web", [Candidate("a", "news", 0.3, 0.2), Candidate("b", "news", 0.4, 0.1)])
-        >>> [one.chosen for one in found], found[1].reason
+        >>> choices = choose_sets("web", [Candidate("a", "news", 0.3, 0.2), Candidate("b", "news", 0.4, 0.1)])
+        >>> [choice.chosen for choice in choices], choices[1].reason
         ([True, False], 'of its source, news, a has the greater drop: 20.0 points')
 
     Source: Yuan et al. 2023, "Revisiting out-of-distribution robustness in NLP" (BOSS), section 2.2.
     """
     reasons: dict[str, str] = {}
-    for one in candidates:
-        if one.source == source:
-            reasons[one.name] = f"its texts have the source of the in-domain set: {source}"
-        elif one.similarity >= similar and one.name not in kept:
-            reasons[one.name] = f"too similar: a cosine of {one.similarity:.3f}, and {similar:g} is the most"
-    order = sorted((one for one in candidates if one.name not in reasons), key=lambda one: -one.drop)
+    for candidate in candidates:
+        if candidate.source == source:
+            reasons[candidate.name] = f"its texts have the source of the in-domain set: {source}"
+        elif candidate.similarity >= similar and candidate.name not in exempt:
+            cosine = f"{candidate.similarity:.3f}"
+            reasons[candidate.name] = f"too similar: a cosine of {cosine}, and {similar:g} is the most"
+    remaining = [candidate for candidate in candidates if candidate.name not in reasons]
     first: dict[str, Candidate] = {}
-    for one in order:
-        best = first.setdefault(one.source, one)
-        if best is not one:
-            reasons[one.name] = f"of its source, {one.source}, {best.name} has the greater drop: {_points(best.drop)}"
-    for one in list(first.values())[sets:]:
-        reasons[one.name] = f"{sets} others have greater drops than {_points(one.drop)}"
-    return tuple(
-        SetChoice(
-            one.name,
-            one.source,
-            one.similarity,
-            one.drop,
-            one.name not in reasons,
-            reasons.get(one.name, f"of its source, {one.source}, the greatest drop: {_points(one.drop)}"),
-        )
-        for one in candidates
-    )
+    for candidate in sorted(remaining, key=lambda candidate: -candidate.drop):
+        best = first.setdefault(candidate.source, candidate)
+        if best is not candidate:
+            greater = f"{best.name} has the greater drop: {_points(best.drop)}"
+            reasons[candidate.name] = f"of its source, {candidate.source}, {greater}"
+    for candidate in list(first.values())[sets:]:
+        reasons[candidate.name] = f"{sets} others have greater drops than {_points(candidate.drop)}"
+    choices = []
+    for candidate in candidates:
+        name, origin, drop = candidate.name, candidate.source, candidate.drop
+        reason = reasons.get(name, f"of its source, {origin}, the greatest drop: {_points(drop)}")
+        choices.append(SetChoice(name, origin, candidate.similarity, drop, name not in reasons, reason))
+    return tuple(choices)
 
 
 def _points(drop: float) -> str:

@@ -1,8 +1,7 @@
-"""A table of what models scored on sets: read from files or rows, with every cell checked.
+"""Read a table of model scores on sets from files or rows, and check every cell.
 
-Columns: `model`, `set`, `value`; and, where they are known, `se` (standard error), `n` (rows), `group` (the task that a
-set belongs to), `kind` ("in-domain", or "ood", which is what a set is where nothing is said) and `run` (the training
-run that a model is a checkpoint of).
+Columns: `model`, `set`, `value`; optional: `se` (standard error), `n` (rows), `group` (the task of a set), `kind`
+("in-domain" or, the default, "ood") and `run` (the training run that a model is a checkpoint of).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from factors.types import Floats
-from ranker.datasets.stated import is_suite, points
+from ranker.datasets.stated import is_suite, stated_accuracies
 from ranker.errors import Assumption, DataError, UsageError, listed, look_up
 from ranker.files import reader
 from ranker.files.cells import cell_text
@@ -34,11 +33,11 @@ COLUMNS = (*NEEDED, "se", "n", "group", "kind", "run")
 Kind = Literal["in-domain", "ood"]
 KINDS: Mapping[str, Kind] = {"ood": "ood", "in-domain": "in-domain"}
 
-MOST = 2_000
-"""Models, and sets, of a table: what is worked out of them takes memory and time that grow with their squares."""
+MAX_MODELS_OR_SETS = 2_000
+"""Models, and sets, of a table, at most: time and memory grow with their squares."""
 
 DASHES = ("-", "\N{EN DASH}")
-"""Cells without a number, as published tables have them, beside the usual words for nothing."""
+"""Cells that published tables use for a missing number, besides the usual words for nothing."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Set:
 
     Attributes:
         name: of the set.
-        group: the task that it belongs to; of an in-domain set "" where it belongs to all of them.
+        group: its task; "" for an in-domain set of all tasks.
         kind: "in-domain" or "ood".
     """
 
@@ -61,15 +60,15 @@ class Set:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """What models scored on sets. Axis letters: M models, S sets, N rows of a set.
+    """Scores of models on sets. Axis letters: M models, S sets, N rows of a set.
 
     Attributes:
         models: (M,) names, in the order of the table.
-        sets: (S,) in the same.
-        values: (M, S) fractions, higher is better; nan where there is none.
-        errors: (M, S) their standard errors; nan where these are not known.
-        outcomes: set -> (M, N) the outcomes that its values are the means of, where the rows are known.
-        notes: what was made of the table, a sentence each.
+        sets: (S,) in the same order.
+        values: (M, S) fractions, higher is better; nan if missing.
+        errors: (M, S) their standard errors; nan if unknown.
+        outcomes: set -> (M, N) the outcomes that its values are means of, if the rows are known.
+        notes: how the table was read, a sentence each.
 
     Raises:
         UsageError: fewer than two models, or no set that is not in-domain.
@@ -85,7 +84,7 @@ class Values:
     def __post_init__(self) -> None:
         if len(self.models) < 2:
             raise UsageError(f"at least two models are needed (got {len(self.models)})")
-        if not any(one.kind == "ood" for one in self.sets):
+        if not any(scored_set.kind == "ood" for scored_set in self.sets):
             raise UsageError(f"at least one set must be of the kind ood (got {len(self.sets)} in-domain)")
         for array in (self.values, self.errors):
             array.flags.writeable = False
@@ -93,24 +92,25 @@ class Values:
     @property
     def tasks(self) -> tuple[str, ...]:
         """The groups that have sets of the kind "ood", in the order of the table."""
-        return tuple(dict.fromkeys(one.group for one in self.sets if one.kind == "ood"))
+        return tuple(dict.fromkeys(scored_set.group for scored_set in self.sets if scored_set.kind == "ood"))
 
     def places(self, task: str, kind: Kind) -> list[int]:
-        """Where the sets of a task stand; its in-domain sets are those of all tasks, where it has none of its own."""
-        own = [at for at, one in enumerate(self.sets) if one.kind == kind and one.group == task]
-        return own or [at for at, one in enumerate(self.sets) if one.kind == kind and one.group == ""]
+        """Return the columns of a task's sets; without own in-domain sets, those of all tasks."""
+        keys = [(scored_set.kind, scored_set.group) for scored_set in self.sets]
+        of_task, of_all = ([n for n, key in enumerate(keys) if key == (kind, group)] for group in (task, ""))
+        return of_task or of_all
 
 
 def read_values(
     paths: Sequence[str | Path], *, percent: bool | None = None, encoding: str = "", limits: Limits = LIMITS
 ) -> Values:
-    """The table that one or several files hold.
+    """Read the table in one or several files.
 
     Args:
-        paths: .csv, .tsv, .txt, .jsonl or .parquet, a line for each model and set; or suites, and what these state.
-        percent: the values are percentages; None takes them for such where all are above 1, or 0.
+        paths: .csv, .tsv, .txt, .jsonl or .parquet, a line for each model and set; or suites with stated values.
+        percent: the values are percentages; None assumes so if all are above 1, or 0.
         encoding: of files that are not UTF-8.
-        limits: how much of them is read.
+        limits: size limits of the files.
 
     Raises:
         DataError: a file cannot be read, or a cell cannot be right; file and line are named.
@@ -119,17 +119,17 @@ def read_values(
     files = [Path(path) for path in paths]
     suites = [file for file in files if is_suite(file)]
     tables = (row for file in files if file not in suites for row in reader.read_columns(file, encoding, limits).rows())
-    return of_rows(chain(points(suites, limits), tables), percent=percent)
+    return values_of_rows(chain(stated_accuracies(suites, limits), tables), percent=percent)
 
 
-def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
-    """The same of rows that were read already.
+def values_of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
+    """Build the table from rows.
 
     Example:
         >>> cells = [("a", "x", 0.9), ("a", "y", 0.7), ("b", "x", 0.8)]
         >>> rows = [Row(f"row {n}", n, dict(zip(NEEDED, c, strict=True))) for n, c in enumerate(cells, 1)]
-        >>> found = of_rows(rows)
-        >>> found.models, found.tasks, found.values.tolist()
+        >>> table = values_of_rows(rows)
+        >>> table.models, table.tasks, table.values.tolist()
         (('a', 'b'), ('x', 'y'), [[0.9, 0.7], [0.8, nan]])
     """
     cells: dict[tuple[str, Set], tuple[str, float, float, float]] = {}
@@ -155,17 +155,18 @@ def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
     if not cells:
         raise DataError("the table has no rows")
     models = tuple(dict.fromkeys(model for model, _ in cells))
-    sets = tuple(dict.fromkeys(one for _, one in cells))
-    for what, names in (("models", models), ("sets", sets)):
-        if len(names) > MOST:
-            raise DataError(f"more than {MOST:,} {what}, the most that are compared (got {len(names):,})")
+    sets = tuple(dict.fromkeys(scored_set for _, scored_set in cells))
+    for plural, names in (("models", models), ("sets", sets)):
+        if len(names) > MAX_MODELS_OR_SETS:
+            most = f"{MAX_MODELS_OR_SETS:,} {plural}, the most that are compared"
+            raise DataError(f"more than {most} (got {len(names):,})")
     values, errors, sizes = np.full((3, len(models), len(sets)), np.nan)
-    of_model, of_set = ({name: at for at, name in enumerate(names)} for names in (models, sets))
-    for (model, one), (_, *numbers) in cells.items():
-        at = of_model[model], of_set[one]
-        values[at], errors[at], sizes[at] = numbers
+    rows_of, columns_of = ({name: index for index, name in enumerate(names)} for names in (models, sets))
+    for (model, scored_set), (_, *numbers) in cells.items():
+        cell = rows_of[model], columns_of[scored_set]
+        values[cell], errors[cell], sizes[cell] = numbers
     notes: list[str] = [Assumption(f"Columns that are not read: {listed(unread)}.")] if unread else []
-    notes += _of_one_run(runs) if any(one.kind == "in-domain" for one in sets) else []
+    notes += _of_one_run(runs) if any(scored_set.kind == "in-domain" for scored_set in sets) else []
     if _are_percentages(values, percent):
         values, errors = values / 100, errors / 100
         guess = Assumption("All values are above 1, or 0: they are taken for percentages.")
@@ -174,10 +175,10 @@ def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
 
 
 def _of_one_run(runs: Mapping[str, str]) -> Iterator[str]:
-    """A note where several models are checkpoints of one training run; it is about trends."""
-    of = Counter(run for run in runs.values() if run)
-    if several := [run for run, models in of.items() if models > 1]:
-        models, whose = sum(of[run] for run in several), counted(len(several), "training run")
+    """Note that several models are checkpoints of one training run, which makes trends too certain."""
+    models_of_run = Counter(run for run in runs.values() if run)
+    if several := [run for run, models in models_of_run.items() if models > 1]:
+        models, whose = sum(models_of_run[run] for run in several), counted(len(several), "training run")
         yield (
             f"{models} models are checkpoints of {whose} ({listed(several)}): trends count each as a model of its own, "
             "and are surer than they should be."
@@ -211,7 +212,7 @@ def _kind(row: Row) -> Kind:
 
 
 def _numbers(row: Row) -> tuple[float, float, float]:
-    """Value, standard error and number of rows; nan where there is none."""
+    """Return value, standard error and number of rows; nan if missing."""
     value, error, size = (_number(row, column) for column in ("value", "se", "n"))
     if not (0 <= error <= 100 or math.isnan(error)):
         raise DataError(f"{row.place}: `se` must be in [0, 100] (got {error:g})")
@@ -237,33 +238,29 @@ def _number(row: Row, column: str) -> float:
     return number
 
 
-def _are_percentages(values: Floats, said: bool | None) -> bool:
-    """Whether values are percentages; nothing is guessed where some look so and some do not.
-
-    Raises:
-        DataError: some do; or they are said to be what they cannot be.
-    """
-    known = np.abs(values[~np.isnan(values)])
-    above, most = known > 1, float(known.max(initial=0.0))
-    if most > 100 or (said is False and most > 1):
+def _are_percentages(values: Floats, stated: bool | None) -> bool:
+    """Decide whether values are percentages; raise if only some look so, or if `stated` contradicts them."""
+    finite = np.abs(values[~np.isnan(values)])
+    above, most = finite > 1, float(finite.max(initial=0.0))
+    if most > 100 or (stated is False and most > 1):
         raise DataError(f"values must be fractions in [-1, 1], or percentages (got {most:g})")
-    if said is None and above.any() and ((known > 0) & ~above).any():
-        least = float(known[(known > 0) & ~above].min())
+    if stated is None and above.any() and ((finite > 0) & ~above).any():
+        least = float(finite[(finite > 0) & ~above].min())
         raise DataError(
             f"some values are above 1 ({most:g}), others below ({least:g}): percentages beside fractions? Where all "
             "are percentages, say so with `percent`"
         )
-    return bool(above.any()) if said is None else said
+    return bool(above.any()) if stated is None else stated
 
 
 def _errors(values: Floats, errors: Floats, sizes: Floats) -> Floats:
-    """Standard errors where they are stated; else the most that they can be of a mean of n outcomes in [0, 1]."""
+    """Return stated standard errors, else the largest that a mean of n outcomes in [0, 1] can have."""
     inside = np.where((values >= 0) & (values <= 1), values, np.nan)
     return np.where(np.isnan(errors), np.sqrt(inside * (1 - inside) / sizes), errors)
 
 
 def as_rows(table: Any) -> list[Row]:
-    """The rows of a data frame, or of a list of mappings from column to cell.
+    """Convert a data frame, or a list of mappings from column to cell, to rows.
 
     Raises:
         UsageError: it is neither.

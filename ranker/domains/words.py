@@ -1,4 +1,4 @@
-"""Texts as counts of words, and as the vectors that these make."""
+"""Texts as counts of words, and as vectors made of these counts."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from ranker.limits import LIMITS, Limits
 from ranker.statistics.near import WordVectors
 
 COMPONENTS = 100
-"""Dimensions of the vectors of texts."""
+"""Dimensions of the text vectors."""
 
-FITTED = 10_000
-"""Texts of each set that vectors and classifiers are fitted on, at most, drawn at random."""
+MAX_FITTED_TEXTS = 10_000
+"""Texts of each set on which vectors and topics are fitted, at most; drawn at random."""
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, as factors cut them: in lower case, without punctuation marks.
+    """Split a text into words as factors do: lower case, without punctuation.
 
-    A word is a run of letters, digits and underscores, with apostrophes and hyphens inside it. Scripts without blanks
-    between words have one word where a sentence is: only an encoder of sentences can compare these.
+    A word is a run of letters, digits and underscores, with apostrophes and hyphens inside it. In scripts without
+    blanks a whole sentence is one word; only a sentence encoder can compare such texts.
 
     Example:
         >>> words_of("The doctor's co-worker ran!")
         ['the', "doctor's", 'co-worker', 'ran']
     """
-    found = (text[start:end] for start, end in split_words(text))
-    return [word.casefold() for word in found if word[0].isalnum() or word[0] == "_"]
+    pieces = (text[start:end] for start, end in split_words(text))
+    return [word.casefold() for word in pieces if word[0].isalnum() or word[0] == "_"]
 
 
 def tokens_of(text: str) -> list[str]:
-    """The words and the punctuation marks of a text, in lower case: what lengths of summaries are counted in.
+    """Split a text into lower-case words and punctuation marks, the units in which summaries are measured.
 
     Example:
         >>> tokens_of("It ran!")
@@ -47,7 +47,7 @@ def tokens_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class WordCounts:
-    """A set's texts as numbers of its own words.
+    """Texts of a set as numbers of its own words.
 
     Attributes:
         vocabulary: word -> its number.
@@ -59,24 +59,24 @@ class WordCounts:
 
     @property
     def lengths(self) -> Ints:
-        """(N,) words of each text."""
+        """(N,) number of words of each text."""
         return np.diff(self.texts.ends, prepend=0)
 
 
-def counted(texts: Iterable[str], name: str = "", limits: Limits = LIMITS) -> WordCounts:
+def count_words(texts: Iterable[str], name: str = "", limits: Limits = LIMITS) -> WordCounts:
     """Count the words of texts.
 
     Args:
         texts: of a set.
         name: of the set.
-        limits: how many words there may be, in all and different ones; no further text is looked at.
+        limits: most words allowed, in all and distinct; counting stops at the first excess.
 
     Raises:
-        DataError: there are more.
+        DataError: there are more than the limits allow.
 
     Example:
-        >>> found = counted(["The cat.", "the dog"])
-        >>> found.vocabulary, found.texts.words.tolist(), found.lengths.tolist()
+        >>> counts = count_words(["The cat.", "the dog"])
+        >>> counts.vocabulary, counts.texts.words.tolist(), counts.lengths.tolist()
         ({'the': 0, 'cat': 1, 'dog': 2}, [0, 1, 0, 2], [2, 2])
     """
     vocabulary: dict[str, int] = {}
@@ -90,8 +90,8 @@ def counted(texts: Iterable[str], name: str = "", limits: Limits = LIMITS) -> Wo
 
 
 @dataclass(frozen=True)
-class Both:
-    """Two sets, their words numbered alike.
+class AlignedWords:
+    """Two sets with a common numbering of words.
 
     Attributes:
         words: (V,) the words of both, in alphabetical order.
@@ -104,7 +104,7 @@ class Both:
 
     @cached_property
     def counts(self) -> tuple[Any, Any]:
-        """(N, V) and (O, V) how often each word is in each text, sparse."""
+        """(N, V) and (O, V) sparse counts of each word in each text."""
         return self._matrix(self.first), self._matrix(self.second)
 
     def _matrix(self, texts: WordVectors) -> Any:
@@ -112,45 +112,46 @@ class Both:
 
         starts = np.concatenate([[0], texts.ends])
         shape = (len(texts.ends), len(self.words))
-        found = csr_array((np.ones(len(texts.words)), texts.words.copy(), starts), shape=shape)
-        found.sum_duplicates()  # which sorts the words in place
-        return found
+        matrix = csr_array((np.ones(len(texts.words)), texts.words.copy(), starts), shape=shape)
+        matrix.sum_duplicates()  # which sorts the words in place
+        return matrix
 
     @cached_property
     def content(self) -> Ints:
-        """The numbers of the words that are no stop words (scikit-learn's English list)."""
+        """Numbers of the words that are no stop words (scikit-learn's English list)."""
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         return np.array([n for n, word in enumerate(self.words) if word not in ENGLISH_STOP_WORDS], dtype=np.int64)
 
 
-def both(first: WordCounts, second: WordCounts) -> Both:
-    """Two sets with their words numbered alike.
+def align_words(first: WordCounts, second: WordCounts) -> AlignedWords:
+    """Number the words of two sets alike.
 
     Example:
-        >>> found = both(counted(["b a"]), counted(["c b"]))
-        >>> found.words, found.first.words.tolist(), found.second.words.tolist()
+        >>> pair = align_words(count_words(["b a"]), count_words(["c b"]))
+        >>> pair.words, pair.first.words.tolist(), pair.second.words.tolist()
         (('a', 'b', 'c'), [1, 0], [2, 1])
     """
     words = tuple(sorted({*first.vocabulary, *second.vocabulary}))
     number = {word: n for n, word in enumerate(words)}
     texts = []
-    for one in (first, second):
-        to = np.array([number[word] for word in one.vocabulary], dtype=np.int64)
-        texts.append(WordVectors(to[one.texts.words] if len(to) else one.texts.words, one.texts.ends))
-    return Both(words, *texts)
+    for counts in (first, second):
+        new_numbers = np.array([number[word] for word in counts.vocabulary], dtype=np.int64)
+        renumbered = new_numbers[counts.texts.words] if len(new_numbers) else counts.texts.words
+        texts.append(WordVectors(renumbered, counts.texts.ends))
+    return AlignedWords(words, *texts)
 
 
-def vectors(of: Both, rng: np.random.Generator, components: int = COMPONENTS) -> tuple[Floats, Floats]:
-    """(N, D) and (O, D) vectors of the texts: TF-IDF of words that two texts have, and its truncated SVD.
+def vectors(word_pair: AlignedWords, rng: np.random.Generator, components: int = COMPONENTS) -> tuple[Floats, Floats]:
+    """Compute (N, D) and (O, D) text vectors: TF-IDF of words of two texts or more, then truncated SVD.
 
-    Fitted on these two sets alone, as many texts of each, so that no other set changes what is said of them. A text
-    without a known word is 0.
+    The fit uses these two sets alone, equally many texts of each, so that no other set changes it. A text without a
+    word of the vocabulary is 0.
 
     Args:
-        of: the two sets.
-        rng: draws the texts that are fitted on, and starts the SVD.
-        components: D, at most; fewer where there are fewer words.
+        word_pair: the two sets.
+        rng: draws the texts for the fit, and starts the SVD.
+        components: D, at most; fewer if there are fewer words.
 
     Source: Deerwester et al. 1990, "Indexing by latent semantic analysis".
     """
@@ -159,15 +160,16 @@ def vectors(of: Both, rng: np.random.Generator, components: int = COMPONENTS) ->
     from sklearn.feature_extraction.text import TfidfTransformer
 
     drawing, starting = rng.spawn(2)
-    size = min(FITTED, *(counts.shape[0] for counts in of.counts))
-    fitted = vstack([counts[np.sort(drawing.permutation(counts.shape[0])[:size])] for counts in of.counts], "csr")
-    kept = np.flatnonzero(np.asarray((fitted > 0).sum(axis=0)).ravel() > 1)
-    if len(kept) < 2:
-        return np.zeros((of.counts[0].shape[0], 1)), np.zeros((of.counts[1].shape[0], 1))
-    weights = TfidfTransformer(sublinear_tf=True).fit(fitted[:, kept])
-    components = min(components, len(kept) - 1, 2 * size)
+    size = min(MAX_FITTED_TEXTS, *(counts.shape[0] for counts in word_pair.counts))
+    samples = [counts[np.sort(drawing.permutation(counts.shape[0])[:size])] for counts in word_pair.counts]
+    fitted = vstack(samples, "csr")
+    frequent = np.flatnonzero(np.asarray((fitted > 0).sum(axis=0)).ravel() > 1)
+    if len(frequent) < 2:
+        return np.zeros((word_pair.counts[0].shape[0], 1)), np.zeros((word_pair.counts[1].shape[0], 1))
+    weights = TfidfTransformer(sublinear_tf=True).fit(fitted[:, frequent])
+    components = min(components, len(frequent) - 1, 2 * size)
     svd = TruncatedSVD(components, random_state=int(starting.integers(2**31)))
     with np.errstate(invalid="ignore"):  # it divides by a variance, which equal texts have none of
-        svd.fit(weights.transform(fitted[:, kept]))
-    first, second = (np.asarray(svd.transform(weights.transform(counts[:, kept]))) for counts in of.counts)
+        svd.fit(weights.transform(fitted[:, frequent]))
+    first, second = (np.asarray(svd.transform(weights.transform(counts[:, frequent]))) for counts in word_pair.counts)
     return first, second

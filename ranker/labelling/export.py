@@ -1,4 +1,4 @@
-"""Rows that are to be labelled elsewhere, as other tools read them: in order, and without what models say of them."""
+"""Export rows for labelling in other tools: in order, and without what models predict on them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from xml.sax.saxutils import quoteattr
 
 from factors.types import Example
 from ranker.datasets.identity import text_key
-from ranker.datasets.sheets import table
+from ranker.datasets.sheets import csv_table
 from ranker.errors import UsageError
 from ranker.files.exports import CANNOT_TELL
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What stands in no XML, escaped or not (XML 1.0, section 2.2)."""
+"""Characters that XML cannot hold, escaped or not (XML 1.0, section 2.2)."""
 
 ROW, ORDER = "rank_models_row", "rank_models_order"
-"""What a row is told by when it comes back, and its place among those that were handed out."""
+"""Columns of an exported row: the key that identifies it when it comes back, and its place in the order."""
 
 
 def render(
     name: str, rows: Sequence[Example], cells: Sequence[Mapping[str, str]], labels: Sequence[str], column: str = "label"
 ) -> str:
-    """Rows as a file of a tool.
+    """Render rows in the format of a tool.
 
     Args:
         name: "csv", "label-studio" (JSON tasks) or "doccano" (JSON lines).
         rows: the rows, the most useful first.
-        cells: column -> text of each; none of them holds a label.
+        cells: column -> text of each row, without labels.
         labels: the names of the labels.
-        column: that labels are to stand in.
+        column: column for the labels.
 
     Example:
         >>> row = Example("1", ("Lovely.",), None)
@@ -40,45 +40,45 @@ def render(
     """
     if name == "csv":
         names = dict.fromkeys(name for row in cells for name in row)
-        return table((*names, column), cells)
+        return csv_table((*names, column), cells)
     keys = [f"sha256:{text_key(row)}" for row in rows]
     if name == "label-studio":
         tasks = [
-            {"data": {**_words(one), ROW: key, ORDER: at}}
-            for at, (one, key) in enumerate(zip(cells, keys, strict=True))
+            {"data": {**_words(row_cells), ROW: key, ORDER: order}}
+            for order, (row_cells, key) in enumerate(zip(cells, keys, strict=True))
         ]
         return json.dumps(tasks, ensure_ascii=False, indent=1) + "\n"
     lines = (
-        {**one, "text": "\n\n".join(row.segments), "label": [], ROW: key, ORDER: at}
-        for at, (row, one, key) in enumerate(zip(rows, cells, keys, strict=True))
+        {**row_cells, "text": "\n\n".join(row.segments), "label": [], ROW: key, ORDER: order}
+        for order, (row, row_cells, key) in enumerate(zip(rows, cells, keys, strict=True))
     )
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
 def configuration(texts: Sequence[str], labels: Sequence[str]) -> str:
-    """The labelling configuration of a project in Label Studio.
+    """Write the labelling configuration of a project in Label Studio.
 
     Args:
         texts: the columns that hold texts.
         labels: the names of the labels.
 
     Raises:
-        UsageError: a label holds what no XML can.
+        UsageError: a label holds characters that XML cannot.
 
     Example:
         >>> '<Choice value="a&amp;b" hotkey="1"/>' in configuration(["text"], ["a&b", "c"])
         True
     """
-    if wrong := next((label for label in labels if _NO_XML.search(label)), None):
-        raise UsageError(f"no configuration of Label Studio can hold the label {wrong[:50]!r}")
-    shown = [f"  <Text name={quoteattr(_word(name))} value={quoteattr('$' + _word(name))}/>" for name in texts]
+    if bad_label := next((label for label in labels if _NO_XML.search(label)), None):
+        raise UsageError(f"no configuration of Label Studio can hold the label {bad_label[:50]!r}")
+    text_tags = [f"  <Text name={quoteattr(_word(name))} value={quoteattr('$' + _word(name))}/>" for name in texts]
     hotkeys = [*"123456789"[: len(labels)], *[""] * max(len(labels) - 9, 0)]
     choices = [*zip(labels, hotkeys, strict=True), (CANNOT_TELL, "0")]
     lines = (
         f"    <Choice value={quoteattr(label)}" + (f' hotkey="{key}"' if key else "") + "/>" for label, key in choices
     )
-    asked = f'  <Choices name="label" toName={quoteattr(_word(texts[-1]))} choice="single" required="true">'
-    return "\n".join(["<View>", *shown, asked, *lines, "  </Choices>", "</View>", ""])
+    choices_tag = f'  <Choices name="label" toName={quoteattr(_word(texts[-1]))} choice="single" required="true">'
+    return "\n".join(["<View>", *text_tags, choices_tag, *lines, "  </Choices>", "</View>", ""])
 
 
 def _words(cells: Mapping[str, str]) -> dict[str, str]:
@@ -86,5 +86,5 @@ def _words(cells: Mapping[str, str]) -> dict[str, str]:
 
 
 def _word(name: str) -> str:
-    """A column's name of word characters only, which is all that a configuration can name."""
+    """Reduce a column's name to word characters, the only ones that a configuration can name."""
     return "".join(sign if sign.isalnum() or sign == "_" else "_" for sign in name)

@@ -1,8 +1,8 @@
-"""Ask, answer, stop: which row of a pool to label next, what the answers tell, and when it is enough.
+"""Labelling session: pick the next row of a pool, learn from the answers, and tell when to stop.
 
-A session is a list of events, what was said of rows in the order in which it was said, and a pool. Everything else
-follows from these: what is known depends on the answers, and not on their order, and the last event can be taken back
-at any time. Axis letters as in `ranker.statistics.pool`, and A answers.
+A session is a pool and a list of labelling events in their order. Everything else follows from these: the beliefs
+depend on the answers and not on their order, and the last event can be undone at any time. Axis letters as in
+`ranker.statistics.pool`, and A answers.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from ranker.statistics.sequential_tests import BettingEvidence
 from ranker.statistics.stopping import MARGIN, PROBABLE
 
 Rule = Goal | Literal["certain", "random"]
-"""How rows are picked: for the order, for the best model, for a certain winner, or any."""
+"""Rule that picks rows: to learn the order, to find the best model, to prove a winner, or at random."""
 
 RULES = (*get_args(Goal), "certain", "random")
 
-BACK = 10
-"""Rows that are asked before one that was skipped comes back."""
+SKIP_DISTANCE = 10
+"""Other rows asked before a skipped one comes back."""
 
 
-def noted(rule: str, margin: float, predicted: Ints) -> str:
-    """How a rule is noted beside the rows that it picks: two that are noted alike pick rows in the same way.
+def rule_key(rule: str, margin: float, predicted: Ints) -> str:
+    """Describe a rule for the record of the rows that it picks; equal descriptions pick rows in the same way.
 
-    What is drawn for a certain winner depends on the margin, and on all that was predicted: what was drawn with others
-    is no random row, and proves nothing.
+    Draws for a certain winner depend on the margin and on all predictions: rows drawn with other values are not random
+    for this test, and prove nothing.
 
     Args:
         rule: one of `RULES`.
-        margin: how much less accurate than the best a winner may be.
-        predicted: (M, N) the label that each model predicts on each row of the pool.
+        margin: most accuracy that a winner may lack to the best.
+        predicted: (M, N) predicted label of each model on each row of the pool.
 
     Example:
-        >>> noted("best", 0.01, np.zeros((2, 3), dtype=int)), noted("certain", 0.01, np.zeros((2, 3), dtype=int))
+        >>> rule_key("best", 0.01, np.zeros((2, 3), dtype=int)), rule_key("certain", 0.01, np.zeros((2, 3), dtype=int))
         ('best', 'certain 0.01 ...')
     """
     if rule != "certain":
@@ -54,12 +54,12 @@ def noted(rule: str, margin: float, predicted: Ints) -> str:
 
 @dataclass(frozen=True)
 class LabelEvent:
-    """What was said of a row.
+    """One labelling event of a row.
 
     Attributes:
-        row: its place in the pool.
-        status: answered; skipped, which comes back later; or cannot-tell, which does not.
-        label: the answer; -1 where there is none.
+        row: its index in the pool.
+        status: answered; skipped, to be asked again later; or cannot-tell, never asked again.
+        label: the answer; -1 without one.
     """
 
     row: int
@@ -69,7 +69,7 @@ class LabelEvent:
 
 @dataclass(frozen=True)
 class SessionStatus:
-    """What the answers so far tell.
+    """Results of the answers so far.
 
     Attributes:
         order: (M,) the models, the best first.
@@ -77,10 +77,9 @@ class SessionStatus:
         beats: (M, M) P(the model of the row is more accurate in the domain than that of the column).
         best: (M,) P(no other model is more accurate).
         within: P(no model is better than the leader by more than the margin).
-        more_answers: how many more are expected to make that probable enough; -1 where no number would do.
-        certain: whether the leader by the test of `betting` is accepted against all; None where rows are picked for
-            something else.
-        alarmed: the votes of the models do not describe these labels, and the rest is not to be believed.
+        more_answers: further answers expected to make that probable enough; -1 if no number would do.
+        certain: whether the leader is accepted against all by the test of `sequential_tests`; None under other rules.
+        alarmed: the models' votes do not describe these labels, so the other figures are unreliable.
     """
 
     order: Ints
@@ -94,22 +93,22 @@ class SessionStatus:
 
 
 class Session:
-    """A pool, and what was said of its rows.
+    """A pool and the labelling events of its rows.
 
     Args:
-        predicted: (M, N) the label that each model predicts on each row of the pool; below 0 where it predicts none.
-        classes: C, the labels that there are.
-        events: what was said before, the first first; a row may have several answers.
-        strength: (M, N) how much each prediction counts (`Pool.strength`); None where all count alike.
-        drawn: how many of these, at the end, are of rows that this very session picked.
-        rule: how rows are picked.
-        label_noise: the share of answers that are given at random.
-        margin: how much less accurate than the best a winner may be.
-        probable: the probability of that that is enough.
-        seed: of the rules that draw rows.
+        predicted: (M, N) predicted label of each model on each row of the pool; below 0 without a prediction.
+        classes: C, the number of labels.
+        events: earlier events in their order; a row may have several answers.
+        strength: (M, N) weight of each prediction (`Pool.strength`); None if all are equal.
+        drawn: number of trailing events whose rows this very session picked.
+        rule: rule that picks rows.
+        label_noise: share of answers that are random.
+        margin: most accuracy that a winner may lack to the best.
+        probable: probability of that at which to stop.
+        seed: random seed of rules that draw rows.
 
     Raises:
-        ValueError: no model, no row, or a rule, a row or a label that is none.
+        ValueError: no model, no row, or an invalid rule, row or label.
 
     Example:
         >>> truth = np.array([0, 1] * 20)
@@ -117,7 +116,7 @@ class Session:
         >>> for _ in range(4):
         ...     row = session.next()
         ...     session.tell(row, truth[row])
-        >>> session.standing().order.tolist()[-1]
+        >>> session.status().order.tolist()[-1]
         2
         >>> session.undo().row == row
         True
@@ -144,51 +143,50 @@ class Session:
         self.events: list[LabelEvent] = list(events)
         for event in self.events:
             self._check(event.row, event.label if event.status == "answered" else 0, classes)
-        said = np.array([event.row for event in self.events], dtype=np.int64)
-        self.patterns = fold(predicted, classes, said, strength=strength)
+        seen_rows = np.array([event.row for event in self.events], dtype=np.int64)
+        self.patterns = fold(predicted, classes, seen_rows, strength=strength)
         self.known = max(len(self.events) - drawn, 0)
         self._chances: list[float] = []
         self._beliefs: Beliefs | None = None
 
     @property
     def answers(self) -> tuple[Ints, Ints]:
-        """(A,) rows that were answered, in the order of the answers, and (A,) the answers."""
-        given = [(event.row, event.label) for event in self.events if event.status == "answered"]
-        rows, labels = np.array(given, dtype=np.int64).reshape(-1, 2).T
+        """(A,) answered rows, in the order of the answers, and (A,) the answers."""
+        pairs = [(event.row, event.label) for event in self.events if event.status == "answered"]
+        rows, labels = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         return rows, labels
 
     @property
     def beliefs(self) -> Beliefs:
-        """What pool and answers tell."""
+        """Posterior after the pool and all answers."""
         if self._beliefs is None:
             self._beliefs = self._after(len(self.answers[0]))
         return self._beliefs
 
     def _after(self, count: int) -> Beliefs:
-        """What was known after so many answers."""
+        """Return the posterior after the first answers."""
         rows, labels = self.answers
         return believe(self.patterns, rows[:count], labels[:count], self.label_noise)
 
     def next(self) -> int | None:
-        """The row to label next; None where none is left, or nothing is in question any more.
+        """Return the row to label next; None if no row is left, or no question is open.
 
-        A row that was skipped comes back once `BACK` others were seen, or no other is left.
+        A skipped row comes back after `SKIP_DISTANCE` others, or when no other is left.
         """
         closed = {event.row for event in self.events if event.status != "skipped"}
-        recent = {event.row for event in self.events[-BACK:] if event.status == "skipped"}
+        recent = {event.row for event in self.events[-SKIP_DISTANCE:] if event.status == "skipped"}
         picked = [*self._pick(closed | recent, 1), *self._pick(closed, 1)]
         return picked[0] if picked else None
 
     def several(self, count: int) -> list[int]:
-        """So many rows to label at once, the most useful first: fewer, where fewer are left.
+        """Return rows to label at once, the most useful first; fewer if fewer are left.
 
-        They are picked as if the answers to those before them were known only in part: see
-        `ranker.statistics.acquisition`.
+        Each is picked as if the answers to those before it were partly known: see `ranker.statistics.acquisition`.
         """
         return self._pick({event.row for event in self.events if event.status != "skipped"}, count)
 
     def _pick(self, closed: Collection[int], count: int) -> list[int]:
-        """Rows by the rule, none of those that are closed."""
+        """Pick rows by the rule, none of them closed."""
         if self.rule == "order" or self.rule == "best":
             return [*map(int, next_rows(self.beliefs, count, self.rule, sorted(closed)))]
         rows = np.setdiff1d(np.flatnonzero(self.patterns.of >= 0), sorted(closed))
@@ -200,30 +198,30 @@ class Session:
 
     @property
     def evidence(self) -> BettingEvidence:
-        """What the answers to random rows prove, by the first answer to each.
+        """Evidence of the answers to random rows, by the first answer to each.
 
-        A row counts from when it was asked first. While it has no answer, as one that no model is right on.
+        A row counts once it was first asked. While it has no answer, it counts as one on which no model is right.
         """
-        said: dict[int, int] = {}
+        first_labels: dict[int, int] = {}
         before = {event.row for event in self.events[: self.known]}
         for event in self.events:
-            if said.get(event.row, -1) < 0:
-                said[event.row] = event.label
-        labels = [label if label >= 0 else self.patterns.classes for label in said.values()]
-        rows = np.array([*said], dtype=np.int64)
+            if first_labels.get(event.row, -1) < 0:
+                first_labels[event.row] = event.label
+        labels = [label if label >= 0 else self.patterns.classes for label in first_labels.values()]
+        rows = np.array([*first_labels], dtype=np.int64)
         return sequential_tests.weigh(self.predicted, rows, np.array(labels, dtype=np.int64), self.margin, len(before))
 
     def tell(self, row: int, label: int) -> None:
-        """Take in an answer.
+        """Add an answer.
 
         Raises:
-            ValueError: a row or a label that is none, or a row that has an answer.
+            ValueError: an invalid row or label, or a row that already has an answer.
         """
         self._check(row, label, self.patterns.classes)
         self._add(LabelEvent(int(row), "answered", int(label)))
 
     def skip(self, row: int) -> None:
-        """Ask a row later."""
+        """Ask a row again later."""
         self._check(row, 0, self.patterns.classes)
         self._add(LabelEvent(int(row), "skipped"))
 
@@ -247,10 +245,10 @@ class Session:
         self._beliefs = None
 
     def undo(self) -> LabelEvent:
-        """Take back what was said last, and return it.
+        """Remove the last event and return it.
 
         Raises:
-            ValueError: nothing was said.
+            ValueError: there is no event.
         """
         if not self.events:
             raise ValueError("nothing was said that could be taken back")
@@ -261,23 +259,23 @@ class Session:
         return event
 
     @property
-    def chances(self) -> Floats:
-        """(A,) the probability that each answer had before it was given."""
+    def predictive_probabilities(self) -> Floats:
+        """(A,) probability of each answer before it was given."""
         rows, labels = self.answers
-        for at in range(len(self._chances), len(rows)):
-            self._chances.append(stopping.chance(self._after(at), int(rows[at]), int(labels[at])))
+        for count in range(len(self._chances), len(rows)):
+            self._chances.append(stopping.chance(self._after(count), int(rows[count]), int(labels[count])))
         return np.array(self._chances)
 
-    def standing(self) -> SessionStatus:
-        """What the answers so far tell."""
-        known, row = self.beliefs, self.next()
+    def status(self) -> SessionStatus:
+        """Return the results of the answers so far."""
+        beliefs, row = self.beliefs, self.next()
         return SessionStatus(
-            order=np.argsort(-known.score, kind="stable"),
-            score=known.score,
-            beats=known.beats(),
-            best=known.best(),
-            within=known.within(self.margin),
-            more_answers=0 if row is None else stopping.more_answers(known, row, self.margin, self.probable),
+            order=np.argsort(-beliefs.score, kind="stable"),
+            score=beliefs.score,
+            beats=beliefs.beats(),
+            best=beliefs.best(),
+            within=beliefs.within(self.margin),
+            more_answers=0 if row is None else stopping.more_answers(beliefs, row, self.margin, self.probable),
             certain=self.evidence.settled if self.rule == "certain" else None,
-            alarmed=stopping.alarmed(self.chances, self.answers[1], self.patterns.classes),
+            alarmed=stopping.alarmed(self.predictive_probabilities, self.answers[1], self.patterns.classes),
         )

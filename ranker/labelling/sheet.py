@@ -1,8 +1,8 @@
-"""The file of a session: at all times a plain labelled CSV, a line for each thing that was said of a row.
+"""File of a session: always a plain labelled CSV, with a line for each labelling event.
 
-The columns of the pool come first, and then those of `COLUMNS`. Rows that have no answer have an empty label, so that
-whoever reads labelled rows leaves them out. The lines stand in the order in which they were said: read back, they are
-the events of the session. Rows that nothing was said of, as in a sheet that somebody is to fill in, come last.
+The columns of the pool come first, then those of `COLUMNS`. Rows without an answer have an empty label, so readers of
+labelled rows skip them. The lines stand in the order of the events, and reading them restores the session. Rows without
+an event, as in a sheet to fill in, come last.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from typing import Any
 
 from factors.types import Example
 from ranker.datasets.readers import Sheet
-from ranker.datasets.sheets import flat, table
+from ranker.datasets.sheets import csv_table, flat_cells
 from ranker.errors import DataError
 from ranker.labelling.session import LabelEvent
 
 CHANGED = "changed-after-reveal"
-"""The status of an answer that was changed once it was shown what the models say; the first one counts."""
+"""Status of an answer that was changed after the models' predictions were revealed; the first answer counts."""
 
 COLUMNS = ("changed_to", "annotator", "seconds", "when", "picked", "order", "status")
-"""What stands beside a label."""
+"""Columns of a session file beside the label."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """What was said of a row, and what is recorded beside it.
+    """A labelling event with its recorded context.
 
     Attributes:
-        event: what was said.
-        annotator: who said it.
-        seconds: how long it took; None where that is not known.
-        when: the time, as ISO 8601.
-        picked: the rule that picked the row; "" where that is not known.
-        changed_to: the answer that was given once it was shown what the models say; -1 where they were not shown. It is
-            the first one again where that was confirmed.
+        event: the event.
+        annotator: name of the person.
+        seconds: time taken; None if unknown.
+        when: time of the event, as ISO 8601.
+        picked: rule that picked the row; "" if unknown.
+        changed_to: answer after the models' predictions were revealed, the first one if confirmed; -1 if they were not
+            revealed.
         cells: the columns of the pool, or of the file that the line comes from.
     """
 
@@ -48,52 +48,53 @@ class Line:
     cells: Mapping[str, str] | None = None
 
 
-def renamed(names: Iterable[str]) -> dict[str, str]:
-    """What columns of a pool are called in the file of a session, which has columns of their names.
+def pool_column_names(names: Iterable[str]) -> dict[str, str]:
+    """Map columns of a pool that collide with those of a session file to their names in that file.
 
     Example:
-        >>> renamed(["text", "status", "pool_status"])
+        >>> pool_column_names(["text", "status", "pool_status"])
         {'status': 'pool_pool_status'}
     """
-    known = dict.fromkeys(names)
-    found = {}
-    for name in (one for one in known if one in COLUMNS):
-        other = f"pool_{name}"
-        while other in known:
-            other = f"pool_{other}"
-        found[name] = other
-    return found
+    columns = dict.fromkeys(names)
+    new_names = {}
+    for name in (column for column in columns if column in COLUMNS):
+        new_name = f"pool_{name}"
+        while new_name in columns:
+            new_name = f"pool_{new_name}"
+        new_names[name] = new_name
+    return new_names
 
 
-def cells_of(pool: Sheet, rows: Iterable[Example]) -> dict[tuple[str, ...], dict[str, str]]:
-    """Texts -> the cells of the row of the pool that has them, without labels; of equal rows, those of the first.
+def cells_by_text(pool: Sheet, rows: Iterable[Example]) -> dict[tuple[str, ...], dict[str, str]]:
+    """Map the texts of each row of the pool to its cells, without labels; the first of equal rows counts.
 
-    Columns are called as `renamed` says.
+    Columns are renamed by `pool_column_names`.
     """
-    others = renamed(name for row in pool.rows for name in row.cells)
-    found: dict[tuple[str, ...], dict[str, str]] = {}
-    for row, one in zip(pool.rows, rows, strict=True):
-        if one.segments not in found:
-            cells = flat(row.cells, one, pool.layout.text)
-            found[one.segments] = {others.get(name, name): cell for name, cell in cells.items()
-                                   if name != pool.layout.label}  # fmt: skip
-    return found
+    new_names = pool_column_names(name for row in pool.rows for name in row.cells)
+    cells_of: dict[tuple[str, ...], dict[str, str]] = {}
+    for row, example in zip(pool.rows, rows, strict=True):
+        if example.segments not in cells_of:
+            cells = flat_cells(row.cells, example, pool.layout.text)
+            cells_of[example.segments] = {
+                new_names.get(name, name): cell for name, cell in cells.items() if name != pool.layout.label
+            }
+    return cells_of
 
 
 def to_csv(
     lines: Sequence[Line], waiting: Sequence[Mapping[str, str]], labels: Sequence[str], column: str = "label"
 ) -> str:
-    """A session as CSV.
+    """Write a session as CSV.
 
     Args:
-        lines: what was said.
-        waiting: the cells of rows that are to be labelled, of which nothing was said.
+        lines: events of the session.
+        waiting: cells of rows that are still to be labelled.
         labels: the names of the labels.
-        column: that the labels stand in.
+        column: column of the labels.
 
     Example:
-        >>> told = Line(LabelEvent(0, "answered", 1), "ann", 2.5, cells={"text": "Lovely."})
-        >>> print(to_csv([told], [{"text": "Dull."}], ["bad", "good"]), end="")
+        >>> line = Line(LabelEvent(0, "answered", 1), "ann", 2.5, cells={"text": "Lovely."})
+        >>> print(to_csv([line], [{"text": "Dull."}], ["bad", "good"]), end="")
         text,label,changed_to,annotator,seconds,when,picked,order,status
         Lovely.,good,,ann,2.5,,,0,answered
         Dull.,,,,,,,,
@@ -116,49 +117,50 @@ def to_csv(
             "status": CHANGED if changed else line.event.status,
         }
         rows.append({**(line.cells or {}), **beside})
-    own = (column, *COLUMNS)
-    names = dict.fromkeys(name for row in (*rows, *waiting) for name in row if name not in own)
-    return table((*names, *own), (*rows, *waiting))
+    reserved = (column, *COLUMNS)
+    names = dict.fromkeys(name for row in (*rows, *waiting) for name in row if name not in reserved)
+    return csv_table((*names, *reserved), (*rows, *waiting))
 
 
-def lines_of(
+def read_lines(
     file: Sheet, rows: Sequence[Example], place: Callable[[Example], int], label: Callable[[Any], int]
 ) -> tuple[list[Line], list[tuple[int, Mapping[str, str]]]]:
-    """The lines of a file, in the order in which they were said; and rows that nothing was said of, with their cells.
+    """Read the lines of a file in the order of the events, and the rows without an event, with their cells.
 
-    A label without a status is an answer: a spreadsheet has none.
+    A label without a status counts as an answer, since spreadsheets have no status.
 
     Args:
-        file: what `to_csv` wrote, or any file of rows with a column of labels.
+        file: output of `to_csv`, or any file of rows with a column of labels.
         rows: its rows.
-        place: the place of a row in the pool; it raises a ValueError where it has none.
-        label: a label's index by its name; it raises a ValueError where it is none.
+        place: returns the index of a row in the pool, or raises a ValueError.
+        label: returns the index of a label by its name, or raises a ValueError.
 
     Raises:
-        DataError: a row, a label, a status or a number that is none.
+        DataError: an invalid row, label, status or number.
     """
     column = file.layout.label
-    own = {column, *COLUMNS}
-    found: list[tuple[tuple[float, int], Line]] = []
+    reserved = {column, *COLUMNS}
+    ordered_lines: list[tuple[tuple[float, int], Line]] = []
     waiting: list[tuple[int, Mapping[str, str]]] = []
-    for number, (row, one) in enumerate(zip(file.rows, rows, strict=True)):
+    for number, (row, example) in enumerate(zip(file.rows, rows, strict=True)):
         cells = row.cells
-        kept = {name: cell for name, cell in flat(cells, one, file.layout.text).items() if name not in own}
+        texts = flat_cells(cells, example, file.layout.text)
+        pool_cells = {name: cell for name, cell in texts.items() if name not in reserved}
         try:
-            at = place(one)
-            event = _event(at, str(cells.get("status") or ""), cells.get(column or ""), label)
+            index = place(example)
+            event = _event(index, str(cells.get("status") or ""), cells.get(column or ""), label)
             if event is None:
-                waiting.append((at, kept))
+                waiting.append((index, pool_cells))
                 continue
             changed = cells.get("changed_to")
             seconds, order = _number(cells.get("seconds")), _number(cells.get("order"))
             later = -1 if changed is None else label(changed)
             annotator, when, picked = (str(cells.get(name) or "") for name in ("annotator", "when", "picked"))
-            line = Line(event, annotator, seconds, when, picked, later, kept)
+            line = Line(event, annotator, seconds, when, picked, later, pool_cells)
         except ValueError as error:
             raise DataError(f"{row.place}: {error}") from error
-        found.append(((float("inf") if order is None else order, number), line))
-    return [line for _, line in sorted(found, key=lambda one: one[0])], waiting
+        ordered_lines.append(((float("inf") if order is None else order, number), line))
+    return [line for _, line in sorted(ordered_lines, key=lambda entry: entry[0])], waiting
 
 
 def _event(row: int, status: str, cell: Any, label: Callable[[Any], int]) -> LabelEvent | None:

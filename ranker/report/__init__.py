@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """Where a format is made, and how its files are named.
+    """A report format: its module, and the ending of its files.
 
     Attributes:
-        module: writes it.
-        ending: of the names of its files, without the dot. Where two formats have the same, it means the first.
+        module: module that writes it.
+        ending: ending of its file names, without the dot. If two formats share it, it means the first.
     """
 
     module: str
@@ -39,11 +39,11 @@ FORMATS = {
 """The formats by name."""
 
 GENERAL = {name: form for name, form in FORMATS.items() if name != "pairs"}
-"""Those of results that are no ranking: only a ranking has tables by pairs."""
+"""Formats of results that are no ranking; only a ranking has tables by pairs."""
 
 
 def write(document: Document, name: str) -> str:
-    """The document in the named format.
+    """Write the document in the named format.
 
     Raises:
         UnknownName: there is no such format.
@@ -52,7 +52,7 @@ def write(document: Document, name: str) -> str:
 
 
 def render(ranking: Ranking, name: str) -> str:
-    """The ranking in the named format.
+    """Write the ranking in the named format.
 
     Raises:
         UnknownName: there is no such format.

@@ -1,4 +1,4 @@
-"""One tidy CSV table, numbers as raw fractions."""
+"""One tidy CSV table, with numbers as raw fractions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ranker.report.document import Document
 
 
 def write(document: Document) -> str:
-    """The rows of a result."""
+    """Write the rows of a result."""
     return to_csv(document.rows)
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows, all of the same columns, under a line of the columns' names; nothing if there are none."""
+    """Write rows with the same columns, below a header; nothing if there are none."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     if rows:
@@ -26,7 +26,7 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def cell(value: Any) -> Any:
-    """A value that a spreadsheet does not take for a formula: text that could be one gets an apostrophe in front.
+    """Return a value that no spreadsheet takes for a formula: text that could be one gets a leading apostrophe.
 
     Example:
         >>> cell("=1+1"), cell("ACC"), cell(-0.5), cell(None)

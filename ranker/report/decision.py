@@ -1,4 +1,4 @@
-"""The tables of a decision: the order of the models, every two of them, and the labelled rows."""
+"""Tables of a decision: the order of the models, every two of them, and the labelled rows."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from ranker.report.words import ACCURACY, MOST_LABELS, MetricWords, words_of
 from ranker.results.decision import Decision, RowResult
 from ranker.results.ranking import Ranking
 
-MATRIX = 10
-"""The most models whose pairs a terminal shows."""
+MAX_TERMINAL_MODELS = 10
+"""Models whose pairs a terminal shows as a matrix, at most."""
 
-LISTED = 200
-"""The most rows that are listed; the JSON has all."""
+MAX_LISTED_ROWS = 200
+"""Labelled rows that are listed, at most; the JSON has all."""
 
-LONGEST = 24
-"""Characters of a row's id that are shown: of a hash, more than enough."""
+MAX_ID_CHARACTERS = 24
+"""Characters shown of a row's id; ample for a hash."""
 
-FEW = 20
-"""The most labelled rows, or pairs of models, that a page shows without being asked for."""
+MAX_UNFOLDED_ROWS = 20
+"""Rows of a table that a page shows unfolded, at most."""
 
 UNSAID = (
     "?: how many is not known: the two were right on the same rows, or each as often where the other was not; with a "
     "pool: labels and pool put them level, or nearly so, or the pool has too few rows."
 )
-"""What a question mark stands for."""
+"""Explanation of a question mark in a table."""
 
 
 def _unsaid(decision: Decision) -> str:
-    """What a question mark stands for."""
+    """Explain a question mark in a table."""
     return f"?: that is said of means, and {decision.metric} is none." if decision.metric else UNSAID
 
 
-def tables(ranking: Ranking, found: Decision) -> Iterator[Table]:
-    """All of them, each for the formats that have it."""
-    two, same = decided(found), versus(found)
-    open_ = any(more is None for row in found.more_labels for more in row)
-    yield order(found, words_of(ranking))
-    yield matrix(found)
-    yield replace(two, formats=("pairs",), help=_unsaid(found) if open_ else "")
-    if found.versus:
+def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
+    """Yield all tables, each for the formats that show it."""
+    two, same = pair_table(decision), comparison_table(decision)
+    open_ = any(count is None for row in decision.more_labels for count in row)
+    yield order(decision, words_of(ranking))
+    yield matrix(decision)
+    yield replace(two, formats=("pairs",), help=_unsaid(decision) if open_ else "")
+    if decision.versus:
         yield same
         yield replace(same, formats=("pairs",), help="Every two models on the same rows")
-        if len(found.models) == 2:
+        if len(decision.models) == 2:
             yield flips(ranking)
-    if any(row.predicted for row in found.rows):
-        yield by_label(found)
-        if len(found.rows) <= LISTED:
-            yield one_by_one(found)
+    if any(row.predicted for row in decision.rows):
+        yield by_label(decision)
+        if len(decision.rows) <= MAX_LISTED_ROWS:
+            yield one_by_one(decision)
     yield two
 
 
-def order(decision: Decision, of: MetricWords) -> Table:
-    """The models in the predicted order; models that share a letter cannot be told apart."""
+def order(decision: Decision, terms: MetricWords) -> Table:
+    """Tabulate the models in the predicted order; models that share a letter cannot be told apart."""
     rows = []
     for model in decision.models:
         score = model.score
@@ -67,22 +67,22 @@ def order(decision: Decision, of: MetricWords) -> Table:
                     letters(model.name, decision.groups),
                     "" if score is None else f"{score:.3g}",
                 ),
-                *(of.unit.value(model.outcome), interval(model.low, model.high, of.unit.value)),
+                *(terms.unit.value(model.outcome), interval(model.low, model.high, terms.unit.value)),
                 probability(model.p_near_best),
             ]
         )
-    numbers = [decision.method, of.column, "95 % interval", "P(near best)"]
-    shown = of.over if decision.metric else "right: percent of the rows"
-    about = of.what if decision.metric else ACCURACY.what
+    numbers = [decision.method, terms.column, "95 % interval", "P(near best)"]
+    meaning = terms.over if decision.metric else "right: percent of the rows"
+    about = terms.what if decision.metric else ACCURACY.what
     return table(
         *("Order", ["rank", "model", "tied"], numbers, rows),
-        help=f"Models that share a letter cannot be told apart. {shown}; the interval, and P(near best), the "
-        f"probability that no other model is better by more than {of.unit.point}, are about {about} in the domain.",
+        help=f"Models that share a letter cannot be told apart. {meaning}; the interval, and P(near best), the "
+        f"probability that no other model is better by more than {terms.unit.point}, are about {about} in the domain.",
     )
 
 
 def matrix(decision: Decision) -> Table:
-    """P(the model of the row is more accurate than that of the column)."""
+    """Tabulate P(the model of the row is more accurate than that of the column)."""
     rows = [
         [f"{i + 1} {name}", *("" if i == j else probability(p) for j, p in enumerate(decision.p_beats[i]))]
         for i, name in enumerate(decision.names)
@@ -93,63 +93,63 @@ def matrix(decision: Decision) -> Table:
         *("How sure is the order of two models?", ["P(row > column)"], numbers, rows),
         help=f"Percent probability that the model of the row is {better} in the domain than that of the column; "
         "50 is no idea.",
-        formats=READ if len(rows) <= MATRIX else tuple(name for name in READ if name != "table"),
+        formats=READ if len(rows) <= MAX_TERMINAL_MODELS else tuple(name for name in READ if name != "table"),
         heat=1,
     )
 
 
-def versus(decision: Decision) -> Table:
-    """Every two models on the labelled rows: the difference, how sure it is, and on how many rows each did better."""
-    of = unit(decision.metric)
-    shown = [
-        (one.a, one.b, of.difference(one.difference), interval(one.low, one.high, of.difference), f"{one.better:,}",
-         f"{one.worse:,}", p_value(one.p), p_value(one.p_corrected))
-        for one in decision.versus
+def comparison_table(decision: Decision) -> Table:
+    """Tabulate every two models on the labelled rows: difference, certainty, and rows on which each did better."""
+    difference = unit(decision.metric).difference
+    rows = [
+        (pair.a, pair.b, difference(pair.difference), interval(pair.low, pair.high, difference), f"{pair.better:,}",
+         f"{pair.worse:,}", p_value(pair.p), p_value(pair.p_corrected))
+        for pair in decision.versus
     ]  # fmt: skip
-    what = f"{decision.metric} on the same rows" if decision.metric else "mean outcomes on the same rows, in points"
+    subject = f"{decision.metric} on the same rows" if decision.metric else "mean outcomes on the same rows, in points"
     numbers = ["difference", "95 % interval", "first better", "second better", "p", "p, Holm"]
     return table(
-        *("On the same rows", ["first", "second"], numbers, shown),
-        help=f"The difference of {what}, and its interval; on how many rows each "
+        *("On the same rows", ["first", "second"], numbers, rows),
+        help=f"The difference of {subject}, and its interval; on how many rows each "
         "did better; p of a test that both do equally well, by itself and corrected for the number of pairs.",
         formats=("html",),
-        place=_place(shown),
+        place=_place(rows),
     )
 
 
-def _place(shown: Sequence[object]) -> Place:
-    return "folded" if len(shown) > FEW else "main"
+def _place(rows: Sequence[object]) -> Place:
+    return "folded" if len(rows) > MAX_UNFOLDED_ROWS else "main"
 
 
-def decided(decision: Decision) -> Table:
-    """How sure the order of two models is, the one that is ranked better first."""
-    shown = []
+def pair_table(decision: Decision) -> Table:
+    """Tabulate the certainty of the order of two models, the better ranked one first."""
+    rows = []
     for i, a in enumerate(decision.names):
         for j, b in enumerate(decision.names[i + 1 :], i + 1):
-            more = decision.more_labels[i][j]
-            shown.append((a, b, probability(decision.p_beats[i][j]), few(more)))
+            count = decision.more_labels[i][j]
+            rows.append((a, b, probability(decision.p_beats[i][j]), label_count_cell(count)))
     return table(
-        *("Two by two", ["better", "worse"], ["P(better > worse)", "more labels"], shown),
+        *("Two by two", ["better", "worse"], ["P(better > worse)", "more labels"], rows),
         help=f"more labels: how many would tell the two apart. {_unsaid(decision)}",
         formats=("html",),
         place="folded",
     )
 
 
-def few(more: int | None) -> str:
-    """A number of labels that would tell two models apart, in a cell.
+def label_count_cell(count: int | None) -> str:
+    """Return the number of labels that would tell two models apart, for a cell.
 
     Example:
-        >>> few(None), few(40), few(40_057)
+        >>> label_count_cell(None), label_count_cell(40), label_count_cell(40_057)
         ('?', '40', '>1,000')
     """
-    return "?" if more is None else f">{MOST_LABELS:,}" if more > MOST_LABELS else f"{more:,}"
+    return "?" if count is None else f">{MOST_LABELS:,}" if count > MOST_LABELS else f"{count:,}"
 
 
-def one_by_one(found: Decision) -> Table:
-    """Each row's true label, and the models that predict another, the first of the order first."""
-    names, listed = found.names, []
-    for row in found.rows:
+def one_by_one(decision: Decision) -> Table:
+    """Tabulate each row's true label and the models that predict another, in their order."""
+    names, listed = decision.names, []
+    for row in decision.rows:
         wrong = [f"{name} ({row.predicted[name]})" for name in names if row.predicted[name] != row.label]
         listed.append((row.id, row.label, ", ".join(wrong)))
     return table(
@@ -161,47 +161,48 @@ def one_by_one(found: Decision) -> Table:
 
 
 def flips(ranking: Ranking) -> Table:
-    """The rows on which two models differ: those first on which the one that was named last does worse.
+    """Tabulate the rows on which two models differ, first those on which the second one does worse.
 
-    Each with what was asked, the true label, what each model said, and how good that was, as far as they are known.
+    Each row has its text, the true label, and each model's label and outcome, as far as they are known.
     """
-    of, known = ranking.table, {row.id: row for row in ranking.decision.rows}
-    lead = of.outcomes[1] - of.outcomes[0]
-    differing = [n for n in range(len(of.examples)) if abs(lead[n]) > 0]  # nan is not
-    listed = sorted(differing, key=lambda n: (lead[n] > 0, n))[:LISTED]
-    texts = any(known[of.examples[n]].text for n in listed if of.examples[n] in known)
-    labels = any(row.predicted for row in known.values())
-    shown = []
+    scores, labelled_rows = ranking.table, {row.id: row for row in ranking.decision.rows}
+    lead = scores.outcomes[1] - scores.outcomes[0]
+    differing = [n for n in range(len(scores.examples)) if abs(lead[n]) > 0]  # nan is not
+    listed = sorted(differing, key=lambda n: (lead[n] > 0, n))[:MAX_LISTED_ROWS]
+    texts = any(labelled_rows[scores.examples[n]].text for n in listed if scores.examples[n] in labelled_rows)
+    labels = any(row.predicted for row in labelled_rows.values())
+    rows = []
     for n in listed:
-        row = known.get(of.examples[n], RowResult(of.examples[n], "", {}))
-        outcomes = [f"{of.outcomes[m][n]:.3g}" for m in (0, 1)]
-        said = [f"{row.predicted[of.models[m]]} ({outcomes[m]})" if row.predicted else outcomes[m] for m in (0, 1)]
+        row = labelled_rows.get(scores.examples[n], RowResult(scores.examples[n], "", {}))
+        outcomes = [f"{scores.outcomes[m][n]:.3g}" for m in (0, 1)]
+        pairs = zip(scores.models, outcomes, strict=False)
+        answers = [f"{row.predicted[model]} ({outcome})" if row.predicted else outcome for model, outcome in pairs]
         cells = [*([row.text] if texts else []), *([row.label] if labels else [])]
-        shown.append(
+        rows.append(
             (
-                row.id if len(row.id) <= LONGEST else f"{row.id[:LONGEST]}…",
+                row.id if len(row.id) <= MAX_ID_CHARACTERS else f"{row.id[:MAX_ID_CHARACTERS]}…",
                 "worse" if lead[n] < 0 else "better",
-                *said,
+                *answers,
                 *cells,
             )
         )
     columns = [*(["text"] if texts else []), *(["true label"] if labels else [])]
     return table(
-        *("Rows on which the two differ", ["row", f"{of.models[1]} does", *of.models[:2], *columns], [], shown),
+        *("Rows on which the two differ", ["row", f"{scores.models[1]} does", *scores.models[:2], *columns], [], rows),
         help="Rows on which the second model named does worse than the first come first.",
         formats=("html",),
     )
 
 
-def by_label(found: Decision) -> Table:
-    """On how many rows of each true label a model is right."""
-    labels = [row.label for row in found.rows]
-    known = list(dict.fromkeys(labels))
+def by_label(decision: Decision) -> Table:
+    """Tabulate on how many rows of each true label a model is right."""
+    labels = [row.label for row in decision.rows]
+    true_labels = list(dict.fromkeys(labels))
     counts = []
-    for model in found.models:
-        right = [row.label for row in found.rows if row.predicted[model.name] == row.label]
-        counts.append((model.name, *(str(right.count(label)) for label in known)))
-    numbers = [f"{label}, {counted(labels.count(label), 'row')}" for label in known]
+    for model in decision.models:
+        right = [row.label for row in decision.rows if row.predicted[model.name] == row.label]
+        counts.append((model.name, *(str(right.count(label)) for label in true_labels)))
+    numbers = [f"{label}, {counted(labels.count(label), 'row')}" for label in true_labels]
     return table(
         *("Right, by true label", ["model"], numbers, counts),
         help="On how many rows of each true label a model is right.",

@@ -1,4 +1,4 @@
-"""A result as a reader gets it, before any format: an answer, tables, figures and remarks."""
+"""A result before any format: an answer, tables, figures and remarks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Origin:
-    """What a page says of how its numbers were made.
+    """Provenance of the numbers on a page.
 
     Attributes:
-        command: what a shell takes; None of a run from Python.
+        command: the shell command; None for a run from Python.
         settings: settings, versions and fingerprints, as JSON.
-        citation: what to cite.
+        citation: the works to cite.
     """
 
     command: str | None
@@ -33,16 +33,16 @@ class Document:
     """A title, an answer, tables and remarks, before any format.
 
     Attributes:
-        title: in a line.
-        tables: from top to bottom; each says which formats have it.
-        remarks: what a reader of the tables has to know, a sentence each.
-        rows: of the one tidy table that CSV is, all with the same columns; numbers as raw fractions.
-        content: all of it, as JSON knows it.
-        lead: the answer in a few words; "" where there is none.
-        answer: paragraphs that stand before the tables.
-        drawn: draws the figures that a page has room for.
-        examples: what models see in some of the rows; a page shows them.
-        origin: how the numbers were made; None where they are of several runs, or of none.
+        title: one line.
+        tables: from top to bottom; each names the formats that show it.
+        remarks: remarks for a reader of the tables, a sentence each.
+        rows: rows of the tidy CSV table, all with the same columns; numbers as raw fractions.
+        content: everything, as JSON values.
+        lead: the answer in a few words; "" without one.
+        answer: paragraphs before the tables.
+        drawn: draws the figures of a page.
+        examples: explanations of some rows, for a page.
+        origin: provenance of the numbers; None for several runs, or none.
     """
 
     title: str
@@ -58,9 +58,9 @@ class Document:
 
     @property
     def paragraphs(self) -> list[str]:
-        """What stands before the tables: the lead, and the rest of the answer."""
+        """The paragraphs before the tables: the lead, and the rest of the answer."""
         return [*filter(None, (self.lead, *self.answer))]
 
-    def shown(self, name: str) -> list[Table]:
-        """The tables of a format."""
-        return [one for one in self.tables if name in one.formats]
+    def tables_for(self, name: str) -> list[Table]:
+        """Return the tables of a format."""
+        return [shown_table for shown_table in self.tables if name in shown_table.formats]

@@ -1,4 +1,4 @@
-"""The tables of an evaluation: models, methods, and every pair of models with every method."""
+"""Tables of an evaluation: models, methods, and every pair of models with every method."""
 
 from __future__ import annotations
 
@@ -11,40 +11,41 @@ from ranker.report.tables import Table, table
 from ranker.report.words import MetricWords
 from ranker.results.evaluation import FOLLOWS, Evaluation
 
-NARROW = 6
-"""Columns of methods that a terminal has room for."""
+TERMINAL_COLUMNS = 6
+"""Columns of methods that fit on a terminal."""
 
 
-def tables(found: Evaluation, metric: str, of: MetricWords) -> Iterator[Table]:
-    """All of them, each for the formats that have it; the terminal has the methods without the last columns."""
-    by_method, every, curve, by_kind = methods(found, metric), accuracies(found), curves(found), splits(found, of)
+def tables(evaluation: Evaluation, metric: str, terms: MetricWords) -> Iterator[Table]:
+    """Yield all tables for the formats that show them; the terminal has the methods without the last columns."""
+    by_method, all_pairs = methods(evaluation, metric), accuracies(evaluation)
+    curve, by_kind = curves(evaluation), splits(evaluation, terms)
     yield replace(by_method, formats=("html",))
-    yield models(found, of)
-    yield replace(by_method.of(range(NARROW)), formats=("table",))
+    yield models(evaluation, terms)
+    yield replace(by_method.select_columns(range(TERMINAL_COLUMNS)), formats=("table",))
     yield replace(by_method, formats=("markdown", "latex"))
-    yield every
-    yield replace(every, formats=("pairs",), help="")
+    yield all_pairs
+    yield replace(all_pairs, formats=("pairs",), help="")
     yield replace(curve, formats=("pairs",), help="Pairwise accuracy with a probe of K examples")
     yield replace(by_kind, formats=("pairs",), help=f"Pairwise accuracy by kind of pair; {by_kind.help[:-1]}")
-    if any(method.splits for method in found.methods):
+    if any(method.splits for method in evaluation.methods):
         yield by_kind
-    if any(method.curve for method in found.methods):
+    if any(method.curve for method in evaluation.methods):
         yield curve
 
 
-def models(found: Evaluation, of: MetricWords) -> Table:
-    """The models by their true rank."""
-    known = ["misled"] if any(model.misled is not None for model in found.models) else []
+def models(evaluation: Evaluation, terms: MetricWords) -> Table:
+    """Tabulate the models by their true rank."""
+    optional = ["misled"] if any(model.misled is not None for model in evaluation.models) else []
     rows = [
         [
             *(str(model.rank), model.name, model.family),
-            *(of.unit.value(model.in_domain), of.unit.value(model.outcome)),
-            *(percent(model.misled) for _ in known),
+            *(terms.unit.value(model.in_domain), terms.unit.value(model.outcome)),
+            *(percent(model.misled) for _ in optional),
         ]
-        for model in found.models
+        for model in evaluation.models
     ]
-    numbers = [f"in-domain {of.what}", f"OOD {of.what}", *known]
-    right = of.what if found.metric else "Percent right"
+    numbers = [f"in-domain {terms.what}", f"OOD {terms.what}", *optional]
+    right = terms.what if evaluation.metric else "Percent right"
     return table(
         *("Models", ["rank", "model", "family"], numbers, rows),
         help=f"{right}, where the models were trained (in-domain) and on the whole of the new domain (OOD). "
@@ -52,14 +53,15 @@ def models(found: Evaluation, of: MetricWords) -> Table:
     )
 
 
-def methods(found: Evaluation, metric: str) -> Table:
-    """Each method's pairwise accuracy, the best first within its kind.
+def methods(evaluation: Evaluation, metric: str) -> Table:
+    """Tabulate each method's pairwise accuracy, the best first within its kind.
 
-    The last columns are the standard error that few draws leave, and the interval over models, if there is any.
+    The last columns, if any, are the standard error of few draws and the interval over models.
     """
-    more = ["95 % interval over models"] if any(method.models_low is not None for method in found.methods) else []
-    drawn = ["standard error of draws"] if any(method.draws for method in found.methods) else []
-    kinds = Counter(method.kind for method in found.methods)
+    has_models = any(method.models_low is not None for method in evaluation.methods)
+    over_models = ["95 % interval over models"] if has_models else []
+    drawn = ["standard error of draws"] if any(method.draws for method in evaluation.methods) else []
+    kinds = Counter(method.kind for method in evaluation.methods)
     place = list(kinds).index
     rows = [
         [
@@ -67,11 +69,11 @@ def methods(found: Evaluation, metric: str) -> Table:
             *(percent(method.pairwise_accuracy), interval(method.ci_low, method.ci_high)),
             *(points(method.difference), interval(method.difference_low, method.difference_high, points)),
             *("" if method.draws_error is None else percent(method.draws_error) for _ in drawn),
-            *(interval(method.models_low, method.models_high) for _ in more),
+            *(interval(method.models_low, method.models_high) for _ in over_models),
         ]
-        for method in sorted(found.methods, key=lambda method: (place(method.kind), -method.pairwise_accuracy))
+        for method in sorted(evaluation.methods, key=lambda method: (place(method.kind), -method.pairwise_accuracy))
     ]
-    numbers = ["pairwise accuracy", "95 % interval", f"minus {metric}", "95 % interval", *drawn, *more]
+    numbers = ["pairwise accuracy", "95 % interval", f"minus {metric}", "95 % interval", *drawn, *over_models]
     return table(
         *("Methods", ["method", "kind"], numbers, rows),
         sections=kinds.values(),
@@ -80,51 +82,52 @@ def methods(found: Evaluation, metric: str) -> Table:
     )
 
 
-def accuracies(found: Evaluation) -> Table:
-    """How often each method puts two models in their true order, the better one first."""
-    names = [method.name for method in found.methods]
+def accuracies(evaluation: Evaluation) -> Table:
+    """Tabulate how often each method puts two models in their true order, the better one first."""
+    names = [method.name for method in evaluation.methods]
     by_pair: dict[tuple[str, str], dict[str, float]] = {}
-    gaps, of = {}, unit(found.metric)
-    for pair in found.pairs:
+    gaps, value = {}, unit(evaluation.metric).value
+    for pair in evaluation.pairs:
         by_pair.setdefault((pair.a, pair.b), {})[pair.method] = pair.accuracy
         gaps[pair.a, pair.b] = pair.gap
-    shown = [
-        (a, b, of.value(gaps[a, b]), *(percent(one.get(name)) for name in names)) for (a, b), one in by_pair.items()
+    rows = [
+        (a, b, value(gaps[a, b]), *(percent(by_method.get(name)) for name in names))
+        for (a, b), by_method in by_pair.items()
     ]
     return table(
-        *("Every pair of models with every method", ["better", "worse"], ["gap", *names], shown),
+        *("Every pair of models with every method", ["better", "worse"], ["gap", *names], rows),
         help="Percent of draws in which the truly better model is put first; 50 is guessing. gap: between their OOD "
-        f"{f'{found.metric} values' if found.metric else 'accuracies, in points'}.",
+        f"{f'{evaluation.metric} values' if evaluation.metric else 'accuracies, in points'}.",
         formats=("html",),
         heat=3,
     )
 
 
-def curves(found: Evaluation) -> Table:
-    """Pairwise accuracy against K."""
-    sizes = sorted({size for method in found.methods for size in method.curve})
-    shown = [(method.name, *(percent(method.curve.get(size)) for size in sizes)) for method in found.methods]
+def curves(evaluation: Evaluation) -> Table:
+    """Tabulate pairwise accuracy against K."""
+    sizes = sorted({size for method in evaluation.methods for size in method.curve})
+    rows = [(method.name, *(percent(method.curve.get(size)) for size in sizes)) for method in evaluation.methods]
     numbers = [str(size) for size in sizes]
     return table(
-        *("Learning curve in numbers", ["method"], numbers, shown),
+        *("Learning curve in numbers", ["method"], numbers, rows),
         help="A column a K.",
         formats=("html",),
         place="folded",
     )
 
 
-def splits(found: Evaluation, of: MetricWords) -> Table:
-    """Pairwise accuracy over parts of the pairs."""
-    near = f"near: OOD {of.whats} less than {of.unit.value(found.near)}{of.unit.points} apart"
+def splits(evaluation: Evaluation, terms: MetricWords) -> Table:
+    """Tabulate pairwise accuracy over parts of the pairs."""
+    near = f"near: OOD {terms.whats} less than {terms.unit.value(evaluation.near)}{terms.unit.points} apart"
     misled = f"; misled: one of the two at least is, on {100 * FOLLOWS:.0f} % of the examples or more"
-    known = any(model.misled is not None for model in found.models)
-    named = list(dict.fromkeys(kind for method in found.methods for kind in method.splits))
-    shown = []
-    for method in found.methods:
-        row = [method.pairwise_accuracy, *(method.splits.get(kind) for kind in named)]
-        shown.append((method.name, *map(percent, row)))
+    has_misled = any(model.misled is not None for model in evaluation.models)
+    kinds = list(dict.fromkeys(kind for method in evaluation.methods for kind in method.splits))
+    rows = []
+    for method in evaluation.methods:
+        row = [method.pairwise_accuracy, *(method.splits.get(kind) for kind in kinds)]
+        rows.append((method.name, *map(percent, row)))
     return table(
-        *("By kind of pair", ["method"], ["all", *named], shown),
-        help=f"{near}{misled if known else ''}.",
+        *("By kind of pair", ["method"], ["all", *kinds], rows),
+        help=f"{near}{misled if has_misled else ''}.",
         formats=("html",),
     )

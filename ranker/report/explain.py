@@ -1,8 +1,8 @@
-"""An explanation on a terminal, as one HTML file, or as JSON: words coloured by how they speak for a label.
+"""An explanation on a terminal, as one HTML file, or as JSON: words coloured by their scores.
 
-A word's colour is its score's sign, and the colour's strength the score's magnitude, as a share of the model's own
-strongest score: blue speaks for the label, orange against it. Colour is never alone: without it the scores are
-written out, and in HTML they are the words' titles.
+A word's colour shows its score's sign: blue supports the label, orange opposes it. The colour's strength shows the
+score's magnitude, as a share of the model's own strongest score. Colour is never the only sign: without it the scores
+are written out, and in HTML they are the words' titles.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from ranker.numbers import signed
 from ranker.report import json, pages
 from ranker.report.remarks import by_reason, not_in_table
 from ranker.report.tables import Table, table
-from ranker.report.terminal import drawn, plain
+from ranker.report.terminal import printable_text, rich_table
 from ranker.results.explanation import Explanation, Reading, Word
 
 WIDTH = 100
 FOR, AGAINST = (70, 140, 230), (240, 150, 60)
-"""The colours of the strongest scores, as red, green, blue; a score of 0 is white. Black is readable on both."""
+"""Colours of the strongest scores (red, green, blue); a score of 0 is white. Black is readable on both."""
 
-MOST = 65
-"""How strong the strongest score's colour is on a page, in percent: texts can be read on it, on white and on black."""
+MAX_COLOUR_PERCENT = 65
+"""Opacity of the strongest score's colour on a page, at which texts stay readable on white and on black."""
 
 UNDERLINED = "  Words with a mark are underlined."
 NO_STYLE = "default on default"
@@ -38,12 +38,7 @@ RGB = tuple[int, int, int]
 
 
 def render(explanation: Explanation, name: str, colour: bool = False) -> str:
-    """The explanation in the named format.
-
-    Args:
-        explanation: what to show.
-        name: one of `FORMATS`.
-        colour: the reader is a terminal that shows colours.
+    """Render the explanation in the named format; `colour` tells that the reader is a terminal with colours.
 
     Raises:
         UnknownName: there is no such format.
@@ -52,7 +47,7 @@ def render(explanation: Explanation, name: str, colour: bool = False) -> str:
 
 
 def shade(share: float) -> RGB:
-    """The colour of a share in [-1, 1] of the strongest score.
+    """Return the colour of a share in [-1, 1] of the strongest score.
 
     Example:
         >>> shade(0.0), shade(1.0), shade(-0.5)
@@ -67,7 +62,7 @@ def shade(share: float) -> RGB:
 
 
 def terminal(explanation: Explanation, colour: bool = False) -> str:
-    """The explanation as text, with colours or with the scores written out."""
+    """Render the explanation as text, with colours or with the scores written out."""
     console = Console(
         file=io.StringIO(), width=WIDTH, force_terminal=colour, color_system="truecolor" if colour else None,
         highlight=False,
@@ -96,22 +91,22 @@ def _parts(explanation: Explanation, colour: bool) -> Iterator[RenderableType]:
             for word, gap in _line(explanation, reading, segment):
                 if colour:
                     style = _style(_share(reading, word)) + (" underline" if word.marks else "")
-                    line.append(gap).append(plain(word.text), style)
+                    line.append(gap).append(printable_text(word.text), style)
                 else:
-                    line.append(" " if len(line) else "").append(plain(_written(explanation, word)))
+                    line.append(" " if len(line) else "").append(printable_text(_word_text(explanation, word)))
             yield Padding(line, (0, 0, 0, 2))
     yield Text()
-    yield drawn(_factors(explanation))
+    yield rich_table(_factors(explanation))
     yield Text()
     for note in _notes(explanation):
         yield _text(f"- {note}")
 
 
-def _written(explanation: Explanation, word: Word) -> str:
-    """A word with its score and its marks written out."""
+def _word_text(explanation: Explanation, word: Word) -> str:
+    """Return a word with its score and its marks."""
     if explanation.attribution == "none":
         return word.text
-    return f"{word.text}({', '.join((_seen(word.score), *word.marks))})"
+    return f"{word.text}({', '.join((_score_text(word.score), *word.marks))})"
 
 
 def _style(share: float) -> str:
@@ -119,15 +114,15 @@ def _style(share: float) -> str:
 
 
 def _text(line: str, style: str = "") -> Text:
-    """A line whose names and words are shown, and not obeyed."""
-    return Text(plain(line), style)
+    """Return a line in which names and words are shown, not obeyed."""
+    return Text(printable_text(line), style)
 
 
 # ---- HTML
 
 
 class Piece(NamedTuple):
-    """A word on a page, behind its gap: with its kinds, a colour in CSS ("" for none), its score and its marks."""
+    """A word on a page after its gap: text, CSS classes, CSS colour ("" for none), score and marks."""
 
     gap: str
     text: str
@@ -136,8 +131,8 @@ class Piece(NamedTuple):
     title: str
 
 
-class Read(NamedTuple):
-    """What a page shows of one model: its name, its verdict, and the words of each segment."""
+class ReadingView(NamedTuple):
+    """A model's reading on a page: its name, its verdict, and the words of each segment."""
 
     name: str
     verdict: str
@@ -146,17 +141,17 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class ExplanationPage:
-    """What a page shows of an explanation; the same in a report.
+    """Content of an explanation on a page or in a report.
 
     Attributes:
-        title, legend: what is explained, and what the colours say.
-        coloured: words have scores.
-        reads: the factor whose words are outlined; "" where none are.
-        marked: some words have a mark.
-        models: what each of them made of it, side by side.
-        factors: the value of each factor for each model.
-        scores: the score of each word for each model, special tokens aside.
-        notes: what a reader has to know.
+        title, legend: the example, and the meaning of the colours.
+        coloured: whether words have scores.
+        reads: factor whose words are outlined; "" if none are.
+        marked: whether some words have a mark.
+        models: each model's reading, side by side.
+        factors: value of each factor for each model.
+        scores: score of each word for each model, without special tokens.
+        notes: notes for a reader.
     """
 
     title: str
@@ -164,14 +159,14 @@ class ExplanationPage:
     coloured: bool
     reads: str
     marked: bool
-    models: tuple[Read, ...]
+    models: tuple[ReadingView, ...]
     factors: Table
     scores: Table
     notes: tuple[str, ...]
 
 
 def sheet(explanation: Explanation) -> ExplanationPage:
-    """What a page shows of an explanation."""
+    """Build the content of an explanation's page."""
     words = [word for reading in explanation.readings for word in reading.words]
     names = tuple(reading.name for reading in explanation.readings)
     lines = zip(*([word for word in reading.words if word.span] for reading in explanation.readings), strict=True)
@@ -182,13 +177,13 @@ def sheet(explanation: Explanation) -> ExplanationPage:
         reads=(explanation.designed or "") if any(word.read for word in words) else "",
         marked=any(word.marks for word in words),
         models=tuple(
-            Read(reading.name, _verdict(explanation, reading), tuple(_segments(explanation, reading)))
+            ReadingView(reading.name, _verdict(explanation, reading), tuple(_segments(explanation, reading)))
             for reading in explanation.readings
         ),
         factors=_factors(explanation),
         scores=table(
             "Scores in numbers", ["word"], names,
-            [(line[0].text, *(_seen(word.score) for word in line)) for line in lines],
+            [(line[0].text, *(_score_text(word.score) for word in line)) for line in lines],
         ),
         notes=tuple(_notes(explanation)),
     )  # fmt: skip
@@ -212,8 +207,8 @@ def _piece(explanation: Explanation, reading: Reading, word: Word, gap: str) -> 
         gap=gap,
         text=word.text,
         classes=" ".join(["word", *(kind for kind, holds in kinds.items() if holds)]),
-        background=f"rgb(var({side}) / {MOST * abs(share):.0f}%)" if share else "",
-        title=", ".join((*([] if explanation.attribution == "none" else [_seen(word.score)]), *word.marks)),
+        background=f"rgb(var({side}) / {MAX_COLOUR_PERCENT * abs(share):.0f}%)" if share else "",
+        title=", ".join((*([] if explanation.attribution == "none" else [_score_text(word.score)]), *word.marks)),
     )
 
 
@@ -221,8 +216,8 @@ def _piece(explanation: Explanation, reading: Reading, word: Word, gap: str) -> 
 
 
 def _title(explanation: Explanation) -> str:
-    known = "label unknown" if explanation.label is None else explanation.labels[explanation.label]
-    return f"{explanation.example.id}: {known}"
+    label = "label unknown" if explanation.label is None else explanation.labels[explanation.label]
+    return f"{explanation.example.id}: {label}"
 
 
 def _legend(explanation: Explanation) -> str:
@@ -242,7 +237,7 @@ def _verdict(explanation: Explanation, reading: Reading) -> str:
 
 
 def _line(explanation: Explanation, reading: Reading, segment: int) -> Iterator[tuple[Word, str]]:
-    """One segment's words and special tokens, each with what stands between it and the one before."""
+    """Yield one segment's words and special tokens, each with the text between it and the one before."""
     text, end = explanation.example.segments[segment], None
     for i, word in enumerate(word for word in reading.words if word.segment == segment):
         if word.span is None:
@@ -257,12 +252,12 @@ def _share(reading: Reading, word: Word) -> float:
     return 0.0 if word.score is None or not reading.strongest else word.score / reading.strongest
 
 
-def _seen(score: float | None) -> str:
+def _score_text(score: float | None) -> str:
     return "not seen" if score is None else signed(score, decimals=2)
 
 
 def _factors(explanation: Explanation) -> Table:
-    """The factors, a row each: name, the label it is about, which way is better, and its value for each model."""
+    """Tabulate the factors: name, label, better direction, and value for each model."""
     rows = []
     for factor in explanation.factors:
         values = (reading.factors[factor.name] for reading in explanation.readings)
@@ -275,7 +270,7 @@ def _factors(explanation: Explanation) -> Table:
 
 def _notes(explanation: Explanation) -> Iterator[str]:
     yield "A factor is about the label in its row, whatever the colours speak for; - means undefined here."
-    undefined = {(name, why): None for reading in explanation.readings for name, why in reading.undefined.items()}
+    undefined = {(name, reason): None for reading in explanation.readings for name, reason in reading.undefined.items()}
     for reason, names in by_reason(undefined).items():
         yield f"{names}: {reason}."
     if explanation.left_out:
@@ -296,6 +291,6 @@ def _unseen(explanation: Explanation, word: Word) -> bool:
 FORMATS: Mapping[str, Callable[[Explanation, bool], str]] = {
     "terminal": terminal,
     "html": lambda explanation, _: pages.page("explanation.html", shown=sheet(explanation)),
-    "json": lambda explanation, _: json.dumped(explanation.to_dict()),
+    "json": lambda explanation, _: json.to_json(explanation.to_dict()),
 }
-"""Format -> what renders an explanation, with colours or without."""
+"""Format -> function that renders an explanation, with colours or without."""

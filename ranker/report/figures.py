@@ -1,6 +1,6 @@
-"""The figures of a report: each a pure function of a `Ranking`, drawn by matplotlib; a file, or a part of a page.
+"""Figures of a report: each a pure function of a `Ranking`, drawn by matplotlib for a file or a page.
 
-Colours are Okabe and Ito's, which the colour-blind tell apart, too; what a colour says, a shape or a text says as well.
+Colours are Okabe and Ito's, which the colour-blind can tell apart; a shape or a text always repeats what a colour says.
 Texts stay texts: names are never read as formulas, and fonts are the reader's own.
 
 Source: learning curves and distributions of pair accuracies as in Figures 3 and 4, pairs against ACC as in Figure 5 of
@@ -32,13 +32,13 @@ from ranker.results.evaluation import Evaluation, MethodResult
 from ranker.results.ranking import Ranking
 
 INK, SOFT = "#010203", "#70777f"
-"""Of texts and axes, and of what stands behind. No one else's black is `INK`: in a page, it becomes the page's own."""
+"""Colours of texts and axes, and of the background. Only figures use `INK`, which a page replaces by its own ink."""
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
-"""Okabe and Ito's colours that can be seen on white and on black."""
+"""Okabe and Ito's colours that are visible on white and on black."""
 
 KINDS = {"baseline": SOFT, "factor": BLUE, "combined": GREEN, "pool": PURPLE, "label-free": PURPLE}
-"""The colours of kinds of methods; those that see no label are hollow."""
+"""Colours of the kinds of methods; those that see no label are hollow."""
 
 LINES: tuple[dict[str, Any], ...] = (
     {"color": INK, "linestyle": "-"},
@@ -47,12 +47,12 @@ LINES: tuple[dict[str, Any], ...] = (
     {"color": VERMILION, "linestyle": "--", "marker": "s"},
     {"color": GREEN, "linestyle": "-.", "marker": "^"},
 )
-"""How the methods that have a name in a figure are drawn: ACC, RANDOM, and the rest of them."""
+"""Styles of the named methods of a figure: ACC, RANDOM, and the others."""
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 DIVERGING = LinearSegmentedColormap.from_list("wrong-right", [(0.94, 0.59, 0.24), (1, 1, 1), (0.27, 0.55, 0.9)])
-"""From always wrong over no better than guessing to always right."""
+"""Colours from always wrong through guessing to always right."""
 
 STYLE = {
     "font.family": "sans-serif",
@@ -80,10 +80,10 @@ STYLE = {
 }
 
 WIDTH = 360.0
-"""Of a figure, in points: as wide as a phone, so that its texts can be read there."""
+"""Width of a figure in points: that of a phone, so that its texts can be read there."""
 
-LONGEST = 20
-"""Characters of a name that a figure has room for."""
+MAX_NAME_CHARACTERS = 20
+"""Characters of a name that fit in a figure."""
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -92,19 +92,19 @@ UNDATED: dict[str, dict[str, None]] = {
     "svg": dict.fromkeys(("Creator", "Date", "Format", "Type")),
     "pdf": dict.fromkeys(("Creator", "Producer", "CreationDate")),
 }
-"""What matplotlib would write about itself and the hour: the same figure has the same bytes."""
+"""Metadata that matplotlib would add and that would change the bytes of equal figures."""
 
 
 @dataclass(frozen=True, repr=False)
 class Drawing:
-    """A figure with what has to be said of it.
+    """A figure with its texts.
 
     Attributes:
-        name: of its files.
-        title: what it shows, a few words.
-        help: how it is read, a sentence or two.
-        alt: what can be seen in it, for those who cannot see it.
-        figure: the drawing itself.
+        name: name of its files.
+        title: title of a few words.
+        help: instructions for reading it, a sentence or two.
+        alt: description for readers who cannot see it.
+        figure: the figure itself.
     """
 
     name: str
@@ -117,38 +117,38 @@ class Drawing:
         return f"<figure {self.name}: {self.title}>"
 
     def _repr_svg_(self) -> str:
-        """The figure, as a notebook shows it."""
+        """Return the figure for a notebook."""
         return encode(self.figure, "svg").decode()
 
 
 Draw = Callable[[Ranking], Drawing | None]
-"""Draws a ranking; None where it has nothing of the kind."""
+"""Function that draws a ranking; None if the ranking has nothing of the kind."""
 
 
 @contextmanager
-def styled() -> Iterator[None]:
-    """Our style over matplotlib's own defaults, whatever the user's are; a glyph that a font lacks is no news."""
+def figure_style() -> Iterator[None]:
+    """Apply our style over matplotlib's defaults, whatever the user's are, and ignore missing glyphs."""
     with style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph")
         yield
 
 
 def drawings(ranking: Ranking, wanted: Sequence[Draw]) -> list[Drawing]:
-    """The wanted figures, as far as the ranking has what they show."""
-    with styled():
+    """Draw those of the wanted figures for which the ranking has content."""
+    with figure_style():
         drawn = [draw(ranking) for draw in wanted]
     return [drawing for drawing in drawn if drawing is not None]
 
 
 def encode(figure: Figure, extension: str) -> bytes:
-    """A figure as the bytes of a file, the same for the same figure.
+    """Encode a figure as the bytes of a file; equal figures give equal bytes.
 
     Args:
-        figure: drawn while `styled`.
+        figure: drawn within `figure_style`.
         extension: one of `FORMATS`.
     """
     file = io.BytesIO()
-    with styled():
+    with figure_style():
         figure.savefig(file, format=extension, dpi=200, metadata=UNDATED[extension], facecolor="white")
     return file.getvalue()
 
@@ -157,9 +157,9 @@ def encode(figure: Figure, extension: str) -> bytes:
 
 
 def inline(drawing: Drawing) -> str:
-    """The figure as an ``<svg>`` to stand in a page: in the page's own ink, on its own paper, with its `alt` in it."""
+    """Return the figure as an ``<svg>`` for a page: in the page's ink, on its paper, with its `alt` text."""
     file = io.BytesIO()
-    with styled():
+    with figure_style():
         drawing.figure.savefig(file, format="svg", metadata=UNDATED["svg"], transparent=True)
     document = parseString(file.getvalue())
     svg = document.documentElement
@@ -177,10 +177,10 @@ def inline(drawing: Drawing) -> str:
     svg.setAttribute("role", "img")
     svg.setAttribute("aria-labelledby", f"{drawing.name}-title {drawing.name}-alt")
     for tag, key, text in (("desc", "alt", drawing.alt), ("title", "title", drawing.title)):
-        said = document.createElement(tag)
-        said.setAttribute("id", f"{drawing.name}-{key}")
-        said.appendChild(document.createTextNode(text))
-        svg.insertBefore(said, svg.firstChild)
+        label = document.createElement(tag)
+        label.setAttribute("id", f"{drawing.name}-{key}")
+        label.appendChild(document.createTextNode(text))
+        svg.insertBefore(label, svg.firstChild)
     return svg.toxml()
 
 
@@ -190,7 +190,7 @@ def _elements(element: Element) -> Iterator[Element]:
 
 
 def _at_home(name: str, value: str, prefix: str) -> str:
-    """An attribute's value in a page: ids are the figure's own, numbers short, the ink the page's."""
+    """Adapt an attribute's value to a page: ids get the figure's prefix, numbers are short, the ink is the page's."""
     if name == "id":
         return f"{prefix}-{value}"
     if name.endswith("href"):
@@ -203,18 +203,19 @@ def _at_home(name: str, value: str, prefix: str) -> str:
 
 
 def learning_curve(ranking: Ranking) -> Drawing | None:
-    """Pairwise accuracy against K, of the methods that see labels; None where it was not measured at two sizes."""
+    """Plot pairwise accuracy against K for methods that see labels; None if fewer than two sizes were measured."""
     methods = [method for method in methods_of(ranking) if method.curve and method.kind != "label-free"]
     sizes = sorted({size for method in methods for size in method.curve})
     if len(sizes) < 2:
         return None
-    named = told_apart(ranking)
-    figure, axes = empty(220, left=34, right=24 + 5.7 * max(len(short(name, 16)) for name in named), bottom=34, top=8)
+    chosen = highlighted_methods(ranking)
+    right = 24 + 5.7 * max(len(shorten(name, 16)) for name in chosen)
+    figure, axes = empty_axes(220, left=34, right=right, bottom=34, top=8)
     ends = {}
-    for method in sorted(methods, key=lambda method: method.name in named):  # names over grey
+    for method in sorted(methods, key=lambda method: method.name in chosen):  # names over grey
         x, y = zip(*sorted(method.curve.items()), strict=True)
-        look = LINES[named.index(method.name)] if method.name in named else {"color": SOFT, "alpha": 0.35}
-        axes.plot(x, y, **{"linewidth": 1.6 if method.name in named else 0.8, "markersize": 3.5} | look)
+        look = LINES[chosen.index(method.name)] if method.name in chosen else {"color": SOFT, "alpha": 0.35}
+        axes.plot(x, y, **{"linewidth": 1.6 if method.name in chosen else 0.8, "markersize": 3.5} | look)
         ends[method.name] = float(y[-1])
     low = min(0.9, min(value for method in methods for value in method.curve.values()))
     axes.set(xscale="log", xlabel="K, labelled examples", ylim=(np.floor(10 * low) / 10, 1.005))
@@ -222,9 +223,9 @@ def learning_curve(ranking: Ranking) -> Drawing | None:
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.minorticks_off()
     percent_axis(axes, "y")
-    _name_ends(axes, [(ends[name], name, LINES[named.index(name)]["color"]) for name in named if name in ends])
+    _name_ends(axes, [(ends[name], name, LINES[chosen.index(name)]["color"]) for name in chosen if name in ends])
     last = {method.name: method.curve[sizes[-1]] for method in methods if sizes[-1] in method.curve}
-    ends_at = ", ".join(f"{name} {percent(last[name])} %" for name in named if name in last)
+    ends_at = ", ".join(f"{name} {percent(last[name])} %" for name in chosen if name in last)
     return Drawing(
         "learning-curve",
         "Learning curve",
@@ -236,37 +237,37 @@ def learning_curve(ranking: Ranking) -> Drawing | None:
 
 
 def against_acc(ranking: Ranking) -> Drawing | None:
-    """Each pair's accuracy by the best and the designed methods, against its accuracy by the metric."""
+    """Plot each pair's accuracy by the best and the designed methods against its accuracy by the metric."""
     by_method, metric = _by_method(ranking), ranking.header.metric
-    others = [name for name in told_apart(ranking) if name not in (metric, "RANDOM") and name in by_method]
-    if not others or metric not in by_method:
+    compared = [name for name in highlighted_methods(ranking) if name not in (metric, "RANDOM") and name in by_method]
+    if not compared or metric not in by_method:
         return None
-    figure, axes = empty(300, left=42, right=16, bottom=36, top=14 * len(others) + 6)
+    figure, axes = empty_axes(300, left=42, right=16, bottom=36, top=14 * len(compared) + 6)
     base = np.array([by_method[metric][pair] for pair in by_method[metric]])
     axes.plot([0, 1], [0, 1], color=SOFT, linewidth=0.8, zorder=1)
-    said = []
-    for look, name in zip(LINES[2:], others, strict=False):
+    counts = []
+    for look, name in zip(LINES[2:], compared, strict=False):
         values = np.array([by_method[name][pair] for pair in by_method[metric]])
         looks = {"c": look["color"], "marker": look["marker"], "alpha": 0.75, "linewidths": 0}
-        axes.scatter(base, values, 22, **looks, label=short(name))
-        said.append(f"{name} is above {metric} on {np.sum(values > base)} pairs, below on {np.sum(values < base)}")
-    low = min(0.5, min(min(found.values()) for name, found in by_method.items() if name in (metric, *others)))
+        axes.scatter(base, values, 22, **looks, label=shorten(name))
+        counts.append(f"{name} is above {metric} on {np.sum(values > base)} pairs, below on {np.sum(values < base)}")
+    low = min(0.5, *(value for name in (metric, *compared) for value in by_method[name].values()))
     low = np.floor(10 * low) / 10 - 0.02
     axes.set(xlabel=f"{metric} on the pair", ylabel="method on the pair", xlim=(low, 1.02), ylim=(low, 1.02))
-    for which in ("x", "y"):
-        percent_axis(axes, which)
+    for axis in ("x", "y"):
+        percent_axis(axes, axis)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, handletextpad=0.2, labelspacing=0.3)
     return Drawing(
         "against-acc",
         f"Each pair of models: a method against {metric}",
         f"A point a pair, in percent of draws. Above the line the method orders the pair better than {metric} does.",
-        f"{len(base)} pairs. {'; '.join(said)}.",
+        f"{len(base)} pairs. {'; '.join(counts)}.",
         figure,
     )
 
 
 def distribution(ranking: Ranking) -> Drawing | None:
-    """How each method's accuracy is spread over the pairs of models; those that see no label are at the bottom."""
+    """Plot the spread of each method's accuracy over the pairs, with methods that see no label at the bottom."""
     by_method = _by_method(ranking)
     rows = sorted(
         (method for method in methods_of(ranking) if method.name in by_method),
@@ -274,7 +275,7 @@ def distribution(ranking: Ranking) -> Drawing | None:
     )
     if not rows:
         return None
-    figure, axes = empty(18 * len(rows) + 46, left=112, right=14, bottom=34, top=8)
+    figure, axes = empty_axes(18 * len(rows) + 46, left=112, right=14, bottom=34, top=8)
     for i, method in enumerate(rows):
         values = np.sort(list(by_method[method.name].values()))
         colour, hollow = _kind_colour(method), method.kind == "label-free"
@@ -291,7 +292,7 @@ def distribution(ranking: Ranking) -> Drawing | None:
         axes.axhline(unlabelled - 0.5, color=SOFT, linewidth=0.8)
     axes.axvline(0.5, color=SOFT, linewidth=0.8)
     axes.set(xlabel="pairs put in the right order, % of draws", ylim=(-0.6, len(rows) - 0.4), xlim=(-0.02, 1.02))
-    axes.set_yticks(range(len(rows)), [short(method.name) + (" *" if method.designed else "") for method in rows])
+    axes.set_yticks(range(len(rows)), [shorten(method.name) + (" *" if method.designed else "") for method in rows])
     axes.grid(visible=False, axis="y")
     percent_axis(axes, "x")
     best = rows[-1]
@@ -310,71 +311,72 @@ def distribution(ranking: Ranking) -> Drawing | None:
 
 
 def heatmap(ranking: Ranking) -> Drawing | None:
-    """Every pair with every method; in a decision, the probability that the row's model is better than the column's."""
-    found = ranking.found
-    if isinstance(found, Decision):
-        rows, columns = found.names, found.names
-        values = np.array(found.p_beats, dtype=np.float64)
+    """Plot every pair by every method; in a decision, P(the row's model is better than the column's)."""
+    outcome = ranking.found
+    if isinstance(outcome, Decision):
+        rows, columns = outcome.names, outcome.names
+        values = np.array(outcome.p_beats, dtype=np.float64)
         np.fill_diagonal(values, np.nan)
-        title, said = "How sure is the order of two models?", "the probability that the row is better than the column"
+        title = "How sure is the order of two models?"
+        meaning = "the probability that the row is better than the column"
     else:
         by_method = _by_method(ranking)
         if not by_method:
             return None
         pairs = list(next(iter(by_method.values())))
-        rows = tuple(f"{short(a, 14)} > {short(b, 14)}" for a, b in pairs)
+        rows = tuple(f"{shorten(a, 14)} > {shorten(b, 14)}" for a, b in pairs)
         columns = tuple(by_method)
         values = np.array([[by_method[name].get(pair, np.nan) for name in columns] for pair in pairs])
-        title, said = "Every pair of models with every method", "how often the better model is put first"
-    decided = isinstance(found, Decision)
+        title, meaning = "Every pair of models with every method", "how often the better model is put first"
+    decided = isinstance(outcome, Decision)
     texts = [
         ["" if np.isnan(p) else probability(p, decimals=0) if decided else f"{100 * p:.0f}" for p in row]
         for row in values
     ]
-    figure = grid(values, texts, [short(name, 32) for name in rows], list(map(short, columns)), DIVERGING, (30, 14))
+    figure = grid(values, texts, [shorten(name, 32) for name in rows], list(map(shorten, columns)), DIVERGING, (30, 14))
     return Drawing(
         "heatmap",
         title,
-        f"In percent, {said}: blue above 50, orange below.",
-        f"{len(rows)} by {len(columns)} cells: {said}.",
+        f"In percent, {meaning}: blue above 50, orange below.",
+        f"{len(rows)} by {len(columns)} cells: {meaning}.",
         figure,
     )
 
 
 def end_or_value(end: float | None, value: float) -> float:
-    """The end of an interval; the value itself where the end is not known."""
+    """Return the end of an interval, or the value itself if the end is unknown."""
     return value if end is None else end
 
 
 def intervals(ranking: Ranking) -> Drawing | None:
-    """In a decision, what the rows say about each model's accuracy in the domain."""
-    found, of = ranking.found, words_of(ranking)
-    if not isinstance(found, Decision):
+    """Plot the interval of each model's accuracy in the domain, in a decision."""
+    decision, terms = ranking.found, words_of(ranking)
+    if not isinstance(decision, Decision):
         return None
     ends = [
-        (one.name, end_or_value(one.low, one.outcome), end_or_value(one.high, one.outcome), one.outcome)
-        for one in found.models
+        (model.name, end_or_value(model.low, model.outcome), end_or_value(model.high, model.outcome), model.outcome)
+        for model in decision.models
     ]
-    label = f"{of.what} in the domain{',' if of.unit.sign else ''}{of.unit.sign}"
+    label = f"{terms.what} in the domain{',' if terms.unit.sign else ''}{terms.unit.sign}"
     figure, axes = lines(ends, label, 20, right=52, top=22)
-    for i, model in enumerate(found.models):
+    for i, model in enumerate(decision.models):
         axes.text(1.03, i, f"{probability(model.p_near_best)} %", va="center", transform=axes.get_yaxis_transform())
     axes.text(1.03, -0.75, "P(near best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
-    if not found.metric:
+    if not decision.metric:
         axes.set_xlim(0, 1.01)
         percent_axis(axes, "x")
-    said = (
-        f"{one.name} {interval(one.low, one.high, of.unit.value)}{of.unit.sign}, "
-        f"near best with {probability(one.p_near_best)} %"
-        for one in found.models
+    texts = (
+        f"{model.name} {interval(model.low, model.high, terms.unit.value)}{terms.unit.sign}, "
+        f"near best with {probability(model.p_near_best)} %"
+        for model in decision.models
     )
     return Drawing(
         "accuracies",
         "What these rows say about each model",
-        f"The line: where the model's {of.what if found.metric else 'accuracy'} in the domain lies, with 95 % "
-        f"probability; the point: {'that of these rows' if found.metric else 'its share of right rows'}. Where lines "
-        "overlap widely, these rows cannot tell.",
-        f"Intervals of {len(found.models)} models: {'; '.join(said)}.",
+        f"The line: where the model's {terms.what if decision.metric else 'accuracy'} in the domain lies, with 95 % "
+        f"probability; the point: {'that of these rows' if decision.metric else 'its share of right rows'}. Where "
+        "lines overlap widely, these rows cannot tell.",
+        f"Intervals of {len(decision.models)} models: {'; '.join(texts)}.",
         figure,
     )
 
@@ -382,42 +384,42 @@ def intervals(ranking: Ranking) -> Drawing | None:
 ALL: tuple[Draw, ...] = (learning_curve, against_acc, distribution, heatmap, intervals)
 
 OF_A_PAGE: tuple[Draw, ...] = (learning_curve, distribution, against_acc, intervals)
-"""What a page shows as drawings; every pair with every method is a table of it."""
+"""Figures of a page, which shows every pair with every method as a table instead."""
 
 
 # ---- what they share
 
 
-def told_apart(ranking: Ranking) -> list[str]:
-    """The methods that have a name in a figure: the metric, RANDOM, the best, the best factor, and the designed one."""
+def highlighted_methods(ranking: Ranking) -> list[str]:
+    """Return the methods named in a figure: the metric, RANDOM, the best, the best factor, and the designed one."""
     ranked = sorted(methods_of(ranking), key=lambda method: -method.pairwise_accuracy)
-    known = {method.name for method in ranked}
+    measured = {method.name for method in ranked}
     designed = [method.name for method in ranked if method.designed][:1]
     factors = [method.name for method in ranked if method.kind == "factor"][:1]
     best = [method.name for method in ranked if method.kind != "label-free"][:1]  # as in the answer
     wanted = dict.fromkeys([ranking.header.metric, "RANDOM", *best, *factors, *designed])
-    return [name for name in wanted if name in known]
+    return [name for name in wanted if name in measured]
 
 
 def methods_of(ranking: Ranking) -> Sequence[MethodResult]:
-    """The methods of an evaluation; a decision has none."""
+    """Return the methods of an evaluation; a decision has none."""
     return ranking.found.methods if isinstance(ranking.found, Evaluation) else ()
 
 
 def _by_method(ranking: Ranking) -> dict[str, dict[tuple[str, str], float]]:
-    """Method -> pair of models -> how often it puts the better one first."""
+    """Map each method to its accuracy on each pair of models."""
     if not isinstance(ranking.found, Evaluation):
         return {}
-    found: dict[str, dict[tuple[str, str], float]] = {method.name: {} for method in ranking.found.methods}
+    accuracies: dict[str, dict[tuple[str, str], float]] = {method.name: {} for method in ranking.found.methods}
     for pair in ranking.found.pairs:
-        found.setdefault(pair.method, {})[pair.a, pair.b] = pair.accuracy
-    return {name: pairs for name, pairs in found.items() if pairs}
+        accuracies.setdefault(pair.method, {})[pair.a, pair.b] = pair.accuracy
+    return {name: pairs for name, pairs in accuracies.items() if pairs}
 
 
-def empty(
+def empty_axes(
     height: float, *, left: float, right: float, bottom: float, top: float, width: float = WIDTH
 ) -> tuple[Figure, Axes]:
-    """An empty figure, and its axes inside the margins; all in points."""
+    """Create an empty figure and its axes inside the margins; all in points."""
     figure = Figure(figsize=(width / 72, height / 72))
     inside = (left / width, bottom / height, (width - left - right) / width, (height - bottom - top) / height)
     return figure, figure.add_axes(inside)
@@ -426,20 +428,20 @@ def empty(
 def lines(
     ends: Sequence[tuple[str, float, float, float]], label: str, height: float, *, right: float, top: float
 ) -> tuple[Figure, Axes]:
-    """A line with a point for each name, from top to bottom.
+    """Plot a line with a point for each name, from top to bottom.
 
     Args:
-        ends: the name, the ends of the line, and the point.
-        label: what they are.
-        height: of a line, in points.
+        ends: name, ends of the line, and point.
+        label: label of the axis.
+        height: height of a line, in points.
         right, top: margins, in points.
     """
-    figure, axes = empty(height * len(ends) + 34 + top + 4, left=112, right=right, bottom=34, top=top)
+    figure, axes = empty_axes(height * len(ends) + 34 + top + 4, left=112, right=right, bottom=34, top=top)
     for i, (_, low, high, point) in enumerate(ends):
         axes.plot([low, high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
         axes.scatter([point], [i], 26, INK, zorder=3, clip_on=False)
     axes.set(xlabel=label, ylim=(len(ends) - 0.5, -0.6))
-    axes.set_yticks(range(len(ends)), [short(name) for name, *_ in ends])
+    axes.set_yticks(range(len(ends)), [shorten(name) for name, *_ in ends])
     axes.grid(visible=False, axis="y")
     return figure, axes
 
@@ -452,19 +454,19 @@ def grid(
     colours: Colormap,
     cell: tuple[float, float],
 ) -> Figure:
-    """Numbers from 0 to 1 as coloured cells, the names of the columns above them.
+    """Plot numbers from 0 to 1 as coloured cells, with the names of the columns above.
 
     Args:
-        values: (rows, columns), nan where there is none.
-        texts: what stands in each cell.
-        rows, columns: names, as far as there is room.
-        colours: from 0 to 1.
+        values: (rows, columns), nan if missing.
+        texts: text of each cell.
+        rows, columns: names, shortened to fit.
+        colours: colours from 0 to 1.
         cell: its width and height, in points.
     """
     longest = max(map(len, columns))
     left, right, top = 4.5 * max(map(len, rows)) + 12, 24 + 2.2 * longest, 4.2 * longest + 12
     size = (left + cell[0] * len(columns) + right, 8 + cell[1] * len(rows) + top)
-    figure, axes = empty(size[1], left=left, right=right, bottom=8, top=top, width=size[0])
+    figure, axes = empty_axes(size[1], left=left, right=right, bottom=8, top=top, width=size[0])
     axes.pcolormesh(np.ma.masked_invalid(values), cmap=colours, vmin=0, vmax=1, edgecolors="white", linewidth=0.5)
     for i, row in enumerate(texts):
         for j, text in ((j, text) for j, text in enumerate(row) if text):
@@ -480,16 +482,16 @@ def grid(
     return figure
 
 
-def percent_axis(axes: Axes, which: str) -> None:
-    """Fractions along an axis, as percentages without decimals."""
-    low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
+def percent_axis(axes: Axes, axis: str) -> None:
+    """Label an axis of fractions with percentages without decimals."""
+    low, high = axes.get_xlim() if axis == "x" else axes.get_ylim()
     step = 0.1 if high - low < 0.65 else 0.2
     ticks = [tick / 100 for tick in range(0, 101, round(100 * step)) if low - 1e-9 <= tick / 100 <= high]
-    (axes.set_xticks if which == "x" else axes.set_yticks)(ticks, [f"{100 * tick:.0f}" for tick in ticks])
+    (axes.set_xticks if axis == "x" else axes.set_yticks)(ticks, [f"{100 * tick:.0f}" for tick in ticks])
 
 
 def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Write names beside the ends of their lines, each at its height or as little below as keeps them apart."""
+    """Write names beside the ends of their lines, moved down only as far as needed to keep them apart."""
     low, high = axes.get_ylim()
     height = axes.bbox.transformed(axes.figure.dpi_scale_trans.inverted()).height * 72  # in points
     line = 11 / height * (high - low)  # of text, in data
@@ -498,16 +500,16 @@ def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
         last = min(y, last - line)
         axes.plot([1.02, 1.05], [last, last], color=colour, linewidth=2.4, transform=axes.get_yaxis_transform(),
                   clip_on=False)  # fmt: skip
-        axes.text(1.07, last, short(name, 16), fontsize=8, va="center_baseline", transform=axes.get_yaxis_transform())
+        axes.text(1.07, last, shorten(name, 16), fontsize=8, va="center_baseline", transform=axes.get_yaxis_transform())
 
 
 def _spread(values: Floats) -> Floats:
-    """Heights of points in a row, so that near ones do not hide each other: around 0, at most 0.3 away."""
+    """Return heights of points in a row, so that near ones do not overlap: around 0, at most 0.3 away."""
     places = np.round(values * 60)
     heights = np.zeros(len(values))
     for place in np.unique(places):
-        here = np.flatnonzero(places == place)
-        heights[here] = (np.arange(len(here)) - (len(here) - 1) / 2) * min(0.16, 0.6 / len(here))
+        group = np.flatnonzero(places == place)
+        heights[group] = (np.arange(len(group)) - (len(group) - 1) / 2) * min(0.16, 0.6 / len(group))
     return heights
 
 
@@ -515,11 +517,11 @@ def _kind_colour(method: MethodResult) -> str:
     return VERMILION if method.designed else KINDS[method.kind]
 
 
-def short(name: str, longest: int = LONGEST) -> str:
-    """A name in one line, cut where a figure has no room.
+def shorten(name: str, longest: int = MAX_NAME_CHARACTERS) -> str:
+    """Return a name in one line, cut to fit in a figure.
 
     Example:
-        >>> short("a-model-of-a-rather-long-name"), short("two\\nlines")
+        >>> shorten("a-model-of-a-rather-long-name"), shorten("two\\nlines")
         ('a-model-of-a-rather…', 'two lines')
     """
     name = visible(" ".join(name.split()))

@@ -1,6 +1,6 @@
-"""The report to look at: one HTML file that needs nothing else, the answer first.
+"""The report as one self-contained HTML file, the answer first.
 
-`template.html` says how it looks. The page's own policy lets nothing run but its one script, and nothing be loaded.
+`template.html` sets the layout. The page's content policy allows only its own script and loads nothing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ranker.results.explanation import Explanation
 
 
 def write(document: Document) -> str:
-    """A page of its own, with the figures beside the tables."""
+    """Render a page, with the figures beside the tables."""
     figures = []
-    for one in document.drawn():
+    for drawing in document.drawn():
         from ranker.report.figures import inline  # it needs matplotlib, which tables alone do not
 
-        figures.append((one, inline(one)))
-    tables = document.shown("html")
-    main, end, folded = ([one for one in tables if one.place == place] for place in ("main", "end", "folded"))
+        figures.append((drawing, inline(drawing)))
+    tables = document.tables_for("html")
+    main, end, folded = ([table for table in tables if table.place == place] for place in ("main", "end", "folded"))
     return page(
         "template.html",
         document=document,
@@ -36,13 +36,14 @@ def write(document: Document) -> str:
     )
 
 
-def _examples(found: Sequence[Explanation]) -> dict[str, Any]:
-    """What models see in some rows, and one key to the colours of all."""
-    examples = list(map(sheet, found))
+def _examples(explanations: Sequence[Explanation]) -> dict[str, Any]:
+    """Prepare the explanations of some rows, with one key to the colours of all."""
+    examples = list(map(sheet, explanations))
+    marked = any(example.marked for example in examples)
     reads = next((example.reads for example in examples if example.reads), "")
     return {
         "examples": examples,
         "telling": f"{counted(len(examples), 'example')} on which the most pairs of models disagree"
         f"{f', of those with words that {reads} reads' if reads else ''}.",
-        "key": replace(examples[0], reads=reads, marked=any(one.marked for one in examples)) if examples else None,
+        "key": replace(examples[0], reads=reads, marked=marked) if examples else None,
     }

@@ -1,4 +1,4 @@
-"""A result as JSON: the stable schema for programs."""
+"""A result as JSON, in a stable schema for programs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ranker.report.escapes import visible
 
 
 def write(document: Document) -> str:
-    """All of it as one JSON object, keys in a fixed order; the same result gives the same bytes."""
-    return dumped(document.content)
+    """Write everything as one JSON object, keys in a fixed order; equal results give equal bytes."""
+    return to_json(document.content)
 
 
-def dumped(content: Mapping[str, Any]) -> str:
-    """One JSON object, a key a line; NaN and Infinity, which JSON lacks, are refused.
+def to_json(content: Mapping[str, Any]) -> str:
+    """Write one JSON object, a key a line; NaN and Infinity, which JSON lacks, are refused.
 
     Raises:
-        ValueError: there is one.
+        ValueError: the content has NaN or Infinity.
     """
     return visible(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"

@@ -1,4 +1,4 @@
-r"""The tables as LaTeX, to paste into a paper: booktabs, no preamble; what has to be known stands in comments."""
+r"""The tables as LaTeX to paste into a paper: booktabs, no preamble; notes stand in comments."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ SPECIAL = {
     "*": "{*}",  # the same
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
-"""Character -> what stands for it in text."""
+"""Character -> its replacement in text."""
 
 
 def write(document: Document) -> str:
-    r"""One `tabular` a table, for a paper that has `\usepackage{booktabs}`; title and remarks are comments."""
+    r"""Write a `tabular` for each table, for a paper with `\usepackage{booktabs}`; title and remarks are comments."""
     lines = [f"% {_one_line(document.title)}", r"% needs \usepackage{booktabs}"]
-    for one in document.shown("latex"):
-        lines += ["", f"% {one.caption}", *_tabular(one)]
+    for table in document.tables_for("latex"):
+        lines += ["", f"% {table.caption}", *_tabular(table)]
     return "\n".join([*lines, "", *(f"% - {_one_line(remark)}" for remark in document.remarks)]) + "\n"
 
 
 def escape(text: str) -> str:
-    r"""Text that LaTeX sets as it is.
+    r"""Escape text so that LaTeX sets it as it is.
 
     Example:
         >>> print(escape("50 % of a_b"))
         50 \% of a\_b
     """
-    written = "".join(SPECIAL.get(character, character) for character in _one_line(text))
-    return re.sub("-(?=-)", "-{}", written)  # two would join into a dash
+    escaped = "".join(SPECIAL.get(character, character) for character in _one_line(text))
+    return re.sub("-(?=-)", "-{}", escaped)  # two would join into a dash
 
 
 def number(text: str) -> str:
-    """Numbers with the signs of mathematics.
+    """Write numbers with mathematical signs.
 
     Example:
         >>> print(number("-3.1 to +0.2"), number(">99.9"))
@@ -54,17 +54,17 @@ def number(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Text without control characters: one line, so that a comment cannot end early."""
+    """Remove control characters and line ends, so that a comment cannot end early."""
     return " ".join("".join(c if c.isprintable() else " " for c in visible(text)).split())
 
 
-def _tabular(shown: Table) -> Iterator[str]:
-    yield rf"\begin{{tabular}}{{{''.join('r' if numeric else 'l' for numeric in shown.numeric)}}}"
+def _tabular(table: Table) -> Iterator[str]:
+    yield rf"\begin{{tabular}}{{{''.join('r' if numeric else 'l' for numeric in table.numeric)}}}"
     yield r"\toprule"
-    yield _line([escape(name) for name in shown.head])
+    yield _line([escape(name) for name in table.head])
     yield r"\midrule"
-    for row in shown.rows:
-        yield _line([number(cell) if n else escape(cell) for cell, n in zip(row, shown.numeric, strict=True)])
+    for row in table.rows:
+        yield _line([number(cell) if n else escape(cell) for cell, n in zip(row, table.numeric, strict=True)])
     yield r"\bottomrule"
     yield r"\end{tabular}"
 

@@ -10,16 +10,16 @@ from ranker.report.tables import Table
 
 
 def write(document: Document) -> str:
-    """A whole page of GitHub-flavoured Markdown: title, answer, tables and remarks."""
+    """Write a page of GitHub-flavoured Markdown: title, answer, tables and remarks."""
     parts = [f"# {escape(document.title)}", *map(escape, document.paragraphs)]
-    for one in document.shown("markdown"):
-        parts += [f"## {escape(one.caption)}", "\n".join(lines(one))]
+    for table in document.tables_for("markdown"):
+        parts += [f"## {escape(table.caption)}", "\n".join(lines(table))]
     parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in document.remarks)]
     return "\n\n".join(parts) + "\n"
 
 
 def escape(text: str) -> str:
-    r"""Text that Markdown shows as it is, in one line.
+    r"""Escape text so that Markdown shows it as it is, in one line.
 
     Example:
         >>> print(escape("a|b *c*"), escape("- no item"))
@@ -29,11 +29,11 @@ def escape(text: str) -> str:
     return re.sub(r"^(\d*)([-+.)=])(?!\d)", r"\1\\\2", text)  # no list, no line across
 
 
-def lines(shown: Table) -> Iterator[str]:
-    """The lines of a table; its caption is none of them."""
-    yield _line([escape(name) for name in shown.head])
-    yield _line(["---:" if number else ":---" for number in shown.numeric])
-    for row in shown.rows:
+def lines(table: Table) -> Iterator[str]:
+    """Yield the lines of a table, without its caption."""
+    yield _line([escape(name) for name in table.head])
+    yield _line(["---:" if number else ":---" for number in table.numeric])
+    for row in table.rows:
         yield _line([escape(cell) for cell in row])
 
 

@@ -1,4 +1,4 @@
-"""The same models on several tasks: the answer, its tables and remarks."""
+"""Report of the same models on several tasks: the answer, its tables and remarks."""
 
 from __future__ import annotations
 
@@ -14,115 +14,115 @@ from ranker.report.tables import Table, table
 from ranker.results.over_tasks import Gap, OverTasks, Part
 
 SURE, PROBABLE = 0.05, 0.2
-"""p of a mean over tasks below which a model may be called better, and probably better: its interval leaves out 0, and
-the chance that it is the worse one is below 10 %."""
+"""p of a mean over tasks below which a model may be called better, or probably better: its interval excludes 0, or the
+probability that it is the worse one is below 10 %."""
 
 HINT = "Next: `rank-models --models A#TASK B#TASK` shows one task with the rows on which the models differ."
 
 
-def document(found: OverTasks) -> Document:
-    """What was found, before any format."""
-    lead, said = answer(found)
+def document(board: OverTasks) -> Document:
+    """Build the document of the comparison."""
+    lead, sentences = answer(board)
     return Document(
-        title=found.title,
-        tables=tables(found),
-        remarks=list(remarks(found)),
-        rows=list(_rows(found)),
-        content=found.to_dict(),
+        title=board.title,
+        tables=tables(board),
+        remarks=list(remarks(board)),
+        rows=list(_rows(board)),
+        content=board.to_dict(),
         lead=lead,
-        answer=[said, HINT],
+        answer=[sentences, HINT],
     )
 
 
-def answer(found: OverTasks) -> tuple[str, str]:
-    """Which model is better over the tasks; then how sure that is, and on how many of them."""
-    whole, first, second = found.whole, *found.models[:2]
-    gap = whole[-1].gap(first, second)
-    on = f"on {found.tasks[0].name}" if len(whole) == 1 else f"over {counted(len(found.tasks), 'task')}"
-    sure, probable = _strength(found, whole, first, second)
-    better = "better" if len(found.models) == 2 else "first"
+def answer(board: OverTasks) -> tuple[str, str]:
+    """Answer which model is better over the tasks; then how sure that is, and on how many of them."""
+    means, first, second = board.whole, *board.models[:2]
+    gap = means[-1].gap(first, second)
+    on = f"on {board.tasks[0].name}" if len(means) == 1 else f"over {counted(len(board.tasks), 'task')}"
+    sure, probable = _strength(board, means, first, second)
+    better = "better" if len(board.models) == 2 else "first"
     lead = f"{better.capitalize() if sure else f'Probably {better}'} {on}: {first}"
     if not sure and not probable:
         lead = f"Not told apart {on}: {first} and {second}"
-    values = {mean.model: mean.value for mean in whole[-1].means}
-    of, each = found.unit, ", each task counting the same" if len(found.tasks) > 1 else ""
-    said = [
-        f"{first} has a mean {'outcome' if not whole[-1].metric else whole[-1].metric} of "
-        f"{of.value(values[first])}{of.sign}, {second} {of.value(values[second])}{of.sign}{each}.",
-        f"The difference is {of.difference(gap.difference)}{of.points} ({spread(gap.low, gap.high, of)}; "
+    values = {mean.model: mean.value for mean in means[-1].means}
+    unit, weighting = board.unit, ", each task counting the same" if len(board.tasks) > 1 else ""
+    sentences = [
+        f"{first} has a mean {'outcome' if not means[-1].metric else means[-1].metric} of "
+        f"{unit.value(values[first])}{unit.sign}, {second} {unit.value(values[second])}{unit.sign}{weighting}.",
+        f"The difference is {unit.difference(gap.difference)}{unit.points} ({spread(gap.low, gap.high, unit)}; "
         f"p {equals(gap.p)}).",
     ]
-    if len(whole) > 1:
-        pooled = whole[0].gap(first, second)
-        said.append(
-            f"With each of the {counted(whole[0].rows, 'row')} counting the same it is {points(pooled.difference)} "
+    if len(means) > 1:
+        pooled = means[0].gap(first, second)
+        sentences.append(
+            f"With each of the {counted(means[0].rows, 'row')} counting the same it is {points(pooled.difference)} "
             f"points ({interval(pooled.low, pooled.high, points)}; p {equals(pooled.p)})."
         )
-    return lead, " ".join([*said, *_each(found, first, second)])
+    return lead, " ".join([*sentences, *_each(board, first, second)])
 
 
-def _strength(found: OverTasks, whole: Sequence[Part], first: str, second: str) -> tuple[bool, bool]:
-    """Whether the first model may be called better, and probably better: of one task as its decision has it."""
-    if len(found.tasks) == 1:
-        decision = found.rankings[whole[0].name].decision
+def _strength(board: OverTasks, means: Sequence[Part], first: str, second: str) -> tuple[bool, bool]:
+    """Tell whether the first model may be called better, and probably better; for one task as its decision does."""
+    if len(board.tasks) == 1:
+        decision = board.rankings[means[0].name].decision
         i, j = map(decision.names.index, (first, second))
         return decision.better(i, j), decision.apart(i, j) and decision.p_beats[i][j] > 0.5
-    p = whole[-1].gap(first, second).p
+    p = means[-1].gap(first, second).p
     return p is not None and p < SURE, p is not None and p < PROBABLE
 
 
-def _each(found: OverTasks, first: str, second: str) -> Iterator[str]:
-    """On how many of several tasks one model is told from another as the better one."""
-    if len(found.tasks) == 1:
+def _each(board: OverTasks, first: str, second: str) -> Iterator[str]:
+    """Count the tasks on which one model is told from another as the better one."""
+    if len(board.tasks) == 1:
         return
     better = {first: 0, second: 0}
-    for part in found.tasks:
-        decision = found.rankings[part.name].decision
+    for part in board.tasks:
+        decision = board.rankings[part.name].decision
         i, j = map(decision.names.index, (first, second))
         better[first] += decision.better(i, j)
         better[second] += decision.better(j, i)
-    neither = len(found.tasks) - sum(better.values())
+    neither = len(board.tasks) - sum(better.values())
     yield (
         f"{first} is better on {counted(better[first], 'task')}, {second} on {better[second]}; on {neither} that is "
         "not sure."
     )
 
 
-def tables(found: OverTasks) -> list[Table]:
-    """The tasks, the means over them, and, of more than two models, two at a time."""
-    two = ["difference (95 % interval)", "p"] if len(found.models) == 2 else []
-    heads = ["rows", *found.models, *two]
-    lines = [[*_line(found, part), *_corrected(part, bool(two))] for part in found.tasks]
-    made = [table("Tasks", ["task"], [*heads, *(["p (Holm)"] if two else [])], lines)]
-    if found.means:
-        made.append(table("Means over tasks", ["group"], heads, [_line(found, part) for part in found.means]))
-    if len(found.models) > 2:
+def tables(board: OverTasks) -> list[Table]:
+    """Return the tasks, the means over them, and, for more than two models, every two models."""
+    two = ["difference (95 % interval)", "p"] if len(board.models) == 2 else []
+    heads = ["rows", *board.models, *two]
+    lines = [[*_line(board, part), *_corrected(part, bool(two))] for part in board.tasks]
+    parts = [table("Tasks", ["task"], [*heads, *(["p (Holm)"] if two else [])], lines)]
+    if board.means:
+        parts.append(table("Means over tasks", ["group"], heads, [_line(board, part) for part in board.means]))
+    if len(board.models) > 2:
         gaps = [
-            (part_name(found, part), gap.a, gap.b, *_said(gap, found.unit))
-            for part in found.means or found.tasks
+            (part_name(board, part), gap.a, gap.b, *_gap_cells(gap, board.unit))
+            for part in board.means or board.tasks
             for gap in part.gaps
         ]
-        made.append(
+        parts.append(
             table("Two models at a time", ["group", "model", "minus"], ["difference (95 % interval)", "p"], gaps)
         )
-    return made
+    return parts
 
 
-def part_name(found: OverTasks, part: Part) -> str:
-    """What a part is called in a table: a task with its metric, where that is not the same for all."""
+def part_name(board: OverTasks, part: Part) -> str:
+    """Return a part's name in a table: a task with its metric if the tasks differ in it."""
     if part.over == "task":
-        return f"{part.name}, {part.metric}" if len({one.metric for one in found.tasks}) > 1 else part.name
+        return f"{part.name}, {part.metric}" if len({task.metric for task in board.tasks}) > 1 else part.name
     return f"{part.name}, {part.over}"
 
 
-def _line(found: OverTasks, part: Part) -> list[str]:
-    gaps = part.gaps if len(found.models) == 2 else ()
-    means = (found.unit.value(mean.value) for mean in part.means)
+def _line(board: OverTasks, part: Part) -> list[str]:
+    gaps = part.gaps if len(board.models) == 2 else ()
+    means = (board.unit.value(mean.value) for mean in part.means)
     return [
-        part_name(found, part),
+        part_name(board, part),
         f"{part.rows:,}",
         *means,
-        *(cell for gap in gaps for cell in _said(gap, found.unit)),
+        *(cell for gap in gaps for cell in _gap_cells(gap, board.unit)),
     ]
 
 
@@ -130,35 +130,36 @@ def _corrected(part: Part, wanted: bool) -> list[str]:
     return [p_value(part.gaps[0].p_corrected)] if wanted else []
 
 
-def _said(gap: Gap, of: Unit) -> tuple[str, str]:
-    return f"{of.difference(gap.difference)} ({interval(gap.low, gap.high, of.difference)})", p_value(gap.p)
+def _gap_cells(gap: Gap, unit: Unit) -> tuple[str, str]:
+    return f"{unit.difference(gap.difference)} ({interval(gap.low, gap.high, unit.difference)})", p_value(gap.p)
 
 
-def remarks(found: OverTasks) -> Iterator[str]:
-    """What is not in the tables, and how they are to be read."""
-    if found.gate:
-        yield verdict(found.gate)
-    for reference, tasks in found.only.items():
+def remarks(board: OverTasks) -> Iterator[str]:
+    """Yield omissions, and how to read the tables."""
+    if board.gate:
+        yield verdict(board.gate)
+    for reference, tasks in board.only.items():
         yield f"Only {reference} has {', '.join(tasks)}."
-    for task, why in found.failures.items():
-        yield f"NOT COMPARED: {task}: {why}"
-    if len(found.tasks) > 1:
+    for task, reason in board.failures.items():
+        yield f"NOT COMPARED: {task}: {reason}"
+    if len(board.tasks) > 1:
         yield "p (Holm) is corrected for all tasks and pairs. A difference is that of the first model minus the second."
-    if found.means:
+    if board.means:
         pooled = "Pooled: each row counts the same. Macro: each task does."
-        yield pooled if any(part.over == "pooled" for part in found.means) else "Macro: each task counts the same."
+        yield pooled if any(part.over == "pooled" for part in board.means) else "Macro: each task counts the same."
         yield "Intervals of means over tasks say what other rows of these tasks would give, and nothing of other tasks."
-    if len({part.metric for part in found.tasks}) > 1:
+    if len({part.metric for part in board.tasks}) > 1:
         yield "The tasks have different metrics; a mean over them takes each as an outcome from 0 to 1."
-    yield from found.notes
+    yield from board.notes
 
 
-def _rows(found: OverTasks) -> Iterator[dict[str, Any]]:
-    """A row for each model and each pair of every part."""
-    empty = dict.fromkeys(("model", "value", *(one.name for one in fields(Gap))))
-    for part in found.parts:
-        of = {"part": part.name, "over": part.over, "metric": part.metric, "tasks": len(part.tasks), "rows": part.rows}
+def _rows(board: OverTasks) -> Iterator[dict[str, Any]]:
+    """Yield a row for each model and each pair of every part."""
+    empty = dict.fromkeys(("model", "value", *(field.name for field in fields(Gap))))
+    for part in board.parts:
+        head: dict[str, Any] = {"part": part.name, "over": part.over, "metric": part.metric}
+        head |= {"tasks": len(part.tasks), "rows": part.rows}
         for mean in part.means:
-            yield of | empty | {"model": mean.model, "value": mean.value, "low": mean.low, "high": mean.high}
+            yield head | empty | {"model": mean.model, "value": mean.value, "low": mean.low, "high": mean.high}
         for gap in part.gaps:
-            yield of | empty | {one.name: getattr(gap, one.name) for one in fields(gap)}
+            yield head | empty | {field.name: getattr(gap, field.name) for field in fields(gap)}

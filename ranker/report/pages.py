@@ -1,4 +1,4 @@
-"""Pages from templates: every text in them is escaped, and a page needs nothing but itself."""
+"""Pages from templates: every text is escaped, and a page is self-contained."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ranker.report.escapes import visible
 
 
 def page(template: str, **shown: Any) -> str:
-    """The page that a template of this folder makes of what is to be shown."""
+    """Render a template of this folder with the given values."""
     return visible(_environment().get_template(template).render(**shown))
 
 
@@ -32,7 +32,7 @@ def _environment() -> Environment:
 
 
 def code(text: str) -> Markup:
-    """Escaped text, in which a command or an option between backticks is set as code.
+    """Escape a text, and set commands or options between backticks as code.
 
     Example:
         >>> print(code("see `rank-models ls` of a<b"))
@@ -42,7 +42,7 @@ def code(text: str) -> Markup:
 
 
 def heat(cell: str) -> int | None:
-    """The shade of a percentage, 0 (always wrong) to 10 (always right), 5 none; None where there is no number.
+    """Return the shade of a percentage, 0 (always wrong) to 10 (always right), 5 none; None without a number.
 
     Example:
         >>> heat("91.2"), heat("50.0"), heat(">99.9"), heat("")

@@ -1,4 +1,4 @@
-"""Every pair of models, and of a decision every row: the tables of this format as wide plain text."""
+"""Tables of every pair of models, and of a decision's rows, as wide plain text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ranker.report.terminal import plain_text
 
 
 def write(document: Document) -> str:
-    """The pairs as plain text; a line is as long as it needs to be."""
+    """Write the pairs as plain text; a line is as long as it needs to be."""
     return plain_text(_blocks(document), width=10_000)
 
 
 def _blocks(document: Document) -> Iterator[Table | Text]:
     yield Text(document.title)
-    for one in document.shown("pairs"):
-        if one.help:
-            yield Text(one.help)
-        yield one
+    for table in document.tables_for("pairs"):
+        if table.help:
+            yield Text(table.help)
+        yield table

@@ -10,19 +10,19 @@ from ranker.results.shift import Shift
 
 
 def plot(ranking: Ranking | Shift, figure: str | None = None) -> Drawing:
-    """Draw one figure of a ranking or a shift, as the reports have it.
+    """Draw one figure of a ranking or a shift, as in the reports.
 
     Args:
-        ranking: of an evaluation or a decision; or how far domains are.
-        figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision "heatmap"
-            or "accuracies", of a shift "heatmap" or "map". None takes the first that the ranking has.
+        ranking: an evaluation, a decision, or a shift.
+        figure: for an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", for a decision "heatmap"
+            or "accuracies", for a shift "heatmap" or "map". None takes the first that the ranking has.
 
     Returns:
-        The drawing, which a notebook shows: `figure` is matplotlib's, with `savefig`; `title`, `help` and `alt` say in
-        words what it shows, how it is read, and what can be seen in it.
+        The drawing, which a notebook shows: `figure` is matplotlib's, with `savefig`; `title`, `help` and `alt`
+        describe in words its subject, how to read it, and what can be seen in it.
 
     Raises:
-        UsageError: it is no ranking, or has no such figure.
+        UsageError: this is no ranking or shift, or it has no such figure.
 
     Example:
         >>> from ranker import Evidence, load_set, plot, rank
@@ -32,8 +32,8 @@ def plot(ranking: Ranking | Shift, figure: str | None = None) -> Drawing:
     """
     if not isinstance(ranking, Ranking | Shift):
         raise UsageError(f"only a ranking and a shift have figures (got {type(ranking).__name__})")
-    made = shift_figures.drawings(ranking) if isinstance(ranking, Shift) else drawings(ranking, ALL)
-    drawn = {one.name: one for one in made}
+    available = shift_figures.drawings(ranking) if isinstance(ranking, Shift) else drawings(ranking, ALL)
+    drawn = {drawing.name: drawing for drawing in available}
     if not drawn:
         raise UsageError(
             "the shift has no figure: it is of two sets"

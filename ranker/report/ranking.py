@@ -1,4 +1,4 @@
-"""A ranking: the answer, its tables, figures and remarks."""
+"""Report of a ranking: the answer, its tables, figures and remarks."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ METHOD_FIELDS = (
 
 
 def document(ranking: Ranking) -> Document:
-    """What was found, before any format."""
+    """Build the document of the ranking."""
     lead, sentences = answer(ranking)
-    *said, to_do = sentences
+    *statements, to_do = sentences
     return Document(
         title=ranking.title,
         tables=list(tables(ranking)),
@@ -43,7 +43,7 @@ def document(ranking: Ranking) -> Document:
         rows=list(_rows(ranking)),
         content=ranking.to_dict(),
         lead=lead,
-        answer=[" ".join(said), to_do],
+        answer=[" ".join(statements), to_do],
         drawn=partial(_drawings, ranking),
         examples=ranking.examples,
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
@@ -51,13 +51,13 @@ def document(ranking: Ranking) -> Document:
 
 
 def tables(ranking: Ranking) -> Iterator[Table]:
-    """What was found, and what the numbers rest on, each table for the formats that have it."""
-    found = ranking.found
-    if isinstance(found, Evaluation):
-        yield from evaluation.tables(found, ranking.header.metric, words_of(ranking))
+    """Yield the result, attribution quality and omissions, each table for the formats that show it."""
+    outcome = ranking.found
+    if isinstance(outcome, Evaluation):
+        yield from evaluation.tables(outcome, ranking.header.metric, words_of(ranking))
     else:
-        yield from decision.tables(ranking, found)
-    if any(one.error_median is not None for one in ranking.header.quality.values()):
+        yield from decision.tables(ranking, outcome)
+    if any(model.error_median is not None for model in ranking.header.quality.values()):
         yield quality(ranking)
     left_out = list(_left_out(ranking))
     if left_out:
@@ -77,35 +77,33 @@ def _drawings(ranking: Ranking) -> Sequence[Drawing]:
 
 
 def _rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
-    """A row a method in an evaluation, a row a model in a decision; each says which run it is from.
-
-    `groups` are the numbers of a model's groups: two models that share one cannot be told apart.
-    """
+    """Yield a row for each method of an evaluation, or each model of a decision, with the keys of the run."""
     run = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe")}
-    found = ranking.found
-    if isinstance(found, Evaluation):
-        yield from (run | {field: getattr(method, field) for field in METHOD_FIELDS} for method in found.methods)
+    outcome = ranking.found
+    if isinstance(outcome, Evaluation):
+        yield from (run | {field: getattr(method, field) for field in METHOD_FIELDS} for method in outcome.methods)
         return
-    for model in found.models:
-        groups = [str(g) for g, group in enumerate(found.groups, 1) if model.name in group]
+    for model in outcome.models:
+        # two models that share a group cannot be told apart
+        groups = [str(g) for g, group in enumerate(outcome.groups, 1) if model.name in group]
         numbers = {key: getattr(model, key) for key in ("score", "outcome", "low", "high", "p_best", "p_near_best")}
-        own = {"rank": model.rank, "name": model.name, "groups": " ".join(groups), "method": found.method}
-        yield run | own | numbers
+        place = {"rank": model.rank, "name": model.name, "groups": " ".join(groups), "method": outcome.method}
+        yield run | place | numbers
 
 
 def quality(ranking: Ranking) -> Table:
-    """The backend's own measure of error for each model, and how many of its rows are not as they should be."""
-    shown = []
-    for model, found in ranking.header.quality.items():
-        errors = ("" if error is None else f"{error:.2g}" for error in (found.error_median, found.error_high))
-        shown.append((model, *errors, f"{found.over_tolerance}", f"{found.truncated}"))
-    made = ranking.header.provenance
+    """Tabulate the backend's own measure of error for each model, and its rows over tolerance or cut."""
+    rows = []
+    for model, errors_of in ranking.header.quality.items():
+        errors = ("" if error is None else f"{error:.2g}" for error in (errors_of.error_median, errors_of.error_high))
+        rows.append((model, *errors, f"{errors_of.over_tolerance}", f"{errors_of.truncated}"))
+    provenance = ranking.header.provenance
     return table(
         "Attribution quality",
         ["model"],
         ["median error", "95 % are below", "over tolerance", "cut at its limit"],
-        shown,
-        help=f"Error: {made.error or 'not said'}. Tolerance: {made.settings.get('tolerance')}.",
+        rows,
+        help=f"Error: {provenance.error or 'not said'}. Tolerance: {provenance.settings.get('tolerance')}.",
         formats=("html",),
         place="end",
     )
@@ -120,13 +118,13 @@ def _left_out(ranking: Ranking) -> Iterator[tuple[str, str, str]]:
 
 
 def citation(ranking: Ranking) -> str:
-    """The program, in the version that made the run, and the paper that its method is from."""
+    """Return the program, in the version of the run, and the paper of its method."""
     version = ranking.header.provenance.versions.get("rank-models")
     return f"{' '.join(filter(None, ('rank-models', version)))}; the method: {PAPER}."
 
 
 def _settings(ranking: Ranking) -> str:
-    of = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe", "seed")}
+    header = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe", "seed")}
     draws = {} if isinstance(ranking.found, Decision) else {"draws": ranking.found.draws}
-    made = replace(ranking.header.provenance, command=None)
-    return json.dumps({"mode": ranking.mode} | of | draws | made.to_dict(), indent=2, ensure_ascii=False)
+    provenance = replace(ranking.header.provenance, command=None)
+    return json.dumps({"mode": ranking.mode} | header | draws | provenance.to_dict(), indent=2, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What a reader of the numbers has to know, and what is not in them, in sentences."""
+"""Remarks for a reader of the numbers, and omissions, in sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from ranker.numbers import counted, percent
-from ranker.report.answer import untold
+from ranker.report.answer import unknown_count_reason
 from ranker.report.words import MOST_LABELS, labels, words_of
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation
@@ -14,24 +14,24 @@ from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 
 NOISE = 0.02
-"""P(near best) is drawn: a difference of this size is none."""
+"""Difference of P(near best), which is estimated by draws, up to which it is noise."""
 
 
 def remarks(ranking: Ranking) -> list[str]:
-    """What a reader of the numbers has to know, and what is not in them, a sentence each."""
-    found = ranking.found
-    first = notes(ranking, found) if isinstance(found, Evaluation) else decision_notes(ranking, found)
+    """Return the remarks for a reader of the numbers, and the omissions, a sentence each."""
+    outcome = ranking.found
+    first = notes(ranking, outcome) if isinstance(outcome, Evaluation) else decision_notes(ranking, outcome)
     return [*first, *ranking.notes, *omissions(ranking)]
 
 
 def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
-    """What a reader of a decision has to know."""
-    of = words_of(ranking)
+    """Yield the remarks on a decision."""
+    terms = words_of(ranking)
     if decision.gate:
         yield verdict(decision.gate)
     yield (
-        f"{of.over}. The interval, P(near best) and P(row > column) are about {of.what} in the whole domain. "
-        f"P(near best) is the probability that no other model is better by more than {of.unit.point}. Of two "
+        f"{terms.over}. The interval, P(near best) and P(row > column) are about {terms.what} in the whole domain. "
+        f"P(near best) is the probability that no other model is better by more than {terms.unit.point}. Of two "
         f"models that share a letter, neither is the better one with a probability of {decision.level:.0%}."
     )
     near = [model.p_near_best or 0.0 for model in decision.models]
@@ -42,30 +42,30 @@ def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
         )
     reasons, equal = [], []
     for i, (a, b) in enumerate(pairwise(decision.names)):
-        more = decision.more_labels[i][i + 1]
-        if more and more > MOST_LABELS:
+        count = decision.more_labels[i][i + 1]
+        if count and count > MOST_LABELS:
             equal.append(f"{a} and {b}")
-        elif more:
-            yield f"{a} or {b}: {labels(more, 'more label')} would tell, if they go on to disagree as here."
-        if more is None and not decision.metric:
-            reasons.append((f"{a} or {b}", untold(ranking.table, decision, i, i + 1)))
+        elif count:
+            yield f"{a} or {b}: {labels(count, 'more label')} would tell, if they go on to disagree as here."
+        if count is None and not decision.metric:
+            reasons.append((f"{a} or {b}", unknown_count_reason(ranking.table, decision, i, i + 1)))
     if equal:
         yield f"Treat as equal {'; '.join(equal)}: {labels(MOST_LABELS + 1, 'label')} would be needed to tell."
-    for why, pairs in by_reason(reasons, "; ").items():
-        yield f"{pairs}: how many more labels would tell is not known: {why}."
+    for reason, pairs in by_reason(reasons, "; ").items():
+        yield f"{pairs}: how many more labels would tell is not known: {reason}."
 
 
 def verdict(gate: Gate) -> str:
-    """Whether models are shown to be no worse than one, in a sentence."""
+    """Return in a sentence whether models are shown to be no worse than one."""
     return f"{'PASSED' if gate.passes else 'NOT PASSED'}: {gate.in_words}."
 
 
-def notes(ranking: Ranking, found: Evaluation) -> Iterator[str]:
-    """What a reader of the numbers has to know."""
-    decided = len({(pair.a, pair.b) for pair in found.pairs})
-    exact, seed, metric = found.draws == "exact", ranking.header.seed, ranking.header.metric
-    drawn = "all draws there are (exact)" if exact else f"{counted(int(found.draws), 'draw')}, seed {seed}"
-    apart = any(method.kind == "label-free" or method.sees_chosen_rows for method in found.methods)
+def notes(ranking: Ranking, evaluation: Evaluation) -> Iterator[str]:
+    """Yield the remarks on an evaluation."""
+    decided = len({(pair.a, pair.b) for pair in evaluation.pairs})
+    exact, seed, metric = evaluation.draws == "exact", ranking.header.seed, ranking.header.metric
+    drawn = "all draws there are (exact)" if exact else f"{counted(int(evaluation.draws), 'draw')}, seed {seed}"
+    apart = any(method.kind == "label-free" or method.sees_chosen_rows for method in evaluation.methods)
     but = ", but for methods that see no label or chosen rows" if apart else ""
     yield (
         "Pairwise accuracy (few-shot accuracy in the paper): how often a method orders two models rightly from "
@@ -73,65 +73,65 @@ def notes(ranking: Ranking, found: Evaluation) -> Iterator[str]:
         f"mean over {counted(decided, 'pair')}, {drawn}, from a population of {len(ranking.table.examples)}. A tie "
         "counts one half."
     )
-    if found.tied_pairs:
+    if evaluation.tied_pairs:
         truth = words_of(ranking).what
-        tied = counted(found.tied_pairs, f"pair of equal OOD {truth} is", f"pairs of equal OOD {truth} are")
+        tied = counted(evaluation.tied_pairs, f"pair of equal OOD {truth} is", f"pairs of equal OOD {truth} are")
         yield f"{tied} left out."
-    if any(model.misled is not None for model in found.models):
+    if any(model.misled is not None for model in evaluation.models):
         yield "misled: of the examples on which the shortcut is wrong, those on which a model gives its label."
-    if any(method.designed for method in found.methods):
+    if any(method.designed for method in evaluation.methods):
         yield f"* the factor designed for {ranking.header.ood}."
     few = [
-        f"{one.name} {counted(one.draws, 'pool' if one.sees_chosen_rows else 'draw')} (standard error "
-        f"{percent(one.draws_error)} points)"
-        for one in found.methods
-        if one.draws and one.draws_error is not None
+        f"{method.name} {counted(method.draws, 'pool' if method.sees_chosen_rows else 'draw')} (standard error "
+        f"{percent(method.draws_error)} points)"
+        for method in evaluation.methods
+        if method.draws and method.draws_error is not None
     ]
     if few:
         yield f"Measured by few draws, which the intervals count: {', '.join(few)}."
     over = f"over other samples of examples; minus {metric}: paired{but}"
-    yield f"Attributions: {attributed(ranking)}. Intervals: {over}."
+    yield f"Attributions: {attribution_text(ranking)}. Intervals: {over}."
 
 
-def attributed(ranking: Ranking) -> str:
-    """What words were scored by: the backend, with settings and number format where they are not the defaults."""
-    made = ranking.header.provenance
-    backend, dtype = made.attribution or ranking.header.attribution, made.dtype
+def attribution_text(ranking: Ranking) -> str:
+    """Return the attribution backend, with settings and number format if they are not the defaults."""
+    provenance = ranking.header.provenance
+    backend, dtype = provenance.attribution or ranking.header.attribution, provenance.dtype
     return backend if dtype in (None, "float32") else f"{backend} in {dtype}"
 
 
 def omissions(ranking: Ranking) -> Iterator[str]:
-    """What is not in the numbers: examples, factors, models."""
+    """Yield the examples, factors and models that are missing from the numbers."""
     measured = {method.name for method in ranking.table.methods}
     for name, reasons in ranking.table.dropped.items():
         for reason, count in reasons.items() if name in measured else ():
-            of = counted(len(ranking.table.examples), "example")
-            yield f"{name}: {count:,} of {of} dropped for all models ({reason})."
+            total = counted(len(ranking.table.examples), "example")
+            yield f"{name}: {count:,} of {total} dropped for all models ({reason})."
     if ranking.header.left_out:
         yield not_in_table(ranking.header.left_out)
-    for model, found in ranking.header.quality.items():
-        if found.over_tolerance:
-            few = counted(found.over_tolerance, "attribution is", "attributions are")
+    for model, row_quality in ranking.header.quality.items():
+        if row_quality.over_tolerance:
+            few = counted(row_quality.over_tolerance, "attribution is", "attributions are")
             yield f"{model}: {few} less exact than the tolerance asks."
-        if found.truncated:
-            yield f"{model}: {counted(found.truncated, 'example')} cut, being longer than its limit."
+        if row_quality.truncated:
+            yield f"{model}: {counted(row_quality.truncated, 'example')} cut, being longer than its limit."
     for model, reason in ranking.header.failures.items():
         yield f"{model} FAILED: {reason}"
 
 
 def not_in_table(left_out: Mapping[str, str]) -> str:
-    """Which methods have no numbers, and why, in one sentence.
+    """Return the methods without numbers and the reasons, in one sentence.
 
     Example:
         >>> not_in_table({"CONF-H": "no label", "ARG": "no verb", "OVERLAP": "no label"})
         'Not in the table: CONF-H, OVERLAP (no label); ARG (no verb).'
     """
-    each = [f"{names} ({reason})" for reason, names in by_reason(left_out.items()).items()]
-    return f"Not in the table: {'; '.join(each)}."
+    reasons = [f"{names} ({reason})" for reason, names in by_reason(left_out.items()).items()]
+    return f"Not in the table: {'; '.join(reasons)}."
 
 
 def by_reason(pairs: Iterable[tuple[str, str]], between: str = ", ") -> dict[str, str]:
-    """Reason -> the names that it holds for, with something between them.
+    """Group names by reason, joined by a separator.
 
     Example:
         >>> by_reason([("CONF-H", "no label"), ("ARG", "no verb"), ("OVERLAP", "no label")])

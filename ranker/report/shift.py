@@ -1,4 +1,4 @@
-"""How far domains are from each other: the answer, its tables and remarks."""
+"""Report of a shift: the answer, its tables and remarks."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ MEASURES = {
     "repeated": "texts that repeat one",
     "nearly_repeated": "texts that nearly do",
 }
-"""Measure -> what a table calls it."""
+"""Measure -> its name in a table."""
 
 PERCENT = (
     *("auc", "word_overlap", "vocabulary_overlap", "label_shift", "repeated", "nearly_repeated"),
     *("document_diversity", "summary_diversity", "coverage", "abstractiveness"),
 )
-"""Those that are shares, and shown in percent."""
+"""Measures that are shares, shown in percent."""
 
 SUMMARY = {"cosine": "cosine", "mmd": "MMD^2", "auc": "AUC %", "word_overlap": "words %", "label_shift": "labels %"}
-"""Those of the first table -> the heads of their columns."""
+"""Measures of the first table -> the heads of their columns."""
 
 READING = (
     "near: as two halves of one set that comes with the product; far: as two sets of one task; other: as sets of two "
@@ -45,45 +45,45 @@ READING = (
 )
 
 
-def document(found: Shift) -> Document:
-    """What was found, before any format."""
+def document(shift: Shift) -> Document:
+    """Build the document of the shift."""
     return Document(
-        title=found.title,
-        tables=tables(found),
-        remarks=list(_remarks(found)),
-        rows=found.to_rows(),
-        content=found.to_dict(),
-        answer=list(_answer(found)),
-        drawn=partial(_drawings, found),
+        title=shift.title,
+        tables=tables(shift),
+        remarks=list(_remarks(shift)),
+        rows=shift.to_rows(),
+        content=shift.to_dict(),
+        answer=list(_answer(shift)),
+        drawn=partial(_drawings, shift),
     )
 
 
-def _drawings(found: Shift) -> Sequence[Drawing]:
+def _drawings(shift: Shift) -> Sequence[Drawing]:
     from ranker.report.shift_figures import drawings  # and matplotlib with it
 
-    return drawings(found)
+    return drawings(shift)
 
 
-def _answer(found: Shift) -> Iterator[str]:
-    """A sentence for each new domain, and for the sets that were chosen."""
-    for pair in found.new:
+def _answer(shift: Shift) -> Iterator[str]:
+    """Yield a sentence for each new domain, and for the chosen sets."""
+    for pair in shift.new:
         yield f"{pair.b}: {pair.verdict}. {pair.reason}"
-    if found.choices:
-        names = [one.name for one in found.choices if one.chosen]
+    if shift.choices:
+        names = [choice.name for choice in shift.choices if choice.chosen]
         yield f"To test on: {', '.join(names) or 'none of the sets'}."
 
 
-def _remarks(found: Shift) -> Iterator[str]:
-    """What a reader of the tables has to know."""
+def _remarks(shift: Shift) -> Iterator[str]:
+    """Yield the remarks for a reader of the tables."""
     yield READING
-    if found.encoder:
-        yield f"Vectors of the encoder: {found.encoder}."
-    yield from found.notes
-    for model, why in found.failures.items():
-        yield f"NOT ASKED: {model}: {why}"
-    if found.scores:
+    if shift.encoder:
+        yield f"Vectors of the encoder: {shift.encoder}."
+    yield from shift.notes
+    for model, reason in shift.failures.items():
+        yield f"NOT ASKED: {model}: {reason}"
+    if shift.scores:
         yield "A drop is the in-domain mean outcome minus that on the set, averaged over the models, in points."
-    if found.estimated:
+    if shift.estimated:
         yield (
             "Labels from predictions are right where texts of one label are alike in both domains. A model that is "
             "worse in the new domain looks like a shift of labels. The condition is what an error of the predicted "
@@ -91,137 +91,134 @@ def _remarks(found: Shift) -> Iterator[str]:
         )
 
 
-def tables(found: Shift) -> list[Table]:
-    """The verdicts, every measure with its interval, the sets, the words that tell, and a matrix of more than two."""
-    measures = {pair.b: pair.measures for pair in found.new}
-    shown = [_verdicts(found), _measured("Every measure", "domain", "value", measures), _sets(found)]
-    telling = [*_telling(found)]
+def tables(shift: Shift) -> list[Table]:
+    """Return verdicts, measures with intervals, sets, telling words, and matrices for more than two sets."""
+    measures = {pair.b: pair.measures for pair in shift.new}
+    parts = [_verdicts(shift), _measured("Every measure", "domain", "value", measures), _sets(shift)]
+    telling = [*_telling(shift)]
     if telling:
-        shown.append(table("Words that give a domain away", ["of", "beside", "words"], [], telling))
-    topics = [(domain.name, ", ".join(domain.words)) for domain in found.domains if domain.words]
+        parts.append(table("Words that give a domain away", ["of", "beside", "words"], [], telling))
+    topics = [(domain.name, ", ".join(domain.words)) for domain in shift.domains if domain.words]
     if topics:
-        shown.append(table("Topics", ["topic", "words"], [], topics))
-    if any(domain.summaries for domain in found.domains):
-        summaries = {domain.name: domain.summaries for domain in found.domains}
-        shown.append(_measured("Summaries", "set", "mean", summaries))
-    shown += _of_models(found)
-    if len(found.domains) > 2:
-        shown += [_matrix(found, found.closeness), _matrix(found, "mmd")]
-    return shown
+        parts.append(table("Topics", ["topic", "words"], [], topics))
+    if any(domain.summaries for domain in shift.domains):
+        summaries = {domain.name: domain.summaries for domain in shift.domains}
+        parts.append(_measured("Summaries", "set", "mean", summaries))
+    parts += _of_models(shift)
+    if len(shift.domains) > 2:
+        parts += [_matrix(shift, shift.closeness), _matrix(shift, "mmd")]
+    return parts
 
 
-def _verdicts(found: Shift) -> Table:
+def _verdicts(shift: Shift) -> Table:
     rows = [
         [pair.b, pair.verdict, *(_cell(name, pair.measure(name).value) for name in SUMMARY), p_value(pair.p)]
-        for pair in found.new
+        for pair in shift.new
     ]
-    return table(f"How far from {found.first}", ["domain", "verdict"], [*SUMMARY.values(), "p"], rows)
+    return table(f"How far from {shift.first}", ["domain", "verdict"], [*SUMMARY.values(), "p"], rows)
 
 
-def _measured(caption: str, of: str, value: str, found: Mapping[str, Sequence[Any]]) -> Table:
-    """Measures with their intervals, those of one set or pair together."""
+def _measured(caption: str, owner: str, value: str, measures_of: Mapping[str, Sequence[Any]]) -> Table:
+    """Tabulate measures with their intervals, grouped by set or pair."""
     rows = [
         [
-            *(name, MEASURES.get(one.name, one.name.replace("_", " ")), _cell(one.name, one.value)),
-            interval(one.low, one.high, partial(_cell, one.name)),
+            *(name, _measure_name(measure.name), _cell(measure.name, measure.value)),
+            interval(measure.low, measure.high, partial(_cell, measure.name)),
         ]
-        for name, measures in found.items()
-        for one in measures
+        for name, measures in measures_of.items()
+        for measure in measures
     ]
-    sections = list(map(len, found.values()))
-    return table(caption, [of, "measure"], [value, "95 % interval"], rows, sections=sections)
+    sections = list(map(len, measures_of.values()))
+    return table(caption, [owner, "measure"], [value, "95 % interval"], rows, sections=sections)
 
 
-def _sets(found: Shift) -> Table:
+def _sets(shift: Shift) -> Table:
     rows = [
         [
             *(domain.name, f"{domain.rows:,}", f"{domain.mean_words:.1f}", f"{domain.median_words:g}"),
             ", ".join(f"{label} {percent(share)} %" for label, share in domain.labels.items()),
         ]
-        for domain in found.domains
+        for domain in shift.domains
     ]
     return table("Sets", ["set"], ["rows", "mean words", "median"], rows, last=["labels"])
 
 
-def _of_models(found: Shift) -> Iterator[Table]:
-    """What models do on the sets, as far as there are any."""
-    if found.scores:
-        names = [domain.name for domain in found.domains]
-        heads = [*found.models, "mean drop"]
-        yield table(f"The models: {words(found.metric).column}", ["set"], heads, _scores(found, names))
-    if found.estimated:
-        labels = list(found.estimated[0].shares)
+def _of_models(shift: Shift) -> Iterator[Table]:
+    """Yield the tables of the models' results that exist."""
+    if shift.scores:
+        names = [domain.name for domain in shift.domains]
+        heads = [*shift.models, "mean drop"]
+        yield table(f"The models: {words(shift.metric).column}", ["set"], heads, _scores(shift, names))
+    if shift.estimated:
+        labels = list(shift.estimated[0].shares)
         rows = [
             [
-                *(one.domain, one.model),
-                *(percent(one.shares[label]) for label in labels),
-                *(percent(one.shift), f"{one.condition:.1f}"),
+                *(estimate.domain, estimate.model),
+                *(percent(estimate.shares[label]) for label in labels),
+                *(percent(estimate.shift), f"{estimate.condition:.1f}"),
             ]
-            for one in found.estimated
+            for estimate in shift.estimated
         ]
         yield table("Labels, from what models predict", ["set", "model"], [*labels, "shift", "condition"], rows)
-    if found.correlations:
+    if shift.correlations:
         rows = [
             [
-                *(MEASURES.get(one.measure, one.measure.replace("_", " ")), str(one.sets)),
-                *(_r(one.pearson), interval(one.pearson_low, one.pearson_high, _r)),
-                *(_r(one.spearman), interval(one.spearman_low, one.spearman_high, _r)),
+                *(_measure_name(fit.measure), str(fit.sets)),
+                *(_r(fit.pearson), interval(fit.pearson_low, fit.pearson_high, _r)),
+                *(_r(fit.spearman), interval(fit.spearman_low, fit.spearman_high, _r)),
             ]
-            for one in found.correlations
+            for fit in shift.correlations
         ]
         numbers = ["sets", "Pearson", "95 % interval", "Spearman", "95 % interval"]
         yield table("Does it go with the drop?", ["measure"], numbers, rows)
-    if found.choices:
+    if shift.choices:
         rows = [
             [
-                one.name,
-                one.source,
-                f"{one.similarity:.3f}",
-                points(-one.drop),
-                "yes" if one.chosen else "no",
-                one.reason,
+                *(choice.name, choice.source, f"{choice.similarity:.3f}", points(-choice.drop)),
+                *("yes" if choice.chosen else "no", choice.reason),
             ]
-            for one in found.choices
+            for choice in shift.choices
         ]
         yield table("Sets to test on", ["set", "source"], ["cosine", "change"], rows, last=["chosen", "reason"])
 
 
-def _scores(found: Shift, names: Sequence[str]) -> Iterator[list[str]]:
+def _scores(shift: Shift, names: Sequence[str]) -> Iterator[list[str]]:
     for name in names:
-        scores = [found.score(name, model) for model in found.models]
-        drop = "" if name == found.first else points(found.drop(name))
-        yield [name, *(percent(one.value) if one else "" for one in scores), drop]
+        scores = [shift.score(name, model) for model in shift.models]
+        drop = "" if name == shift.first else points(shift.drop(name))
+        yield [name, *(percent(score.value) if score else "" for score in scores), drop]
+
+
+def _measure_name(name: str) -> str:
+    return MEASURES.get(name, name.replace("_", " "))
 
 
 def _r(value: float | None) -> str:
     return "" if value is None else signed(value, decimals=2)
 
 
-def _telling(found: Shift) -> Iterator[tuple[str, str, str]]:
-    for pair in found.new:
-        for name, other, telling in ((pair.b, pair.a, pair.words_b), (pair.a, pair.b, pair.words_a)):
+def _telling(shift: Shift) -> Iterator[tuple[str, str, str]]:
+    for pair in shift.new:
+        for name, neighbour, telling in ((pair.b, pair.a, pair.words_b), (pair.a, pair.b, pair.words_a)):
             if telling:
-                yield name, other, ", ".join(telling)
+                yield name, neighbour, ", ".join(telling)
 
 
-def _matrix(found: Shift, measure: str) -> Table:
-    names = [domain.name for domain in found.domains]
+def _matrix(shift: Shift, measure: str) -> Table:
+    names = [domain.name for domain in shift.domains]
     rows = [
         [
-            f"{i + 1} {name}",
-            *(
-                "" if name == other else _cell(measure, found.pair(name, other).measure(measure).value)
-                for other in names
-            ),
+            f"{i + 1} {a}",
+            *("" if a == b else _cell(measure, shift.pair(a, b).measure(measure).value) for b in names),
         ]
-        for i, name in enumerate(names)
+        for i, a in enumerate(names)
     ]
     heads = [str(i + 1) for i in range(len(names))]
     return table(f"Every two sets: {MEASURES[measure]}", ["set"], heads, rows)
 
 
 def _cell(name: str, value: float | None) -> str:
-    """A value of a measure as a table has it; empty where it is not defined."""
+    """Return a measure's value for a table; empty if undefined."""
     if value is None:
         return ""
     if name in PERCENT:

@@ -1,7 +1,4 @@
-"""A table as plain text, before any format.
-
-Every format takes its cells from it, so that they agree to the last digit.
-"""
+"""A table as plain text, before any format; every format takes its cells from it, so that they agree."""
 
 from __future__ import annotations
 
@@ -11,10 +8,10 @@ from string import ascii_letters
 from typing import Any, Literal
 
 Place = Literal["main", "end", "folded"]
-"""Where a page has a table: beside the figures, below the examples, or at the end, on demand."""
+"""Place of a table on a page: beside the figures, below the examples, or folded at the end."""
 
 READ = ("table", "markdown", "latex", "html")
-"""The formats that a table stands in unless it says otherwise: all that are read."""
+"""Default formats of a table: all that people read."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +21,13 @@ class Table:
     Attributes:
         caption: what it shows, a few words.
         head: (columns,) names of the columns.
-        numeric: (columns,) the column holds numbers.
+        numeric: (columns,) whether the column holds numbers.
         rows: a cell for each column.
-        sections: how many rows belong together, and how many of the next, where they are set apart.
-        help: what its numbers are, a sentence or two, where a format has room for it.
-        formats: those that have it.
-        place: where a page has it.
-        heat: a page colours the cells from this column on, which are fractions; None: none are.
+        sections: sizes of successive groups of rows that are set apart.
+        help: explanation of its numbers, a sentence or two, for formats with room for it.
+        formats: formats that show it.
+        place: its place on a page.
+        heat: first column whose cells, percentages, a page colours; None for no colours.
     """
 
     caption: str
@@ -43,8 +40,8 @@ class Table:
     place: Place = "main"
     heat: int | None = None
 
-    def of(self, columns: Sequence[int]) -> Table:
-        """Some of its columns."""
+    def select_columns(self, columns: Sequence[int]) -> Table:
+        """Return some of its columns."""
         head, *rows = (tuple(row[n] for n in columns) for row in (self.head, *self.rows))
         return replace(self, head=head, numeric=tuple(self.numeric[n] for n in columns), rows=tuple(rows))
 
@@ -56,26 +53,26 @@ def table(
     rows: Iterable[Iterable[str]],
     last: Sequence[str] = (),
     sections: Iterable[int] = (),
-    **more: Any,
+    **options: Any,
 ) -> Table:
-    """A table whose columns of texts stand before its columns of numbers, or last.
+    """Build a table whose text columns stand before its number columns, or last.
 
     Args:
-        caption: what it shows, a few words.
+        caption: title of a few words.
         texts, numbers, last: names of the columns, in this order.
         rows: a cell for each column.
-        sections, more: see `Table`.
+        sections, options: see `Table`.
 
     Example:
         >>> table("methods", ["method"], ["accuracy"], [("ACC", "90.0")]).numeric
         (False, True)
     """
     numeric = (*(False for _ in texts), *(True for _ in numbers), *(False for _ in last))
-    return Table(caption, (*texts, *numbers, *last), numeric, tuple(map(tuple, rows)), tuple(sections), **more)
+    return Table(caption, (*texts, *numbers, *last), numeric, tuple(map(tuple, rows)), tuple(sections), **options)
 
 
 def letters(name: str, groups: Iterable[Sequence[str]]) -> str:
-    """The letters of the groups that a name is in: two models that share one cannot be told apart.
+    """Return the letters of the groups that a name is in: two models that share one cannot be told apart.
 
     Example:
         >>> letters("b", [["a", "b"], ["b", "c"], ["d"]])

@@ -1,4 +1,4 @@
-"""What a metric is called in reports: accuracy has words of its own, and any other metric is called by its name."""
+"""Words for metrics in reports: accuracy has its own; other metrics go by their names."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from ranker.numbers import SHARES, Unit, counted, unit
 from ranker.results.ranking import Ranking
 
 MOST_LABELS = 1_000
-"""Of two models that only more labels than these would tell apart, either will do."""
+"""Further labels above which two models count as equal, since nobody will label so many."""
 
 
-def labels(more: int, one: str = "more row") -> str:
-    """How many more labels would tell two models apart, in words; none believes a large number.
+def labels(count: int, singular: str = "more row") -> str:
+    """Describe the number of further labels that would tell two models apart; large numbers are capped.
 
     Example:
         >>> labels(40), labels(40_057, "more label")
         ('about 40 more rows', 'more than 1,000 more labels')
     """
-    if more > MOST_LABELS:
-        return f"more than {counted(MOST_LABELS, one)}"
-    return f"about {counted(more, one)}"
+    if count > MOST_LABELS:
+        return f"more than {counted(MOST_LABELS, singular)}"
+    return f"about {counted(count, singular)}"
 
 
 @dataclass(frozen=True)
 class MetricWords:
-    """The words of one metric.
+    """Words for one metric.
 
     Attributes:
-        what: an outcome's mean: "accuracy".
-        whats: several of these.
-        fully: the same with its column's name.
-        column: of the models' means on rows.
-        over: what stands in that column.
-        did, same: of a model on a row, of two on all rows.
-        unit: how its values are written.
+        what: the mean outcome: "accuracy".
+        whats: its plural.
+        fully: the mean outcome with its column's name.
+        column: head of the column of the models' means on rows.
+        over: explanation of that column.
+        did, same: for a model on a row, and for two on all rows.
+        unit: unit of its values.
     """
 
     what: str
@@ -46,31 +46,31 @@ class MetricWords:
     same: str
     unit: Unit = SHARES
 
-    def share(self, value: float | None) -> str:
-        """A mean outcome in a few words.
+    def outcome_text(self, value: float | None) -> str:
+        """Return a mean outcome in a few words.
 
         Example:
-            >>> words("ACC").share(0.91), words("ROUGE-L").share(0.91)
+            >>> words("ACC").outcome_text(0.91), words("ROUGE-L").outcome_text(0.91)
             ('91.0 % right', 'ROUGE-L 91.0 %')
         """
-        written = f"{self.unit.value(value)}{self.unit.sign}"
-        return f"{written} right" if self is ACCURACY else f"{self.what} {written}"
+        text = f"{self.unit.value(value)}{self.unit.sign}"
+        return f"{text} right" if self is ACCURACY else f"{self.what} {text}"
 
-    def on(self, value: float | None, rows: str) -> str:
-        """What a model did on rows, as a predicate.
+    def predicate(self, value: float | None, rows: str) -> str:
+        """Return a predicate about a model's outcome on rows.
 
         Example:
-            >>> words("ACC").on(0.9, "10 rows"), words("ROUGE-L").on(0.9, "10 rows")
+            >>> words("ACC").predicate(0.9, "10 rows"), words("ROUGE-L").predicate(0.9, "10 rows")
             ('was right on 90.0 % of the 10 rows', 'had a mean ROUGE-L of 90.0 % on the 10 rows')
-            >>> words("ACC").on(1.0, "1 row")
+            >>> words("ACC").predicate(1.0, "1 row")
             'was right on the only row'
         """
         if self is ACCURACY and rows == "1 row":
             return f"was {'right' if value else 'wrong'} on the only row"
-        written = f"{self.unit.value(value)}{self.unit.sign}"
+        text = f"{self.unit.value(value)}{self.unit.sign}"
         if self is ACCURACY:
-            return f"was right on {written} of the {rows}"
-        return f"had a {self.column} of {written} on the {rows}"
+            return f"was right on {text} of the {rows}"
+        return f"had a {self.column} of {text} on the {rows}"
 
 
 ACCURACY = MetricWords(
@@ -85,11 +85,11 @@ ACCURACY = MetricWords(
 
 
 def words(metric: str, of_all: bool = False) -> MetricWords:
-    """The words of a metric.
+    """Return the words of a metric.
 
     Args:
         metric: its name.
-        of_all: it is no mean over rows.
+        of_all: whether the metric is no mean over rows.
 
     Example:
         >>> words("ACC").column, words("ROUGE-L").column, words("macro-f1", of_all=True).column
@@ -105,5 +105,5 @@ def words(metric: str, of_all: bool = False) -> MetricWords:
 
 
 def words_of(ranking: Ranking) -> MetricWords:
-    """The words of what a run compares models by."""
+    """Return the words of the metric by which a run compares models."""
     return words(ranking.header.metric, bool(ranking.found.metric))

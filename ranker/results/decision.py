@@ -1,4 +1,4 @@
-"""What labelled rows say of models whose truth is not known."""
+"""Evidence of labelled rows about models whose truth is unknown."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import numpy as np
 from ranker.errors import listed
 from ranker.numbers import interval, probability, unit
 from ranker.results.gate import Gate
-from ranker.results.result import NAMES, Result, plain
+from ranker.results.result import NAMES, Result, to_plain
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.pool import Kind
 
 SURE = 0.95
-"""Probability from which on a model may be called the better one, where its interval leaves out 0, too."""
+"""Probability from which on a model may be called better, provided its interval excludes 0."""
 
 
 @dataclass(frozen=True)
 class DecidedModel:
-    """A model whose truth is not known, and what the labelled rows say of it.
+    """A model whose truth is unknown, and the evidence of the labelled rows about it.
 
     Attributes:
         name, family, in_domain, misled: as in `EvaluatedModel`.
         rank: 1 for the best, by the chosen method. Equal models share the better rank.
-        score: the method's score on the rows, in its own unit; the metric's for ACC+TIES. None where it has none.
-        outcome: the mean of the metric over the rows: of classes the share that the model was right on. Of a metric
-            that is no mean (`Decision.metric`) its value.
-        low, high: 95 % interval of that in the domain; None where these rows bound it by nothing.
+        score: the method's score on the rows, in its own unit; the metric's for ACC+TIES. None if it has none.
+        outcome: mean of the metric over the rows (for classes, the accuracy), or the value of a metric that is no mean
+            (`Decision.metric`).
+        low, high: 95 % interval of that in the domain; None if these rows give no bound.
         p_best: probability that no other model is better in the domain; models that cannot differ share it.
         scores: method -> mean score over the rows, in the method's own unit.
         p_near_best: probability that no other model is better by more than 0.01 (a point) in the domain. Models that
-            are alike do not share it, as they do `p_best`, so that it is what reports show. None where it is not known.
+            are alike do not share it, as they do `p_best`, so reports show it. None if unknown.
     """
 
     name: str
@@ -52,13 +52,13 @@ class DecidedModel:
 
 @dataclass(frozen=True)
 class RowResult:
-    """A labelled row of a decision, and what the models took it for.
+    """A labelled row of a decision, with the models' predictions.
 
     Attributes:
         id: of the example.
-        label: the true one, by name; "" where answers have no labels.
-        predicted: model -> label, by name; empty where answers have no labels.
-        text: the beginning of what was asked; "" where that is not known.
+        label: the true label, by name; "" if answers have no labels.
+        predicted: model -> label, by name; empty if answers have no labels.
+        text: beginning of the input; "" if unknown.
     """
 
     id: str
@@ -69,28 +69,28 @@ class RowResult:
 
 @dataclass(frozen=True, repr=False)
 class Decision(Result):
-    """What K labelled rows say about models whose truth is not known. Models are in the predicted order, best first.
+    """Evidence of K labelled rows about models whose truth is unknown. Models are in the predicted order, best first.
 
-    The order is the method's; every probability and interval is about the mean outcome in the domain, from how good
-    each model was on each row: see `ranker.scoring.decision`.
+    The method gives the order. Every probability and interval is about the mean outcome in the domain, computed from
+    each model's outcomes on the rows: see `ranker.scoring.decision`.
 
     Attributes:
-        method: what the order was made by.
-        kind: of that method; where it is "pool", probabilities come from labels and unlabelled rows together.
+        method: the method that gives the order.
+        kind: of that method; if "pool", probabilities come from labels and unlabelled rows together.
         models: (M,) in the predicted order.
         p_beats: (M, M) probability that the model of the row is better than that of the column; 1/2 on the diagonal.
-        groups: sets of models within which no two are told apart; two that are in none together are. A model that is
-            told from all others is a set of its own. They follow from `p_beats` and `level`.
-        more_labels: (M, M) how many more labels would tell the two apart, with 90 % probability, if they go on to
-            disagree as they did; 0 where they are told apart already. None where that cannot be said: the two were
-            as good on the same rows, or each as often where the other was not; with a pool: labels and pool put them
-            level, or nearly so, or the pool has too few rows.
+        groups: maximal sets of models of which no two are told apart; together they contain every such pair, and each
+            model. They follow from `p_beats` and `level`.
+        more_labels: (M, M) further labels that would tell the two apart with 90 % probability, if they keep disagreeing
+            at the same rate; 0 if they are told apart already. None if unknown: the two were equally good on the same
+            rows, or each as often where the other was not; with a pool: labels and pool put them level, or nearly so,
+            or the pool has too few rows.
         level: the probability at which two models count as told apart.
-        versus: every two models on the labelled rows alone, of very many each with the first; none where a pool was
-            read, too.
-        rows: (K,) the labelled rows, as every model predicts them; none where answers have no labels.
-        notes: what a reader of these numbers has to know, a sentence each.
-        gate: whether the others are shown to be no worse than one of them; None where that was not asked.
+        versus: every two models on the labelled rows alone; with very many models, each with the first; empty if a pool
+            was read.
+        rows: (K,) the labelled rows with every model's prediction; empty if answers have no labels.
+        notes: notes for a reader of these numbers, a sentence each.
+        gate: whether the others are shown to be no worse than one of them; None if not requested.
         metric: a metric that is no mean over rows, by which models are compared; "" for the mean outcome.
 
     Raises:
@@ -125,57 +125,57 @@ class Decision(Result):
             rows = getattr(self, name)
             if {len(rows), *map(len, rows)} != {size}:
                 raise ValueError(f"`{name}` must have the length {size}, a value for each model")
-        names, together = self.names, groups(self.p_beats, self.level)
+        names, together = self.names, tied_groups(self.p_beats, self.level)
         object.__setattr__(self, "groups", tuple(tuple(names[m] for m in members) for members in together))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(M,) the names of the models."""
+        """(M,) names of the models."""
         return tuple(model.name for model in self.models)
 
     @property
     def reads_pool(self) -> bool:
-        """Whether its probabilities come from labels and unlabelled rows together, not from labels alone."""
+        """True if its probabilities come from labels and unlabelled rows together, not from labels alone."""
         return self.kind == "pool"
 
     def apart(self, i: int, j: int) -> bool:
-        """Whether the models at two places of the order are told apart, whichever is the better one."""
-        return apart(self.p_beats, i, j, self.level)
+        """Tell whether the models at two places of the order are told apart, in either direction."""
+        return are_told_apart(self.p_beats, i, j, self.level)
 
-    def interval(self, one: str, other: str) -> tuple[float | None, float | None]:
-        """The 95 % interval of the mean outcome of one model minus that of another; None for ends that are not known.
+    def interval(self, a: str, b: str) -> tuple[float | None, float | None]:
+        """Return the 95 % interval of one model's mean outcome minus another's; None for unknown ends.
 
-        They are not where a pool was read, too, where the two were not compared, and of one row or cluster.
+        Ends are unknown if a pool was read, if the two were not compared, and for a single row or cluster.
         """
         for pair in self.versus:
-            if (pair.a, pair.b) == (one, other):
+            if (pair.a, pair.b) == (a, b):
                 return pair.low, pair.high
-            if (pair.a, pair.b) == (other, one) and pair.low is not None and pair.high is not None:
+            if (pair.a, pair.b) == (b, a) and pair.low is not None and pair.high is not None:
                 return -pair.high, -pair.low
         return None, None
 
     def better(self, i: int, j: int) -> bool:
-        """Whether the model at one place of the order may be called better than that at another.
+        """Tell whether the model at one place of the order may be called better than that at another.
 
-        It is better with a probability of 95 %, and, where labelled rows alone were compared, the interval of the
-        difference lies above 0.
+        That takes a probability of 95 % and, if labelled rows alone were compared, an interval of the difference above
+        0.
         """
         low, _ = self.interval(self.names[i], self.names[j])
         return self.p_beats[i][j] >= SURE and (not self.versus or (low is not None and low > 0))
 
     def tied(self, i: int) -> list[str]:
-        """The models that the one at a place of the order cannot be told apart from."""
+        """Return the models that the one at a place of the order cannot be told apart from."""
         return [name for j, name in enumerate(self.names) if j != i and not self.apart(i, j)]
 
     @property
     def against(self) -> int:
-        """The place in the order of a model that is told from the first as the better one; 0 where there is none."""
+        """Place in the order of a model that is told from the first as the better one; 0 if there is none."""
         better = [i for i, beats in enumerate(self.p_beats) if i and beats[0] >= self.level]
         return max(better, key=lambda i: self.p_beats[i][0], default=0)
 
     @property
     def answer(self) -> str:
-        """Which model is first, how sure that is, and which others cannot be told from it."""
+        """The first model, how sure that is, and the models that cannot be told from it."""
         first, tied = self.models[0], self.tied(0)
         near = first.p_near_best
         sure = "" if near is None else f"; P(within {unit(self.metric).point} of the best) {probability(near)} %"
@@ -184,18 +184,18 @@ class Decision(Result):
         return f"first: {first.name}{sure}, by {self.method}\n{but}{better}"
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A row for each model, with the fields of `DecidedModel` as columns, and two more.
+        """Return a row for each model, with the fields of `DecidedModel` as columns, and two more.
 
-        `method` is what the order was made by, `tied` the models that this one cannot be told from.
+        `method` gives the order, and `tied` lists the models that this one cannot be told from.
         """
         tied = map(self.tied, range(len(self.models)))
         return [
-            plain(model) | {"method": self.method, "tied": ", ".join(names)}
+            to_plain(model) | {"method": self.method, "tied": ", ".join(names)}
             for model, names in zip(self.models, tied, strict=True)
         ]
 
     def in_words(self) -> list[dict[str, str]]:
-        """Each model with its outcome and P(near best), in percent; a metric that is no mean in its own unit."""
+        """Return each model with its outcome and P(near best), in percent or in the metric's own unit."""
         value = unit(self.metric).value
         return [
             {
@@ -209,8 +209,8 @@ class Decision(Result):
         ]
 
 
-def apart(p_beats: Sequence[Sequence[float]], i: int, j: int, level: float) -> bool:
-    """Whether one of two models is more accurate with a probability of that level, whichever it is.
+def are_told_apart(p_beats: Sequence[Sequence[float]], i: int, j: int, level: float) -> bool:
+    """Tell whether one of two models, whichever, is more accurate with a probability of at least that level.
 
     Args:
         p_beats: (M, M), see `Decision`.
@@ -220,19 +220,18 @@ def apart(p_beats: Sequence[Sequence[float]], i: int, j: int, level: float) -> b
     return max(p_beats[i][j], 1 - p_beats[i][j]) >= level
 
 
-def groups(p_beats: Sequence[Sequence[float]], level: float) -> list[list[int]]:
-    """Sets of models within which no two are told apart; two that are in none together are.
+def tied_groups(p_beats: Sequence[Sequence[float]], level: float) -> list[list[int]]:
+    """Return maximal sets of models of which no two are told apart; together they contain every such pair.
 
-    Models that cannot be told apart need not be neighbours in the order: it may be another than that of accuracy, and
-    how sure a difference is, depends on how often the two disagree. So a set is usually a run of the order, but need
-    not be one.
+    Such models need not be neighbours in the order, which need not be that of accuracy; and the certainty of a
+    difference depends on how often the two disagree. A set is usually, but not always, a run of the order.
 
     Args:
         p_beats: (M, M), see `Decision`.
         level: the probability at which two count as told apart.
 
     Example:
-        >>> groups([[0.5, 0.7, 0.95], [0.3, 0.5, 0.8], [0.05, 0.2, 0.5]], 0.9)
+        >>> tied_groups([[0.5, 0.7, 0.95], [0.3, 0.5, 0.8], [0.05, 0.2, 0.5]], 0.9)
         [[0, 1], [1, 2]]
     """
     above = np.triu(np.asarray(p_beats), 1)

@@ -1,4 +1,4 @@
-"""How well methods rank models whose truth is known."""
+"""Accuracy with which methods rank models whose truth is known."""
 
 from __future__ import annotations
 
@@ -8,35 +8,34 @@ from typing import Any, Literal
 
 from ranker.errors import listed, look_up
 from ranker.numbers import interval, percent, points, unit
-from ranker.results.result import NAMES, Result, plain
+from ranker.results.result import NAMES, Result, to_plain
 from ranker.statistics.engine import TIE
 from ranker.statistics.pool import RANDOM, Kind
 
 FOLLOWS = 0.8
-"""A model follows the shortcut that gives its label on this share of the rows on which that is wrong, or on more."""
+"""Share of the rows with a wrong shortcut label on which a model must give that label to count as following it."""
 
 
 @dataclass(frozen=True)
 class MethodResult:
-    """How well one method ranks the suite from K examples. Accuracies are fractions.
+    """Ranking accuracy of one method on the suite from K examples. Accuracies are fractions.
 
     Attributes:
         name: "ACC", "INDEX-DIFF", ...
         kind: "baseline" reads probabilities (RANDOM and GUESS: nothing), "factor" reads attributions, "combined" both.
             "pool" reads labelled rows and unlabelled ones, "label-free" unlabelled ones alone.
-        designed: it is the factor designed for this OOD set.
-        pairwise_accuracy: the mean over the pairs that are decided; few-shot accuracy in the paper.
-        ci_low, ci_high: 95 %, over populations of examples: what other examples of the domain would have given.
-        models_low, models_high: 95 %, over models: what other models of this kind would have given; None if M < 3.
+        designed: whether it is the factor designed for this OOD set.
+        pairwise_accuracy: mean over the decided pairs; few-shot accuracy in the paper.
+        ci_low, ci_high: 95 % interval over populations of examples: the range with other examples of the domain.
+        models_low, models_high: 95 % interval over models: the range with other models of this kind; None if M < 3.
         difference: pairwise accuracy minus that of the metric's column, ACC for classes.
-        difference_low, difference_high: 95 % of it over populations of examples: on the same draws, and paired, but
-            for methods that see no label or chosen rows, which are taken as independent of that column.
-        draws: how few draws, or pools for chosen rows, it was measured by; None where it was measured exactly, or by
-            so many that they do not matter.
-        draws_error: the standard error that they leave in the pairwise accuracy; it is a part of the intervals.
-        rule: how the rows of a draw are picked for it: "random", or "chosen", those that it asks for; "" where it reads
-            all unlabelled rows and no draw.
-        dropped: reason -> how many examples the method could not be computed on.
+        difference_low, difference_high: its 95 % interval over populations of examples: on the same draws and paired,
+            except for methods that see no label or chosen rows, which are taken as independent of that column.
+        draws: number of draws, or of pools for chosen rows; None if exact, or so many that they do not matter.
+        draws_error: standard error that the draws leave in the pairwise accuracy, included in the intervals.
+        rule: how the rows of a draw are picked: "random", or "chosen" by the method; "" if it reads all unlabelled rows
+            and no draw.
+        dropped: reason -> number of examples on which the method could not be computed.
         curve: K -> pairwise accuracy with a probe of K examples.
         splits: a part of the pairs -> pairwise accuracy on it. Parts: "near" and "far"; "within-family" and
             "across-family"; "misled", one of the two models follows the shortcut, and "not-misled", neither does.
@@ -62,24 +61,24 @@ class MethodResult:
 
     @property
     def sees_chosen_rows(self) -> bool:
-        """Whether the rows whose labels it sees were chosen."""
+        """True if the method sees labels of chosen rows."""
         return self.rule not in (RANDOM, "")
 
 
 @dataclass(frozen=True)
 class EvaluatedModel:
-    """A model whose truth is known, and where each method puts it.
+    """A model whose truth is known, with the rank that each method gives it.
 
     Attributes:
         name: unique in the suite.
         family: its architecture, "" where unknown.
         rank: 1 for the best. Equal models share the better rank.
-        outcome: the mean of the metric on the whole OOD set, a fraction: of classes the OOD accuracy.
+        outcome: mean of the metric on the whole OOD set, a fraction: for classes the OOD accuracy.
         scores: method -> mean score over the population, in the method's own unit.
         expected_rank: method -> the rank it gives the model, averaged over draws.
-        in_domain: the same metric on rows of the domain that it was trained for; None where it is not known.
-        misled: share of the rows on which the shortcut is wrong where the model gives the shortcut's label; None where
-            the set has no shortcut, or no such row.
+        in_domain: the same metric on rows of the training domain; None if unknown.
+        misled: share of the rows with a wrong shortcut label on which the model gives that label; None if the set has
+            no shortcut, or no such row.
     """
 
     name: str
@@ -94,16 +93,16 @@ class EvaluatedModel:
 
 @dataclass(frozen=True)
 class PairResult:
-    """How often a method puts two models in the right order.
+    """Accuracy of a method in ordering two models.
 
     Attributes:
         a, b: the models, the truly better one first.
         method: the ranking method.
-        accuracy: share of draws in which it scores a better than b, a tie counting one half.
+        accuracy: share of draws in which it scores a above b; a tie counts one half.
         outcome_a, outcome_b: the models' mean outcomes on the OOD set, fractions.
         gap: outcome_a - outcome_b.
         near: the gap is below the threshold that `Evaluation.near` states.
-        same_family: None where families are unknown.
+        same_family: None if families are unknown.
     """
 
     a: str
@@ -119,16 +118,16 @@ class PairResult:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Result):
-    """How well each method ranks models whose truth is known.
+    """Accuracy with which each method ranks models whose truth is known.
 
     Attributes:
-        draws: B, or "exact": over all draws there are; methods that are no means are drawn even then.
+        draws: B, or "exact" for all possible draws; methods that are no means are drawn even then.
         models: by rank, best first.
         methods: in the order of the table, then RANDOM and the combined ones, then those that read a pool.
         pairs: every decided pair with every method, best models first.
         tied_pairs: pairs left out because their outcomes are equal.
         near: outcomes less than this apart make a near pair.
-        notes: what a reader of these numbers has to know, a sentence each.
+        notes: notes for a reader of these numbers, a sentence each.
         metric: a metric that is no mean over rows, by which models are compared; "" for the mean outcome.
 
     Example:
@@ -149,47 +148,47 @@ class Evaluation(Result):
     metric: str = ""
 
     def method(self, name: str) -> MethodResult:
-        """The result of one method.
+        """Return the result of one method.
 
         Raises:
             UnknownName: no such method was measured.
         """
-        return look_up("method", name, {result.name: result for result in self.methods})
+        return look_up("method", name, {method.name: method for method in self.methods})
 
     @property
     def advised(self) -> tuple[MethodResult, ...]:
-        """The methods that may be recommended: those that see labels, or read nothing but each row's own answer.
+        """Methods that may be recommended: all but the label-free ones.
 
-        What sees no label is right or wrong about a suite as a whole, and nothing tells which beforehand.
+        A label-free method is right or wrong about a suite as a whole, and nothing tells in advance which.
         """
         return tuple(method for method in self.methods if method.kind != "label-free")
 
     @property
     def best(self) -> MethodResult:
-        """The method of these that ranks best; picked after the fact, which flatters it."""
+        """The advised method that ranks best; choosing it after the fact makes it look better than it is."""
         return max(self.advised, key=lambda method: method.pairwise_accuracy)
 
     @property
     def answer(self) -> str:
-        """Which method ranks best beside the metric's own column, and which models are truly best."""
-        best, metric, of = self.best, self.methods[0], unit(self.metric)
+        """The method that ranks best, beside the metric's own column, and the truly best models."""
+        best, metric, metric_unit = self.best, self.methods[0], unit(self.metric)
         first = [model for model in self.models if model.rank == 1]
-        value = f"{metric.name} {of.value(first[0].outcome)}{of.sign}"
+        value = f"{metric.name} {metric_unit.value(first[0].outcome)}{metric_unit.sign}"
         truly = f"truly best: {listed([model.name for model in first], NAMES)}, {value}"
         if best.pairwise_accuracy <= 0.5:
             return f"no method does better than a coin\n{truly}"
         right = f"puts two models right {percent(best.pairwise_accuracy)} % of the time"
-        if level(best.pairwise_accuracy, metric.pairwise_accuracy):
+        if equal_up_to_rounding(best.pairwise_accuracy, metric.pairwise_accuracy):
             return f"{metric.name} {right}, and no method does better\n{truly}"
-        others = f"{metric.name} {percent(metric.pairwise_accuracy)} %; picked after the fact"
-        return f"{best.name} {right} ({others})\n{truly}"
+        beside = f"{metric.name} {percent(metric.pairwise_accuracy)} %; picked after the fact"
+        return f"{best.name} {right} ({beside})\n{truly}"
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A row for each method, with the fields of `MethodResult` as columns."""
-        return [plain(method) for method in self.methods]
+        """Return a row for each method, with the fields of `MethodResult` as columns."""
+        return [to_plain(method) for method in self.methods]
 
     def in_words(self) -> list[dict[str, str]]:
-        """Each method's pairwise accuracy in percent."""
+        """Return each method's pairwise accuracy in percent."""
         return [
             {
                 "method": method.name,
@@ -202,11 +201,11 @@ class Evaluation(Result):
         ]
 
 
-def level(one: float, other: float) -> bool:
-    """Whether two accuracies, or probabilities, differ by no more than rounding does.
+def equal_up_to_rounding(a: float, b: float) -> bool:
+    """Tell whether two accuracies, or probabilities, are equal up to rounding.
 
     Example:
-        >>> level(0.1 + 0.2, 0.3), level(0.3, 0.301)
+        >>> equal_up_to_rounding(0.1 + 0.2, 0.3), equal_up_to_rounding(0.3, 0.301)
         (True, False)
     """
-    return abs(one - other) < TIE
+    return abs(a - b) < TIE

@@ -1,4 +1,4 @@
-"""What models saw in one example, as plain records that can be saved, loaded and shown."""
+"""Explanations of one example by several models, as plain records that can be saved, loaded and shown."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from factors.types import Example, Span
 from ranker import records
 from ranker.errors import listed
 from ranker.numbers import probability, signed
-from ranker.results.result import NAMES, Result, plain
+from ranker.results.result import NAMES, Result, to_plain
 
 SCHEMA_VERSION = 1
 
-LONGEST = 80
+MAX_QUOTED_CHARACTERS = 80
 """Characters of a text that its answer quotes, at most."""
 
 
@@ -24,12 +24,12 @@ class Word:
     """A word of the example, or a special token of the model's input.
 
     Attributes:
-        text: as it stands in the example; a special token as the tokenizer writes it.
-        segment: the segment that it stands in; a special token counts to the one before it, the first to segment 0.
-        span: its first character in the segment, and the one behind its last; None for a special token.
-        score: the sum of its tokens' attributions toward the explained label; None if the model did not see it.
+        text: as in the example; a special token as the tokenizer writes it.
+        segment: its segment; a special token counts to the segment before it, the first one to segment 0.
+        span: its first character in the segment, and the one after its last; None for a special token.
+        score: sum of its tokens' attributions toward the explained label; None if the model did not see it.
         marks: the marks that touch it.
-        read: the factor designed for the set reads it: its value depends on the word's score.
+        read: whether the factor designed for the set depends on the word's score.
 
     Raises:
         ValueError: the span is no stretch of characters.
@@ -51,15 +51,15 @@ class Word:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one model made of the example.
+    """One model's prediction, word scores and factors for the example.
 
     Attributes:
         name: of the model.
         predicted: the label of the highest probability; of equals, the first.
         probabilities: label -> its probability.
-        within_tolerance: the attribution's own measure of error is small enough.
+        within_tolerance: whether the attribution's own measure of error is small enough.
         words: in the order of the model's input.
-        factors: factor -> its value, None where it is undefined; each about the label that it declares.
+        factors: factor -> its value, None if undefined; each about the label that it declares.
         undefined: factor -> why it has no value, if it says so.
 
     Raises:
@@ -80,25 +80,25 @@ class Reading:
 
     @property
     def probability(self) -> float:
-        """That of the predicted label."""
+        """Probability of the predicted label."""
         return self.probabilities[self.predicted]
 
     @property
     def strongest(self) -> float:
-        """The largest magnitude among the scores; 0 where there are none."""
+        """Largest magnitude among the scores; 0 if there are none."""
         return max((abs(word.score) for word in self.words if word.score is not None), default=0.0)
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Result):
-    """One example as several models read it.
+    """One example as read by several models.
 
     Attributes:
         example: the text, with its marks.
         labels: (C,) the task's labels by name.
-        toward: the label that positive scores speak for.
-        attribution: the backend that the scores come from.
-        factors: what was measured.
+        toward: label that positive scores support.
+        attribution: backend that gives the scores.
+        factors: the measured factors.
         readings: one for each model that could be run.
         left_out: factor -> why it cannot be measured on this example.
         failures: model -> why it could not be run.
@@ -107,8 +107,8 @@ class Explanation(Result):
     Example:
         >>> from ranker import Evidence, explain, load_set, load_suite
         >>> models, rows = load_suite(["hans-sub-mini"]).models[-1:], load_set("hans-sub", limit=10)
-        >>> shown = explain(models, rows.task, rows.examples[0], evidence=Evidence("occlusion"))
-        >>> [reading.name for reading in shown.readings], shown.labels[shown.toward]
+        >>> explanation = explain(models, rows.task, rows.examples[0], evidence=Evidence("occlusion"))
+        >>> [reading.name for reading in explanation.readings], explanation.labels[explanation.toward]
         (['inoc-4000'], 'entailment')
     """
 
@@ -126,23 +126,23 @@ class Explanation(Result):
 
     @property
     def label(self) -> int | None:
-        """The true label; None where it is not known."""
+        """The true label; None if unknown."""
         return cast("int | None", self.example.target)
 
     @property
     def answer(self) -> str:
-        """The example, what each model takes it for, and whose words the scores are of."""
+        """The example, each model's prediction, and the source of the word scores."""
         text = " / ".join(self.example.segments)
-        short = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+        short = text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[: MAX_QUOTED_CHARACTERS - 3]}..."
         true = "label unknown" if self.label is None else self.labels[self.label]
-        seen = [f"{one.name} {self._said(one)}" for one in self.readings]
+        predictions = [f"{reading.name} {_prediction(reading)}" for reading in self.readings]
         failed = f"; failed: {listed(list(self.failures), NAMES)}" if self.failures else ""
-        scored = any(one.words for one in self.readings)
+        scored = any(reading.words for reading in self.readings)
         by = [f"words by {self.attribution}, toward {self.labels[self.toward]}"] if scored else []
-        return "\n".join([f"{short!r}: {true}", f"{listed(seen, NAMES)}{failed}", *by])
+        return "\n".join([f"{short!r}: {true}", f"{listed(predictions, NAMES)}{failed}", *by])
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A row for each model and word: its score toward the explained label, None where the model did not see it.
+        """Return a row for each model and word, with its score toward the explained label (None if unseen).
 
         `start` and `end` are characters of the segment; None for the special tokens of a model's input.
         """
@@ -164,22 +164,20 @@ class Explanation(Result):
         ]
 
     def in_words(self) -> list[dict[str, str]]:
-        """The words of the example with their scores, and the first models' predictions above them, a column each."""
+        """Return the words with their scores, below the predictions, in a column for each of the first models."""
         first = self.readings[:NAMES]
-        lines = zip(*([word for word in one.words if word.span] for one in first), strict=True)
+        lines = zip(*([word for word in reading.words if word.span] for reading in first), strict=True)
         return [
-            {"word": "(predicted)", **{one.name: self._said(one) for one in first}},
+            {"word": "(predicted)", **{reading.name: _prediction(reading) for reading in first}},
             *(
-                {"word": words[0].text, **{one.name: _signed(of.score) for one, of in zip(first, words, strict=True)}}
+                {"word": words[0].text}
+                | {reading.name: _signed(word.score) for reading, word in zip(first, words, strict=True)}
                 for words in lines
             ),
         ]
 
-    def _said(self, one: Reading) -> str:
-        return f"{one.predicted} {probability(one.probability)} %"
-
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values for JSON, keys in a fixed order; None is null."""
+        """Return plain values for JSON, keys in a fixed order; None is null."""
         return {
             "schema_version": SCHEMA_VERSION,
             "example": {
@@ -195,7 +193,7 @@ class Explanation(Result):
             "designed": self.designed,
             "toward": self.labels[self.toward],
             "attribution": self.attribution,
-            "models": plain(self.readings),
+            "models": to_plain(self.readings),
             "factors": [
                 {"name": factor.name, "explains": factor.explains, "higher_is_better": factor.higher_is_better}
                 for factor in self.factors
@@ -206,40 +204,44 @@ class Explanation(Result):
 
     @classmethod
     def from_dict(cls, content: Any) -> Explanation:
-        """What `to_dict` made; factors come back with their declarations, not their functions.
+        """Rebuild the output of `to_dict`; factors come back with their declarations, not their functions.
 
         Raises:
-            KeyError, ValueError: something is not there, or is not what it should be.
+            KeyError, ValueError: a key is missing, or a value is invalid.
         """
-        whole = records.table(content, "examples")
-        labels = records.typed(whole["labels"], tuple[str, ...], "labels")
-        given = records.table(whole["example"], "example")
-        label = None if given["label"] is None else labels.index(given["label"])
+        saved = records.table(content, "examples")
+        labels = records.typed(saved["labels"], tuple[str, ...], "labels")
+        saved_example = records.table(saved["example"], "example")
+        label = None if saved_example["label"] is None else labels.index(saved_example["label"])
         marks = {
             name: tuple(Span(*records.typed(span, tuple[int, ...], name)) for span in spans)
-            for name, spans in records.table(given["marks"], "marks").items()
+            for name, spans in records.table(saved_example["marks"], "marks").items()
         }
-        segments = records.typed(given["segments"], tuple[str, ...], "segments")
+        segments = records.typed(saved_example["segments"], tuple[str, ...], "segments")
         return cls(
-            example=Example(records.typed(given["id"], str, "id"), segments, label, marks),
+            example=Example(records.typed(saved_example["id"], str, "id"), segments, label, marks),
             labels=labels,
-            toward=labels.index(whole["toward"]),
-            attribution=records.typed(whole["attribution"], str, "attribution"),
-            factors=tuple(_declared(records.table(factor, "factors")) for factor in whole["factors"]),
-            readings=records.typed(whole["models"], tuple[Reading, ...], "models"),
-            left_out=records.typed(whole["left_out"], Mapping[str, str], "left_out"),
-            failures=records.typed(whole["failures"], Mapping[str, str], "failures"),
-            designed=records.typed(whole["designed"], str | None, "designed"),
+            toward=labels.index(saved["toward"]),
+            attribution=records.typed(saved["attribution"], str, "attribution"),
+            factors=tuple(_declared(records.table(factor, "factors")) for factor in saved["factors"]),
+            readings=records.typed(saved["models"], tuple[Reading, ...], "models"),
+            left_out=records.typed(saved["left_out"], Mapping[str, str], "left_out"),
+            failures=records.typed(saved["failures"], Mapping[str, str], "failures"),
+            designed=records.typed(saved["designed"], str | None, "designed"),
         )
 
 
-def _declared(given: Mapping[str, Any]) -> Factor:
-    return records.record(Factor, {**given, "score": not_saved, "source": ""}, "factors")
+def _declared(content: Mapping[str, Any]) -> Factor:
+    return records.record(Factor, {**content, "score": not_saved, "source": ""}, "factors")
 
 
 def not_saved(attributions: object, example: object) -> float:
-    """Stands in for a factor's function: a file holds its declaration and its scores, no code."""
+    """Raise: stands in for a factor's function, since a file holds its declaration and scores but no code."""
     raise NotImplementedError("a saved ranking holds a factor's scores, not its function")
+
+
+def _prediction(reading: Reading) -> str:
+    return f"{reading.predicted} {probability(reading.probability)} %"
 
 
 def _signed(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""What a run was about, whatever it found: rows, models, what is left out, and what numbers were made from."""
+"""Header of a run, whatever its mode: rows, models, exclusions and provenance."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ranker.results.result import plain
+from ranker.results.result import to_plain
 
 
 @dataclass(frozen=True)
 class Data:
-    """The rows that numbers were made from.
+    """The rows of a run.
 
     Attributes:
         origin: the file, or "embedded sample".
-        rows: of the whole set.
+        rows: number of rows of the whole set.
         fingerprint: a hash of their content.
     """
 
@@ -26,12 +26,12 @@ class Data:
 
 @dataclass(frozen=True)
 class Quality:
-    """How good a model's attributions are, by the backend's own measure of error: `Settings.error`.
+    """Quality of a model's attributions, by the backend's own measure of error: `Settings.error`.
 
     Attributes:
-        error_median, error_high: the median and the 95th percentile; None where there is no such measure.
+        error_median, error_high: median and 95th percentile; None without such a measure.
         over_tolerance: rows over the error tolerance.
-        truncated: rows that were cut at the model's limit.
+        truncated: rows cut at the model's limit.
     """
 
     error_median: float | None
@@ -42,20 +42,20 @@ class Quality:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What numbers were made from; None, or empty, what is not known.
+    """Origin of the numbers; unknown values are None or empty.
 
     Attributes:
-        command: the command that made the run, as a shell takes it; a run from Python has none.
+        command: the shell command of the run; None from Python.
         data: the rows.
-        population: N, rows that probes are drawn from; in a decision, all there are.
+        population: N, rows from which probes are drawn; in a decision, all rows.
         attribution: the backend with its settings, as `settings_of` takes it.
-        error: what the backend measures its error by, in words.
+        error: the backend's measure of error, in words.
         settings: of the attribution backend.
-        target: the rule that says which label attributions speak for.
-        norm: what an example's attributions are divided by.
+        target: the rule for the label that attributions explain.
+        norm: divisor of an example's attributions.
         dtype: of the models' numbers.
         versions: package -> version.
-        models: model -> what identifies its checkpoint.
+        models: model -> identity of its checkpoint.
     """
 
     command: str | None = None
@@ -71,28 +71,28 @@ class Provenance:
     models: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """What is known, as JSON knows it."""
-        known = plain(self)
-        return {name: value for name, value in known.items() if value not in (None, {})}
+        """Return the known values as JSON values."""
+        values = to_plain(self)
+        return {name: value for name, value in values.items() if value not in (None, {})}
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a run was about, whatever it found.
+    """Subject of a run, whatever its mode.
 
     Attributes:
-        ood: the name of the set, or of the file of rows.
-        suite: the name of the suite of models.
-        probe: K, labelled examples a draw; in a decision, all there are.
-        seed: of the draws.
-        metric: what an outcome is, the name of its column: "ACC" for classes.
-        attribution: the backend that the factors read ("none": baselines alone).
+        ood: name of the set, or of the file of rows.
+        suite: name of the suite of models.
+        probe: K, labelled examples per draw; in a decision, all labelled rows.
+        seed: random seed.
+        metric: name of the outcome's column: "ACC" for classes.
+        attribution: backend that the factors read ("none": baselines alone).
         failures: model -> why it is not ranked.
-        left_out: method -> why it has no numbers: it cannot apply to this set, or is defined on none of its examples.
-        failed_factors: those of the user's own that raised, or returned no number, on every example.
-        quality: model -> how good its attributions are.
-        notes: what a reader has to know of rows and models, a sentence each.
-        provenance: what the numbers were made from.
+        left_out: method -> why it has no numbers: it does not apply to this set, or is defined on none of its examples.
+        failed_factors: the user's factors that raised, or returned no number, on every example.
+        quality: model -> quality of its attributions.
+        notes: notes on rows and models for a reader, a sentence each.
+        provenance: origin of the numbers.
     """
 
     ood: str

@@ -1,4 +1,4 @@
-"""`LabelRanking`: what the answers to rows of a pool say of the models so far."""
+"""`LabelRanking`: order of the models after the answers so far."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ALARM = (
 
 @dataclass(frozen=True)
 class LabelledModel:
-    """A model, by the answers so far.
+    """A model with its results after the answers so far.
 
     Attributes:
         name: of the model.
-        score: its expected accuracy on the pool, a fraction, which it is ranked by; no estimate to quote.
-        low, high: the 95 % interval of its accuracy in the domain.
+        score: expected accuracy on the pool, a fraction, by which it is ranked; no estimate to quote.
+        low, high: 95 % interval of its accuracy in the domain.
         p_best: P(no other model is more accurate in the domain).
     """
 
@@ -34,18 +34,18 @@ class LabelledModel:
 
 @dataclass(frozen=True, repr=False)
 class LabelRanking(Result):
-    """The order of the models by the answers so far, and whether it is enough.
+    """Order of the models after the answers so far, and its certainty.
 
     Attributes:
         models: the best first.
         p_beats: (M, M) P(the model of the row is more accurate in the domain than that of the column).
-        answers: how many there are.
-        margin: how much less accurate than the best a winner may be, a fraction.
+        answers: number of answers.
+        margin: most accuracy that a winner may lack to the best, a fraction.
         within: P(no model is better than the first by more than the margin).
-        more_answers: how many more are expected until that is probable enough; -1 where no number would do.
-        certain: whether the first is proven to be within the margin of the best on the pool; None where nothing is.
-        alarmed: the votes of the models do not describe these labels, and nothing here is to be believed.
-        failures: model -> why it could not be asked.
+        more_answers: further answers expected until that is probable enough; -1 if no number would do.
+        certain: whether the first is proven to be within the margin of the best on the pool; None under other rules.
+        alarmed: the models' votes do not describe these labels, so all figures are unreliable.
+        failures: the models that could not be run.
 
     Example:
         >>> from ranker import LabelRanking
@@ -65,19 +65,19 @@ class LabelRanking(Result):
 
     @property
     def line(self) -> str:
-        """How sure it is, and how long it will take, in a line that names no model."""
-        given = counted(self.answers, "answer")
+        """Its certainty and the answers still needed, in a line that names no model."""
+        answers = counted(self.answers, "answer")
         if self.certain is not None:
             proven = "is proven" if self.certain else "is not yet proven"
-            return f"{given}; that the leader is within {self.points} of the best on this pool {proven}"
+            return f"{answers}; that the leader is within {self.points} of the best on this pool {proven}"
         if self.alarmed:
-            return f"{given}; {ALARM}"
-        more = {
+            return f"{answers}; {ALARM}"
+        needed = {
             -1: "no number of answers would do with this pool",
             0: "that is enough",
         }.get(self.more_answers, f"about {counted(self.more_answers, 'more answer')}")
         sure = probability(self.within, decimals=0)
-        return f"{given}; P(the leader is within {self.points} of the best) {sure} %; {more}"
+        return f"{answers}; P(the leader is within {self.points} of the best) {sure} %; {needed}"
 
     @property
     def points(self) -> str:
@@ -86,26 +86,26 @@ class LabelRanking(Result):
 
     @property
     def answer(self) -> str:
-        """The models in order, and how sure that is."""
+        """The models in order, and its certainty."""
         failed = f"\nfailed: {', '.join(self.failures)}" if self.failures else ""
-        order = ", ".join(f"{one.name} (P(best) {probability(one.p_best, 0)} %)" for one in self.models)
+        order = ", ".join(f"{model.name} (P(best) {probability(model.p_best, 0)} %)" for model in self.models)
         return f"{order}\n{self.line}{failed}"
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A row for each model, the best first."""
+        """Return a row for each model, the best first."""
         return [
-            {"name": one.name, "score": one.score, "low": one.low, "high": one.high, "p_best": one.p_best}
-            for one in self.models
+            {"name": model.name, "score": model.score, "low": model.low, "high": model.high, "p_best": model.p_best}
+            for model in self.models
         ]
 
     def in_words(self) -> list[dict[str, str]]:
-        """The same as a person reads it."""
+        """Return the same as text for people."""
         return [
             {
-                "name": one.name,
-                "score": percent(one.score),
-                "95 % interval": interval(one.low, one.high),
-                "P(best)": probability(one.p_best),
+                "name": model.name,
+                "score": percent(model.score),
+                "95 % interval": interval(model.low, model.high),
+                "P(best)": probability(model.p_best),
             }
-            for one in self.models
+            for model in self.models
         ]

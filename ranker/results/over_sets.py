@@ -1,4 +1,4 @@
-"""`OverSets`: who leads over many sets, and what in-domain values say of others."""
+"""`OverSets`: ranking of models over many sets, and trends over in-domain values."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import Any, ClassVar, Literal
 
 from ranker.errors import listed
 from ranker.numbers import counted, percent, probability
-from ranker.results.result import NAMES, Result, plain
+from ranker.results.result import NAMES, Result, to_plain
 from ranker.statistics.leaders import Friedman
 from ranker.statistics.trend import Shape, Type
 
 SCHEMA_VERSION = 1
 
 Missing = Literal["sets", "models", "ranks"]
-"""What becomes of cells without a value: their sets are left out, or their models; or they get the middle rank."""
-
+"""Treatment of missing cells: drop their sets, or their models, or give them the middle rank."""
 
 Axes = Literal["plain", "probit"]
 
 Drawn = Literal["tasks", "rows", "some rows"]
-"""What is drawn anew for intervals of ranks; "some rows" where those of some sets are not known."""
+"""Units resampled for intervals of ranks; "some rows" if the rows of some sets are unknown."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +30,14 @@ class Leader:
     Attributes:
         model: its name.
         rank: 1 for the highest mean; where ranks are imputed, for the lowest mean rank.
-        value: mean over tasks, the sets of each averaged first; None where it lacks one.
-        in_domain: the same of the in-domain sets of these tasks; None where a task has none.
-        decay: (in_domain - value) / in_domain; None where in_domain is not above 0, too.
+        value: mean over tasks, after averaging the sets of each; None if it lacks one.
+        in_domain: the same of the in-domain sets of these tasks; None if a task has none.
+        decay: (in_domain - value) / in_domain; None also if in_domain is not above 0.
         friedman: mean of its ranks on the tasks, 1 for the best.
         friedman_in_domain: the same by in-domain values.
         rank_by_decay: 1 for the smallest decay.
-        low, high: the 95 % interval of its rank, over tasks and, where something is known of them, rows.
-        p_first: how often it is first in these draws.
+        low, high: 95 % interval of its rank, over tasks and, if they can be resampled, rows.
+        p_first: share of these draws in which it is first.
         tasks: task -> its value.
     """
 
@@ -58,16 +57,17 @@ class Leader:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two models over the tasks that both have a value on; None where these are fewer than three.
+    """Two models over the tasks on which both have a value; None if these are fewer than three.
 
     Attributes:
-        a, b: the models, a the one that is higher in the order.
+        a, b: the models, a the higher one in the order.
         difference: mean over tasks of a minus b.
-        tasks: how many these are.
-        nemenyi: p of Nemenyi's test on the mean ranks, corrected for all pairs; None where ranks are imputed, too.
+        tasks: number of these tasks.
+        nemenyi: p of Nemenyi's test on the mean ranks, corrected for all pairs; None also if ranks are imputed.
         wilcoxon: p of Wilcoxon's signed-rank test.
         holm: the same, corrected for all pairs.
-        p_better, p_same, p_worse: that a is better by more than the margin, as good, or worse; they sum to 1.
+        p_better, p_same, p_worse: probability that a is better by more than the margin, equally good, or worse; they
+            sum to 1.
     """
 
     a: str
@@ -89,10 +89,10 @@ class Point:
     Attributes:
         model: its name.
         x: its in-domain value.
-        y: its value on the set; None where it has none, and is predicted.
-        expected: what the trend says at x.
-        low, high: what 95 % of new models with this in-domain value would have.
-        robustness: effective robustness, y - expected; None where there is no y.
+        y: its value on the set; None if missing, and then predicted.
+        expected: value of the trend at x.
+        low, high: interval with 95 % of new models of this in-domain value.
+        robustness: effective robustness, y - expected; None without y.
     """
 
     model: str
@@ -106,24 +106,24 @@ class Point:
 
 @dataclass(frozen=True)
 class Trend:
-    """What in-domain values say of one set; without points where nothing can be told.
+    """Trend of one set over in-domain values; without points if it cannot be fitted.
 
     Attributes:
-        task, set: which.
-        models: how many have both values.
+        task, set: the task and its set.
+        models: number of models with both values.
         axes: "plain", or "probit": the trend is one of normal quantiles of the values.
-        type: BOSS's: "I" a rising line, "II" two rising lines, "III" a V, "negative" falling; "flat", "other"; None
-            where it cannot be told.
-        why: why it cannot be told; empty where it can.
-        shape: what was fitted: "flat", "line" or "joined"; None where there is nothing to fit.
-        correlation: of in-domain values and those on the set, on the axes.
+        type: type after BOSS: "I" a rising line, "II" two rising lines, "III" a V, "negative" falling; "flat", "other";
+            None if uncertain.
+        why: why it is uncertain; empty if it is not.
+        shape: fitted shape: "flat", "line" or "joined"; None without a fit.
+        correlation: between in-domain values and those on the set, on the axes.
         slopes: before and after the joint, on the axes.
-        joint: the in-domain value where two lines meet; None where there is one.
-        joint_low, joint_high: its 95 % interval; None where it cannot be told, too.
+        joint: in-domain value at which two lines meet; None for one line.
+        joint_low, joint_high: its 95 % interval; None also if unknown.
         p_types: type -> share of resamples of the models in which it is chosen.
         bic, loo: shape -> BIC, and the root mean squared error on models left out, on the axes; lower is better.
-        far: models that lie far off a robust line.
-        type_without: the type of the others; None where none is far off.
+        far: models far off a robust line.
+        type_without: type without these; None if no model is far off.
         points: the models by in-domain value.
     """
 
@@ -149,18 +149,18 @@ class Trend:
 
 @dataclass(frozen=True)
 class OnAverage:
-    """What few labelled rows of each set say of the means over these sets.
+    """Posterior of the means over several sets, given a few labelled rows of each.
 
     Attributes:
-        labels: set -> how many of its rows are labelled.
+        labels: set -> number of its labelled rows.
         p_best: model -> probability that no other has a higher mean.
         p_near_best: model -> probability that none has a higher mean by more than the margin.
         p_beats: (M, M) in the order of the models, P(the model of the row has a higher mean than that of the column).
         level: the probability at which two models count as told apart.
         groups: sets of models within which no two are told apart.
         first, second: the two models with the highest `p_best`.
-        more_labels: set -> how many more labels it needs, all together the fewest, until the first is told from the
-            second; None where that cannot be said.
+        more_labels: set -> further labels, together the fewest, until the first is told from the second; None if
+            unknown.
     """
 
     labels: Mapping[str, int]
@@ -176,20 +176,20 @@ class OnAverage:
 
 @dataclass(frozen=True, repr=False)
 class OverSets(Result):
-    """Models on many sets: who leads, and how sure that is.
+    """Ranking of models over many sets, and its certainty.
 
     Attributes:
         models: (M,) the best first.
-        tasks: task -> its sets, as far as they count.
-        missing: what became of cells without a value.
+        tasks: task -> its sets that count.
+        missing: treatment of missing cells.
         rope: half the width of the region within which two models count as equally good, a fraction.
-        differences: every two models; of very many each with the first.
-        test: that they differ at all; None where that cannot be told of so few, or of imputed ranks.
-        left_out: set or model -> why it does not count in the order.
-        notes: what a reader has to know, a sentence each.
-        draws_of: what is drawn anew for the intervals of ranks and `p_first`; empty where there are none.
-        trends: of each set whose task has in-domain values.
-        on_average: what few labelled rows of each set say; None where values are no decisions.
+        differences: every two models; with very many models, each with the first.
+        test: test that the models differ at all; None for too few tasks or models, or imputed ranks.
+        left_out: set or model -> why it is not ranked.
+        notes: notes for a reader, a sentence each.
+        draws_of: units resampled for the intervals of ranks and `p_first`; empty without draws.
+        trends: trend of each set whose task has in-domain values.
+        on_average: posterior of the means from a few labelled rows of each set; None if values are no decisions.
 
     Example:
         >>> OverSets((), {}, "sets", 0.01, (), None, {}, ()).title
@@ -212,55 +212,55 @@ class OverSets(Result):
 
     @property
     def title(self) -> str:
-        """What was compared on what, in a line."""
+        """One-line title of the comparison."""
         return f"{counted(len(self.models), 'model')} over {counted(len(self.tasks), 'task')}"
 
     @property
     def names(self) -> tuple[str, ...]:
         """The models' names, the best first."""
-        return tuple(one.model for one in self.models)
+        return tuple(leader.model for leader in self.models)
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """The models that Nemenyi's test does not tell from the first; that alone where there is no test."""
+        """Models that Nemenyi's test does not tell from the first; only the first without a test."""
         if self.test is None:
             return self.names[:1]
         near = self.test.critical_difference + 1e-12
-        return tuple(one.model for one in self.models if abs(one.friedman - self.models[0].friedman) <= near)
+        return tuple(leader.model for leader in self.models if abs(leader.friedman - self.models[0].friedman) <= near)
 
     @property
     def answer(self) -> str:
-        """Who is first, how often, and which models are not told from it."""
+        """The first model, how often it is first, and the models not told from it."""
         first = self.models[0]
-        said = f"first: {first.model}"
-        said += "" if first.value is None else f", {percent(first.value)} %"
-        said += "" if first.p_first is None else f", in {probability(first.p_first)} % of draws"
-        others = [name for name in self.tied if name != first.model]
-        return "\n".join([self.title, said, *([f"not told from the first: {listed(others, NAMES)}"] if others else [])])
+        line = f"first: {first.model}"
+        line += "" if first.value is None else f", {percent(first.value)} %"
+        line += "" if first.p_first is None else f", in {probability(first.p_first)} % of draws"
+        tied = [name for name in self.tied if name != first.model]
+        return "\n".join([self.title, line, *([f"not told from the first: {listed(tied, NAMES)}"] if tied else [])])
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A row for each model, with the fields of `Leader`; a column for each task, `task: NAME`."""
+        """Return a row for each model, with the fields of `Leader` and a column `task: NAME` for each task."""
         return [
-            {key: value for key, value in plain(one).items() if key != "tasks"}
-            | {f"task: {task}": value for task, value in one.tasks.items()}
-            for one in self.models
+            {key: value for key, value in to_plain(leader).items() if key != "tasks"}
+            | {f"task: {task}": value for task, value in leader.tasks.items()}
+            for leader in self.models
         ]
 
     def in_words(self) -> list[dict[str, str]]:
-        """The models in order, with means in percent and mean ranks."""
+        """Return the models in order, with means in percent and mean ranks."""
         return [
             {
-                "rank": str(one.rank),
-                "model": one.model,
-                "OOD": percent(one.value),
-                "in-domain": percent(one.in_domain),
-                "decay": percent(one.decay),
-                "mean rank": f"{one.friedman:.2f}",
-                "95 % interval": "" if one.low is None else f"{one.low} to {one.high}",
+                "rank": str(leader.rank),
+                "model": leader.model,
+                "OOD": percent(leader.value),
+                "in-domain": percent(leader.in_domain),
+                "decay": percent(leader.decay),
+                "mean rank": f"{leader.friedman:.2f}",
+                "95 % interval": "" if leader.low is None else f"{leader.low} to {leader.high}",
             }
-            for one in self.models
+            for leader in self.models
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The stable schema: see `docs/json-schema.md`."""
-        return {"schema_version": SCHEMA_VERSION, **plain(self)}
+        """Return the stable schema: see `docs/json-schema.md`."""
+        return {"schema_version": SCHEMA_VERSION, **to_plain(self)}

@@ -1,4 +1,4 @@
-"""`OverTasks`: the same models on several tasks, each task for itself and means over tasks."""
+"""`OverTasks`: the same models on several tasks, with each task's decision and means over tasks."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from ranker.errors import listed
 from ranker.numbers import Unit, counted, p_value, unit
 from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
-from ranker.results.result import NAMES, Result, plain
+from ranker.results.result import NAMES, Result, to_plain
 
 SCHEMA_VERSION = 2
 
 Over = Literal["task", "pooled", "macro"]
 
 ALL = "all tasks"
-"""What the group of all tasks is called, where the logs name none that has them all."""
+"""Name of the group of all tasks, if the logs name no such group."""
 
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean outcome of one model, a fraction.
+    """Mean outcome of one model, a fraction.
 
     Attributes:
         model: its name.
         value: the mean.
-        low, high: its 95 % interval; None where one cluster of rows is all there is.
+        low, high: its 95 % interval; None for a single cluster of rows.
     """
 
     model: str
@@ -38,16 +38,16 @@ class Mean:
 
 @dataclass(frozen=True)
 class Gap:
-    """How far apart two models are on the same rows.
+    """Difference between two models on the same rows.
 
     Attributes:
         a, b: the models, the one with the higher mean over all tasks first.
         difference: the mean outcome of a minus that of b.
-        se: its standard error; None where one cluster of rows is all there is, as below.
+        se: its standard error; None for a single cluster of rows, as below.
         low, high: its 95 % interval.
-        p: of a two-sided test that both do equally well: of one task the test of its decision, of several
-            read off the interval.
-        p_corrected: of one task, corrected for all pairs and tasks (Holm); None of a mean over tasks.
+        p: two-sided p that both do equally well: for one task from the test of its decision, for several from the
+            interval.
+        p_corrected: for one task, corrected for all pairs and tasks (Holm); None for a mean over tasks.
     """
 
     a: str
@@ -65,13 +65,13 @@ class Part:
     """A task, or a mean over the tasks of a group.
 
     Attributes:
-        name: of the task or group.
-        over: "task"; "pooled", every row of the group counts the same; "macro", every task does.
-        metric: what an outcome is; "" where the tasks have different ones.
-        tasks: those in it.
-        rows: how many rows all models were judged on.
+        name: name of the task or group.
+        over: "task"; "pooled" weights every row of the group equally; "macro" every task.
+        metric: metric of the outcomes; "" if the tasks differ in it.
+        tasks: its tasks.
+        rows: number of rows on which all models were judged.
         means: (M,) in the order of the models.
-        gaps: two models at a time, in the order of the models.
+        gaps: every two models, in the order of the models.
     """
 
     name: str
@@ -83,22 +83,22 @@ class Part:
     gaps: tuple[Gap, ...]
 
     def gap(self, a: str, b: str) -> Gap:
-        """How far apart two models are, the one that is first in the order first."""
+        """Return the difference between two models, given in their order."""
         return next(gap for gap in self.gaps if (gap.a, gap.b) == (a, b))
 
 
 @dataclass(frozen=True, repr=False)
 class OverTasks(Result):
-    """What comes of models that were asked the same tasks.
+    """Results of models that were run on the same tasks.
 
     Attributes:
         models: (M,) names, the highest mean over all tasks first.
         parts: each task, then the means over each group of tasks, and over all.
-        rankings: task -> its decision, with all that is known of it.
-        only: reference -> its tasks that not all models were asked.
-        failures: task -> why nothing is said of it.
-        notes: what a reader has to know, a sentence each.
-        gate: whether the others are shown to be no worse than one of them; None where that was not asked.
+        rankings: task -> its decision.
+        only: reference -> its tasks that not all models were run on.
+        failures: task -> why it has no result.
+        notes: notes for a reader, a sentence each.
+        gate: whether the others are shown to be no worse than one of them; None if not requested.
 
     Example:
         >>> OverTasks(("a", "b"), (), {}).title
@@ -127,23 +127,23 @@ class OverTasks(Result):
 
     @property
     def whole(self) -> tuple[Part, ...]:
-        """The means over all tasks, pooled (but of a metric that is no mean) and macro; of one task that alone."""
+        """The means over all tasks: pooled (except for a metric that is no mean) and macro; a single task itself."""
         of_all = [part for part in self.parts if len(part.tasks) == len(self.tasks)]
         return tuple(part for part in of_all if part.name == of_all[-1].name)
 
     @property
     def unit(self) -> Unit:
-        """How values are written."""
+        """Unit of the values."""
         return unit(next((ranking.found.metric for ranking in self.rankings.values()), ""))
 
     @property
     def title(self) -> str:
-        """What was compared on what, in a line."""
+        """One-line title of the comparison."""
         return f"{counted(len(self.models), 'model')} on {counted(len(self.tasks), 'task')}"
 
     @property
     def answer(self) -> str:
-        """How far the first model is from the second over all tasks, and which tasks nothing is said of."""
+        """Difference between the first two models over all tasks, and the tasks without a result."""
         first, second, *_ = self.models
         gap = self.whole[-1].gap(first, second)
         p = "" if gap.p is None else f", p {p_value(gap.p)}"
@@ -153,16 +153,16 @@ class OverTasks(Result):
         )
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A row for each part and model, with the fields of `Mean`; `over` says what kind of part it is."""
+        """Return a row for each part and model, with the fields of `Mean`; `over` is the kind of part."""
         return [
             {"part": part.name, "over": part.over, "model": mean.model, "metric": part.metric, "rows": part.rows}
-            | plain(mean)
+            | to_plain(mean)
             for part in self.parts
             for mean in part.means
         ]
 
     def in_words(self) -> list[dict[str, str]]:
-        """The mean outcomes of the first models, as they are written, a row for each part."""
+        """Return the mean outcomes of the first models as text, a row for each part."""
         return [
             {
                 "task": part.name if part.over == "task" else f"{part.name}, {part.over}",
@@ -173,7 +173,9 @@ class OverTasks(Result):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The stable schema: see `docs/json-schema.md`."""
-        own = {name: plain(getattr(self, name)) for name in ("models", "parts", "only", "failures", "notes", "gate")}
+        """Return the stable schema: see `docs/json-schema.md`."""
+        saved = {
+            name: to_plain(getattr(self, name)) for name in ("models", "parts", "only", "failures", "notes", "gate")
+        }
         tasks = {task: ranking.to_dict() for task, ranking in self.rankings.items()}
-        return {"schema_version": SCHEMA_VERSION, **own, "tasks": tasks}
+        return {"schema_version": SCHEMA_VERSION, **saved, "tasks": tasks}

@@ -1,4 +1,4 @@
-"""`Ranking`, the result: what a run found, which can be saved, loaded and shown."""
+"""`Ranking`: the result of a run, which can be saved, loaded and shown."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation, MethodResult
 from ranker.results.explanation import Explanation, not_saved
 from ranker.results.header import Header
-from ranker.results.result import NAMES, Mode, Result, plain
-from ranker.results.table import ScoreTable, nulls
+from ranker.results.result import NAMES, Mode, Result, to_plain
+from ranker.results.table import ScoreTable, with_nulls
 
 SCHEMA_VERSION = 2
 
 KEYS = ("schema_version", "header", "evaluation", "decision", "table", "examples")
-"""What `save` writes, one of the two modes left out."""
+"""Keys of a saved ranking; one of the two modes is left out."""
 
 
 @dataclass(frozen=True, repr=False)
 class Ranking(Result):
-    """The answer of a run.
+    """Result of a run.
 
     Attributes:
-        header: what the run was about.
-        found: an `Evaluation` where the truth is known (how good is each method?), a `Decision` where it is not (which
-            model?).
+        header: subject of the run.
+        found: an `Evaluation` if the truth is known (how good is each method?), else a `Decision` (which model?).
         table: every score, in the order of the suite.
-        examples: what the models see in some of the examples, those that tell most.
+        examples: explanations of a few examples, those that tell most.
 
     Example:
         >>> from ranker import Evidence, load_set, load_suite, rank
@@ -56,28 +55,28 @@ class Ranking(Result):
 
     @property
     def answer(self) -> str:
-        """What was ranked on what, and what was found; the whole of it is `to_dict`."""
+        """The subject and the answer; `to_dict` has everything."""
         failed = [f"failed: {listed(list(self.header.failures), NAMES)}"] if self.header.failures else []
-        first, *rest = self.found.answer.splitlines()
-        return "\n".join([self.title, first, "; ".join([*rest, *failed])])
+        first, *further = self.found.answer.splitlines()
+        return "\n".join([self.title, first, "; ".join([*further, *failed])])
 
     @property
     def title(self) -> str:
-        """What was ranked on what, in a line."""
-        of = self.header
-        return f"{of.suite} on {of.ood}: {counted(len(self.found.models), 'model')}, K = {of.probe}"
+        """One-line title of the run."""
+        header = self.header
+        return f"{header.suite} on {header.ood}: {counted(len(self.found.models), 'model')}, K = {header.probe}"
 
     @property
     def mode(self) -> Mode:
-        """Which question was asked: "evaluation" (how good is each method?) or "decision" (which model?)."""
+        """The question: "evaluation" (how good is each method?) or "decision" (which model?)."""
         return "decision" if isinstance(self.found, Decision) else "evaluation"
 
     @property
     def evaluation(self) -> Evaluation:
-        """What was found of methods.
+        """Results of methods.
 
         Raises:
-            UsageError: the truth was not known: it is a decision.
+            UsageError: the truth is unknown: this is a decision.
         """
         if isinstance(self.found, Evaluation):
             return self.found
@@ -85,10 +84,10 @@ class Ranking(Result):
 
     @property
     def decision(self) -> Decision:
-        """What was found of models.
+        """Results of models.
 
         Raises:
-            UsageError: the truth was known: it is an evaluation.
+            UsageError: the truth is known: this is an evaluation.
         """
         if isinstance(self.found, Decision):
             return self.found
@@ -96,16 +95,16 @@ class Ranking(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the numbers has to know, a sentence each."""
+        """Notes for a reader of the numbers, a sentence each."""
         return (*self.header.notes, *self.found.notes)
 
     def made_by(self, command: str | None) -> Ranking:
-        """The same, with the command that made it."""
+        """Return a copy that records the command of the run."""
         provenance = replace(self.header.provenance, command=command)
         return replace(self, header=replace(self.header, provenance=provenance))
 
     def method(self, name: str) -> MethodResult:
-        """The result of one method of an evaluation.
+        """Return the result of one method of an evaluation.
 
         Raises:
             UnknownName: no such method was measured.
@@ -113,30 +112,30 @@ class Ranking(Result):
         return self.evaluation.method(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The stable schema: all but the score table and the examples, as JSON knows it (null where undefined)."""
-        key, header = self.mode, plain(self.header) | {"provenance": self.header.provenance.to_dict()}
-        return {"schema_version": SCHEMA_VERSION, "header": header, key: plain(self.found)}
+        """Return the stable schema: all but the score table and the examples, as JSON values (null where undefined)."""
+        key, header = self.mode, to_plain(self.header) | {"provenance": self.header.provenance.to_dict()}
+        return {"schema_version": SCHEMA_VERSION, "header": header, key: to_plain(self.found)}
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A row for each method (evaluation) or model (decision): see `Evaluation.to_rows`, `Decision.to_rows`."""
+        """Return a row for each method or model: see `Evaluation.to_rows`, `Decision.to_rows`."""
         return self.found.to_rows()
 
     def in_words(self) -> list[dict[str, str]]:
-        """The same as a person reads it."""
+        """Return the same as text for people."""
         return self.found.in_words()
 
     def save(self, path: str | Path) -> None:
-        """Write everything, the score table and the examples included, as one JSON file.
+        """Write everything, with the score table and the examples, to one JSON file.
 
         Raises:
             RankModelsError: the file cannot be written.
         """
-        whole = self.to_dict() | {
+        content = self.to_dict() | {
             "table": _table_to_dict(self.table),
             "examples": [example.to_dict() for example in self.examples],
         }
         try:
-            text = json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
+            text = json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
             # half a surrogate pair, as in a folder's name, is written as JSON escapes it
             save_file(Path(path), text.encode("utf-8", "backslashreplace"))
         except OSError as error:
@@ -144,24 +143,24 @@ class Ranking(Result):
 
     @classmethod
     def load(cls, path: str | Path, limits: Limits = LIMITS) -> Ranking:
-        """Read what `save` wrote.
+        """Read a saved ranking.
 
         Args:
             path: the file.
-            limits: how much of it is read.
+            limits: size limits of the file.
 
         Raises:
-            DataError: the file cannot be read, is no ranking, or is one of another schema.
+            DataError: the file cannot be read, is no ranking, or has another schema.
         """
-        whole = records.read_json(Path(path), "a ranking", limits)
-        version = whole.get("schema_version") if isinstance(whole, dict) else None
+        content = records.read_json(Path(path), "a ranking", limits)
+        version = content.get("schema_version") if isinstance(content, dict) else None
         if version != SCHEMA_VERSION:
             raise DataError(
                 f"{path} must be a ranking of schema {SCHEMA_VERSION} (got {version!r}); rank again: what the models "
                 "answered is in the store, and none is run"
             )
         try:
-            return _from_dict(whole)
+            return _from_dict(content)
         except KeyError as error:
             raise DataError(f"{path} is no whole ranking: it has no {error}") from error
         except (ValueError, UsageError) as error:
@@ -178,29 +177,30 @@ def _table_to_dict(table: ScoreTable) -> dict[str, Any]:
         "metric": table.metric,
         "truth": None if table.truth is None else table.truth.tolist(),
         "dropped": {name: dict(reasons) for name, reasons in table.dropped.items()},
-        "values": nulls(table.values),
+        "values": with_nulls(table.values),
     }
 
 
 def _table_from_dict(content: Any) -> ScoreTable:
-    whole = records.table(content, "table")
-    truth = records.typed(whole["truth"], tuple[float, ...] | None, "truth")
-    declared = records.typed(whole["methods"], tuple[Any, ...], "methods")
+    saved = records.table(content, "table")
+    truth = records.typed(saved["truth"], tuple[float, ...] | None, "truth")
+    declared = records.typed(saved["methods"], tuple[Any, ...], "methods")
     return ScoreTable(
-        models=records.typed(whole["models"], tuple[str, ...], "models"),
+        models=records.typed(saved["models"], tuple[str, ...], "models"),
         methods=tuple(
-            records.record(Factor, {**records.table(one, "methods"), "score": not_saved}, "methods") for one in declared
+            records.record(Factor, {**records.table(method, "methods"), "score": not_saved}, "methods")
+            for method in declared
         ),
-        examples=records.typed(whole["examples"], tuple[str, ...], "examples"),
-        values=_floats(whole["values"], "values"),
-        metric=records.typed(whole["metric"], str, "metric"),
+        examples=records.typed(saved["examples"], tuple[str, ...], "examples"),
+        values=_floats(saved["values"], "values"),
+        metric=records.typed(saved["metric"], str, "metric"),
         truth=None if truth is None else np.array(truth, dtype=np.float64),
-        dropped=records.typed(whole["dropped"], Mapping[str, Mapping[str, int]], "dropped"),
+        dropped=records.typed(saved["dropped"], Mapping[str, Mapping[str, int]], "dropped"),
     )
 
 
 def _floats(content: Any, name: str) -> Floats:
-    """Finite numbers, nan for null; arrays of any shape."""
+    """Convert to an array of finite numbers, nan for null, of any shape."""
     try:
         values = np.array(content, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -210,122 +210,116 @@ def _floats(content: Any, name: str) -> Floats:
     return values
 
 
-def _from_dict(whole: Mapping[str, Any]) -> Ranking:
-    for key in whole:
+def _from_dict(content: Mapping[str, Any]) -> Ranking:
+    for key in content:
         if key not in KEYS:
             raise UnknownName("key of the ranking", key, KEYS)
-    if {"evaluation", "decision"} <= set(whole):
+    if {"evaluation", "decision"} <= set(content):
         raise ValueError("it is an evaluation and a decision at once")
-    header = records.record(Header, whole["header"], "header")
-    if "decision" in whole:
-        given = records.table(whole["decision"], "decision")
-        groupless = {name: value for name, value in given.items() if name != "groups"}
-        found: Evaluation | Decision = records.record(Decision, groupless, "decision")
+    header = records.record(Header, content["header"], "header")
+    if "decision" in content:
+        saved = records.table(content["decision"], "decision")
+        groupless = {name: value for name, value in saved.items() if name != "groups"}
+        outcome: Evaluation | Decision = records.record(Decision, groupless, "decision")
     else:
-        found = _evaluation(whole["evaluation"])
-    ranking = Ranking(header, found, _table_from_dict(whole["table"]), _examples(whole["examples"]))
+        outcome = _evaluation(content["evaluation"])
+    ranking = Ranking(header, outcome, _table_from_dict(content["table"]), _examples(content["examples"]))
     _check_references(ranking)
     return ranking
 
 
 def _evaluation(content: Any) -> Evaluation:
-    """What was found of methods; JSON has no numbers for keys, which a curve's are."""
-    given = records.table(content, "evaluation")
-    methods = records.typed(given["methods"], tuple[Any, ...], "methods")
-    draws = given["draws"] if given["draws"] == "exact" else records.typed(given["draws"], int, "draws")
-    found = records.record(Evaluation, {**given, "methods": tuple(map(_method, methods)), "draws": draws}, "evaluation")
-    if not found.models:
+    """Read an evaluation; the sizes of a curve are strings in JSON."""
+    saved = records.table(content, "evaluation")
+    methods = tuple(map(_method, records.typed(saved["methods"], tuple[Any, ...], "methods")))
+    draws = saved["draws"] if saved["draws"] == "exact" else records.typed(saved["draws"], int, "draws")
+    evaluation = records.record(Evaluation, {**saved, "methods": methods, "draws": draws}, "evaluation")
+    if not evaluation.models:
         raise ValueError("`models` are none")
-    return found
+    return evaluation
 
 
 def _method(content: Any) -> MethodResult:
-    given = records.table(content, "methods")
-    curve = {int(size): accuracy for size, accuracy in records.table(given.get("curve", {}), "curve").items()}
-    return records.record(MethodResult, {**given, "curve": curve}, "methods")
+    saved = records.table(content, "methods")
+    curve = {int(size): accuracy for size, accuracy in records.table(saved.get("curve", {}), "curve").items()}
+    return records.record(MethodResult, {**saved, "curve": curve}, "methods")
 
 
 def _check_references(ranking: Ranking) -> None:
-    """Refuse a ranking in which one part names what another does not have: a report would look for it in vain.
-
-    Raises:
-        ValueError: so it does.
-    """
-    header, found = ranking.header, ranking.found
-    models = [model.name for model in found.models]
-    measured = {method.name for method in ranking.table.methods}
+    """Raise a ValueError if one part names what another lacks, which a report would look up in vain."""
+    header, outcome = ranking.header, ranking.found
+    models = [model.name for model in outcome.models]
+    measured = {method.name for method in ranking.table.methods} | {_decided_by(outcome)}
     _same("`models`", models, ranking.table.models, "the table")
-    _same(
-        "`metric`",
-        [header.metric],
-        [found.metric or ranking.table.metric],
-        found.metric and "what was found" or "the table",
-    )
-    for model in found.models:
-        _within(f"{model.name} has scores by methods that", model.scores, measured | {_decided_by(found)}, "the table")
-    if isinstance(found, Decision):
-        compared = [name for one in found.versus for name in (one.a, one.b)]
+    metric, whose = (outcome.metric, "what was found") if outcome.metric else (ranking.table.metric, "the table")
+    _same("`metric`", [header.metric], [metric], whose)
+    for model in outcome.models:
+        _within(f"{model.name} has scores by methods that", model.scores, measured, "the table")
+    if isinstance(outcome, Decision):
+        compared = [name for pair in outcome.versus for name in (pair.a, pair.b)]
         _within("`versus` compares models that", compared, models, "`models`")
-        _within("`rows` are some that", [row.id for row in found.rows], ranking.table.examples, "the table")
-        for row in (row for row in found.rows if row.predicted or row.label):
+        _within("`rows` are some that", [row.id for row in outcome.rows], ranking.table.examples, "the table")
+        for row in (row for row in outcome.rows if row.predicted or row.label):
             _same(f"what is predicted of {row.id}", row.predicted, models, "the models")
     else:
-        _check_methods(found, ranking.table)
-        _check_pairs(found)
+        _check_methods(outcome, ranking.table)
+        _check_pairs(outcome)
     _within("`quality` is of models that", header.quality, models, "`models`")
-    _within(
-        "`examples` are some that", [one.example.id for one in ranking.examples], ranking.table.examples, "the table"
-    )
-    for example in ranking.examples:
-        _check_example(example, models)
+    example_ids = [explanation.example.id for explanation in ranking.examples]
+    _within("`examples` are some that", example_ids, ranking.table.examples, "the table")
+    for explanation in ranking.examples:
+        _check_example(explanation, models)
 
 
-def _check_example(example: Explanation, models: Sequence[str]) -> None:
-    """Its models are those of the run, and all see the same words and give a value to each factor."""
-    name, factors = example.example.id, {factor.name for factor in example.factors}
-    _within(f"the example {name} is read by models that", [one.name for one in example.readings], models, "`models`")
-    for one in example.readings:
-        _same(f"what {one.name} reads in {name}", one.factors, factors, "the factors of the example")
-        _same(f"what {one.name} predicts in {name}", one.probabilities, example.labels, "the example")
-    if len({tuple((word.segment, word.span) for word in one.words if word.span) for one in example.readings}) > 1:
+def _check_example(explanation: Explanation, models: Sequence[str]) -> None:
+    """Check that its models are of the run, see the same words, and have a value for each factor."""
+    name, factors = explanation.example.id, {factor.name for factor in explanation.factors}
+    readers = [reading.name for reading in explanation.readings]
+    _within(f"the example {name} is read by models that", readers, models, "`models`")
+    for reading in explanation.readings:
+        _same(f"what {reading.name} reads in {name}", reading.factors, factors, "the factors of the example")
+        _same(f"what {reading.name} predicts in {name}", reading.probabilities, explanation.labels, "the example")
+    spans = (((word.segment, word.span) for word in reading.words if word.span) for reading in explanation.readings)
+    if len(set(map(tuple, spans))) > 1:
         raise ValueError(f"the models read other words in the example {name}, each its own")
 
 
-def _decided_by(found: Evaluation | Decision) -> str:
-    return found.method if isinstance(found, Decision) else ""
+def _decided_by(outcome: Evaluation | Decision) -> str:
+    return outcome.method if isinstance(outcome, Decision) else ""
 
 
-def _check_methods(found: Evaluation, table: ScoreTable) -> None:
-    """The metric is the first, and the truth is known."""
-    names, columns = [method.name for method in found.methods], [method.name for method in table.methods]
+def _check_methods(evaluation: Evaluation, table: ScoreTable) -> None:
+    """Check that the metric comes first, and that the truth is known."""
+    names, columns = [method.name for method in evaluation.methods], [method.name for method in table.methods]
     if table.truth is None:
         raise ValueError("an evaluation needs the `truth` of its table")
-    metric = found.metric or columns[0]
-    if names[:1] != [metric] or found.methods[0].kind == "label-free":
+    metric = evaluation.metric or columns[0]
+    if names[:1] != [metric] or evaluation.methods[0].kind == "label-free":
         raise ValueError(f"the first of `methods` must be the metric, {metric}")
-    for model in found.models:
+    for model in evaluation.models:
         _within(f"{model.name} has ranks by methods that", model.expected_rank, names, "`methods`")
 
 
-def _check_pairs(found: Evaluation) -> None:
-    models, methods = ({one.name for one in some} for some in (found.models, found.methods))
-    _within("`pairs` name methods that", {pair.method for pair in found.pairs}, methods, "`methods`")
-    _within("`pairs` name models that", {one for pair in found.pairs for one in (pair.a, pair.b)}, models, "`models`")
-    pairs = {name: {(pair.a, pair.b) for pair in found.pairs if pair.method == name} for name in methods}
-    for method, those in pairs.items():
-        _same(f"the pairs of {method}", those, next(iter(pairs.values())), "the other methods")
+def _check_pairs(evaluation: Evaluation) -> None:
+    models, methods = {model.name for model in evaluation.models}, {method.name for method in evaluation.methods}
+    _within("`pairs` name methods that", {pair.method for pair in evaluation.pairs}, methods, "`methods`")
+    compared = {name for pair in evaluation.pairs for name in (pair.a, pair.b)}
+    _within("`pairs` name models that", compared, models, "`models`")
+    pairs = {name: {(pair.a, pair.b) for pair in evaluation.pairs if pair.method == name} for name in methods}
+    for method, own_pairs in pairs.items():
+        _same(f"the pairs of {method}", own_pairs, next(iter(pairs.values())), "the other methods")
 
 
-def _same(what: str, found: Iterable[Any], expected: Iterable[Any], whose: str) -> None:
-    """Refuse names that are not the same, in whatever order."""
-    if odd := set(found) ^ set(expected):
-        raise ValueError(f"{what} must be those of {whose} (one side alone has {min(map(str, odd))!r})")
+def _same(subject: str, names: Iterable[Any], expected: Iterable[Any], whose: str) -> None:
+    """Raise if names differ, whatever their order."""
+    if odd := set(names) ^ set(expected):
+        raise ValueError(f"{subject} must be those of {whose} (one side alone has {min(map(str, odd))!r})")
 
 
-def _within(what: str, found: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Refuse names that are not known."""
-    if odd := set(found) - set(known):
-        raise ValueError(f"{what} are not in {where}: {min(odd)!r}")
+def _within(subject: str, names: Iterable[str], expected: Iterable[str], part: str) -> None:
+    """Raise if names are not among the expected ones."""
+    if odd := set(names) - set(expected):
+        raise ValueError(f"{subject} are not in {part}: {min(odd)!r}")
 
 
 def _examples(content: Any) -> tuple[Explanation, ...]:

@@ -1,4 +1,4 @@
-"""`Result`: what every result has: its answer in a line or two, and its numbers as a table."""
+"""`Result`: the interface of every result: its answer in a line or two, and its numbers as a table."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ranker.numbers import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-ROWS = 60
-"""Rows that a notebook shows of a table, at most; a frame has all of them."""
+MAX_NOTEBOOK_ROWS = 60
+"""Rows of a table that a notebook shows, at most; a frame has all of them."""
 
 NAMES = 5
 """Names that an answer lists, at most."""
 
 Mode = Literal["evaluation", "decision"]
-"""Whether the truth about the models is known."""
+"""Mode of a run: the truth about the models is known ("evaluation"), or not ("decision")."""
 
 
 class Result(ABC):
-    """A result that shows itself wherever Python is: in a shell, in a notebook, as rows for other programs.
+    """A result that shows itself in a shell, in a notebook, and as rows for other programs.
 
     Attributes:
-        index: the columns of `to_rows` that tell its rows apart; none where they are told by their order.
+        index: the columns of `to_rows` that identify its rows; empty if only their order does.
     """
 
     index: ClassVar[tuple[str, ...]] = ("name",)
@@ -36,18 +36,18 @@ class Result(ABC):
     @property
     @abstractmethod
     def answer(self) -> str:
-        """What was found, in one line or two."""
+        """The answer in a line or two."""
 
     @abstractmethod
     def to_rows(self) -> list[dict[str, Any]]:
-        """The numbers, a row for each thing that was measured: column -> plain value; fractions, None where unknown."""
+        """Return a row for each measured thing: column -> plain value; fractions, None where unknown."""
 
     @abstractmethod
     def in_words(self) -> list[dict[str, str]]:
-        """The same as a person reads it, in the few columns that matter: column -> text."""
+        """Return the same as text for people, in the few columns that matter: column -> text."""
 
     def to_frame(self) -> pd.DataFrame:
-        """The rows of `to_rows` as a data frame, by `index` where there is one.
+        """Return the rows of `to_rows` as a data frame, indexed by `index` if there is one.
 
         Raises:
             UsageError: pandas is not installed.
@@ -63,25 +63,25 @@ class Result(ABC):
         return self.answer
 
     def _repr_html_(self) -> str:
-        """The answer and a small table, for notebooks; every text is escaped."""
+        """Return the answer and a small table for notebooks; every text is escaped."""
         rows = self.in_words()
-        shown = [list(row.values()) for row in rows[:ROWS]]
-        left = len(rows) - len(shown)
-        more = [f"<p>{counted(left, 'more row')}: <code>to_frame()</code></p>"] if left else []
+        cells_by_row = [list(row.values()) for row in rows[:MAX_NOTEBOOK_ROWS]]
+        left = len(rows) - len(cells_by_row)
+        rest_note = [f"<p>{counted(left, 'more row')}: <code>to_frame()</code></p>"] if left else []
         caption = "<br>".join(map(html.escape, self.answer.splitlines()))
-        body = "".join(_row("td", cells) for cells in shown)
+        body = "".join(_row("td", cells) for cells in cells_by_row)
         head = _row("th", list(rows[0])) if rows else ""
-        return "".join([f"<table><caption>{caption}</caption>{head}{body}</table>", *more])
+        return "".join([f"<table><caption>{caption}</caption>{head}{body}</table>", *rest_note])
 
 
 def _row(tag: str, cells: Sequence[str]) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
 
-def plain(value: Any) -> Any:
-    """A record as JSON knows it: by the names of its fields; mappings as objects, tuples as lists."""
+def to_plain(value: Any) -> Any:
+    """Convert a record to JSON values: its fields by name, mappings as objects, tuples as lists."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(inside) for key, inside in value.items()}
-    return [plain(inside) for inside in value] if isinstance(value, (tuple, list)) else value
+        return {str(key): to_plain(inside) for key, inside in value.items()}
+    return [to_plain(inside) for inside in value] if isinstance(value, (tuple, list)) else value

@@ -1,4 +1,4 @@
-"""`Shift`: how far domains are from each other."""
+"""`Shift`: distances between domains."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any, ClassVar, Literal
 
 from ranker.errors import listed
 from ranker.numbers import counted
-from ranker.results.result import NAMES, Result, plain
+from ranker.results.result import NAMES, Result, to_plain
 from ranker.statistics.shift import DistanceMeasure
 
 SCHEMA_VERSION = 1
 
 Verdict = Literal["near", "far", "other", "cannot be told"]
-"""Like two halves of one set, like two sets of one task, like sets of two tasks; or not known."""
+"""Verdict on a distance: like halves of one set, like sets of one task, like sets of two tasks, or unknown."""
 
 
 @dataclass(frozen=True)
 class DomainSummary:
-    """What is known of one set of texts.
+    """Summary of one set of texts.
 
     Attributes:
-        name: of the set, of a file, or of a part of one.
-        rows: how many texts it has.
-        mean_words, median_words: how long they are, in words.
-        labels: label -> its share of the labelled rows, a fraction; empty where there is none.
-        words: of a topic, the words that stand for it, the most telling first; else none.
-        summaries: DomainSum's eight measures, where texts have summaries; else none.
+        name: name of the set, of a file, or of a part of one.
+        rows: number of its texts.
+        mean_words, median_words: length of a text in words.
+        labels: label -> its share of the labelled rows, a fraction; empty without labels.
+        words: most probable words of a topic, the most telling first; else empty.
+        summaries: DomainSum's eight measures, if texts have summaries; else empty.
     """
 
     name: str
@@ -41,16 +41,16 @@ class DomainSummary:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two domains.
+    """Two domains and the distance between them.
 
     Attributes:
-        a, b: their names; a is the in-domain one, or the one that was named first.
-        measures: how far they are from each other.
-        p: of a permutation test of `mmd`, that both are samples of one domain.
-        verdict: how far that is.
-        nearest: the pair of sets that come with the product whose distance is nearest to theirs; "" where none is.
+        a, b: their names; a is the in-domain one, or the first one named.
+        measures: measures of their distance.
+        p: p of a permutation test of `mmd` that both are samples of one domain.
+        verdict: verdict on the distance.
+        nearest: the reference pair with the nearest distance; "" without one.
         reason: the verdict in words, with its numbers.
-        words_a, words_b: the words that give each domain away, the most telling first.
+        words_a, words_b: the words that mark each domain, the most telling first.
     """
 
     a: str
@@ -64,20 +64,20 @@ class Pair:
     words_b: tuple[str, ...]
 
     def measure(self, name: str) -> DistanceMeasure:
-        """One of the measures; undefined where it was not taken."""
-        return next((one for one in self.measures if one.name == name), DistanceMeasure(name, None, None, None))
+        """Return one of the measures; undefined if it was not taken."""
+        return next((taken for taken in self.measures if taken.name == name), DistanceMeasure(name, None, None, None))
 
 
 @dataclass(frozen=True)
 class Score:
-    """How good one model is on one set.
+    """Mean outcome of one model on one set.
 
     Attributes:
         domain: the set.
         model: the model.
-        rows: on how many labelled rows.
-        value: its mean outcome, a fraction: of classes its accuracy.
-        low, high: the 95 % interval of that.
+        rows: number of labelled rows.
+        value: mean outcome, a fraction: for classes the accuracy.
+        low, high: its 95 % interval.
     """
 
     domain: str
@@ -89,15 +89,15 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Estimated:
-    """How frequent labels are in a new domain, estimated from what one model predicts there.
+class LabelShiftEstimate:
+    """Label shares of a new domain, estimated from one model's predictions there.
 
     Attributes:
         domain: the set.
         model: the model.
         shares: label -> its estimated share, a fraction.
-        shift: their total variation from those in-domain.
-        condition: what an error of the predicted shares is multiplied by, at most.
+        shift: total variation between these and the in-domain shares.
+        condition: largest factor by which an error of the predicted shares grows.
     """
 
     domain: str
@@ -109,12 +109,12 @@ class Estimated:
 
 @dataclass(frozen=True)
 class Correlation:
-    """Whether a measure goes with what models lose in new domains.
+    """Correlation between a measure and the models' losses in new domains.
 
     Attributes:
-        measure: which.
-        sets: over how many new domains.
-        pearson: r of the measure and the drop, averaged over models; None where it is not defined, as below.
+        measure: name of the measure.
+        sets: number of new domains.
+        pearson: r of the measure and the drop, averaged over models; None if undefined, as below.
         pearson_low, pearson_high: its 95 % interval.
         spearman: rho.
         spearman_low, spearman_high: its 95 % interval.
@@ -132,15 +132,15 @@ class Correlation:
 
 @dataclass(frozen=True)
 class SetChoice:
-    """Whether a set is one to test on outside the domain, and why.
+    """Choice of a set to test on outside the domain, with the reason.
 
     Attributes:
-        name: of the set.
-        source: where its texts come from.
-        similarity: the cosine of its centroid with the in-domain one.
-        drop: how much worse the models are on it than in-domain, a fraction, averaged over them.
+        name: name of the set.
+        source: origin of its texts.
+        similarity: cosine of its centroid with the in-domain one.
+        drop: loss of the models against in-domain, a fraction, averaged over them.
         chosen: whether it is chosen.
-        reason: why, with the number that decides.
+        reason: the reason, with the number that decides.
     """
 
     name: str
@@ -153,22 +153,22 @@ class SetChoice:
 
 @dataclass(frozen=True, repr=False)
 class Shift(Result):
-    """How far domains are from each other.
+    """Distances between domains.
 
     Attributes:
         domains: the in-domain set first.
-        pairs: every two of them, in their order; those of the first set stand first.
-        places: domain -> where it stands on a map of two dimensions, on which distances are about those of the
-            centroids, by the measure of `closeness`.
-        seed: of draws and resamples.
-        notes: what a reader has to know, a sentence each.
-        encoder: whose vectors `encoder_cosine` and `encoder_mmd` are of, with layer and pooling; "" without one.
-        metric: what an outcome of the models is: "ACC" for classes; "" where no models were given.
-        scores: how good each model is on each set that has labels.
-        estimated: the frequencies of labels in new domains, estimated from what models predict.
-        correlations: whether the measures go with what the models lose.
-        choices: which sets to test on; none where that was not asked.
-        failures: model -> why it could not be asked.
+        pairs: every two of them, in their order; those of the first set come first.
+        places: domain -> its place on a map of two dimensions, on which distances are about those of the centroids, by
+            the measure of `closeness`.
+        seed: random seed.
+        notes: notes for a reader, a sentence each.
+        encoder: the encoder of `encoder_cosine` and `encoder_mmd`, with layer and pooling; "" without one.
+        metric: metric of the models' outcomes: "ACC" for classes; "" without models.
+        scores: mean outcome of each model on each set that has labels.
+        estimated: label shares of new domains, estimated from models' predictions.
+        correlations: correlations between the measures and the models' losses.
+        choices: sets to test on; empty if not requested.
+        failures: model -> why it could not be run.
 
     Example:
         >>> from ranker import load_set, shift
@@ -187,70 +187,71 @@ class Shift(Result):
     encoder: str = ""
     metric: str = ""
     scores: tuple[Score, ...] = ()
-    estimated: tuple[Estimated, ...] = ()
+    estimated: tuple[LabelShiftEstimate, ...] = ()
     correlations: tuple[Correlation, ...] = ()
     choices: tuple[SetChoice, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def first(self) -> str:
-        """The name of the in-domain set."""
+        """Name of the in-domain set."""
         return self.domains[0].name
 
     @property
     def new(self) -> tuple[Pair, ...]:
-        """The pairs of the in-domain set and each other."""
+        """Pairs of the in-domain set with each other set."""
         return tuple(pair for pair in self.pairs if pair.a == self.first)
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models whose scores are known."""
-        return tuple(dict.fromkeys(one.model for one in self.scores))
+        """Models whose scores are known."""
+        return tuple(dict.fromkeys(score.model for score in self.scores))
 
     def score(self, domain: str, model: str) -> Score | None:
-        """One model on one set; None where that is not known."""
-        return next((one for one in self.scores if (one.domain, one.model) == (domain, model)), None)
+        """Return the score of one model on one set; None if unknown."""
+        return next((entry for entry in self.scores if (entry.domain, entry.model) == (domain, model)), None)
 
     def drop(self, domain: str) -> float | None:
-        """How much worse models are on a set than in-domain, averaged over those whose scores on both are known."""
-        both = [(self.score(self.first, model), self.score(domain, model)) for model in self.models]
-        known = [own.value - new.value for own, new in both if own and new]
-        return sum(known) / len(known) if known else None
+        """Return the mean loss on a set against in-domain, over models whose scores on both are known."""
+        pairs = [(self.score(self.first, model), self.score(domain, model)) for model in self.models]
+        losses = [in_domain.value - new.value for in_domain, new in pairs if in_domain and new]
+        return sum(losses) / len(losses) if losses else None
 
     @property
     def closeness(self) -> str:
-        """The measure that says how like two sets are: the cosine by the encoder, if there is one, or else by words."""
+        """Measure of similarity: the cosine by the encoder if there is one, else by words."""
         return "encoder_cosine" if self.encoder else "cosine"
 
     def pair(self, a: str, b: str) -> Pair:
-        """Two domains, in whichever order."""
+        """Return the pair of two domains, in either order."""
         return next(pair for pair in self.pairs if {pair.a, pair.b} == {a, b})
 
     @property
     def title(self) -> str:
-        """What was compared, in a line."""
+        """One-line title of the comparison."""
         return f"{self.first} and {counted(len(self.domains) - 1, 'other domain')}"
 
     @property
     def answer(self) -> str:
-        """How far each new domain is from the first."""
+        """Verdict on each new domain."""
         kinds: dict[str, list[str]] = {}
         for pair in self.new:
             kinds.setdefault(pair.verdict, []).append(pair.b)
-        said = (f"{listed(names, NAMES)}: {verdict}" for verdict, names in kinds.items())
-        return "\n".join([self.title, *said])
+        lines = (f"{listed(names, NAMES)}: {verdict}" for verdict, names in kinds.items())
+        return "\n".join([self.title, *lines])
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A row for each measure of each pair."""
+        """Return a row for each measure of each pair."""
         return [
-            {"a": pair.a, "b": pair.b, "measure": one.name, "value": one.value, "low": one.low, "high": one.high}
-            | {"verdict": pair.verdict, "p": pair.p if one.name == "mmd" else None}
+            {"a": pair.a, "b": pair.b, "measure": measure.name}
+            | {"value": measure.value, "low": measure.low, "high": measure.high}
+            | {"verdict": pair.verdict, "p": pair.p if measure.name == "mmd" else None}
             for pair in self.pairs
-            for one in pair.measures
+            for measure in pair.measures
         ]
 
     def in_words(self) -> list[dict[str, str]]:
-        """How far each new domain is from the first, in the measures that the verdict rests on."""
+        """Return the distance of each new domain from the first, in the measures behind the verdict."""
         return [
             {
                 "domain": pair.b,
@@ -264,5 +265,5 @@ class Shift(Result):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The stable schema: see `docs/json-schema.md`."""
-        return {"schema_version": SCHEMA_VERSION, **plain(self)}
+        """Return the stable schema: see `docs/json-schema.md`."""
+        return {"schema_version": SCHEMA_VERSION, **to_plain(self)}

@@ -1,4 +1,4 @@
-"""The score table: one scalar per (model, method, example), which everything that ranks is computed from."""
+"""The score table: one scalar per (model, method, example), from which all rankings are computed."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class ScoreTable(Result):
         methods: (F,) the ranking methods; the first is the metric's own column.
         examples: (N,) ids.
         values: (M, F, N) each method's own scalar, in its own unit; read-only.
-        metric: what an outcome is: "ACC" for classes, the name of the first method.
-        truth: (M,) each model's mean outcome on the whole OOD set, a fraction; None where it is not known.
-        dropped: method -> reason -> number of examples that the method could not be computed on; the methods that could
-            be computed on none, too.
+        metric: metric of the outcomes: "ACC" for classes, the name of the first method.
+        truth: (M,) each model's mean outcome on the whole OOD set, a fraction; None if unknown.
+        dropped: method -> reason -> number of examples on which the method could not be computed, including methods
+            computed on none.
 
     Raises:
         ValueError: the shapes do not agree, a name occurs twice, or the first method is not the metric's.
@@ -59,19 +59,20 @@ class ScoreTable(Result):
 
     @property
     def outcomes(self) -> Floats:
-        """(M, N) how good each model's answer to each example is, in [0, 1]; nan where there is nothing to judge."""
+        """(M, N) quality of each model's answer to each example, in [0, 1]; nan if it cannot be judged."""
         return self.values[:, 0]
 
     @property
     def answer(self) -> str:
-        """How much was scored."""
+        """Size of the table."""
         shape = f"{len(self.models)} models x {len(self.methods)} methods x {len(self.examples)} examples"
         return f"scores of {shape}, by {self.metric} first"
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A row for each model and example, with a column for each method, in its own unit; None where undefined."""
+        """Return a row for each model and example, with a column for each method, in its own unit; None if
+        undefined."""
         names = [method.name for method in self.methods]
-        scores = nulls(self.values.transpose(0, 2, 1))
+        scores = with_nulls(self.values.transpose(0, 2, 1))
         return [
             {"model": model, "example": example, **dict(zip(names, row, strict=True))}
             for model, rows in zip(self.models, scores, strict=True)
@@ -79,22 +80,22 @@ class ScoreTable(Result):
         ]
 
     def in_words(self) -> list[dict[str, str]]:
-        """The means over the examples, a row for each model; blank where a method is defined on none."""
+        """Return the means over the examples, a row for each model; blank if a method is defined on none."""
         names = [method.name for method in self.methods]
         rows = []
         for model, values in zip(self.models, self.values, strict=True):
-            means = [f"{one[known].mean():.3g}" if (known := ~np.isnan(one)).any() else "" for one in values]
+            means = [f"{row[defined].mean():.3g}" if (defined := ~np.isnan(row)).any() else "" for row in values]
             rows.append({"model": model, **dict(zip(names, means, strict=True))})
         return rows
 
-    def better(self, one: str, other: str) -> int:
-        """On how many examples one model's outcome is better than the other's."""
-        first, second = (self.outcomes[self.models.index(name)] for name in (one, other))
+    def better(self, a: str, b: str) -> int:
+        """Count the examples on which one model's outcome is better than the other's."""
+        first, second = (self.outcomes[self.models.index(name)] for name in (a, b))
         return int((first > second + TIE).sum())
 
 
-def nulls(values: Floats) -> list[Any]:
-    """Numbers as JSON knows them: null where they are undefined."""
-    made = values.astype(object)
-    made[np.isnan(values)] = None
-    return list(made.tolist())
+def with_nulls(values: Floats) -> list[Any]:
+    """Convert numbers to JSON values: null where undefined."""
+    cells = values.astype(object)
+    cells[np.isnan(values)] = None
+    return list(cells.tolist())

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 from factors import Example
 from factors.types import Ints
 from ranker.datasets import readers, row_notes, sets
-from ranker.datasets.pools import check_alike, with_labelled
+from ranker.datasets.pools import check_text_counts, with_labelled
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset, sample
 from ranker.errors import Assumption, DataError, UsageError, listed
@@ -121,7 +121,7 @@ class RowsFile:
     """A user's own rows, and the options that say how to read them.
 
     Attributes:
-        file: .jsonl, .csv, .tsv or .parquet; or rows in memory (see `readers.sheet`).
+        file: .jsonl, .csv, .tsv or .parquet; or rows in memory (see `readers.read_sheet`).
         task, columns, like, include, encoding, limits, empty_words: as in `labelled`; without a task `decide_task`
             decides.
     """
@@ -152,12 +152,12 @@ class RowsFile:
 
     def sheet(self, *required: str) -> Sheet:
         """Read the rows as written; each part in `required` must have a column."""
-        return readers.sheet(self.content, self.columns, required, limits=self.limits)
+        return readers.read_sheet(self.content, self.columns, required, limits=self.limits)
 
     def with_texts(self) -> Sheet:
         """Read the rows that have a text; labels stay as written."""
-        sheet = readers.pool(self.content, self.columns, limits=self.limits)
-        if hint := row_notes.swapped(sheet):
+        sheet = readers.read_pool_rows(self.content, self.columns, limits=self.limits)
+        if hint := row_notes.swapped_columns_note(sheet):
             log.warning("%s: %s", sheet.origin, hint)
         return sheet
 
@@ -239,10 +239,10 @@ def labelled(
 
 
 LabelledRows: TypeAlias = LabelledDataset | RowsFile | str | Path | Collection[Mapping[str, object]]
-"""Labelled rows as a user names them: a dataset, a file, or rows in memory (see `readers.sheet`)."""
+"""Labelled rows as a user names them: a dataset, a file, or rows in memory (see `readers.read_sheet`)."""
 
 UnlabelledRows: TypeAlias = Sequence[Example] | RowsFile | str | Path | Collection[Mapping[str, object]]
-"""Rows without labels as a user names them: examples, a file, or rows in memory (see `readers.sheet`)."""
+"""Rows without labels as a user names them: examples, a file, or rows in memory (see `readers.read_sheet`)."""
 
 
 def unlabelled(rows: UnlabelledRows) -> Sequence[Example]:
@@ -361,7 +361,7 @@ def gather_without_truth(
     if pool and any(row.group for row in examples.examples):
         raise UsageError("`cluster` is for labelled rows alone, without `pool`")
     everything, places = with_labelled(pool, examples.examples)
-    check_alike(everything)
+    check_text_counts(everything)
     if pool and len(everything) > len(pool):
         log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
     rows = RunRows(

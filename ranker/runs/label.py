@@ -15,11 +15,11 @@ from factors import Example
 from factors.types import Ints
 from ranker.datasets import readers, sets
 from ranker.datasets.identity import fingerprint
-from ranker.datasets.pools import check_alike, with_labelled
+from ranker.datasets.pools import check_text_counts, with_labelled
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import DataError, ModelError, UsageError, listed
-from ranker.labelling.session import RULES, LabelEvent, Rule, Session, noted
+from ranker.labelling.session import RULES, LabelEvent, Rule, Session, rule_key
 from ranker.labelling.sheet import Line
 from ranker.numbers import counted
 from ranker.results.label_ranking import LabelledModel, LabelRanking
@@ -129,7 +129,7 @@ class Labelling:
 
     def __post_init__(self) -> None:
         self._places = {row.segments: place for place, row in reversed(list(enumerate(self.rows)))}
-        self._rule = noted(self.session.rule, self.session.margin, self.pool.said)
+        self._rule = rule_key(self.session.rule, self.session.margin, self.pool.said)
 
     @property
     def fingerprint(self) -> str:
@@ -262,7 +262,7 @@ class Labelling:
 
     def ranking(self) -> LabelRanking:
         """Return what the answers so far say of the models."""
-        status = self.session.standing()
+        status = self.session.status()
         low, high = self.session.beliefs.interval()
         return LabelRanking(
             models=tuple(
@@ -418,7 +418,7 @@ def label(
     inspected = inspect_models(models)
     label_task = require_labels(decide_task(NamedTask(task), infos=inspected.infos), "`label`")
     rows, places = with_labelled(distinct_rows(unlabelled(pool)), labelled)
-    check_alike(rows)
+    check_text_counts(rows)
     rows, places, lines = _sample_large_pool(inspected, label_task, rows, places, lines, runtime)
     answers, pool_rows, failures = predictions(inspected, label_task, rows, runtime)
     places = positions_among(places, pool_rows, len(rows))
@@ -438,7 +438,7 @@ def label(
 
 def _session(pool: Pool, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
     """Build a session after all earlier answers; only the last rows that its own rule picked may prove a winner."""
-    rule = noted(settings.rule, settings.margin, pool.said)
+    rule = rule_key(settings.rule, settings.margin, pool.said)
     drawn = sum(1 for _ in takewhile(lambda line: line.picked == rule, reversed(lines)))
     lost = sum(line.picked.startswith("certain") for line in lines[: len(lines) - drawn])
     if lost and settings.rule == "certain":

@@ -86,5 +86,10 @@ def _numbered(domain: Domain, rows: Sequence[Example], task: ClassificationTask)
     """Return the set, with the labels that its numbers were read as."""
     targets_by_label = {label: row.target for label, row in zip(domain.labels, rows, strict=True) if label is not None}
     return LabelledDataset(
-        domain.name, task, tuple(rows), len(rows), origin=domain.name, numbers=row_notes.numbers(targets_by_label, task)
+        domain.name,
+        task,
+        tuple(rows),
+        len(rows),
+        origin=domain.name,
+        numbers=row_notes.read_numbers(targets_by_label, task),
     )

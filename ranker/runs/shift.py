@@ -15,9 +15,9 @@ from ranker.datasets import readers, sets
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset
 from ranker.domains import parts
-from ranker.domains.drops import with_models
-from ranker.domains.select import SETS, SIMILAR, Candidate, chosen
-from ranker.domains.shift import Domain, measured
+from ranker.domains.drops import add_model_scores
+from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, Candidate, choose_sets
+from ranker.domains.shift import Domain, measure_shift
 from ranker.errors import DataError, UsageError, listed, look_up
 from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
@@ -81,7 +81,7 @@ class SelectionSettings:
 
     sources: Mapping[str, str]
     similar: float = SIMILAR
-    sets: int = SETS
+    sets: int = MAX_CHOSEN_SETS
     keep: tuple[str, ...] = ()
 
 
@@ -116,7 +116,7 @@ def shift(
     task: ClassificationTask | str | None = None,
     sources: Mapping[str, str] | None = None,
     similar: float = SIMILAR,
-    sets: int = SETS,
+    sets: int = MAX_CHOSEN_SETS,
     keep: Sequence[str] = (),
     encoder: str | Path | None = None,
     layer: int | None = None,
@@ -183,11 +183,11 @@ def answer_request(question: ShiftRequest) -> Shift:
     )
     responses = None if models is None or task is None else over_sets(domains, models, task, question.runtime)
     if task is not None:
-        domains = [domain.called(task) for domain in domains]
-    distances = measured(domains, question.seed, question.runtime.progress, encoder_text)
+        domains = [domain.with_task_labels(task) for domain in domains]
+    distances = measure_shift(domains, question.seed, question.runtime.progress, encoder_text)
     if responses is not None and task is not None:
         true = responses.true if (responses.true >= 0).any() else None
-        distances = with_models(distances, responses.answers, task.metric, task.labels, true, responses.failures)
+        distances = add_model_scores(distances, responses.answers, task.metric, task.labels, true, responses.failures)
     return distances if question.selecting is None else _select_sets(distances, question.selecting)
 
 
@@ -230,7 +230,7 @@ def _select_sets(shifts: Shift, rules: SelectionSettings) -> Shift:
             raise UsageError(f"{pair.b} cannot be chosen or left out: it has {lacking} to compare")
         candidates.append(Candidate(pair.b, rules.sources[pair.b], cosine, drop))
     return replace(
-        shifts, choices=chosen(rules.sources[shifts.first], candidates, rules.similar, rules.sets, rules.keep)
+        shifts, choices=choose_sets(rules.sources[shifts.first], candidates, rules.similar, rules.sets, rules.keep)
     )
 
 
@@ -258,9 +258,9 @@ def compare_sets(question: ShiftRequest) -> ComparedSets:
     if split and not 1 <= len(texts) <= 2:
         name, advice = "topics" if by is None else "by", "name it alone, or after the in-domain one"
         raise UsageError(f"`{name}` splits one set: {advice} (got {len(texts)})")
-    if not split and not 2 <= len(texts) <= parts.MOST:
+    if not split and not 2 <= len(texts) <= parts.MAX_SETS:
         raise UsageError(
-            f"two sets or more are needed, up to {parts.MOST}: in-domain rows, and new ones (got {len(texts)})"
+            f"two sets or more are needed, up to {parts.MAX_SETS}: in-domain rows, and new ones (got {len(texts)})"
         )
     sources = [_read(text, question.reading, question.task) for text in texts]
     readers.check_named(question.reading.columns, [source.columns for source in sources if source.columns is not None])
@@ -296,7 +296,7 @@ def _read(source: Texts, reading: ReadOptions, task_named: ClassificationTask | 
     location = Path(source) if isinstance(source, str) else source
     content = readers.content(location, columns, reading.encoding, reading.limits)
     sheet, words = mask_empty_words(
-        readers.pool(content, columns, limits=reading.limits), reading.empty_words, NamedTask(task_named)
+        readers.read_pool_rows(content, columns, limits=reading.limits), reading.empty_words, NamedTask(task_named)
     )
     for note in words:
         log.warning("%s: %s", sheet.origin, note)

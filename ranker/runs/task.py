@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ranker.datasets import row_notes, sets
 from ranker.datasets.cards import Card
-from ranker.datasets.mapping import candidate_label_maps, check_alike, differing, number_in, unlike
+from ranker.datasets.mapping import candidate_label_maps, check_spellings, label_disagreement, label_mismatch, number_in
 from ranker.datasets.readers import Sheet, raw_labels
 from ranker.errors import DataError, ModelError, Question, UsageError, listed, look_up
 from ranker.sources.base import ModelInfo
@@ -87,8 +87,8 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
         ModelError: no task is named, and no model can be read.
 
     Example:
-        >>> from ranker.datasets.readers import sheet
-        >>> decide_task(rows=sheet([{"text": "It rang.", "label": "paraphrase"}])).name
+        >>> from ranker.datasets.readers import read_sheet
+        >>> decide_task(rows=read_sheet([{"text": "It rang.", "label": "paraphrase"}])).name
         'paraphrase'
     """
     chosen = choice.lookup()
@@ -106,7 +106,7 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
     numbers = [number for label in unlisted if not signed and (number := number_of(label)) is not None]
     if model_task is not None and _fits(model_task, labels) and (not numbers or _counts(model_task, numbers)):
         return model_task
-    differ = "" if shared else differing({info.source.name: info.labels for info in infos})
+    differ = "" if shared else label_disagreement({info.source.name: info.labels for info in infos})
     fitting = [task for task in tasks.values() if labels and _fits(task, labels)]
     names = tuple(sorted(labels, key=lambda label: (fold(label), label)))
     shared_names = {*labels} <= {label for info in infos for label in info.labels}
@@ -116,7 +116,7 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
     if rows is not None and len(names) > 1 and not positions and in_files:
         unnamed = not differ and (model_task is None or all(number_in(name) is not None for name in model_task.labels))
         if not by_name or (unnamed and len(names) > max(len(task.labels) for task in by_name)):
-            check_alike(rows.origin, repr(rows.layout.label), names)
+            check_spellings(rows.origin, repr(rows.layout.label), names)
             return ClassificationTask(Path(rows.origin).stem, names, ordered=False)
     if len(fitting) == 1:
         return fitting[0]
@@ -241,7 +241,9 @@ def _misfit(
     sheet: Sheet, labels: Sequence[str], candidates: Sequence[ClassificationTask], outputs: Sequence[str]
 ) -> str:
     """Return the message about labels that fit no task, with advice for the task that fits most of them."""
-    if hint := row_notes.swapped(sheet) or (unlike(labels, outputs) if candidate_label_maps(labels, outputs) else ""):
+    if hint := row_notes.swapped_columns_note(sheet) or (
+        label_mismatch(labels, outputs) if candidate_label_maps(labels, outputs) else ""
+    ):
         return f"{sheet.origin}: {hint}"
     near = max(candidates, key=lambda task: sum(_fits(task, [label]) for label in labels))
     misfits = [label for label in labels if not _fits(near, [label])]
@@ -254,7 +256,7 @@ def _misfit(
             "mean"
         )
     if outputs and len(labels) <= MAX_COMPARED_LABELS:
-        return f"{sheet.origin}: {unlike(labels, outputs)}"
+        return f"{sheet.origin}: {label_mismatch(labels, outputs)}"
     candidates_text = "; ".join(dict.fromkeys(f"{task.name}: {listed(task.labels)}" for task in candidates))
     return (
         f"{place}: the label {wrong[:50]!r} is of no known task ({candidates_text}); describe yours: {CARD}, or say "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ranker.domains.parts import MOST
+from ranker.domains.parts import MAX_SETS
 from ranker.errors import RankModelsError, UsageError
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
@@ -64,10 +64,11 @@ def decide_within(
     rows_file = rows if isinstance(rows, RowsFile) else RowsFile(Path(rows))
     inputs = gather_without_truth(models, replace(rows_file, columns={**rows_file.columns, "cluster": (column,)}))
     values = dict.fromkeys(example.group for example in inputs.rows.population)
-    if not 2 <= len(values) <= MOST:
+    if not 2 <= len(values) <= MAX_SETS:
         examples = ", ".join(list(values)[:3])
         raise UsageError(
-            f"`within` must name a column with 2 to {MOST} values (got {len(values)} in {rows_file.file}: {examples})"
+            f"`within` must name a column with 2 to {MAX_SETS} values (got {len(values)} in {rows_file.file}: "
+            f"{examples})"
         )
     outcomes: dict[str, TaskOutcomes] = {}
     failures: dict[str, str] = {}

@@ -244,7 +244,7 @@ def rows_of(file):
     marker = sets.marker(
         {name: name for name in ("control", "swapped", "irregular-past", "ing-main-verb", "adjective")}
     )
-    sheet = readers.sheet(file)
+    sheet = readers.read_sheet(file)
     return list(readers.examples(sheet.rows, TASK, sheet.layout, marker))
 
 
@@ -456,8 +456,8 @@ READERS = {
     "table parquet": Reader("a.parquet", turned(PREDICTED).map(parquet_of).flatmap(scratched), table_of),
     "table npy": Reader("a.npy", of_bytes(arrays_of(np.save, alone=SCORES)), table_of),
     "table npz": Reader("a.npz", of_bytes(*ARRAYS), table_of),
-    "label studio": Reader("a.json", of_json(STUDIO), readers.sheet),
-    "doccano": Reader("a.zip", of_bytes(zip_of({"text": "It ran.", "label": ["a"]})), readers.sheet),
+    "label studio": Reader("a.json", of_json(STUDIO), readers.read_sheet),
+    "doccano": Reader("a.zip", of_bytes(zip_of({"text": "It ran.", "label": ["a"]})), readers.read_sheet),
     "values": Reader("a.csv", of_bytes(MEASURED), lambda file: values.read_values([file])),
     "log jsonl": Reader("samples_a_2026-01-01T00-00-00.000000.jsonl", of_json(HARNESS, lines=True), log_of),
     "log list": Reader("samples_a_2026-01-01T00-00-00.000000.jsonl", of_json(HARNESS), log_of),

@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from ranker import limits
 from ranker.cli import main
-from ranker.datasets.readers import sheet
+from ranker.datasets.readers import read_sheet
 from ranker.errors import LONGEST, DataError
 from ranker.files import reader
 from ranker.limits import LIMITS, Limits
@@ -29,7 +29,7 @@ MEASURE = """
 import json, sys
 from pathlib import Path
 import pyarrow.parquet
-from ranker.datasets.readers import sheet
+from ranker.datasets.readers import read_sheet
 from ranker.errors import RankModelsError
 from ranker.files import reader
 
@@ -49,7 +49,7 @@ def measured(read, path):
     return found, peak() - before
 
 for path in sys.argv[1:]:
-    print(json.dumps([measured(sheet, path), measured(reader.read, path)]))
+    print(json.dumps([measured(read_sheet, path), measured(reader.read_columns, path)]))
 """
 
 
@@ -126,14 +126,14 @@ LYING = """
 import sys
 from pathlib import Path
 import pyarrow.parquet
-from ranker.datasets.readers import sheet
+from ranker.datasets.readers import read_sheet
 from ranker.errors import LONGEST, DataError
 from ranker.files import footers, parquet
 from ranker.limits import Limits
 
 parquet._stated = lambda path, file, limits: dict.fromkeys(file.schema_arrow.names, footers.ColumnChunkInfo(0, 0))
 try:
-    sheet(Path(sys.argv[1]), limits=Limits(memory=50_000_000))
+    read_sheet(Path(sys.argv[1]), limits=Limits(memory=50_000_000))
 except DataError as error:
     print(error)
 print(len(bytearray(600_000_000)))
@@ -170,9 +170,9 @@ def test_what_a_parquet_file_repeats_is_counted(tmp_path):
     texts = pa.ListArray.from_arrays(pa.array(range(2001), pa.int32()), pa.array(["a" * 5_000] * 2_000))
     path = written(tmp_path / "a.parquet", segments=texts, label=pa.array(["0"] * 2_000))
     assert path.stat().st_size < 5_000
-    assert len(sheet(path).rows) == 2_000
+    assert len(read_sheet(path).rows) == 2_000
     with pytest.raises(DataError, match="more than 1,000,000 bytes"):
-        sheet(path, limits=Limits(file=1_000_000))
+        read_sheet(path, limits=Limits(file=1_000_000))
 
 
 @pytest.mark.slow
@@ -195,9 +195,9 @@ def test_blank_lines_are_counted(tmp_path, ending):
     path = tmp_path / f"a.{ending}.gz"
     first = {"csv": b"text,label\na,0\n", "tsv": b"text\tlabel\na\t0\n", "jsonl": b'{"text": "a", "label": 0}\n'}
     path.write_bytes(gzip.compress(first[ending]) + gzip.compress(b"\n" * 50_000) * 4)
-    assert len(sheet(path).rows) == 1
+    assert len(read_sheet(path).rows) == 1
     with pytest.raises(DataError, match=r"more than 100,000 blank lines, the most that is read \(`limits\.blank`\)"):
-        sheet(path, limits=Limits(blank=100_000))
+        read_sheet(path, limits=Limits(blank=100_000))
 
 
 @pytest.mark.parametrize("ending", ["csv.gz", "jsonl", "parquet"])
@@ -212,9 +212,9 @@ def test_rows_cells_and_columns_are_counted(tmp_path, ending, limit):
     else:
         path.write_bytes(gzip.compress(b"text,label\n" + b"a,0\n" * 100))
     ((name, most),) = limit.items()
-    assert len(sheet(path, limits=Limits(**{name: most + 1})).rows) == 100
+    assert len(read_sheet(path, limits=Limits(**{name: most + 1})).rows) == 100
     with pytest.raises(DataError, match=rf"more than {most} .*, the most that is read \(`limits\.{name}`\)$"):
-        sheet(path, limits=Limits(**limit))
+        read_sheet(path, limits=Limits(**limit))
 
 
 NOT_FILES = {
@@ -258,7 +258,7 @@ def test_a_message_names_a_few_of_many_columns(tmp_path, ending):
     path.write_text(text)
     for columns in ({}, {"text": ["none"]}):
         with pytest.raises(DataError) as caught:
-            sheet(path, columns)
+            read_sheet(path, columns)
         assert str(caught.value).endswith("column 8, column 9 and 14,990 more)")
 
 
@@ -267,7 +267,7 @@ def test_no_message_is_longer_than_a_screen(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(f"{'a' * 100_000},{'a' * 100_000}\n")
     with pytest.raises(DataError) as caught:
-        sheet(path)
+        read_sheet(path)
     assert len(str(caught.value)) == LONGEST
     assert str(caught.value).startswith(f"{path}, line 1: two columns are named 'aaa")
     assert len(str(DataError("\0" * 10_000))) == LONGEST
@@ -284,7 +284,7 @@ def test_a_name_that_is_there_twice_is_found(tmp_path, ending):
         path.write_text(f"{{{pairs}}}\n")
     else:
         path.write_text({"csv": ",", "tsv": "\t"}[ending].join(names) + "\n")
-    for read in (sheet, reader.read_columns):
+    for read in (read_sheet, reader.read_columns):
         with pytest.raises(DataError):
             read(path)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ranker.cli import main
-from ranker.domains.references import references
+from ranker.domains.references import reference_pairs
 from ranker.report.shift import MEASURES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "shift.md").read_text(encoding="utf-8")
@@ -36,9 +36,9 @@ def test_the_python_of_the_page_runs():
 def test_the_table_of_verdicts_holds_the_references():
     """The least and the greatest of each kind."""
     for kind in ("near", "far", "other"):
-        values = [one.mmd for one in references() if one.kind == kind]
+        values = [one.mmd for one in reference_pairs() if one.kind == kind]
         assert re.search(rf"(?m)^\| {kind} \|.*\| {min(values):.4f} to {max(values):.4f} \|$", PAGE)
-    assert f"{len(references())} pairs" in PAGE
+    assert f"{len(reference_pairs())} pairs" in PAGE
 
 
 def test_every_measure_has_its_line():

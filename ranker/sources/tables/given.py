@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ranker.datasets.mapping import check_alike
+from ranker.datasets.mapping import check_spellings
 from ranker.errors import DataError, Question
 from ranker.files.cells import cell_text
 from ranker.sources.tables import names
@@ -68,7 +68,9 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
         labels = stated or _in_order(values)
         if len(labels) > 1 and not (labels[0] == "0" and len(after) == len(labels)):
             if not stated:
-                check_alike(columns.origin, some(candidates), (v for v in values if v not in hints.label_map.values()))
+                check_spellings(
+                    columns.origin, some(candidates), (v for v in values if v not in hints.label_map.values())
+                )
             named_labels = {*map(fold, labels)} <= {fold(end) for name in free for end in _ends(columns, name)}
             ordered = bool(stated) or labels[0].isdecimal()
             return FileLabels(tuple(labels), ordered, bool(stated or hints.label_map or named_labels))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ranker import labelled
-from ranker.datasets.readers import raw_labels, sheet
+from ranker.datasets.readers import raw_labels, read_sheet
 from ranker.errors import DataError
 from ranker.limits import Limits
 from ranker.tasks.classes import ClassificationTask
@@ -39,7 +39,7 @@ ANSWERED = {
 )
 def test_real_exports_say_who_gave_which_answer(name, people):
     """Each row by its own id and texts, quotes, line ends and signs of HTML included; without a label there is none."""
-    found = sheet(EXPORTS / name)
+    found = read_sheet(EXPORTS / name)
     said = {
         (one.cells["annotator"], one.cells["id"]): label
         for one, label in zip(found.rows, raw_labels(found), strict=True)
@@ -64,7 +64,7 @@ def test_real_exports_say_who_gave_which_answer(name, people):
 def test_a_real_json_min_is_refused():
     """In one line that names the exports to take."""
     with pytest.raises(DataError, match="JSON_MIN loses rows; export JSON or CSV instead"):
-        sheet(EXPORTS / "label-studio-min.json")
+        read_sheet(EXPORTS / "label-studio-min.json")
 
 
 def annotation(label, who=1, **more):
@@ -84,7 +84,7 @@ def test_the_json_of_label_studio(tmp_path):
          annotation("cannot tell")]},
     ]  # fmt: skip
     path.write_text(json.dumps(tasks))
-    found = sheet(path)
+    found = read_sheet(path)
     assert raw_labels(found) == ["entailment", "not_entailment", None, None, None]
     assert [row.cells["annotator"] for row in found.rows[:2]] == ["1", "a@b.c"]
     assert found.rows[0].cells["seconds"] == 3.2
@@ -96,7 +96,7 @@ def test_json_min_is_refused_with_what_to_do(tmp_path):
     path = tmp_path / "min.json"
     path.write_text(json.dumps([{**PAIR, "annotation_id": 1, "label": "entailment", "annotator": 1, "lead_time": 2.5}]))
     with pytest.raises(DataError, match="export JSON or CSV instead"):
-        sheet(path)
+        read_sheet(path)
 
 
 def test_the_csv_of_label_studio(tmp_path):
@@ -107,7 +107,7 @@ def test_the_csv_of_label_studio(tmp_path):
         "1,1,2026-01-01,The cook ran.,It ran.,entailment,3.2,2026-01-01\n"
         "2,1,2026-01-01,The cook sat.,It ran.,cannot tell,3.2,2026-01-01\n"
     )
-    assert raw_labels(sheet(path)) == ["entailment", None]
+    assert raw_labels(read_sheet(path)) == ["entailment", None]
 
 
 def test_doccano_line_by_line_and_as_a_zip(tmp_path):
@@ -118,16 +118,16 @@ def test_doccano_line_by_line_and_as_a_zip(tmp_path):
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (tmp_path / "one.jsonl").write_text(text)
-    assert raw_labels(sheet(tmp_path / "one.jsonl")) == ["entailment", None]
+    assert raw_labels(read_sheet(tmp_path / "one.jsonl")) == ["entailment", None]
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
         archive.writestr("anna.jsonl", text)
         archive.writestr("bob.jsonl", text.replace("entailment", "not_entailment"))
-    found = sheet(tmp_path / "all.zip")
+    found = read_sheet(tmp_path / "all.zip")
     assert raw_labels(found) == ["entailment", None, "not_entailment", None]
     assert [row.cells["annotator"] for row in found.rows] == ["anna", "anna", "bob", "bob"]
     (tmp_path / "two.jsonl").write_text(json.dumps({**PAIR, "label": ["entailment", "not_entailment"]}) + "\n")
     with pytest.raises(DataError, match="line 1: a row must have one label"):
-        sheet(tmp_path / "two.jsonl")
+        read_sheet(tmp_path / "two.jsonl")
 
 
 @pytest.mark.parametrize(("answer", "label"), [("accept", "entailment"), ("reject", None), ("ignore", None)])
@@ -135,7 +135,7 @@ def test_the_lines_of_prodigy(tmp_path, answer, label):
     """What was accepted is the label."""
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps({**PAIR, "accept": ["entailment"], "answer": answer, "_annotator_id": "ann"}) + "\n")
-    found = sheet(path, required=["text"])
+    found = read_sheet(path, required=["text"])
     assert raw_labels(found) == [label]
     assert found.rows[0].cells["annotator"] == "ann"
 
@@ -146,7 +146,7 @@ def test_a_broken_archive_is_one_line(tmp_path, content):
     path = tmp_path / "all.zip"
     path.write_bytes(content)
     with pytest.raises(DataError, match="no zip archive, or cut off"):
-        sheet(path)
+        read_sheet(path)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_zip_that_is_damaged_is_one_line(tmp_path, method, said):
     content[45:75] = b"\xff" * 30
     path.write_bytes(content)
     with pytest.raises(DataError, match=rf"part 'ann\.jsonl': {said}"):
-        sheet(path)
+        read_sheet(path)
 
 
 def test_a_zip_with_two_files_of_one_name_is_one_line(tmp_path):
@@ -177,7 +177,7 @@ def test_a_zip_with_two_files_of_one_name_is_one_line(tmp_path):
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("ann.jsonl", "{}")
     with pytest.raises(DataError, match=r"two files are named 'ann\.jsonl'"):
-        sheet(path)
+        read_sheet(path)
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_what_a_file_of_label_studio_holds_is_counted(tmp_path, limits, name):
     """Objects before they are decoded, and the cells that each annotation repeats."""
     path = tmp_path / "export.json"
     path.write_text(json.dumps([{"data": PAIR, "annotations": [annotation("entailment")] * 3}]))
-    assert len(sheet(path).rows) == 3
+    assert len(read_sheet(path).rows) == 3
     with pytest.raises(DataError, match=f"limits.{name}"):
-        sheet(path, limits=limits)
+        read_sheet(path, limits=limits)
 
 
 def test_what_a_zip_of_doccano_holds_is_counted(tmp_path):
@@ -207,4 +207,4 @@ def test_what_a_zip_of_doccano_holds_is_counted(tmp_path):
     for name, most in {"members": 1, "directory": 100, "json": 150, "objects": 5}.items():
         limits = Limits(**{name: most})
         with pytest.raises(DataError, match=f"limits.{name}"):
-            sheet(path, limits=limits)
+            read_sheet(path, limits=limits)

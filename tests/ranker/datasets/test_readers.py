@@ -7,7 +7,7 @@ from pyarrow import parquet
 
 from factors import Span
 from ranker import labelled
-from ranker.datasets.readers import examples, no_marks, sheet
+from ranker.datasets.readers import examples, no_marks, read_sheet
 from ranker.errors import DataError, UsageError
 from ranker.limits import Limits
 from ranker.tasks.classes import ClassificationTask
@@ -24,7 +24,7 @@ def read(tmp_path):
     def write_and_read(name, content, columns=None, marker=no_marks):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        found = sheet(path, columns)
+        found = read_sheet(path, columns)
         return tuple(examples(found.rows, NLI, found.layout, marker))
 
     return write_and_read
@@ -275,7 +275,7 @@ def test_an_unknown_kind_of_file_is_refused(read, name):
 def test_a_missing_file_is_said_so(tmp_path):
     """With the system's own words."""
     with pytest.raises(DataError, match=r"none\.csv cannot be read: No such file or directory"):
-        sheet(tmp_path / "none.csv")
+        read_sheet(tmp_path / "none.csv")
 
 
 def test_a_file_is_read_no_further_than_its_limit(tmp_path):
@@ -283,7 +283,7 @@ def test_a_file_is_read_no_further_than_its_limit(tmp_path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"text,label\n" + b"a,1\n" * 1000))
     with pytest.raises(DataError, match=r"a\.csv\.gz: more than 100 bytes, the most that is read"):
-        sheet(path, limits=Limits(file=100))
+        read_sheet(path, limits=Limits(file=100))
 
 
 @pytest.mark.parametrize("rows", [[{**GOOD, "premise": f"{n} " * 300} for n in range(40)], [GOOD] * 2000])
@@ -292,7 +292,7 @@ def test_a_parquet_file_is_read_no_further_than_its_limit(read, tmp_path, rows):
     content = columnar(*rows)
     read("a.parquet", content)
     with pytest.raises(DataError, match=r"a\.parquet: more than 10,000 bytes, the most that is read"):
-        sheet(tmp_path / "a.parquet", limits=Limits(file=10_000))
+        read_sheet(tmp_path / "a.parquet", limits=Limits(file=10_000))
 
 
 def test_columns_of_one_name_in_a_parquet_file(read):

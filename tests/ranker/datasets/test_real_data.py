@@ -163,7 +163,7 @@ def test_training_files_are_read_as_a_users_own_data(path, rows, text, label):
     """Columns are found by their usual names, labels by name, alias or number."""
     name = "paraphrase" if "qqp" in path else "nli"
     task: ClassificationTask = sets.tasks()[name]
-    sheet = readers.sheet(Path(DATA, path))
+    sheet = readers.read_sheet(Path(DATA, path))
     found = list(readers.examples(sheet.rows, task, sheet.layout))
     assert len(found) == rows
     first = lines(path)[0]

@@ -6,7 +6,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from ranker.domains import classifier
-from ranker.domains.words import both, counted
+from ranker.domains.words import align_words, count_words
 
 
 def texts(rng, size, extra):
@@ -24,7 +24,7 @@ def test_auc_is_that_of_scikit_learns_cross_validation(monkeypatch):
     kept = {}
     real = classifier._balanced
     monkeypatch.setattr(classifier, "_balanced", lambda *given: kept.setdefault("folds", real(*given)))
-    found = classifier.classify_domains(both(counted(first), counted(second)), (first, second), rng)
+    found = classifier.classify_domains(align_words(count_words(first), count_words(second)), (first, second), rng)
     model = make_pipeline(CountVectorizer(), TfidfTransformer(sublinear_tf=True), LogisticRegression(max_iter=1_000))
     scores = cross_val_score(
         model, [*first, *second], [0] * 60 + [1] * 60, cv=PredefinedSplit(kept["folds"]), scoring="roc_auc"
@@ -39,13 +39,15 @@ def test_copies_of_a_text_are_in_one_fold():
     """Each text three times, and no word tells: an AUC of a half, where copies in other folds would give nearly 1."""
     rng = np.random.default_rng(1)
     rows = [[" ".join(f"{rng.integers(10**9)}" for _ in range(5)) for _ in range(40)] * 3 for _ in range(2)]
-    found = classifier.classify_domains(both(*map(counted, rows)), tuple(rows), rng)
+    found = classifier.classify_domains(align_words(*map(count_words, rows)), tuple(rows), rng)
     assert 0.35 < found.auc.value < 0.65
 
 
 def test_too_few_texts_are_not_told_apart():
     """A fold needs texts of both domains."""
     few = ["a b", "c d", "e f"]
-    found = classifier.classify_domains(both(counted(few), counted(few)), (few, few), np.random.default_rng(0))
+    found = classifier.classify_domains(
+        align_words(count_words(few), count_words(few)), (few, few), np.random.default_rng(0)
+    )
     assert found.auc.value is None
     assert found.first == found.second == ()

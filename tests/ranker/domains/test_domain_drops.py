@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ranker.domains.drops import SetAnswers, with_models
+from ranker.domains.drops import SetAnswers, add_model_scores
 from ranker.results.shift import DomainSummary, Pair, Shift
 from ranker.statistics.correlation import pearson, spearman
 from ranker.statistics.shift import DistanceMeasure
@@ -28,7 +28,7 @@ def test_drops_and_correlations_are_those_of_plain_numbers():
     answers = {"home": [SetAnswers("a", outcomes(90)), SetAnswers("b", outcomes(80))]}
     for n, (a, b) in enumerate(zip(first, second, strict=True)):
         answers[f"new {n}"] = [SetAnswers("a", outcomes(a)), SetAnswers("b", outcomes(b))]
-    made = with_models(found(cosines), answers, "ACC")
+    made = add_model_scores(found(cosines), answers, "ACC")
     drops = [0.85 - (a + b) / 200 for a, b in zip(first, second, strict=True)]
     assert [made.drop(f"new {n}") for n in range(4)] == pytest.approx(drops)
     (one,) = made.correlations
@@ -46,11 +46,11 @@ def test_two_sets_have_no_correlation():
     """Nor have sets without labels."""
     unknown = np.full(100, np.nan)
     answers = {name: [SetAnswers("a", outcomes(50))] for name in ("home", "new 0", "new 1")}
-    assert with_models(found([0.1, 0.2]), answers, "ACC").correlations == ()
+    assert add_model_scores(found([0.1, 0.2]), answers, "ACC").correlations == ()
     four = {name: [SetAnswers("a", outcomes(50 + n))] for n, name in enumerate(("home", "new 0", "new 1", "new 2"))}
-    assert with_models(found([0.1, 0.1, 0.1]), four, "ACC").correlations == (), "a measure that is always the same"
+    assert add_model_scores(found([0.1, 0.1, 0.1]), four, "ACC").correlations == (), "a measure that is always the same"
     answers |= {"new 2": [SetAnswers("a", unknown)]}
-    made = with_models(found([0.1, 0.2, 0.3]), answers, "ACC")
+    made = add_model_scores(found([0.1, 0.2, 0.3]), answers, "ACC")
     assert made.correlations == ()
     assert made.score("new 2", "a") is None
     assert made.drop("new 2") is None
@@ -61,7 +61,7 @@ def test_eight_sets_are_not_warned_of():
     answers = {
         name: [SetAnswers("a", outcomes(50 + n))] for n, name in enumerate(["home", *(f"new {n}" for n in range(8))])
     }
-    made = with_models(found([0.1 * n for n in range(8)]), answers, "ACC")
+    made = add_model_scores(found([0.1 * n for n in range(8)]), answers, "ACC")
     assert made.notes == ()
     assert made.correlations[0].pearson == pytest.approx(-1)
 
@@ -79,7 +79,7 @@ def test_labels_are_estimated_from_predictions():
         "home": [perfect, blind],
         "new 0": [SetAnswers("perfect", unknown, new), SetAnswers("blind", unknown, new * 0)],
     }
-    made = with_models(found([0.5]), answers, "ACC", ("no", "yes"), true)
+    made = add_model_scores(found([0.5]), answers, "ACC", ("no", "yes"), true)
     (one,) = made.estimated
     assert (one.domain, one.model, one.condition) == ("new 0", "perfect", 1.0)
     assert one.shares == pytest.approx({"no": 0.25, "yes": 0.75})

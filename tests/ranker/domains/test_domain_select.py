@@ -6,7 +6,7 @@ Source: Yuan et al. 2023, "Revisiting out-of-distribution robustness in NLP", Ta
 
 import pytest
 
-from ranker.domains.select import SETS, SIMILAR, Candidate, chosen
+from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, Candidate, choose_sets
 
 SENTIMENT = (
     *("Product", 90.94),
@@ -70,7 +70,7 @@ def choose(task, **given):
     """The decisions on the sets of a task."""
     source, score, sets = task
     candidates = [Candidate(name, of, like / 100, (score - here) / 100) for name, (of, like, here) in sets.items()]
-    return chosen(source, candidates, **given)
+    return choose_sets(source, candidates, **given)
 
 
 def names(found):
@@ -99,7 +99,7 @@ def test_boss_chooses_dynasent_semeval_and_sst():
 )
 def test_its_other_choices_follow_too(task, kept, expected):
     """With the one threshold, and the sets that it keeps by hand though they are like the in-domain one."""
-    found = choose(task, kept=kept)
+    found = choose(task, exempt=kept)
     assert names(found) == expected
     for name in kept:
         assert name not in names(choose(task))
@@ -108,20 +108,20 @@ def test_its_other_choices_follow_too(task, kept, expected):
 def test_the_threshold_lies_between_what_boss_keeps_and_drops():
     """CoNLL is kept at 73.76, and OLID dropped at 76.20; it drops NaturalQuestions at 73.50 by hand."""
     assert 0.7376 < SIMILAR < 0.7620
-    assert SETS == 3
+    assert MAX_CHOSEN_SETS == 3
     dropped = {one.name: one.reason for one in choose(TOXICITY)}
     assert dropped["OLID"] == "too similar: a cosine of 0.762, and 0.75 is the most"
 
 
 def test_fewer_sets_are_those_with_the_greatest_drops():
     """Of toxicity with two sets, the third is told why it is none."""
-    found = choose(TOXICITY, kept=["AdvCivil"], sets=2)
+    found = choose(TOXICITY, exempt=["AdvCivil"], sets=2)
     assert names(found) == {"AdvCivil", "Implicit Hate"}
     assert {one.name: one.reason for one in found}["ToxiGen"] == "2 others have greater drops than 18.3 points"
 
 
 def test_equal_drops_take_the_first():
     """And none is chosen where all are too similar."""
-    found = chosen("web", [Candidate("a", "news", 0.1, 0.2), Candidate("b", "news", 0.1, 0.2)])
+    found = choose_sets("web", [Candidate("a", "news", 0.1, 0.2), Candidate("b", "news", 0.1, 0.2)])
     assert names(found) == {"a"}
-    assert names(chosen("web", [Candidate("a", "news", 0.9, 0.2)])) == set()
+    assert names(choose_sets("web", [Candidate("a", "news", 0.9, 0.2)])) == set()

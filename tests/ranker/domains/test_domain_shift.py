@@ -9,7 +9,7 @@ import pytest
 from factors import Example
 from ranker.datasets import sets
 from ranker.domains import references
-from ranker.domains.shift import Domain, between, measured
+from ranker.domains.shift import Domain, compare_domains, measure_shift
 from ranker.statistics.shift import DistanceMeasure, estimate
 
 _DATA = os.environ.get("RANK_MODELS_DATA")
@@ -38,7 +38,7 @@ def test_two_halves_of_a_set_are_near(name):
     """Of three splits all; a hundred are a slow test."""
     rng = np.random.default_rng(0)
     texts = embedded(name)
-    found = [between(*halves(rng, texts), np.random.default_rng(0)).verdict for _ in range(3)]
+    found = [compare_domains(*halves(rng, texts), np.random.default_rng(0)).verdict for _ in range(3)]
     assert found == ["near"] * 3
 
 
@@ -54,13 +54,13 @@ def test_ninety_five_of_a_hundred_splits_are_near(name):
     else:
         pytest.skip("needs ../shared/data/sst2")
     rng = np.random.default_rng(1)
-    found = [between(*halves(rng, texts), np.random.default_rng(n)).verdict for n in range(100)]
+    found = [compare_domains(*halves(rng, texts), np.random.default_rng(n)).verdict for n in range(100)]
     assert found.count("near") >= 95
 
 
 def test_sets_of_one_task_are_far_and_of_two_are_other():
     """As the reference pairs themselves."""
-    found = measured([domain(name, embedded(name)) for name in ("hans-sub", "hans-lex", "paws")])
+    found = measure_shift([domain(name, embedded(name)) for name in ("hans-sub", "hans-lex", "paws")])
     assert [(pair.a, pair.b, pair.verdict) for pair in found.pairs] == [
         ("hans-sub", "hans-lex", "far"),
         ("hans-sub", "paws", "other"),
@@ -74,34 +74,34 @@ def test_sets_of_one_task_are_far_and_of_two_are_other():
 def test_a_third_set_changes_nothing():
     """A pair is measured by itself: with the seed come all of its numbers."""
     a, b, c = (domain(name, embedded(name)) for name in ("hans-sub", "hans-con", "paws"))
-    assert measured([a, b, c]).pair("hans-sub", "hans-con") == measured([a, b]).pairs[0]
-    assert measured([a, b], seed=1).pairs[0] != measured([a, b]).pairs[0]
+    assert measure_shift([a, b, c]).pair("hans-sub", "hans-con") == measure_shift([a, b]).pairs[0]
+    assert measure_shift([a, b], seed=1).pairs[0] != measure_shift([a, b]).pairs[0]
 
 
 def test_the_reference_pairs_are_those_of_the_script():
     """Two of them, computed again."""
     from benchmarks.shift_references import squared
-    from ranker.domains.words import counted
+    from ranker.domains.words import count_words
 
-    known = {(one.a, one.b): one.mmd for one in references.references()}
+    known = {(one.a, one.b): one.mmd for one in references.reference_pairs()}
     assert len(known) == 28
-    assert {one.kind for one in references.references()} == {"near", "far", "other"}
+    assert {one.kind for one in references.reference_pairs()} == {"near", "far", "other"}
     for pair in (("hans-con", "hans-sub"), ("hans-sub", "paws")):
-        texts = [counted([" ".join(row) for row in embedded(name)]) for name in pair]
+        texts = [count_words([" ".join(row) for row in embedded(name)]) for name in pair]
         assert squared(*texts, np.random.default_rng(0)) == pytest.approx(known[pair], abs=2e-4)
 
 
 def test_every_kind_of_pair_is_nearer_than_the_next():
     """The references part into three stretches, so that the nearest one gives the verdict a meaning."""
-    kinds = [one.kind for one in references.references()]
+    kinds = [one.kind for one in references.reference_pairs()]
     assert kinds == sorted(kinds, key=["near", "far", "other"].index)
 
 
 def test_an_interval_that_reaches_every_kind_tells_nothing():
     """From half of a set to another task."""
-    assert references.kinds(DistanceMeasure("mmd", 0.01, -0.03, 0.09)) == {"near", "far", "other"}
-    assert references.kinds(DistanceMeasure("mmd", 0.0, -0.001, 0.001)) == {"near"}
-    assert references.kinds(DistanceMeasure("mmd", 0.002, 0.001, 0.005)) == {"near", "far"}
+    assert references.verdicts_within(DistanceMeasure("mmd", 0.01, -0.03, 0.09)) == {"near", "far", "other"}
+    assert references.verdicts_within(DistanceMeasure("mmd", 0.0, -0.001, 0.001)) == {"near"}
+    assert references.verdicts_within(DistanceMeasure("mmd", 0.002, 0.001, 0.005)) == {"near", "far"}
 
 
 def test_few_texts_cannot_be_told():
@@ -109,19 +109,19 @@ def test_few_texts_cannot_be_told():
     many = domain("many", [f"w{n} w{n % 7} x" for n in range(100)])
     two = domain("two", ["a b", "w1 x"])
     for a in (many, two):
-        found = between(a, domain("new", ["a b", "w1 x"]), np.random.default_rng(0))
+        found = compare_domains(a, domain("new", ["a b", "w1 x"]), np.random.default_rng(0))
         assert found.verdict == "cannot be told"
         assert found.reason.endswith("2 texts, and 20 are needed.")
-    one = between(many, domain("one", ["a"]), np.random.default_rng(0))
+    one = compare_domains(many, domain("one", ["a"]), np.random.default_rng(0))
     assert (one.verdict, one.p, one.measure("mmd").value) == ("cannot be told", None, None)
 
 
 def test_equal_texts_cannot_be_told():
     """All of one set, or of both."""
     same = domain("same", ["the same text"] * 50)
-    found = between(same, domain("other", [f"w{n} w{n % 7} x" for n in range(50)]), np.random.default_rng(0))
+    found = compare_domains(same, domain("other", [f"w{n} w{n % 7} x" for n in range(50)]), np.random.default_rng(0))
     assert (found.verdict, found.reason) == ("cannot be told", "All texts of same are equal.")
-    assert between(same, same, np.random.default_rng(0)).verdict == "cannot be told"
+    assert compare_domains(same, same, np.random.default_rng(0)).verdict == "cannot be told"
 
 
 def test_another_script_is_pointed_out():
@@ -129,19 +129,19 @@ def test_another_script_is_pointed_out():
     rng = np.random.default_rng(0)
     russian = [" ".join(rng.choice(["дом", "кот", "был", "стол", "он"], 5)) for _ in range(60)]
     english = [" ".join(rng.choice(["house", "cat", "was", "table", "he"], 5)) for _ in range(60)]
-    found = measured([domain("en", english), domain("ru", russian)])
+    found = measure_shift([domain("en", english), domain("ru", russian)])
     assert found.pairs[0].verdict == "other"
     assert found.pairs[0].measure("word_overlap").value == 0
     assert found.notes == ("en and ru have no word in common: another language, or another script?",)
-    assert measured([domain("en", english), domain("ru", ["…"] * 60)]).notes[0] == "No word stands in ru."
+    assert measure_shift([domain("en", english), domain("ru", ["…"] * 60)]).notes[0] == "No word stands in ru."
 
 
 def test_texts_without_a_common_word_cannot_be_told():
     """No word stands twice, so that all vectors are 0, and no distance is none."""
     first, second = domain("a", [f"w{n}" for n in range(40)]), domain("b", [f"v{n}" for n in range(40)])
-    found = between(first, second, np.random.default_rng(0))
+    found = compare_domains(first, second, np.random.default_rng(0))
     assert (found.verdict, found.reason) == ("cannot be told", "No word of a and b stands in two of the texts.")
-    blank = between(
+    blank = compare_domains(
         domain("c", [f"w{n % 9} x" for n in range(40)]), domain("d", ["…", "!"] * 20), np.random.default_rng(0)
     )
     assert (blank.verdict, blank.reason) == ("cannot be told", "No word of d stands in two of the texts.")
@@ -150,7 +150,7 @@ def test_texts_without_a_common_word_cannot_be_told():
 def test_numbers_are_no_labels():
     """A column of scores is called a label, too; nothing is said of its frequencies."""
     texts = [f"w{n} w{n % 7} x" for n in range(60)]
-    found = measured([domain(name, texts, [f"{n}.5" for n in range(60)]) for name in ("a", "b")])
+    found = measure_shift([domain(name, texts, [f"{n}.5" for n in range(60)]) for name in ("a", "b")])
     assert found.domains[0].labels == {}
     assert found.pairs[0].measure("label_shift").value is None
 
@@ -161,7 +161,7 @@ def test_leakage_is_counted():
     own = [" ".join(f"w{n}" for n in rng.integers(5_000, size=30)) for _ in range(50)]
     near = [text.rpartition(" ")[0] + " other" for text in own[10:20]]
     new = [" ".join(f"w{n}" for n in rng.integers(5_000, size=30)) for _ in range(20)]
-    found = between(domain("a", own), domain("b", [*own[:10], *near, *new]), rng)
+    found = compare_domains(domain("a", own), domain("b", [*own[:10], *near, *new]), rng)
     assert (found.measure("repeated").value, found.measure("nearly_repeated").value) == (0.25, 0.5)
     assert found.measure("repeated").low < 0.25 < found.measure("repeated").high
 
@@ -171,19 +171,19 @@ def test_labels_are_compared_by_name():
     texts = [f"w{n} w{n % 7} x" for n in range(40)]
     first = domain("a", texts, ["yes"] * 20 + ["no"] * 20)
     second = domain("b", texts, ["No"] * 30 + ["YES"] * 9 + [None])
-    found = measured([first, second])
+    found = measure_shift([first, second])
     assert found.pairs[0].measure("label_shift").value == pytest.approx(abs(9 / 39 - 0.5))
     assert found.domains[1].labels == {"No": 30 / 39, "YES": 9 / 39}
-    other = measured([first, domain("c", texts, ["x"] * 40)])
+    other = measure_shift([first, domain("c", texts, ["x"] * 40)])
     assert other.pairs[0].measure("label_shift").value is None
     assert other.notes == ("c: no label of a (yes, no), so no shift of labels.",)
-    assert measured([first, domain("c", texts)]).notes == ()
+    assert measure_shift([first, domain("c", texts)]).notes == ()
 
 
 def test_cosines_by_simcse_are_held_against_published_ones():
     """Where the name of the encoder says so; the pairs are those of a symmetric table of seven sets."""
-    assert len(references.published()) == 21
-    assert len({name for one in references.published() for name in (one.a, one.b)}) == 7
+    assert len(references.published_pairs()) == 21
+    assert len({name for one in references.published_pairs() for name in (one.a, one.b)}) == 7
     rng = np.random.default_rng(0)
     axis = np.array([1.0, 0.0])
     turned = np.array([0.846, np.sqrt(1 - 0.846**2)])
@@ -192,12 +192,12 @@ def test_cosines_by_simcse_are_held_against_published_ones():
         replace(domain(name, texts), vectors=one + rng.normal(0, 1e-3, (40, 2)))
         for name, one in (("a", axis), ("b", turned))
     ]
-    found = measured(sets_, encoder="sup-simcse-roberta-large, layer 24 of 24, first token")
+    found = measure_shift(sets_, encoder="sup-simcse-roberta-large, layer 24 of 24, first token")
     assert found.notes == (
         "b: a cosine of 0.846 by SimCSE is nearest to that of IMDb and SST (0.846) among the sentiment sets of BOSS "
         "(Table 2).",
     )
-    assert measured(sets_, encoder="other, layer 6 of 6, mean of the tokens").notes == ()
+    assert measure_shift(sets_, encoder="other, layer 6 of 6, mean of the tokens").notes == ()
 
 
 def test_what_is_not_defined_is_none():

@@ -3,7 +3,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ranker.domains import words
-from ranker.domains.words import both, counted
+from ranker.domains.words import align_words, count_words
 from ranker.errors import DataError
 from ranker.limits import Limits
 
@@ -16,7 +16,7 @@ def test_a_word_is_what_factors_take_for_one():
 
 def test_counts_are_those_of_each_text():
     """By the words of both sets, in alphabetical order; a text without a word is an empty row."""
-    of = both(counted(["b a b", ""]), counted(["c a"]))
+    of = align_words(count_words(["b a b", ""]), count_words(["c a"]))
     assert of.words == ("a", "b", "c")
     first, second = (counts.toarray().tolist() for counts in of.counts)
     assert (first, second) == ([[1, 2, 0], [0, 0, 0]], [[1, 0, 1]])
@@ -25,7 +25,7 @@ def test_counts_are_those_of_each_text():
 
 def test_stop_words_are_no_content():
     """Those of scikit-learn's list."""
-    of = both(counted(["the cat"]), counted(["a dog of the cat"]))
+    of = align_words(count_words(["the cat"]), count_words(["a dog of the cat"]))
     assert [of.words[n] for n in of.content] == ["cat", "dog"]
 
 
@@ -39,7 +39,7 @@ def test_vectors_keep_the_distances_of_tfidf():
     rng = np.random.default_rng(0)
     vocabulary = [f"w{n}" for n in range(12)]
     first, second = texts(rng, 30, vocabulary), texts(rng, 20, vocabulary)
-    found = np.concatenate(words.vectors(both(counted(first), counted(second)), rng, components=11))
+    found = np.concatenate(words.vectors(align_words(count_words(first), count_words(second)), rng, components=11))
     fitted = TfidfVectorizer(sublinear_tf=True, min_df=2).fit([*first[:20], *second])  # of equal texts any 20 would do
     assert found.shape == (50, 11)
     assert np.linalg.norm(found, axis=1) == pytest.approx(1, abs=0.1)
@@ -50,9 +50,11 @@ def test_vectors_keep_the_distances_of_tfidf():
 def test_sets_without_a_common_word_have_vectors():
     """And sets without any word have those of length 0."""
     rng = np.random.default_rng(0)
-    first, second = words.vectors(both(counted(["a b", "a b", "b a"]), counted(["x y", "y x", "y"])), rng)
+    first, second = words.vectors(
+        align_words(count_words(["a b", "a b", "b a"]), count_words(["x y", "y x", "y"])), rng
+    )
     assert np.abs(first @ second.T).max() == pytest.approx(0, abs=1e-8)
-    none = words.vectors(both(counted(["", "."]), counted(["!", "?"])), rng)
+    none = words.vectors(align_words(count_words(["", "."]), count_words(["!", "?"])), rng)
     assert not any(one.any() for one in none)
 
 
@@ -60,5 +62,5 @@ def test_no_text_is_looked_at_once_there_are_too_many_words():
     """So that a file of millions of words costs no more memory than the limit."""
     texts = iter([f"word{n}" for n in range(100)])
     with pytest.raises(DataError, match=r"^a: more than 10 different words, .* \(`limits\.distinct_words`\)$"):
-        counted(texts, "a", Limits(distinct_words=10))
+        count_words(texts, "a", Limits(distinct_words=10))
     assert next(texts) == "word11"

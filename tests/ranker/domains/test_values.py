@@ -68,8 +68,8 @@ def test_files_data_frames_and_rows_say_the_same(tmp_path):
     frame.to_csv(tmp_path / "c.tsv", index=False, sep="\t")
     frame.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
     found = [values.read_values([tmp_path / name]) for name in ("a.csv", "b.csv.gz", "c.tsv", "d.jsonl")]
-    found.append(values.of_rows(values.as_rows(frame)))
-    found.append(values.of_rows(values.as_rows(frame.to_dict("records"))))
+    found.append(values.values_of_rows(values.as_rows(frame)))
+    found.append(values.values_of_rows(values.as_rows(frame.to_dict("records"))))
     assert {(one.models, one.sets, one.values.tobytes()) for one in found} == {
         (("a", "b"), (values.Set("x", "x", "ood"),), np.array([[0.5], [0.25]]).tobytes())
     }
@@ -130,9 +130,11 @@ def test_what_cannot_be_right_is_one_line(tmp_path, text, message):
 def test_a_table_of_very_many_models_or_sets_is_refused():
     """Before an array is made of it."""
     for column, what in (("model", "models"), ("set", "sets")):
-        rows = [{"model": "a", "set": "x", "value": 0.5} | {column: f"n{n}"} for n in range(values.MOST + 1)]
+        rows = [
+            {"model": "a", "set": "x", "value": 0.5} | {column: f"n{n}"} for n in range(values.MAX_MODELS_OR_SETS + 1)
+        ]
         with pytest.raises(DataError, match=f"more than 2,000 {what}, the most that are compared .got 2,001."):
-            values.of_rows(values.as_rows(rows))
+            values.values_of_rows(values.as_rows(rows))
 
 
 def test_what_is_no_table_is_refused():
@@ -141,4 +143,4 @@ def test_what_is_no_table_is_refused():
         with pytest.raises(UsageError, match="must be a (file, a data frame or a list of rows|list)"):
             values.as_rows(wrong)
     with pytest.raises(DataError, match="row 1: the columns"):
-        values.of_rows(values.as_rows([{}]))
+        values.values_of_rows(values.as_rows([{}]))

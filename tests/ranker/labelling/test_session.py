@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ranker.labelling.session import BACK, LabelEvent, Session
+from ranker.labelling.session import SKIP_DISTANCE, LabelEvent, Session
 
 
 def some_pool(models=4, rows=60, classes=2, seed=0):
@@ -25,7 +25,7 @@ def labelled(session, truth, count):
 def test_a_session_finds_the_order():
     """After some answers the models stand in their true order, and it says how sure that is."""
     predicted, truth = some_pool()
-    found = labelled(Session(predicted, 2), truth, 15).standing()
+    found = labelled(Session(predicted, 2), truth, 15).status()
     assert found.order.tolist()[0] == 0
     assert found.best.sum() == pytest.approx(1.0)
     assert not found.alarmed
@@ -36,17 +36,17 @@ def test_undo_goes_back_to_the_very_same():
     """Every number, the next row included, is what it was before; also several steps back."""
     predicted, truth = some_pool()
     session = labelled(Session(predicted, 2), truth, 4)
-    before, row, chances = session.standing(), session.next(), session.chances
+    before, row, chances = session.status(), session.next(), session.predictive_probabilities
     labelled(session, truth, 3)
     session.skip(session.next())
     undone = [session.undo() for _ in range(4)]
     assert undone[0].status == "skipped"
     assert undone[-1] == LabelEvent(row, "answered", truth[row])
-    again = session.standing()
+    again = session.status()
     assert (again.score == before.score).all()
     assert (again.beats == before.beats).all()
     assert (again.within, again.more_answers, session.next()) == (before.within, before.more_answers, row)
-    assert (session.chances == chances).all()
+    assert (session.predictive_probabilities == chances).all()
     for _ in range(4):
         session.undo()
     with pytest.raises(ValueError, match="nothing was said"):
@@ -58,7 +58,7 @@ def test_the_same_answers_say_the_same_in_any_order():
     predicted, truth = some_pool()
     first = labelled(Session(predicted, 2), truth, 6)
     second = Session(predicted, 2, first.events[::-1])
-    assert (second.standing().beats == first.standing().beats).all()
+    assert (second.status().beats == first.status().beats).all()
     assert second.next() == first.next()
 
 
@@ -74,7 +74,7 @@ def test_a_skipped_row_comes_back_and_one_that_cannot_be_told_does_not():
     while (row := session.next()) is not None:
         seen.append(row)
         session.tell(row, truth[row])
-    assert skipped not in seen[: BACK - 2]
+    assert skipped not in seen[: SKIP_DISTANCE - 2]
     assert sorted([*seen, never]) == list(range(30))
 
 
@@ -89,7 +89,7 @@ def test_certain_draws_rows_and_ends():
     """Rows on which the leader is in question, until it is in none; and the same ones are drawn again."""
     predicted, truth = some_pool(models=2, rows=200)
     session = labelled(Session(predicted, 2, rule="certain"), truth, 200)
-    found = session.standing()
+    found = session.status()
     assert (found.certain, session.next()) == (True, None)
     assert len(session.answers[0]) < (predicted[0] != predicted[1]).sum()
     assert (predicted[0] != predicted[1])[session.answers[0]].all()
@@ -98,7 +98,7 @@ def test_certain_draws_rows_and_ends():
     resumed = Session(predicted, 2, session.events[:5], drawn=5, rule="certain")
     assert labelled(resumed, truth, 200).events == session.events
     foreign = Session(predicted, 2, session.events, rule="certain")
-    assert not foreign.standing().certain  # rows that came from elsewhere are no bets
+    assert not foreign.status().certain  # rows that came from elsewhere are no bets
 
 
 def test_random_rows_are_any_rows():
@@ -119,8 +119,8 @@ def test_labels_that_the_votes_do_not_describe_raise_an_alarm():
     right = Session(predicted, 2, rule="random")
     labelled(wrong, np.ones(300, dtype=int), 40)
     labelled(right, truth, 40)
-    assert wrong.standing().alarmed
-    assert not right.standing().alarmed
+    assert wrong.status().alarmed
+    assert not right.status().alarmed
 
 
 def test_several_answers_to_a_row_are_readings():

@@ -8,12 +8,12 @@ import pytest
 from factors import Example
 from ranker import labelled
 from ranker.datasets import readers
-from ranker.datasets.readers import sheet
+from ranker.datasets.readers import read_sheet
 from ranker.errors import DataError, UsageError
 from ranker.labelling import export
 from ranker.labelling.agreement import agreement
 from ranker.labelling.session import LabelEvent
-from ranker.labelling.sheet import Line, lines_of, to_csv
+from ranker.labelling.sheet import Line, read_lines, to_csv
 
 ROWS = [Example(str(n), (f"Row {n}, said\nin two lines.",), None) for n in range(5)]
 LABELS = ("bad", "good")
@@ -33,9 +33,9 @@ def with_cells(lines):
 
 def read_back(path):
     """What stands in a file."""
-    file = sheet(path, {"label": "label"}, ["text"])
+    file = read_sheet(path, {"label": "label"}, ["text"])
     places = {row.segments: n for n, row in enumerate(ROWS)}
-    return lines_of(file, readers.unlabelled(file), lambda row: places[row.segments], LABELS.index)
+    return read_lines(file, readers.unlabelled(file), lambda row: places[row.segments], LABELS.index)
 
 
 def test_what_was_said_is_read_back_as_it_was(tmp_path):

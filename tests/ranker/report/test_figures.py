@@ -142,7 +142,7 @@ def test_drawing_leaves_matplotlib_as_it_was():
 def test_a_name_is_text_in_every_figure(name, make):
     """Markup, formulas and scripts in a model's name are drawn as they stand, in a file and in a page."""
     ranking = make((name, "b", "c"))
-    shown = figures.short(name, 14 if make is toy else 32)
+    shown = figures.shorten(name, 14 if make is toy else 32)
     (drawing,) = figures.drawings(ranking, [figures.heatmap])
     for svg in (figures.encode(drawing.figure, "svg"), figures.inline(drawing)):
         assert any(

@@ -60,7 +60,7 @@ RECORDS = [
     (SHIFT, "pair", shift.Pair),
     (SHIFT, "measure", DistanceMeasure),
     (SHIFT, "score", shift.Score),
-    (SHIFT, "estimated", shift.Estimated),
+    (SHIFT, "estimated", shift.LabelShiftEstimate),
     (SHIFT, "correlation", shift.Correlation),
     (SHIFT, "choice", shift.SetChoice),
     (SETS, "leader", over_sets.Leader),

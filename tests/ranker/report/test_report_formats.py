@@ -291,7 +291,7 @@ def test_a_question_mark_is_explained_above_the_pairs_that_have_one():
 def test_formats_show_the_same_numbers(mode):
     """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row."""
     ranking = RANKINGS[mode]()
-    for shown in document(ranking).shown("latex"):
+    for shown in document(ranking).tables_for("latex"):
         for row in shown.rows:
             assert f"| {' | '.join(map(markdown.escape, row))} |" in report.render(ranking, "markdown")
             cells = zip(row, shown.numeric, strict=True)
@@ -370,7 +370,7 @@ def test_eighty_columns_are_enough(decision):
     text = report.render(ranking, "table")
     assert max(map(len, text.splitlines())) <= 80
     squeezed = re.sub(r"\s", "", text)
-    for shown in document(ranking).shown("table"):
+    for shown in document(ranking).tables_for("table"):
         for row in shown.rows:
             for cell, numeric in zip(row, shown.numeric, strict=True):
                 assert not numeric or not cell or re.search(rf"(^| ){re.escape(cell)}( |$)", text, re.M)
@@ -817,7 +817,7 @@ def test_a_model_is_taken_without_more_labels_only_if_it_is_told_from_every_othe
     table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
     found = decided(table).decision
     assert found.p_beats[0][1] > 0.9 > found.p_beats[0][2]
-    assert words.decided(toy_decision(), found)[1][2:] == [
+    assert words.decision_answer(toy_decision(), found)[1][2:] == [
         "Cannot be told apart: m0, m2; nor m1, m2.",
         "Next: take m0, or label about 13 more rows, which would tell it from m2 if the two go on to disagree as here.",
     ]
@@ -832,7 +832,7 @@ def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
         p_beats=((0.5, 0.02, 0.5), (0.98, 0.5, 0.98), (0.5, 0.02, 0.5)),
     )
     ranking = dataclasses.replace(toy_decision(), found=found)
-    assert "Cannot be told apart: bert_large, lstm." in words.decided(ranking, found)[1]
+    assert "Cannot be told apart: bert_large, lstm." in words.decision_answer(ranking, found)[1]
     lines = report.render(ranking, "table").splitlines()
     assert [line.split()[2] for line in lines if re.match(r"[123]  ", line)] == ["a", "b", "a"]
     rows = csv.DictReader(io.StringIO(report.render(ranking, "csv")))
@@ -961,11 +961,11 @@ def test_why_nothing_is_said_of_more_labels_is_said_alike_everywhere():
     assert f"m1 or m2: how many more labels would tell {each}" in said
     assert " is not known: " in words.answer(ranking)[1][-1]
     by_pool = dataclasses.replace(ranking.decision, method="SURROGATE", kind="pool")
-    assert words.untold(ranking.table, by_pool, 0, 1) == "labels and pool put them level, or nearly so"
+    assert words.unknown_count_reason(ranking.table, by_pool, 0, 1) == "labels and pool put them level, or nearly so"
     likely = ((0.5, 0.85, 0.6), (0.15, 0.5, 0.6), (0.4, 0.4, 0.5))
     by_pool = dataclasses.replace(by_pool, p_beats=likely)
     small = "the pool has too few rows for it; more rows of the domain, labelled or not, would tell"
-    assert words.untold(ranking.table, by_pool, 0, 1) == small
+    assert words.unknown_count_reason(ranking.table, by_pool, 0, 1) == small
     assert "\n?: how many is not known: the two were right on the same rows, or" in report.render(ranking, "pairs")
 
 

@@ -13,7 +13,7 @@ from test_report_formats import toy, toy_decision
 
 from factors.types import Example
 from ranker.domains.compare import compare
-from ranker.domains.shift import Domain, measured
+from ranker.domains.shift import Domain, measure_shift
 from ranker.errors import UsageError
 from ranker.results import result as base
 from ranker.results.decision import Decision
@@ -56,7 +56,7 @@ def made():
         "many sets": compare(
             [{"model": m, "set": s, "value": v} for m, v in ((HOSTILE, 0.9), ("b", 0.8), ("c", 0.7)) for s in "xyz"]
         ),
-        "far sets": measured([Domain(name, TEXTS, [None] * len(TEXTS)) for name in (HOSTILE, "b")]),
+        "far sets": measure_shift([Domain(name, TEXTS, [None] * len(TEXTS)) for name in (HOSTILE, "b")]),
         "label ranking": LabelRanking(
             (LabelledModel(HOSTILE, 0.9, 0.8, 1.0, 1.0),), ((0.5,),), 3, 0.01, 1.0, 0, None, False, (HOSTILE,)
         ),
@@ -130,15 +130,15 @@ def test_a_notebook_shows_the_answer_and_a_small_table(name):
     page = Seen(result._repr_html_())
     rows = result.in_words()
     assert set(page.tags) <= {"table", "caption", "br", "tr", "th", "td", "p", "code"}
-    assert page.tags.count("tr") == 1 + min(len(rows), base.ROWS)
-    assert page.tags.count("td") == min(len(rows), base.ROWS) * page.tags.count("th")
+    assert page.tags.count("tr") == 1 + min(len(rows), base.MAX_NOTEBOOK_ROWS)
+    assert page.tags.count("td") == min(len(rows), base.MAX_NOTEBOOK_ROWS) * page.tags.count("th")
     assert "".join(page.text).startswith(repr(result).replace("\n", ""))
     assert {tuple(row) for row in rows} == {tuple(rows[0])}
 
 
 def test_a_notebook_shows_the_first_rows_of_many(monkeypatch):
     """And says how many more a frame has."""
-    monkeypatch.setattr(base, "ROWS", 2)
+    monkeypatch.setattr(base, "MAX_NOTEBOOK_ROWS", 2)
     page = MADE["evaluation"]._repr_html_()
     left = len(MADE["evaluation"].to_rows()) - 2
     assert page.count("<tr>") == 3

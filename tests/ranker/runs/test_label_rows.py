@@ -15,10 +15,10 @@ from ranker import labelled
 from ranker.cli import main
 from ranker.datasets import readers, sets
 from ranker.datasets.pools import with_labelled
-from ranker.datasets.readers import sheet
+from ranker.datasets.readers import read_sheet
 from ranker.errors import DataError, UsageError
 from ranker.labelling import export
-from ranker.labelling.sheet import cells_of
+from ranker.labelling.sheet import cells_by_text
 from ranker.runs.decide import decide
 from ranker.runs.label import LabelSettings, label, predictions
 from ranker.runtime.runtime import Runtime
@@ -64,7 +64,7 @@ def chosen(models, task, pool, count, rule="order", **given):
 
 def filled(pool, rows, column="label"):
     """A sheet of rows of a pool."""
-    cells = cells_of(pool, readers.unlabelled(pool))
+    cells = cells_by_text(pool, readers.unlabelled(pool))
     return export.render("csv", rows, [cells[row.segments] for row in rows], ("no", "yes"), column)
 
 
@@ -120,7 +120,7 @@ def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
     """Quotes, commas, line breaks and what looks like a formula survive the way to the labels and back."""
     texts = ['He said "no", then ran.\nTwice.', "=SUM(A1)", " spaces ", "naïve 😀", "A\rlone return", "and\r\ntwo"]
     for count in (4, 6):
-        pool = sheet([{"text1": text, "text2": "It moved."} for text in texts[:count]], required=["text"])
+        pool = read_sheet([{"text1": text, "text2": "It moved."} for text in texts[:count]], required=["text"])
         file = tmp_path / "filled.csv"
         content = filled(pool, readers.unlabelled(pool)).replace(",It moved.,", ",It moved.,entailment")
         file.write_text(content.replace('"It moved.",""', '"It moved.","entailment"'), encoding="utf-8", newline="")
@@ -132,7 +132,7 @@ def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
 def test_what_json_does_not_know_is_written_as_text():
     """Parquet knows dates, decimals and bytes."""
     seen = datetime.datetime(2026, 1, 2, 3, 4)
-    pool = sheet([{"text": "A dog ran.", "seen": seen, "cost": decimal.Decimal("1.5")}], required=["text"])
+    pool = read_sheet([{"text": "A dog ran.", "seen": seen, "cost": decimal.Decimal("1.5")}], required=["text"])
     written = filled(pool, readers.unlabelled(pool))
     assert list(csv.DictReader(io.StringIO(written)))[0] == {
         "text": "A dog ran.", "seen": "2026-01-02 03:04:00", "cost": "1.5", "label": ""
@@ -146,8 +146,8 @@ def test_a_row_that_says_it_has_no_label_has_none():
         features = {"label": type("ClassLabel", (), {"names": ["no", "yes"]})}
 
     rows = [{"text": "A.", "label": -1}, {"text": "B.", "label": 1}]
-    assert readers.raw_labels(sheet(Named(rows))) == [None, "yes"]
-    assert readers.raw_labels(sheet(rows)) == ["-1", "1"]
+    assert readers.raw_labels(read_sheet(Named(rows))) == [None, "yes"]
+    assert readers.raw_labels(read_sheet(rows)) == ["-1", "1"]
 
 
 def test_the_file_to_fill_in_has_all_that_the_pool_has():
@@ -156,7 +156,7 @@ def test_the_file_to_fill_in_has_all_that_the_pool_has():
         {"key": 7, "segments": ["A dog ran.", "It moved."], "marks": {"cue": [[0, 2, 5]]}, "by": "Ann"},
         {"key": 8, "segments": ["A dog sang.", "It moved."], "extra": "\ud800"},
     ]
-    pool = sheet(rows, {"id": "key"}, ["text"])
+    pool = read_sheet(rows, {"id": "key"}, ["text"])
     written = filled(pool, readers.unlabelled(pool)[::-1], "gold")
     assert list(csv.reader(io.StringIO(written))) == [
         ["key", "text1", "text2", "marks", "by", "extra", "gold"],
@@ -340,7 +340,7 @@ def test_rows_of_a_pool_that_have_a_label_are_not_chosen(capsys, tmp_path):
 
 def test_a_list_of_one_text_becomes_a_column():
     """As a list of two becomes two."""
-    pool = sheet([{"key": 7, "segments": ["A dog ran."]}], {"id": "key"}, ["text"])
+    pool = read_sheet([{"key": 7, "segments": ["A dog ran."]}], {"id": "key"}, ["text"])
     written = filled(pool, readers.unlabelled(pool))
     assert list(csv.reader(io.StringIO(written))) == [["key", "text", "label"], ["7", "A dog ran.", ""]]
 

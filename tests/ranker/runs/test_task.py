@@ -26,7 +26,7 @@ def stated(*labels, precomputed=False, **more):
 def sheet(*labels):
     """Rows with these labels."""
     rows = [{"text": f"A tree of {number} years.", "label": label} for number, label in enumerate(labels)]
-    return readers.sheet(rows, required=["text"])
+    return readers.read_sheet(rows, required=["text"])
 
 
 def test_what_the_user_named_comes_first():

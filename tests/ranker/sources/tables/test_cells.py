@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from tables_made import TASK, said_by, understood
 
-from ranker.datasets.mapping import by_hand
+from ranker.datasets.mapping import parse_label_map
 from ranker.errors import DataError, UnknownName, UsageError
 from ranker.sources.tables.base import TableHints
 from ranker.sources.tables.cells import Labels
@@ -58,19 +58,19 @@ def test_a_label_map(tmp_path):
     """Several names for one label, and numbers that are counted in another order."""
     found = understood(
         tmp_path / "a.csv", csv(["id", "prediction"], ["a", "bad"], ["b", "0"], ["c", "LABEL_0"], ["d", "1"]),
-        label_map=by_hand("bad, awful = negative; 0 = positive; 1 = negative"),
+        label_map=parse_label_map("bad, awful = negative; 0 = positive; 1 = negative"),
     ).models[0]  # fmt: skip
     assert said_by(found) == ["negative", "positive", "positive", "negative"]
 
 
 def test_a_label_map_is_checked():
     """Its form, its labels, and that no name stands for two of them."""
-    assert by_hand("") == {}
+    assert parse_label_map("") == {}
     for wrong in ("a", "a=", "=b", "a,,b=c"):
         with pytest.raises(UsageError, match="is written as `a,b = label; c = label`"):
-            by_hand(wrong)
+            parse_label_map(wrong)
     with pytest.raises(UsageError, match="gives two labels to 'a'"):
-        by_hand("a=b;a=c")
+        parse_label_map("a=b;a=c")
     with pytest.raises(UnknownName, match="there is no label of the task 'postive'; did you mean positive"):
         Labels(TASK, {"x": "postive"})
 

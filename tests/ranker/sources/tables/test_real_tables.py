@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranker.datasets.mapping import by_hand
+from ranker.datasets.mapping import parse_label_map
 from ranker.errors import DataError
 from ranker.files import reader
 from ranker.sources.tables import join
@@ -158,7 +158,7 @@ def test_predictions_on_hans(name):
     )
     with pytest.raises(DataError, match="'contradiction' .*`label_map` says what"):
         read(path, rows, NLI)
-    said = {"label_map": by_hand("contradiction,neutral = non-entailment")}
+    said = {"label_map": parse_label_map("contradiction,neutral = non-entailment")}
     models, found = read(path, rows, NLI, **said)
     (model,) = models.values()
     answered = {row["pairID"]: row["gold_label"] for row in plain(path)}
