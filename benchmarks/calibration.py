@@ -22,7 +22,7 @@ import numpy as np
 from factors.types import Bools, Floats, Ints
 from ranker.results.decision import tied_groups
 from ranker.results.ranking import Ranking
-from ranker.scoring.score import turned
+from ranker.scoring.score import signed_scores
 from ranker.statistics import combined, engine, posterior
 
 MODELS = 8
@@ -35,7 +35,7 @@ TENTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 
 
 def graded(low: float, high: float, shared: float, tries: int = 1) -> World:
-    """A world of rows that are more or less hard for all models.
+    """Return a world of rows that are more or less hard for all models.
 
     Args:
         low, high: the accuracies are drawn evenly from between.
@@ -46,15 +46,15 @@ def graded(low: float, high: float, shared: float, tries: int = 1) -> World:
 
     def make(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
         accuracy = rng.uniform(low, high, MODELS)
-        own, common = rng.normal(size=(tries, MODELS, size)), rng.normal(size=size)
-        right = np.sqrt(shared) * common + np.sqrt(1 - shared) * own < ndtri(accuracy)[:, None]
+        specific, common = rng.normal(size=(tries, MODELS, size)), rng.normal(size=size)
+        right = np.sqrt(shared) * common + np.sqrt(1 - shared) * specific < ndtri(accuracy)[:, None]
         return accuracy, right.mean(axis=0)
 
     return make
 
 
 def marked(low: float, high: float, shared: float) -> World:
-    """The same with marks between 0 and 1: a model's are Beta(2 a, 2 - 2 a), with a its accuracy, here a mean."""
+    """Return the world with marks between 0 and 1: Beta(2 a, 2 - 2 a) for a model with accuracy a, here a mean."""
     from scipy.special import betaincinv, ndtr
 
     def make(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
@@ -66,7 +66,9 @@ def marked(low: float, high: float, shared: float) -> World:
 
 
 def assumed(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-    """The world that `statistics.posterior` assumes: c evenly from its priors, a mix of row types from the process."""
+    """Return the world that `statistics.posterior` assumes: c evenly from its priors, a mix of row types from the
+    process.
+    """
     mass = 4 * rng.choice(posterior.PRIORS)
     broken = rng.beta(1.0, mass, 500)
     share = broken * np.cumprod(np.append(1.0, 1 - broken[:-1]))
@@ -105,7 +107,7 @@ far ahead, and too high where several are level.
 
 @dataclass(frozen=True)
 class Judgement:
-    """What decisions on drawn rows said, and what is true.
+    """Statements of decisions on drawn rows, and the truth.
 
     Attributes:
         given: probability of the likelier model of each pair with a true order, 1/2 or more; all worlds in one.
@@ -120,7 +122,7 @@ class Judgement:
     best_right: Floats
 
     def inside(self, low: float, high: float) -> Bools:
-        """Which pairs were given a probability from low to below high, the exact halves left out."""
+        """Return whether each pair has a probability from low to below high, without the exact halves."""
         return np.asarray((self.given >= low) & (self.given < high) & (self.given > 0.5))
 
 
@@ -151,7 +153,7 @@ def draw_examples(ranking: Ranking, probe: int, repeats: int, rng: np.random.Gen
 
 
 def accuracies_and_outcomes(ranking: Ranking) -> tuple[Floats, Floats]:
-    """(M,) the true accuracies of an evaluation's models and (M, N) their outcomes.
+    """Return (M,) the true accuracies of an evaluation's models and (M, N) their outcomes.
 
     Raises:
         ValueError: the ranking is a decision.
@@ -167,16 +169,16 @@ def pairwise_accuracies(ranking: Ranking, draws: Sequence[Ints]) -> dict[str, fl
     first, second = np.nonzero(truth[:, None] > truth)
     names = [method.name for method in ranking.table.methods]
     designed = next((method.name for method in ranking.evaluation.methods if method.designed), None)
-    means = engine.means(turned(ranking.table), np.stack(draws))
+    means = engine.means(signed_scores(ranking.table), np.stack(draws))
     scores = {names[0]: means[:, 0]}
-    for name, other in combined.names(names, designed).items():
-        scores[name] = combined.scores(name, means[:, 0], means[:, names.index(other)])
+    for name, combined_with in combined.names(names, designed).items():
+        scores[name] = combined.scores(name, means[:, 0], means[:, names.index(combined_with)])
     apart = {name: score[first] - score[second] for name, score in scores.items()}
     return {name: float(((np.sign(lead) * (abs(lead) > engine.TIE) + 1) / 2).mean()) for name, lead in apart.items()}
 
 
 def calibration(judgements: dict[str, Judgement]) -> Iterator[str]:
-    """A table of how often the likelier model was the better one, by the probability that it was given."""
+    """Yield a table of the share in which the likelier model was better, by its stated probability."""
     yield "| P(A > B) | " + " | ".join(judgements) + " |"
     yield "|---" * (1 + len(judgements)) + "|"
     for low, high in zip(TENTHS, TENTHS[1:], strict=False):
@@ -188,7 +190,7 @@ def calibration(judgements: dict[str, Judgement]) -> Iterator[str]:
 
 
 def cell(judgement: Judgement, inside: Bools) -> str:
-    """What was given and what was right of some pairs; empty where there are next to none."""
+    """Return the stated and the true share of some pairs; empty where there are next to none."""
     if inside.mean() < SEEN:
         return ""
     return (
@@ -197,7 +199,7 @@ def cell(judgement: Judgement, inside: Bools) -> str:
 
 
 def first_places(judgement: Judgement) -> str:
-    """How P(best) did."""
+    """Summarize P(best)."""
     return (
         f"P(best) of the model most likely to be best: {judgement.best_given.mean():.0%} on average; it was the best "
         f"in {judgement.best_right.mean():.0%} of the draws."
@@ -205,7 +207,7 @@ def first_places(judgement: Judgement) -> str:
 
 
 def of_suite(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generator) -> Iterator[str]:
-    """What is said of one evaluated suite."""
+    """Summarize one evaluated suite."""
     truth, outcomes = accuracies_and_outcomes(ranking)
     draws = draw_examples(ranking, probe, repeats, rng)
     judgement = judged([(truth, outcomes[:, draw]) for draw in draws], rng)
@@ -235,7 +237,7 @@ def of_suite(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generato
 
 
 def report(rankings: Sequence[Ranking], probe: int, repeats: int, seed: int) -> Iterator[str]:
-    """The page, line by line."""
+    """Yield the page, line by line."""
     rng = np.random.default_rng(seed)
     yield "# Does the decision mode keep its word?"
     yield ""
@@ -271,9 +273,9 @@ def main() -> None:
     parser.add_argument("--probe", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    rankings = [Ranking.load(path) for path in given.rankings]
-    print("\n".join(report(rankings, given.probe, given.repeats, given.seed)).rstrip())
+    options = parser.parse_args()
+    rankings = [Ranking.load(path) for path in options.rankings]
+    print("\n".join(report(rankings, options.probe, options.repeats, options.seed)).rstrip())
 
 
 if __name__ == "__main__":

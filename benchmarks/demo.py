@@ -1,4 +1,4 @@
-"""What the README's demo costs from an empty store: processor time of it and its processes, alone and beside others.
+"""Cost of the README's demo from an empty store: processor time of it and its processes, alone and beside others.
 
     python -m benchmarks.demo [busy]
 
@@ -42,10 +42,10 @@ def cost(*options: str, threads: int | None = None) -> tuple[float, float]:
     """Seconds of processor time of a cold demo with all its processes, and seconds on the clock."""
     environment = os.environ | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
     with tempfile.TemporaryDirectory() as store:
-        others, before, began = ORPHANS.read_text().split(), os.times(), time.perf_counter()
+        orphans, before, began = ORPHANS.read_text().split(), os.times(), time.perf_counter()
         subprocess.run([*COMMAND, *options, "--store", store], check=True, stdout=subprocess.DEVNULL, env=environment)
         wall = time.perf_counter() - began
-        for pid in set(ORPHANS.read_text().split()) - {*others}:
+        for pid in set(ORPHANS.read_text().split()) - {*orphans}:
             with suppress(ChildProcessError):
                 os.waitpid(int(pid), 0)
         after = os.times()
@@ -61,17 +61,17 @@ def main() -> None:
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"alone: {alone:.0f} s of processor time, {wall:.0f} s on the clock, {os.cpu_count()} cores")
     print(f"memory of its largest process: {largest:.0f} MiB")
-    one, guest = (min(cost(*options, threads=1)[0] for _ in range(2)) for options in (ONE_PROCESS, ONE_GUEST))
-    print(f"one process: {one:.0f} s, a guest after the other: {guest:.0f} s, {guest / one:.3f} times")
-    others = [multiprocessing.get_context("spawn").Process(target=spin, daemon=True) for _ in range(count)]
-    for other in others:
-        other.start()
+    in_process, guest = (min(cost(*options, threads=1)[0] for _ in range(2)) for options in (ONE_PROCESS, ONE_GUEST))
+    print(f"one process: {in_process:.0f} s, a guest after the other: {guest:.0f} s, {guest / in_process:.3f} times")
+    spinners = [multiprocessing.get_context("spawn").Process(target=spin, daemon=True) for _ in range(count)]
+    for spinner in spinners:
+        spinner.start()
     try:
         beside, wall = cost()
     finally:
-        for other in others:
-            other.kill()
-            other.join()
+        for spinner in spinners:
+            spinner.kill()
+            spinner.join()
     print(
         f"beside {count} busy: {beside:.0f} s of processor time, {wall:.0f} s on the clock, {beside / alone:.2f} times"
     )

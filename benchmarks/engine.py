@@ -38,7 +38,7 @@ REPEATS = 5
 
 
 def table(models: int) -> Floats:
-    """(M, F, N) scores: the first method 0 or 1 like ACC, the others real; models from poor to good."""
+    """Return (M, F, N) scores: the first method 0 or 1 like ACC, the others real; models from poor to good."""
     rng = np.random.default_rng(0)
     quality = np.linspace(0.0, 1.0, models)[:, None, None]
     values = quality + rng.normal(size=(models, METHODS, EXAMPLES))
@@ -47,13 +47,13 @@ def table(models: int) -> Floats:
 
 
 def sure(models: int) -> Floats:
-    """(M, 1, N) minus the log losses of models that are sure of nearly everything, and mostly right."""
+    """Return (M, 1, N) minus the log losses of models that are sure of nearly everything, and mostly right."""
     margin = np.random.default_rng(2).normal(np.linspace(8, 10, models)[:, None], 8, (models, EXAMPLES))
     return np.asarray(-np.logaddexp(0, -margin)[:, None])
 
 
 def lists(values: Floats, draws: Ints) -> Floats:
-    """(P, F) what the engine gives, in plain Python."""
+    """Return (P, F) results of the engine, in plain Python."""
     scores, listed = values.tolist(), draws.tolist()
     models, methods = len(scores), len(scores[0])
     beats = [[0.0] * methods for _ in range(models * (models - 1) // 2)]
@@ -70,7 +70,7 @@ def lists(values: Floats, draws: Ints) -> Floats:
 
 
 def mean_loops(values: Floats, draws: Ints) -> Floats:
-    """(P, F) the same with an `np.mean` for each model, method and draw."""
+    """Return (P, F) the same with an `np.mean` for each model, method and draw."""
     models, methods, _ = values.shape
     beats = np.zeros((models * (models - 1) // 2, methods))
     for draw in draws:
@@ -86,14 +86,14 @@ def mean_loops(values: Floats, draws: Ints) -> Floats:
 
 
 def seconds(function: Callable[[], object]) -> float:
-    """How much processor time one call takes; unlike the clock on the wall it does not count other programs."""
+    """Return the processor time of one call; unlike wall time it does not count other programs."""
     start = time.process_time()
     function()
     return time.process_time() - start
 
 
 def peak(function: Callable[[], object]) -> float:
-    """The most memory that one call holds, in MB."""
+    """Return the most memory that one call holds, in MB."""
     tracemalloc.start()
     function()
     most = tracemalloc.get_traced_memory()[1]
@@ -106,28 +106,29 @@ def compare(models: int) -> None:
     values = table(models)
     draws = engine.draw_probes(np.random.default_rng(1), EXAMPLES, PROBE, DRAWS)
     pairs = np.ones(len(engine.pairs(models)), dtype=bool)
-    some = {lists: DRAWS, mean_loops: DRAWS} if models < 10 else {lists: 50, mean_loops: 25}
+    repeats = {lists: DRAWS, mean_loops: DRAWS} if models < 10 else {lists: 50, mean_loops: 25}
     expected = engine.simulate(values, draws, pairs).beats
-    taken: dict[str, list[float]] = {"engine": []}
+    times_of: dict[str, list[float]] = {"engine": []}
     for _ in range(REPEATS):
-        taken["engine"] += [seconds(lambda: engine.simulate(values, draws, pairs)) for _ in range(3)]
-        for loop, count in some.items():
-            taken.setdefault(loop.__name__, []).append(seconds(lambda: loop(values, draws[:count])) * DRAWS / count)  # noqa: B023
-    for loop, count in some.items():
-        given = engine.simulate(values, draws[:count], pairs).beats
-        assert np.allclose(loop(values, draws[:count]), given), loop.__name__
-    own = statistics.median(taken["engine"])
+        times_of["engine"] += [seconds(lambda: engine.simulate(values, draws, pairs)) for _ in range(3)]
+        for loop, count in repeats.items():
+            seconds_taken = seconds(lambda: loop(values, draws[:count]))  # noqa: B023
+            times_of.setdefault(loop.__name__, []).append(seconds_taken * DRAWS / count)
+    for loop, count in repeats.items():
+        beats = engine.simulate(values, draws[:count], pairs).beats
+        assert np.allclose(loop(values, draws[:count]), beats), loop.__name__
+    ours = statistics.median(times_of["engine"])
     print(f"\n{models} models, {METHODS} methods, N = {EXAMPLES}, B = {DRAWS}, K = {PROBE}")
-    print(f"  engine           {1e3 * own:10.2f} ms")
-    for loop, count in some.items():
-        slow = statistics.median(taken[loop.__name__])
+    print(f"  engine           {1e3 * ours:10.2f} ms")
+    for loop, count in repeats.items():
+        slow = statistics.median(times_of[loop.__name__])
         measured = "" if count == DRAWS else f"  (from {count} of {DRAWS} draws)"
-        print(f"  {loop.__name__:16} {1e3 * slow:10.0f} ms  {slow / own:8.0f} x{measured}")
+        print(f"  {loop.__name__:16} {1e3 * slow:10.0f} ms  {slow / ours:8.0f} x{measured}")
     times = [seconds(lambda: exact.probabilities(values, PROBE)) for _ in range(REPEATS)]
-    found = exact.probabilities(values, PROBE)
-    off = np.abs(found - expected)
+    exact_p = exact.probabilities(values, PROBE)
+    off = np.abs(exact_p - expected)
     print(
-        f"  exact, all pairs {1e3 * statistics.median(times):10.0f} ms; {np.isnan(found).sum()} not to be had exactly"
+        f"  exact, all pairs {1e3 * statistics.median(times):10.0f} ms; {np.isnan(exact_p).sum()} not to be had exactly"
     )
     print(f"  the {DRAWS} draws are off by {off.mean():.3f} on average, {off.max():.3f} at most")
     print(f"  peak memory: engine {peak(lambda: engine.simulate(values, draws, pairs)):.0f} MB, "

@@ -26,19 +26,19 @@ DISCORDANT = (0.1, 0.3)
 
 @cache
 def headline(better: int, worse: int, rows: int) -> str:
-    """What is said of two models: "better", "probably", or "" where they are not told apart."""
+    """Return the headline about two models: "better", "probably", or "" where they are not told apart."""
     parts = [better, worse, rows - better - worse]
     first, second = np.repeat([1.0, 0.0, 1.0], parts), np.repeat([0.0, 1.0, 1.0], parts)
     table = ScoreTable(("a", "b"), (BUILTIN["ACC"],), tuple(map(str, range(rows))), np.stack([first, second])[:, None])
-    found = decide(table)
-    return "better" if found.better(0, 1) else "probably" if found.apart(0, 1) else ""
+    decision = decide(table)
+    return "better" if decision.better(0, 1) else "probably" if decision.apart(0, 1) else ""
 
 
 def rates(rows: int, discordant: float, draws: int, rng: np.random.Generator) -> tuple[float, float]:
     """Shares of draws in which one of two equal models is called better, and probably better."""
     counts = rng.multinomial(rows, [discordant / 2, discordant / 2, 1 - discordant], size=draws)
-    said = [headline(max(a, b), min(a, b), rows) for a, b, _ in counts.tolist()]
-    return said.count("better") / draws, said.count("probably") / draws
+    headlines = [headline(max(a, b), min(a, b), rows) for a, b, _ in counts.tolist()]
+    return headlines.count("better") / draws, headlines.count("probably") / draws
 
 
 def main() -> None:
@@ -46,12 +46,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    rng = np.random.default_rng(given.seed)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
     print(f"{'rows':>5}  {'differ on':>9}  {'better':>6}  {'probably better':>15}")
     for rows in ROWS:
         for discordant in DISCORDANT:
-            better, probably = rates(rows, discordant, given.draws, rng)
+            better, probably = rates(rows, discordant, options.draws, rng)
             print(f"{rows:>5,}  {discordant:>9.0%}  {better:>6.1%}  {probably:>15.1%}")
 
 

@@ -1,4 +1,4 @@
-"""How well few labels and a pool order models, by estimator, by choice of the rows and by number of labels.
+"""Accuracy of model orders from few labels and a pool, by estimator, choice of the rows and number of labels.
 
     python -m benchmarks.labels accuracies --case hans-sub hans-sub-mini hans-sub - --case own SUITE.json rows.jsonl -
     python -m benchmarks.labels files rows.csv gpt.csv llama.csv ...
@@ -54,7 +54,7 @@ class DomainCase:
 
 
 def targets_of(pool: Pool, labels: Ints) -> Targets:
-    """What a method may be told of a pool."""
+    """Inputs of a method about a pool."""
     return Targets((pool.predicted == labels).astype(np.float64), labels)
 
 
@@ -69,21 +69,21 @@ def vote_of_models(pool: Pool, labels: Ints, places: Ints) -> Floats:
 
 
 def kernel(pool: Pool, labels: Ints, places: Ints, width: float = 0.3, votes: bool = False) -> Floats:
-    """A kernel-weighted mean of the labels of rows on which the models say alike, towards even odds (or the votes)."""
+    """Return a kernel-weighted mean of the labels of rows on which the models agree, toward even odds or the votes."""
     models, size, classes = pool.probs.shape
     points = pool.probs.transpose(1, 0, 2).reshape(size, -1)
     distance = ((points[:, None] - points[places]) ** 2).mean(axis=2)
     sample = np.linspace(0, size - 1, min(size, 100)).astype(int)
-    every = ((points[sample, None] - points[sample]) ** 2).mean(axis=2)
-    near = np.exp(-distance / (width * every.mean() or 1.0))
-    said = np.eye(classes)[pool.predicted]
-    prior = said.mean(axis=0) if votes else np.full((size, classes), 1 / classes)
+    distances = ((points[sample, None] - points[sample]) ** 2).mean(axis=2)
+    near = np.exp(-distance / (width * distances.mean() or 1.0))
+    predicted = np.eye(classes)[pool.predicted]
+    prior = predicted.mean(axis=0) if votes else np.full((size, classes), 1 / classes)
     label = (prior + near @ np.eye(classes)[labels[places]]) / (1 + near.sum(axis=1, keepdims=True))
-    return np.asarray((said * label).sum(axis=2).mean(axis=1))
+    return np.asarray((predicted * label).sum(axis=2).mean(axis=1))
 
 
 def kernel_and_votes(pool: Pool, labels: Ints, places: Ints) -> Floats:
-    """The same, with the suite's votes as the prior."""
+    """Return the same, with the suite's votes as the prior."""
     return kernel(pool, labels, places, votes=True)
 
 
@@ -97,20 +97,20 @@ def logistic(pool: Pool, labels: Ints, places: Ints, ridge: float = 0.1, steps: 
     """Ridge-logistic regression of a binary label on the models' probabilities, with an intercept."""
     x = np.column_stack([pool.probs[:, :, 1].T - 0.5, np.full(pool.probs.shape[1], 0.3)])
     weights = np.zeros(x.shape[1])
-    seen, told = x[places], labels[places]
+    inputs, targets = x[places], labels[places]
     for _ in range(steps):
-        p = 1 / (1 + np.exp(-seen @ weights))
-        curve = (seen.T * (p * (1 - p))) @ seen + ridge * np.eye(len(weights))
-        weights -= np.linalg.solve(curve, seen.T @ (p - told) + ridge * weights)
+        p = 1 / (1 + np.exp(-inputs @ weights))
+        curve = (inputs.T * (p * (1 - p))) @ inputs + ridge * np.eye(len(weights))
+        weights -= np.linalg.solve(curve, inputs.T @ (p - targets) + ridge * weights)
     positive = 1 / (1 + np.exp(-x @ weights))
     return np.asarray(np.where(pool.predicted == 1, positive, 1 - positive).mean(axis=1))
 
 
 def dawid_skene_told(pool: Pool, labels: Ints, places: Ints) -> Floats:
     """Dawid and Skene, and the sign that the labels ask for: where ACC and it disagree, it is turned round."""
-    found, shown = dawid_skene(pool), accuracy(pool, labels, places)
-    agreed = ((found - found.mean()) * (shown - shown.mean())).sum()
-    return found if agreed >= 0 else -found
+    estimates, accuracies = dawid_skene(pool), accuracy(pool, labels, places)
+    agreed = ((estimates - estimates.mean()) * (accuracies - accuracies.mean())).sum()
+    return estimates if agreed >= 0 else -estimates
 
 
 ESTIMATORS: Mapping[str, Estimator] = {
@@ -125,22 +125,22 @@ ESTIMATORS: Mapping[str, Estimator] = {
 
 
 def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None) -> DomainCase:
-    """A suite's predictions on a population, and the truth."""
-    where = None if data_dir == "-" else Path(data_dir)
-    data = labelled(Path(ood), "nli") if Path(ood).is_file() else sets.load(ood, where)
+    """Read a suite's predictions on a population, and the truth."""
+    folder = None if data_dir == "-" else Path(data_dir)
+    ood_set = labelled(Path(ood), "nli") if Path(ood).is_file() else sets.load(ood, folder)
     suite = suites.load([reference])
-    population = sets.sample(data, data.population)
-    probs = predictions(inspect_models(suite), data.task, population, Runtime(store=store))[0].probs
+    population = sets.sample(ood_set, ood_set.population)
+    probs = predictions(inspect_models(suite), ood_set.task, population, Runtime(store=store))[0].probs
     labels = np.array([example.target for example in population])
-    stated = [model.ood_accuracy.get(data.fingerprint) for model in suite.models]
+    stated = [model.ood_accuracy.get(ood_set.fingerprint) for model in suite.models]
     if None in stated:
-        every = len(population) == len(data.examples)
-        whole = (
+        complete = len(population) == len(ood_set.examples)
+        full_run = (
             probs
-            if every
-            else predictions(inspect_models(suite), data.task, data.examples, Runtime(store=store))[0].probs
+            if complete
+            else predictions(inspect_models(suite), ood_set.task, ood_set.examples, Runtime(store=store))[0].probs
         )
-        truth = (whole.argmax(axis=2) == [example.target for example in data.examples]).mean(axis=1)
+        truth = (full_run.argmax(axis=2) == [example.target for example in ood_set.examples]).mean(axis=1)
     else:
         truth = np.array(stated, dtype=np.float64)
     order = np.argsort(-truth, kind="stable")
@@ -148,7 +148,7 @@ def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None
 
 
 def pairwise_accuracy(scores: Floats, truth: Floats) -> float:
-    """The share of pairs in their true order, in whatever order models stand; pairs of equal truth do not count."""
+    """Return the share of pairs in their true order, for any order of models; pairs of equal truth do not count."""
     first, second = engine.pairs(len(truth)).T
     points = engine.compare_pairs(scores[:, None, None])[:, 0, 0] / 2
     gap = truth[first] - truth[second]
@@ -158,37 +158,37 @@ def pairwise_accuracy(scores: Floats, truth: Floats) -> float:
 def replicate(
     case: DomainCase, rng: np.random.Generator, size: int, models: int | None
 ) -> dict[tuple[str, str, int], float]:
-    """(rule, estimator, K) -> pairwise accuracy, on one pool; label-free methods under the rule "none" and K = 0."""
+    """Return (rule, estimator, K) -> pairwise accuracy, on one pool; label-free methods have rule "none" and K = 0."""
     count = len(case.accuracy)
-    kept = np.arange(count) if models is None else np.sort(rng.choice(count, models, replace=False))
-    truth = case.accuracy[kept]
+    chosen = np.arange(count) if models is None else np.sort(rng.choice(count, models, replace=False))
+    truth = case.accuracy[chosen]
     if truth[0] - truth[-1] <= 1e-12:
         return {}
     rows = rng.choice(len(case.labels), min(size, len(case.labels)), replace=False)
-    pool, labels = Pool(case.probs[kept][:, rows]), case.labels[rows]
-    found = {}
-    known = targets_of(pool, labels)
-    asked = ASKING.pick(pool, known, max(SIZES)) if ASKING.pick else np.zeros(0, dtype=np.int64)
-    for rule, picked in {"random": rng.permutation(len(labels)), "asked for": asked}.items():
+    pool, labels = Pool(case.probs[chosen][:, rows]), case.labels[rows]
+    results = {}
+    targets = targets_of(pool, labels)
+    picked_rows = ASKING.pick(pool, targets, max(SIZES)) if ASKING.pick else np.zeros(0, dtype=np.int64)
+    for rule, picked in {"random": rng.permutation(len(labels)), "asked for": picked_rows}.items():
         for k in SIZES:
             for name, estimator in ESTIMATORS.items():
                 if name in ("ACC", "SURROGATE") or rule == "random":
-                    found[rule, name, k] = pairwise_accuracy(estimator(pool, labels, picked[:k]), truth)
+                    results[rule, name, k] = pairwise_accuracy(estimator(pool, labels, picked[:k]), truth)
     none = np.zeros((1, 0), dtype=np.int64)
-    for one in possible([one for one in BUILTIN if one.kind == "label-free"], pool, labels):
-        found["none", one.name, 0] = pairwise_accuracy(one.estimate(pool, known, none)[:, 0], truth)
-    return found
+    for method in possible([method for method in BUILTIN if method.kind == "label-free"], pool, labels):
+        results["none", method.name, 0] = pairwise_accuracy(method.estimate(pool, targets, none)[:, 0], truth)
+    return results
 
 
 def measure(case: DomainCase, replicates: int, size: int, models: int | None) -> dict[tuple[str, str, int], float]:
-    """The mean over replicates."""
+    """Return the means over replicates."""
     rng = np.random.default_rng(0)
-    every = [found for _ in range(replicates) if (found := replicate(case, rng, size, models))]
-    return {key: float(np.mean([found[key] for found in every])) for key in every[0]}
+    runs = [run for _ in range(replicates) if (run := replicate(case, rng, size, models))]
+    return {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; the first column is text, the others are numbers."""
+    """Return a Markdown table; the first column is text, the others are numbers."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -208,12 +208,12 @@ COMMON = combine(
 
 
 def read_all(cases: Sequence[tuple[str, str, str, str]], store: Path | None) -> list[DomainCase]:
-    """The cases of the command line; their accuracies are told on stderr."""
-    kept = None if store is None else Store(store)
-    found = [read(*given, store=kept) for given in cases]
-    for case in found:
+    """Read the cases of the command line; their accuracies are printed on stderr."""
+    shared_store = None if store is None else Store(store)
+    cases_read = [read(*arguments, store=shared_store) for arguments in cases]
+    for case in cases_read:
         click.echo(f"{case.name}: true accuracies {', '.join(map(percent, case.accuracy))} %", err=True)
-    return found
+    return cases_read
 
 
 @main.command()
@@ -225,13 +225,13 @@ def accuracies(
     measured = {case.name: measure(case, replicates, size, models) for case in read_all(cases, store)}
     keys = next(iter(measured.values()))
     if len(measured) > 1:
-        measured["mean"] = {key: float(np.mean([found[key] for found in measured.values()])) for key in keys}
-    for name, found in measured.items():
+        measured["mean"] = {key: float(np.mean([by_key[key] for by_key in measured.values()])) for key in keys}
+    for name, by_key in measured.items():
         click.echo(f"\n### {name}\n")
-        told = dict.fromkeys((estimator, rule) for rule, estimator, k in found if k)
-        rows = [[f"{e}, {rule}", *(percent(found[rule, e, k]) for k in SIZES)] for e, rule in sorted(told)]
+        labelled = dict.fromkeys((estimator, rule) for rule, estimator, k in by_key if k)
+        rows = [[f"{e}, {rule}", *(percent(by_key[rule, e, k]) for k in SIZES)] for e, rule in sorted(labelled)]
         click.echo(table(["estimator, rows", *(f"K = {k}" for k in SIZES)], rows))
-        free = ", ".join(f"{e} {percent(value)}" for (_, e, k), value in found.items() if not k)
+        free = ", ".join(f"{e} {percent(value)}" for (_, e, k), value in by_key.items() if not k)
         click.echo(f"\nWithout a label: {free}.")
 
 
@@ -242,9 +242,9 @@ def accuracies(
 @click.option("--seed", default=0, show_default=True)
 def files(data: Path, models: Sequence[str], draws: int, seed: int) -> None:
     """Pairwise accuracy of ACC and SURROGATE from random labels, with all rows of DATA as the pool."""
-    seen = inspect_models(models)
-    rows = RowsFile(data).labelled(seen.infos)
-    pool, _, failures = predictions(seen, rows.task, rows.examples)
+    inspected = inspect_models(models)
+    rows = RowsFile(data).labelled(inspected.infos)
+    pool, _, failures = predictions(inspected, rows.task, rows.examples)
     if failures:
         raise click.ClickException(f"some models have no answers: {failures}")
     labels = np.array([example.target for example in rows.examples])
@@ -252,17 +252,19 @@ def files(data: Path, models: Sequence[str], draws: int, seed: int) -> None:
     truth = right.mean(axis=1)
     click.echo(f"{len(labels)} rows; true accuracies {', '.join(map(percent, np.sort(truth)[::-1]))} %", err=True)
     rng = np.random.default_rng(seed)
-    told: dict[str, list[str]] = {"ACC, random rows": [], "SURROGATE, random rows": [], "difference": []}
+    cells_of_row: dict[str, list[str]] = {"ACC, random rows": [], "SURROGATE, random rows": [], "difference": []}
     for k in SIZES:
         picked = rng.permuted(np.tile(np.arange(len(labels)), (draws, 1)), axis=1)[:, :k]
-        found = (right[:, picked].mean(axis=2), VOTE.estimate(pool, Targets(right, labels), picked))
-        alone, with_pool = (np.array([pairwise_accuracy(one, truth) for one in scores.T]) for scores in found)
+        scores_of_draws = (right[:, picked].mean(axis=2), VOTE.estimate(pool, Targets(right, labels), picked))
+        alone, with_pool = (
+            np.array([pairwise_accuracy(draw_scores, truth) for draw_scores in scores.T]) for scores in scores_of_draws
+        )
         gain = with_pool - alone
         error = gain.std(ddof=1) / np.sqrt(draws)
-        for name, value in zip(told, (percent(alone.mean()), percent(with_pool.mean())), strict=False):
-            told[name].append(value)
-        told["difference"].append(f"{points(gain.mean())} (se {percent(error)})")
-    click.echo(table(["", *(f"K = {k}" for k in SIZES)], [[name, *cells] for name, cells in told.items()]))
+        for name, value in zip(cells_of_row, (percent(alone.mean()), percent(with_pool.mean())), strict=False):
+            cells_of_row[name].append(value)
+        cells_of_row["difference"].append(f"{points(gain.mean())} (se {percent(error)})")
+    click.echo(table(["", *(f"K = {k}" for k in SIZES)], [[name, *cells] for name, cells in cells_of_row.items()]))
 
 
 if __name__ == "__main__":

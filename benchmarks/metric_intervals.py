@@ -53,13 +53,13 @@ class LabelWorld:
         return tuple(f"label {n}" for n in range(len(self.shares)))
 
     def truth(self, metric: Metric) -> float:
-        """What the metric is in the domain."""
-        label, answer = (one.ravel() for one in np.indices(self.taken.shape))
+        """Return the metric in the domain."""
+        label, answer = (indices.ravel() for indices in np.indices(self.taken.shape))
         mass = (self.shares[:, None] * self.taken).ravel()
         return float(metric.value(mass @ metric.statistics(answer, label)))
 
     def drawn(self, rows: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        """(2, N) answers and (N,) labels."""
+        """Return (2, N) answers and (N,) labels."""
         labels = rng.choice(len(self.shares), rows, p=self.shares)
         ends = self.taken.cumsum(axis=1)[labels]
         first, second = ((rng.random((rows, 1)) > ends[:, :-1]).sum(axis=1) for _ in range(2))
@@ -79,7 +79,7 @@ WORLDS = {
 
 @dataclass(frozen=True)
 class Held:
-    """How often intervals held the truth: shares of the repeats.
+    """Coverage of intervals: shares of the repeats.
 
     Attributes:
         inside: it did.
@@ -97,11 +97,11 @@ class Held:
 
     @classmethod
     def of(cls, ends: Floats, truth: float) -> Held:
-        """From (R, 2) lower and upper ends."""
+        """Summarize (R, 2) lower and upper ends."""
         low, high = ends.T
         inside, none = (low <= truth) & (truth <= high), np.isnan(low)
         width = float((high - low)[~none].mean()) if not none.all() else np.nan
-        shares = [float(one.mean()) for one in (inside, low > truth, high < truth, none)]
+        shares = [float(share.mean()) for share in (inside, low > truth, high < truth, none)]
         return cls(shares[0], shares[1], shares[2], shares[3], width)
 
     def __str__(self) -> str:
@@ -112,8 +112,8 @@ class Held:
 
 
 @dataclass(frozen=True)
-class IntervalTally:
-    """What one world showed.
+class WorldResult:
+    """Results of one world.
 
     Attributes:
         plain, value, difference: intervals of one model without the row that may have been missed, and with it; and of
@@ -127,20 +127,20 @@ class IntervalTally:
     rejected: float
 
 
-def of_labels(world: LabelWorld, name: str, rows: int, repeats: int, rng: np.random.Generator) -> IntervalTally:
+def of_labels(world: LabelWorld, name: str, rows: int, repeats: int, rng: np.random.Generator) -> WorldResult:
     """Draw rows again and again, and look up the truth."""
     metric = metric_named(name, world.labels)
     plain, value, difference, p = [], [], [], []
     for _ in range(repeats):
         answers, labels = world.drawn(rows, rng)
-        statistics = np.stack([metric.statistics(one, labels) for one in answers])
+        statistics = np.stack([metric.statistics(predicted, labels) for predicted in answers])
         unseen = metric.unseen(labels)
         plain.append(interval(statistics[0], metric.value, None, rng))
         value.append(interval(statistics[0], metric.value, unseen, rng))
         difference.append(interval_of_difference(statistics, metric.value, unseen, rng))
         p.append(swap_test(statistics, metric.value, rng)[0])
     truth = world.truth(metric)
-    return IntervalTally(
+    return WorldResult(
         Held.of(np.array(plain), truth),
         Held.of(np.array(value), truth),
         Held.of(np.array(difference), 0.0),
@@ -158,7 +158,7 @@ TRUTHS: dict[str, Callable[[float], float]] = {
 
 
 def of_numbers(name: str, rows: int, repeats: int, rng: np.random.Generator) -> tuple[Held, Held]:
-    """The same of normal numbers: of one model, and of two equally good ones."""
+    """Return the same of normal numbers: of one model, and of two equally good ones."""
     metric, noise = metric_named(name), np.sqrt(1 / CORRELATION**2 - 1)
     value, difference = [], []
     for _ in range(repeats):
@@ -170,7 +170,7 @@ def of_numbers(name: str, rows: int, repeats: int, rng: np.random.Generator) -> 
 
 
 def report(repeats: int, seed: int) -> Iterator[str]:
-    """The tables, line by line."""
+    """Yield the tables, line by line."""
     yield f"{repeats:,} times each, seed {seed}: held the truth (interval above it, below it; mean width)."
     yield ""
     yield "| world | metric | rows | plain, one model | one model | difference of two | p <= 0.05 |"
@@ -179,8 +179,16 @@ def report(repeats: int, seed: int) -> Iterator[str]:
         for name in METRICS:
             for rows in SIZES:
                 rng = np.random.default_rng([seed, place, METRICS.index(name), rows])
-                found = of_labels(world, name, rows, repeats, rng)
-                cells = (title, name, rows, found.plain, found.value, found.difference, f"{found.rejected:.1%}")
+                measured = of_labels(world, name, rows, repeats, rng)
+                cells = (
+                    title,
+                    name,
+                    rows,
+                    measured.plain,
+                    measured.value,
+                    measured.difference,
+                    f"{measured.rejected:.1%}",
+                )
                 yield f"| {' | '.join(map(str, cells))} |"
     yield ""
     yield f"| normal numbers, correlation {CORRELATION} | rows | one model | difference of two |"
@@ -196,8 +204,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=SEED)
-    given = parser.parse_args()
-    for line in report(given.repeats, given.seed):
+    options = parser.parse_args()
+    for line in report(options.repeats, options.seed):
         print(line, flush=True)
 
 

@@ -38,7 +38,7 @@ TINY = 1e-30
 
 @dataclass
 class ModelPicker:
-    """What it knows: predicted (M, N), classes C; the rows that were asked, and how often each model was right."""
+    """State: predicted (M, N), classes C; the labelled rows, and the number of right predictions of each model."""
 
     predicted: Ints
     classes: int
@@ -59,11 +59,11 @@ class ModelPicker:
         return self.right
 
     def best(self) -> int:
-        """The model that is said to be best."""
+        """Return the model that is estimated to be best."""
         return int(self.right.argmax())
 
     def next(self) -> int:
-        """The row to ask: the first of the best, among those on which the models differ where there are such."""
+        """Return the next row: the first of the best, among those on which the models differ if there are any."""
         left = np.zeros(self.predicted.shape[1])
         for label in range(self.classes):
             after = _shares(self.right[:, None] * np.log((1 - ERROR) / ERROR) + self._gain(label))
@@ -76,14 +76,14 @@ class ModelPicker:
         return np.asarray((self.predicted == label) * np.log((1 - ERROR) / ERROR))
 
     def tell(self, row: int, label: int) -> None:
-        """What the label of a row is."""
+        """Take in the label of a row."""
         self.asked.append(row)
         self.right += self.predicted[:, row] == label
 
 
 @dataclass
 class CODA:
-    """What it knows: predicted (M, N), classes C; counts (M, C, C) of each true and predicted label."""
+    """State: predicted (M, N), classes C; counts (M, C, C) of each true and predicted label."""
 
     predicted: Ints
     classes: int
@@ -107,14 +107,14 @@ class CODA:
     @property
     def labels(self) -> Floats:
         """(N, C) how probable each label of a row is."""
-        said = np.einsum("mcj,mnj->nc", self.counts, self.votes)
-        return np.asarray(said / said.sum(axis=1, keepdims=True))
+        votes = np.einsum("mcj,mnj->nc", self.counts, self.votes)
+        return np.asarray(votes / votes.sum(axis=1, keepdims=True))
 
     @property
     def frequency(self) -> Floats:
         """(C,) how frequent each label is."""
-        found = self.labels.sum(axis=0)
-        return np.asarray(found / found.sum())
+        totals = self.labels.sum(axis=0)
+        return np.asarray(totals / totals.sum())
 
     @property
     def recall(self) -> tuple[Floats, Floats]:
@@ -129,72 +129,72 @@ class CODA:
         return np.asarray(right / (right + wrong) @ self.frequency)
 
     def probabilities(self) -> Floats:
-        """(M,) that a model is the best."""
+        """Return (M,) probabilities that a model is the best."""
         density, below = _beta(*self.recall)
         return np.asarray(_greatest(density.transpose(1, 0, 2), below.transpose(1, 0, 2)).T @ self.frequency)
 
     def best(self) -> int:
-        """The model that is said to be best."""
+        """Return the model that is estimated to be best."""
         return int(self.probabilities().argmax())
 
     def next(self) -> int:
-        """The row to ask: the first of the best, among those on which the models differ where there are such."""
+        """Return the next row: the first of the best, among those on which the models differ if there are any."""
         open_ = np.setdiff1d(np.arange(self.predicted.shape[1]), self.asked)
         differ = open_[(self.predicted[:, open_] != self.predicted[0, open_]).any(axis=0)]
         rows = differ if len(differ) else open_
         return int(rows[self.gains(rows).argmax()])
 
     def gains(self, rows: Ints) -> Floats:
-        """(R,) by how many bits the label of a row is expected to lower the entropy of P(best)."""
-        said, first, back = np.unique(self.predicted[:, rows], axis=1, return_index=True, return_inverse=True)
+        """Return (R,) expected reductions of the entropy of P(best) by the label of a row, in bits."""
+        distinct, first, back = np.unique(self.predicted[:, rows], axis=1, return_index=True, return_inverse=True)
         right, wrong = self.recall
         now = _beta(right, wrong)
-        told = [_beta(right, wrong + 1), _beta(right + 1, wrong)]  # had the model been wrong on the label, and right
+        beliefs = [_beta(right, wrong + 1), _beta(right + 1, wrong)]  # had the model been wrong on the label, and right
         frequency, labels = self.frequency, self.labels[rows[first]]
-        each = _greatest(*(one.transpose(1, 0, 2) for one in now))  # (C, M)
-        before = frequency @ each
-        left = np.zeros(said.shape[1])
+        greatest = _greatest(*(densities.transpose(1, 0, 2) for densities in now))  # (C, M)
+        before = frequency @ greatest
+        left = np.zeros(distinct.shape[1])
         for label in range(self.classes):
-            hit = (said == label).T[:, :, None]  # (R, M, 1)
-            density, below = (np.where(hit, told[1][k][:, label], told[0][k][:, label]) for k in (0, 1))
-            after = before + frequency[label] * (_greatest(density, below) - each[label])
+            hit = (distinct == label).T[:, :, None]  # (R, M, 1)
+            density, below = (np.where(hit, beliefs[1][k][:, label], beliefs[0][k][:, label]) for k in (0, 1))
+            after = before + frequency[label] * (_greatest(density, below) - greatest[label])
             left += labels[:, label] * entropy(after.T)
         return np.asarray((entropy(before) - left)[back.ravel()])
 
     def tell(self, row: int, label: int) -> None:
-        """What the label of a row is."""
+        """Take in the label of a row."""
         self.asked.append(row)
         self.counts[:, label] += STRENGTH * self.votes[:, row]
 
 
 def entropy(probabilities: Floats) -> Floats:
-    """Of (M, ...) distributions, in bits.
+    """Return the entropy of (M, ...) distributions, in bits.
 
     Example:
         >>> float(entropy(np.array([0.5, 0.5])))
         1.0
     """
-    kept = np.maximum(probabilities, 1e-12)
-    return np.asarray(-(kept * np.log2(kept)).sum(axis=0))
+    clipped = np.maximum(probabilities, 1e-12)
+    return np.asarray(-(clipped * np.log2(clipped)).sum(axis=0))
 
 
 def _shares(logarithms: Floats) -> Floats:
-    found = np.exp(logarithms - logarithms.max(axis=0))
-    return np.asarray(found / found.sum(axis=0))
+    shares = np.exp(logarithms - logarithms.max(axis=0))
+    return np.asarray(shares / shares.sum(axis=0))
 
 
 def _beta(first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """(..., G) the density of Beta distributions on a grid, and the integral of it up to each point."""
+    """Return (..., G) densities of Beta distributions on a grid, and their integrals up to each point."""
     x = np.linspace(1e-6, 1 - 1e-6, GRID)
-    one, two = first[..., None], second[..., None]
-    density = np.exp((one - 1) * np.log(x) + (two - 1) * np.log1p(-x) - betaln(one, two))
+    alpha, beta = first[..., None], second[..., None]
+    density = np.exp((alpha - 1) * np.log(x) + (beta - 1) * np.log1p(-x) - betaln(alpha, beta))
     steps = (density[..., 1:] + density[..., :-1]) / 2 * (x[1] - x[0])
     return density, np.concatenate([np.zeros_like(steps[..., :1]), np.cumsum(steps, axis=-1)], axis=-1)
 
 
 def _greatest(density: Floats, below: Floats) -> Floats:
-    """(..., M) how probable it is that each of M independent numbers (..., M, G) is the greatest."""
+    """Return (..., M) probabilities that each of M independent numbers (..., M, G) is the greatest."""
     logarithms = np.log(np.maximum(below, TINY))
-    others = np.exp(np.clip(logarithms.sum(axis=-2, keepdims=True) - logarithms, -80, 80))
-    found = np.trapezoid(density * others, dx=1 / GRID, axis=-1)
-    return np.asarray(found / np.maximum(found.sum(axis=-1, keepdims=True), TINY))
+    other_models = np.exp(np.clip(logarithms.sum(axis=-2, keepdims=True) - logarithms, -80, 80))
+    chances = np.trapezoid(density * other_models, dx=1 / GRID, axis=-1)
+    return np.asarray(chances / np.maximum(chances.sum(axis=-1, keepdims=True), TINY))

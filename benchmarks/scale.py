@@ -1,4 +1,4 @@
-"""How time and memory grow with the input: rows of a file, characters of a text, models of a suite.
+"""Growth of time and memory with the input: rows of a file, characters of a text, models of a suite.
 
 ``python -m benchmarks.scale`` prints a table. Each line is a process of its own, so that its peak memory is its own;
 seconds are of computing (CPU), memory is the peak of the process above what it had before the work. Twice the input
@@ -55,7 +55,7 @@ def text(characters: int, folder: Path) -> Callable[[], object]:
 
 def kept(rows: int, folder: Path) -> Callable[[], object]:
     """Keep so many rows in a store, and find them again."""
-    from ranker.runtime.store import Store, filling
+    from ranker.runtime.store import Store, collect_blocks
 
     examples = [Example(str(n), (f"The doctor {n}.", "The actor."), 0) for n in range(rows)]
     tokens = ("[CLS]", "the", "doctor", "number", "[SEP]", "the", "actor", "[SEP]")
@@ -65,7 +65,7 @@ def kept(rows: int, folder: Path) -> Callable[[], object]:
     def work() -> object:
         entry = Store(folder).entry({"model": "a"})
         missing = entry.missing(examples)
-        with filling(missing, entry.add) as keep:
+        with collect_blocks(missing, entry.add) as keep:
             for _ in missing:
                 keep([row])
         return Store(folder).entry({"model": "a"}).attributions(examples)
@@ -104,9 +104,9 @@ def measure(case: str, size: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         work = CASES[case][0](size, Path(folder))
         before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-        result = work()  # kept until the memory is read
+        alive = work()  # kept until the memory is read
         seconds, after = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        del result
+        del alive
     return seconds, (after - before) / 1024
 
 

@@ -1,4 +1,4 @@
-"""How well rows chosen one after the other order models, beside random rows, and how sure the order is said to be.
+"""Accuracy of model orders from rows chosen one after the other, beside random rows, and their stated certainty.
 
     python -m benchmarks.sequential export suites/ --case hans-sub hans-sub-mini hans-sub - --case ...
     python -m benchmarks.sequential run matrices/*.npz -o found.jsonl --replicates 100
@@ -81,8 +81,8 @@ class World:
 
 
 @dataclass(frozen=True)
-class SessionTally:
-    """What a method says after some labels.
+class MethodEstimate:
+    """Estimate of a method after some labels.
 
     Attributes:
         score: (M,) what it ranks by.
@@ -97,77 +97,84 @@ class SessionTally:
     within: float | None = None
 
 
-Method = Callable[[World, Sequence[int]], Iterator[SessionTally]]
+Method = Callable[[World, Sequence[int]], Iterator[MethodEstimate]]
 """(world, numbers of labels) -> what it says after each."""
 
 
 def drawn(file: Path, replicate: int, models: int, rows: int) -> World:
-    """A random suite on a random pool, always the same."""
+    """Return a random suite on a random pool, always the same."""
     with np.load(file) as held:
         labels, predicted = held["labels"].astype(np.int64), held["predictions"].astype(np.int64)
         truth = held["accuracies"] if "accuracies" in held else (predicted == labels).mean(axis=1)
         probs = held.get("probabilities")
-    known = np.unique(np.concatenate([labels, predicted[predicted >= 0]]))
+    classes_present = np.unique(np.concatenate([labels, predicted[predicted >= 0]]))
     rng = np.random.default_rng([zlib.crc32(file.stem.encode()), replicate])
     suite = rng.choice(len(predicted), min(models, len(predicted)), replace=False)
     pool = rng.choice(len(labels), min(rows, len(labels)), replace=False)
-    said = predicted[suite][:, pool]
-    said = np.where(said < 0, -1, np.searchsorted(known, said))
+    predictions = predicted[suite][:, pool]
+    predictions = np.where(predictions < 0, -1, np.searchsorted(classes_present, predictions))
     strength = None if probs is None else Pool(probs[suite][:, pool]).strength
     shuffled = rng.permutation(len(pool))
-    return World(said, np.searchsorted(known, labels[pool]), len(known), truth[suite], shuffled, strength)
+    return World(
+        predictions,
+        np.searchsorted(classes_present, labels[pool]),
+        len(classes_present),
+        truth[suite],
+        shuffled,
+        strength,
+    )
 
 
 def of_pairs(better: Floats) -> Floats:
-    """(P,) from (M, M)."""
+    """Return (P,) values of pairs from (M, M)."""
     return np.asarray(better[tuple(pairs(len(better)).T)])
 
 
-def accuracy(world: World, sizes: Sequence[int]) -> Iterator[SessionTally]:
+def accuracy(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
     """ACC of random rows, and what these alone say of how sure it is."""
     outcomes = (world.predicted == world.labels).astype(float)[:, world.shuffled]
     for size in sizes:
         score = outcomes[:, :size].mean(axis=1)
-        yield SessionTally(score, of_pairs(posterior.more_accurate(outcomes[:, :size])), int(score.argmax()))
+        yield MethodEstimate(score, of_pairs(posterior.more_accurate(outcomes[:, :size])), int(score.argmax()))
 
 
 def vote_by(rule: Goal | Literal["random", "batch"], label_noise: float = LABEL_NOISE) -> Method:
-    """The vote learnt by Monte Carlo, on random rows or on rows chosen one after the other, or all at once."""
+    """Return the method of a vote by Monte Carlo, on random rows, or on rows chosen one by one or all at once."""
 
-    def method(world: World, sizes: Sequence[int]) -> Iterator[SessionTally]:
+    def method(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
         patterns = world.patterns
         rows = world.shuffled[: max(sizes)] if rule == "random" else np.zeros(0, dtype=np.int64)
         for size in range(max(sizes) + 1):
             if size in sizes or rule in ("order", "best"):
-                known = rows[:size]
-                found = believe(patterns, known, world.labels[known], label_noise)
+                labelled = rows[:size]
+                beliefs = believe(patterns, labelled, world.labels[labelled], label_noise)
                 if size in sizes:
-                    yield said_by(found)
+                    yield said_by(beliefs)
                 if (rule == "order" or rule == "best") and size < max(sizes):
-                    rows = np.append(rows, next_rows(found, goal=rule))
+                    rows = np.append(rows, next_rows(beliefs, goal=rule))
                 if rule == "batch" and size < max(sizes):
-                    rows = np.append(rows, next_rows(found, max(sizes) - size))
+                    rows = np.append(rows, next_rows(beliefs, max(sizes) - size))
 
     return method
 
 
-def said_by(found: Beliefs) -> SessionTally:
+def said_by(beliefs: Beliefs) -> MethodEstimate:
     """Scores, probabilities, and how sure it is that the leader is within the margin of the best."""
-    return SessionTally(found.score, of_pairs(found.beats()), int(found.score.argmax()), found.within(MARGIN))
+    return MethodEstimate(beliefs.score, of_pairs(beliefs.beats()), int(beliefs.score.argmax()), beliefs.within(MARGIN))
 
 
 def rival(kind: type[ModelPicker] | type[CODA]) -> Method:
     """Another way to ask, one row after the other, of the vote's pool: silence is a label that no row has."""
 
-    def method(world: World, sizes: Sequence[int]) -> Iterator[SessionTally]:
+    def method(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
         classes = world.classes + bool((world.predicted < 0).any())
-        found = kind(np.where(world.predicted < 0, world.classes, world.predicted), classes)
+        picker = kind(np.where(world.predicted < 0, world.classes, world.predicted), classes)
         unknown = np.full(len(pairs(len(world.predicted))), 0.5)
         for size in range(1, max(sizes) + 1):
-            row = found.next()
-            found.tell(row, int(world.labels[row]))
+            row = picker.next()
+            picker.tell(row, int(world.labels[row]))
             if size in sizes:
-                yield SessionTally(found.score, unknown, found.best())
+                yield MethodEstimate(picker.score, unknown, picker.best())
 
     return method
 
@@ -225,7 +232,7 @@ def run(
     rows: int,
 ) -> None:
     """Measure, and write a line for each replicate of each method."""
-    done = {(one["set"], one["replicate"], one["method"]) for one in lines([output])} if output.exists() else set()
+    done = {(row["set"], row["replicate"], row["method"]) for row in lines([output])} if output.exists() else set()
     with output.open("a", encoding="utf-8") as to:
         for replicate in range(replicates):
             for file in files:
@@ -235,30 +242,30 @@ def run(
                 ]
                 for name in names or METHODS:
                     if (file.stem, replicate, name) not in done:
-                        found = METHODS[name](world, sizes)
-                        judged = [judge(world, size, one) for size, one in zip(sizes, found, strict=True)]
+                        estimates = METHODS[name](world, sizes)
+                        judged = [judge(world, size, estimate) for size, estimate in zip(sizes, estimates, strict=True)]
                         line = {"set": file.stem, "replicate": replicate, "method": name, "found": judged}
                         print(json.dumps(line), file=to, flush=True)
 
 
-def judge(world: World, size: int, found: SessionTally) -> dict[str, Any]:
-    """How good it is."""
+def judge(world: World, size: int, estimate: MethodEstimate) -> dict[str, Any]:
+    """Score an estimate."""
     first, second = pairs(len(world.truth)).T
     lead = world.truth[first] - world.truth[second]
     apart = np.abs(lead) > 1e-12
-    given = np.where(lead > 0, found.given, 1 - found.given)[apart]  # what the better one was given
-    said = {
+    stated = np.where(lead > 0, estimate.given, 1 - estimate.given)[apart]  # what the better one was given
+    summary = {
         "labels": size,
-        "pairs": pairwise_accuracy(found.score[None].T[np.argsort(-world.truth)][:, 0], np.sort(world.truth)[::-1]),
-        "regret": float(world.truth.max() - world.truth[found.best]),
+        "pairs": pairwise_accuracy(estimate.score[None].T[np.argsort(-world.truth)][:, 0], np.sort(world.truth)[::-1]),
+        "regret": float(world.truth.max() - world.truth[estimate.best]),
         "gap": float(np.diff(np.sort(world.truth)[-2:])[0]),
-        "given": np.round(given, 4).tolist(),
+        "given": np.round(stated, 4).tolist(),
     }
-    return said if found.within is None else said | {"within": found.within}
+    return summary if estimate.within is None else summary | {"within": estimate.within}
 
 
 def lines(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """What was found; of a last line that was cut short, nothing."""
+    """Yield the saved results, without a last line that was cut short."""
     for file in files:
         for line in file.read_text(encoding="utf-8").splitlines():
             if line.endswith("}"):
@@ -277,31 +284,31 @@ def stops(
     files: Sequence[Path], output: Path, replicates: int, labels: int, models: int, rows: int, rule: Goal
 ) -> None:
     """Ask until it is all but sure who is best; a line for each replicate says what was said after each answer."""
-    done = {(one["set"], one["replicate"]) for one in lines([output])} if output.exists() else set()
+    done = {(row["set"], row["replicate"]) for row in lines([output])} if output.exists() else set()
     with output.open("a", encoding="utf-8") as to:
         for replicate in range(replicates):
             for file in files:
                 if (file.stem, replicate) not in done:
-                    found = asked(drawn(file, replicate, models, rows), labels, rule)
-                    print(json.dumps({"set": file.stem, "replicate": replicate, **found}), file=to, flush=True)
+                    result_row = asked(drawn(file, replicate, models, rows), labels, rule)
+                    print(json.dumps({"set": file.stem, "replicate": replicate, **result_row}), file=to, flush=True)
 
 
 def asked(world: World, most: int, rule: Goal) -> dict[str, Any]:
-    """One run: after 0, 1, 2 ... answers how sure it is, and how far off the leader is."""
+    """Run one session: after 0, 1, 2 ... answers return its certainty, and the leader's regret."""
     patterns = world.patterns
     rows, chances = np.zeros(0, dtype=np.int64), np.zeros(0)
     within, regret = [], []
     while True:
-        found = believe(patterns, rows, world.labels[rows])
-        within.append(round(found.within(MARGIN), 4))
-        regret.append(round(float(world.truth.max() - world.truth[found.score.argmax()]), 5))
-        following = next_rows(found, 1, rule)
+        beliefs = believe(patterns, rows, world.labels[rows])
+        within.append(round(beliefs.within(MARGIN), 4))
+        regret.append(round(float(world.truth.max() - world.truth[beliefs.score.argmax()]), 5))
+        following = next_rows(beliefs, 1, rule)
         if not len(following) or len(rows) == most or within[-1] >= max(LEVELS):
-            fell = stopping.behind(chances, world.labels[rows], world.classes)
+            fell = stopping.evidence_against_vote(chances, world.labels[rows], world.classes)
             gap = float(np.diff(np.sort(world.truth)[-2:])[0])
             return {"within": within, "regret": regret, "gap": gap, "behind": np.round(fell, 3).tolist()}
         label = int(world.labels[following[0]])
-        chances = np.append(chances, stopping.chance(found, int(following[0]), label))
+        chances = np.append(chances, stopping.answer_probability(beliefs, int(following[0]), label))
         rows = np.append(rows, following)
 
 
@@ -326,8 +333,8 @@ def stopped(files: Sequence[Path]) -> None:
         cells += [f"{np.mean([k is not None and k <= size for k in ends]):.0%}" for size in (20, 50, 100)]
         led = [k is not None and k <= 50 for run, k in zip(runs, ends, strict=True) if run["gap"] >= 0.05]
         cells.append(f"{np.mean(led):.0%}" if led else "")
-        known = [k for k in ends if k is not None]
-        rows.append([f"{level:.3f}", *cells, f"{np.median(known):.0f}" if known else ""])
+        numbers = [k for k in ends if k is not None]
+        rows.append([f"{level:.3f}", *cells, f"{np.median(numbers):.0f}" if numbers else ""])
     head = ["P", "right", *(f"gap {100 * a:.0f} to {100 * b:.0f}" for a, b in zip(GAPS, GAPS[1:], strict=False))]
     click.echo(table([*head, *(f"by {size}" for size in (20, 50, 100)), "gap 5 or more, by 50", "median"], rows))
     alarms = np.mean([max(run["behind"], default=0.0) >= stopping.BEHIND for run in runs])
@@ -339,23 +346,29 @@ def stopped(files: Sequence[Path]) -> None:
 @click.option("--by-set", is_flag=True)
 def tables(files: Sequence[Path], by_set: bool) -> None:
     """Print what was found: only replicates that every method has, so that differences are paired."""
-    found = {(one["set"], one["replicate"], one["method"]): one["found"] for one in lines(files)}
-    methods = list(dict.fromkeys(method for _, _, method in found))
-    whole = [
-        key for key in dict.fromkeys(key[:2] for key in found) if all((*key, method) in found for method in methods)
+    results = {(row["set"], row["replicate"], row["method"]): row["found"] for row in lines(files)}
+    methods = list(dict.fromkeys(method for _, _, method in results))
+    complete = [
+        key for key in dict.fromkeys(key[:2] for key in results) if all((*key, method) in results for method in methods)
     ]
-    sets = sorted({name for name, _ in whole})
-    sizes = [one["labels"] for one in found[*whole[0], methods[0]] if one["labels"] in SIZES]
-    click.echo(f"{len(sets)} sets, {len(whole)} replicates in all; pairwise accuracy (standard error) / regret\n")
+    sets = sorted({name for name, _ in complete})
+    sizes = [row["labels"] for row in results[*complete[0], methods[0]] if row["labels"] in SIZES]
+    click.echo(f"{len(sets)} sets, {len(complete)} replicates in all; pairwise accuracy (standard error) / regret\n")
     rows = []
     for method in methods:
-        cells = [f"{mean_of(found, whole, method, size)}" for size in sizes]
+        cells = [f"{mean_of(results, complete, method, size)}" for size in sizes]
         rows.append([method, *cells])
     click.echo(table(["", *(f"K = {size}" for size in sizes)], rows))
     if by_set:
         for size in (3, 10):
             rows = [
-                [name, *(mean_of(found, [key for key in whole if key[0] == name], method, size) for method in methods)]
+                [
+                    name,
+                    *(
+                        mean_of(results, [key for key in complete if key[0] == name], method, size)
+                        for method in methods
+                    ),
+                ]
                 for name in sets
             ]
             click.echo("\n" + table([f"K = {size}", *methods], rows))
@@ -363,37 +376,37 @@ def tables(files: Sequence[Path], by_set: bool) -> None:
     rows = []
     for method in methods:
         for size in sizes:
-            given = np.concatenate([at(found[*key, method], size)["given"] for key in whole])
-            rows.append([f"{method}, K = {size}", *kept_word(given)])
+            stated = np.concatenate([at(results[*key, method], size)["given"] for key in complete])
+            rows.append([f"{method}, K = {size}", *kept_word(stated)])
     ends = [f"{100 * a:.0f} to {100 * min(b, 1):.0f}" for a, b in zip(CLASSES, CLASSES[1:], strict=False)]
     click.echo(table(["", *ends, "80 or more", "log loss"], rows))
 
 
-def at(found: Sequence[dict[str, Any]], size: int) -> dict[str, Any]:
-    """What was found after so many labels."""
-    return next(one for one in found if one["labels"] == size)
+def at(rows: Sequence[dict[str, Any]], size: int) -> dict[str, Any]:
+    """Return the results after so many labels."""
+    return next(row for row in rows if row["labels"] == size)
 
 
-def mean_of(found: Mapping[Any, Any], keys: Sequence[tuple[str, int]], method: str, size: int) -> str:
+def mean_of(results: Mapping[Any, Any], keys: Sequence[tuple[str, int]], method: str, size: int) -> str:
     """Means over sets, each of which counts alike, with the standard error over replicates; and the regret."""
     by_set = defaultdict(list)
     for key in keys:
-        one = at(found[*key, method], size)
-        by_set[key[0]].append((one["pairs"], one["regret"]))
+        row = at(results[*key, method], size)
+        by_set[key[0]].append((row["pairs"], row["regret"]))
     means = np.array([np.mean(values, axis=0) for values in by_set.values()]).mean(axis=0)
     error = np.sqrt(sum(np.var([v[0] for v in values]) / len(values) for values in by_set.values())) / len(by_set)
     return f"{percent(means[0])} ({percent(error)}) / {percent(means[1])}"
 
 
-def kept_word(given: Floats) -> list[str]:
-    """Of pairs by the probability of the likelier model, the share that is right; and the log loss."""
-    likelier, right = np.maximum(given, 1 - given), given > 0.5
-    told: Bools = given != 0.5
+def kept_word(stated: Floats) -> list[str]:
+    """Return the share of right pairs by the probability of the likelier model, and the log loss."""
+    likelier, right = np.maximum(stated, 1 - stated), stated > 0.5
+    decided: Bools = stated != 0.5
     cells = []
     for low, high in [*zip(CLASSES, CLASSES[1:], strict=False), (0.8, 1.01)]:
-        inside = told & (likelier >= low) & (likelier < high)
+        inside = decided & (likelier >= low) & (likelier < high)
         cells.append(f"**{percent(right[inside].mean())}** ({inside.mean():.0%})" if inside.sum() >= 30 else "")
-    return [*cells, f"{-np.log(np.clip(given, 1e-4, 1)).mean():.3f}"]
+    return [*cells, f"{-np.log(np.clip(stated, 1e-4, 1)).mean():.3f}"]
 
 
 @main.command()
@@ -412,20 +425,20 @@ def scale(models: int, rows: int, classes: int, labels: int, batch: int) -> None
     share = rng.uniform(0.6, 0.9, size=(models, 1))
     predicted = np.where(rng.random((models, rows)) < share, truth, rng.integers(classes, size=(models, rows)))
     began = time.process_time()
-    known = rng.choice(rows, labels, replace=False)
-    patterns = fold(predicted, classes, known)
+    labelled = rng.choice(rows, labels, replace=False)
+    patterns = fold(predicted, classes, labelled)
     folded = time.process_time()
-    found = believe(patterns, known, truth[known])
-    next_rows(found)
+    beliefs = believe(patterns, labelled, truth[labelled])
+    next_rows(beliefs)
     chosen = time.process_time()
-    found.beats(), found.best(), found.interval(), found.more_labels()
-    told = time.process_time()
-    next_rows(found, batch)
+    beliefs.beats(), beliefs.best(), beliefs.interval(), beliefs.more_labels()
+    finished = time.process_time()
+    next_rows(beliefs, batch)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     click.echo(
         f"{models} models, {rows} rows, {classes} classes, {labels} labels: {folded - began:.2f} s to fold the pool, "
-        f"{chosen - folded:.2f} s for the next row, {told - chosen:.2f} s for all that is said of the models, "
-        f"{time.process_time() - told:.2f} s for a batch of {batch}; peak {memory:.0f} MiB"
+        f"{chosen - folded:.2f} s for the next row, {finished - chosen:.2f} s for all that is said of the models, "
+        f"{time.process_time() - finished:.2f} s for a batch of {batch}; peak {memory:.0f} MiB"
     )
 
 

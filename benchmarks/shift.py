@@ -32,7 +32,7 @@ def write(path: Path, texts: int, seed: int, first: int) -> None:
 
 
 def seconds(*command: str) -> float:
-    """How long a process takes, of one thread."""
+    """Return the time of a process, with one thread."""
     began = time.perf_counter()
     subprocess.run(
         [sys.executable, *command], check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
@@ -47,10 +47,10 @@ def words(texts: int) -> None:
         for n, file in enumerate(files):
             write(file, texts, n, 3 * n)
         bare = min(seconds("-c", IMPORTS) for _ in range(3))
-        taken = seconds("-m", "ranker", "shift", *map(str, files), "--quiet")
+        times = seconds("-m", "ranker", "shift", *map(str, files), "--quiet")
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
-    print(f"bare imports {bare:.2f} s; 2 x {texts:,} texts {taken:.1f} s")
-    print(f"{taken / bare:.1f} times the bare imports (at most {MOST_TIMES:g})")
+    print(f"bare imports {bare:.2f} s; 2 x {texts:,} texts {times:.1f} s")
+    print(f"{times / bare:.1f} times the bare imports (at most {MOST_TIMES:g})")
     print(f"peak memory {peak:.2f} GB")
 
 
@@ -69,18 +69,18 @@ def encoder(folder: str, file: str, count: int) -> None:
     ours, theirs = Encoder.load(folder), SentenceTransformer(folder, device="cpu")
     ours.vectors(texts[:200]), theirs.encode(texts[:200], show_progress_bar=False)
     began = time.perf_counter()
-    found = ours.vectors(texts[:count])
+    vectors = ours.vectors(texts[:count])
     middle = time.perf_counter()
     expected = theirs.encode(texts[:count], show_progress_bar=False)
     ended = time.perf_counter()
-    unit = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in (found, expected)]
+    unit = [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in (vectors, expected)]
     print(f"{count:,} texts: ours {middle - began:.1f} s, sentence-transformers {ended - middle:.1f} s")
     print(f"{(middle - began) / (ended - middle):.2f} times theirs (at most {MOST_AGAINST:g})")
     print(f"the greatest difference of vectors of length 1: {np.abs(unit[0] - unit[1]).max():.1e}")
 
 
 def main(arguments: list[str]) -> None:
-    """What is asked."""
+    """Parse the arguments, and measure."""
     if arguments[:1] == ["--encoder"]:
         encoder(arguments[1], arguments[2], int(arguments[3]) if len(arguments) > 3 else 20_000)
     else:

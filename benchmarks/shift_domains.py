@@ -29,8 +29,8 @@ RATE, LENGTH = 1e-4, 64
 
 
 @dataclass(frozen=True)
-class DomainTraining:
-    """How six models are trained.
+class TrainingSettings:
+    """Settings of training six models.
 
     Attributes:
         sizes: rows of the smaller and of the larger models.
@@ -45,7 +45,7 @@ class DomainTraining:
     fast: bool = False
 
     def batches(self, rows: Sequence[Row], seed: int) -> Iterator[Sequence[Row]]:
-        """The rows of each step."""
+        """Yield the rows of each step."""
         rng = np.random.default_rng(seed)
         for _ in range(self.epochs):
             order, starts = list(range(len(rows))), np.arange(0, len(rows), self.batch)
@@ -62,38 +62,38 @@ def _length(row: Row) -> int:
 
 TEXTS = ("text", "premise", "hypothesis")
 TRAINED = {
-    "toxicity": DomainTraining(),
-    "sentiment": DomainTraining(),
-    "entailment": DomainTraining((3_000, 7_000), 3, 32, fast=True),
+    "toxicity": TrainingSettings(),
+    "sentiment": TrainingSettings(),
+    "entailment": TrainingSettings((3_000, 7_000), 3, 32, fast=True),
 }
 """The tasks that models are trained for. Entailment takes more rows before a model is better than its majority."""
 
 
 def lines(file: Path) -> Iterator[str]:
-    """The lines of a packed file."""
-    with gzip.open(file, "rt", encoding="utf-8") as read:
-        yield from read
+    """Yield the lines of a packed file."""
+    with gzip.open(file, "rt", encoding="utf-8") as stream:
+        yield from stream
 
 
 def table(file: Path, sign: str = "\t") -> list[Row]:
-    """The rows of a packed table."""
+    """Return the rows of a packed table."""
     if sign == ",":
         return list(csv.DictReader(lines(file)))
     return list(csv.DictReader(lines(file), delimiter=sign, quoting=csv.QUOTE_NONE))
 
 
 def objects(file: Path) -> list[Row]:
-    """The rows of packed JSON lines."""
+    """Return the rows of packed JSON lines."""
     return [json.loads(line) for line in lines(file)]
 
 
-def toxicity(data: Path) -> dict[str, list[Row]]:
+def toxicity(folder: Path) -> dict[str, list[Row]]:
     """OLID in-domain; its official test, HSOL and Stormfront.
 
     Tweets are parted by their kind, and sentences of Stormfront by whether they are a whole post, its first or a later.
     """
-    truth = dict(line.strip().split(",") for line in lines(data / "olid" / "test_a_labels.csv.gz"))
-    named = {
+    truth = dict(line.strip().split(",") for line in lines(folder / "olid" / "test_a_labels.csv.gz"))
+    label_names = {
         "OFF": "toxic",
         "NOT": "clean",
         "hate": "toxic",
@@ -102,24 +102,26 @@ def toxicity(data: Path) -> dict[str, list[Row]]:
         "1": "toxic",
         "2": "clean",
     }
-    train = [(row["tweet"], row["subtask_a"], "all") for row in table(data / "olid" / "train.tsv.gz")]
-    test = [(row["tweet"], truth[row["id"]], kind(row["tweet"])) for row in table(data / "olid" / "test_a.tsv.gz")]
-    davidson = table(data / "hsol" / "labeled_data.csv.gz", ",")
+    train = [(row["tweet"], row["subtask_a"], "all") for row in table(folder / "olid" / "train.tsv.gz")]
+    test = [(row["tweet"], truth[row["id"]], kind(row["tweet"])) for row in table(folder / "olid" / "test_a.tsv.gz")]
+    davidson = table(folder / "hsol" / "labeled_data.csv.gz", ",")
     hsol = [(row["tweet"], row["class"], kind(row["tweet"])) for row in davidson]
-    sentences = objects(data / "stormfront" / "all.jsonl.gz")
+    sentences = objects(folder / "stormfront" / "all.jsonl.gz")
     posts = Counter(row["id"].split("_")[0] for row in sentences)
     storm = [(row["text"], row["label"], place(row["id"], posts)) for row in sentences]
-    found = {"olid": train, "olid-test": test, "hsol": hsol, "stormfront": storm}
+    sets = {"olid": train, "olid-test": test, "hsol": hsol, "stormfront": storm}
     return {
         name: [
-            {"text": text, "label": named[label], "part": part} for text, label, part in rows if text and label in named
+            {"text": text, "label": label_names[label], "part": part}
+            for text, label, part in rows
+            if text and label in label_names
         ]
-        for name, rows in found.items()
+        for name, rows in sets.items()
     }
 
 
 def kind(tweet: str) -> str:
-    """What a tweet is by how it starts, or by a link in it."""
+    """Return the kind of a tweet by its start, or by a link in it."""
     start = tweet.lstrip("!\"' .:")
     if start.startswith("RT "):
         return "retweet"
@@ -129,30 +131,30 @@ def kind(tweet: str) -> str:
 
 
 def place(name: str, posts: Mapping[str, int]) -> str:
-    """Where in its post a sentence of Stormfront stands."""
+    """Return the place of a sentence of Stormfront in its post."""
     post, number = name.split("_")
     if posts[post] == 1:
         return "whole"
     return "first" if number == "1" else "later"
 
 
-def sentiment(data: Path) -> dict[str, list[Row]]:
+def sentiment(folder: Path) -> dict[str, list[Row]]:
     """SST-2 in-domain; its dev and test, and film reviews of IMDb."""
     names = {"0": "negative", "1": "positive"}
-    found = {}
+    sets = {}
     for name in ("train", "dev", "test"):
-        rows = [line.rstrip("\n").split("\t") for line in lines(data / "sst2" / f"{name}.tsv.gz")]
-        found[f"sst2-{name}"] = [{"text": row[0], "label": names[row[1]]} for row in rows if row[1] in names]
-    reviews = objects(data / "rationales" / "imdb.jsonl.gz")
-    return found | {"imdb": [{"text": row["text"], "label": row["label"]} for row in reviews]}
+        rows = [line.rstrip("\n").split("\t") for line in lines(folder / "sst2" / f"{name}.tsv.gz")]
+        sets[f"sst2-{name}"] = [{"text": row[0], "label": names[row[1]]} for row in rows if row[1] in names]
+    reviews = objects(folder / "rationales" / "imdb.jsonl.gz")
+    return sets | {"imdb": [{"text": row["text"], "label": row["label"]} for row in reviews]}
 
 
-def entailment(data: Path) -> dict[str, list[Row]]:
+def entailment(folder: Path) -> dict[str, list[Row]]:
     """MNLI in-domain; SNLI, and HANS parted by what its sentences are made of."""
-    found = {
+    sets = {
         name: [
             {"premise": row["premise"], "hypothesis": row["hypothesis"], "label": row["gold_label"]}
-            for row in objects(data / file)
+            for row in objects(folder / file)
             if row["gold_label"] in ("entailment", "neutral", "contradiction")
         ]
         for name, file in (
@@ -162,16 +164,16 @@ def entailment(data: Path) -> dict[str, list[Row]]:
         )
     }
     parts = {subcase: part for part, subcases in HANS.items() for subcase in subcases.split()}
-    found["hans"] = [
+    sets["hans"] = [
         {
             "premise": row["sentence1"],
             "hypothesis": row["sentence2"],
             "label": row["gold_label"],
             "part": parts[row["subcase"]],
         }
-        for row in table(data / "hans" / "heuristics_evaluation_set.txt.gz")
+        for row in table(folder / "hans" / "heuristics_evaluation_set.txt.gz")
     ]
-    return found
+    return sets
 
 
 HANS = {
@@ -193,23 +195,23 @@ HANS = {
 each label; what has no counterpart is the rest. Each part has half of each label, and no subcase is left out."""
 
 
-def summaries(data: Path) -> dict[str, list[Row]]:
+def summaries(folder: Path) -> dict[str, list[Row]]:
     """News of CNN / Daily Mail in-domain; other news of CNN, and dialogues."""
-    found = {
-        name: [{"text": row["document"], "summary": row["summary"]} for row in objects(data / "domainsum" / file)]
+    sets = {
+        name: [{"text": row["document"], "summary": row["summary"]} for row in objects(folder / "domainsum" / file)]
         for name, file in (("cnndm", "cnndm_test.jsonl.gz"), ("cnn", "cnn_test.jsonl.gz"))
     }
-    dialogues = objects(data / "dialogsum" / "dev.jsonl.gz")
-    return found | {"dialogsum": [{"text": row["dialogue"], "summary": row["summary"]} for row in dialogues]}
+    dialogues = objects(folder / "dialogsum" / "dev.jsonl.gz")
+    return sets | {"dialogsum": [{"text": row["dialogue"], "summary": row["summary"]} for row in dialogues]}
 
 
 TASKS = {"toxicity": toxicity, "sentiment": sentiment, "entailment": entailment, "summaries": summaries}
 
 
-def parted(found: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
+def parted(rows_of_sets: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
     """Sets with those that have parts split into them, but for the first, which is in-domain."""
-    home, sets = next(iter(found)), dict[str, list[Row]]()
-    for name, rows in found.items():
+    home, sets = next(iter(rows_of_sets)), dict[str, list[Row]]()
+    for name, rows in rows_of_sets.items():
         for row in rows:
             part = "" if name == home or "part" not in row else f"-{row['part']}"
             sets.setdefault(name + part, []).append({key: row[key] for key in row if key != "part"})
@@ -222,7 +224,9 @@ def write(rows: Sequence[Row], file: Path) -> Path:
     return file
 
 
-def train(rows: Sequence[Row], encoder: Path, folder: Path, seed: int, how: DomainTraining = DomainTraining()) -> None:
+def train(
+    rows: Sequence[Row], encoder: Path, folder: Path, seed: int, training: TrainingSettings = TrainingSettings()
+) -> None:
     """Fine-tune an encoder on rows, and save it."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -234,17 +238,17 @@ def train(rows: Sequence[Row], encoder: Path, folder: Path, seed: int, how: Doma
         encoder,
         num_labels=len(labels),
         id2label=dict(enumerate(labels)),
-        label2id={one: n for n, one in enumerate(labels)},
+        label2id={label: n for n, label in enumerate(labels)},
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
-    steps = how.epochs * -(-len(rows) // how.batch)
+    steps = training.epochs * -(-len(rows) // training.batch)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.0, 1 - step / steps))
     model.train()
-    for batch in how.batches(rows, seed):
+    for batch in training.batches(rows, seed):
         texts = [[row[part] for row in batch] for part in TEXTS if part in batch[0]]
         inputs = tokenizer(*texts, padding=True, truncation=True, max_length=LENGTH, return_tensors="pt")
         targets = torch.tensor([labels.index(row["label"]) for row in batch])
-        with torch.autocast("cpu", torch.bfloat16, enabled=how.fast):
+        with torch.autocast("cpu", torch.bfloat16, enabled=training.fast):
             loss = model(**inputs, labels=targets).loss
         loss.backward()
         optimizer.step()
@@ -255,7 +259,7 @@ def train(rows: Sequence[Row], encoder: Path, folder: Path, seed: int, how: Doma
 
 
 def trained(task: str, pool: Sequence[Row], encoder: Path, folder: Path) -> list[Path]:
-    """The six models of a task; those that are there already are not trained again."""
+    """Return the six models of a task; those that are there already are not trained again."""
     models = []
     for seed in SEEDS:
         for size in TRAINED[task].sizes:
@@ -267,7 +271,7 @@ def trained(task: str, pool: Sequence[Row], encoder: Path, folder: Path) -> list
     return sorted(models, key=lambda model: int(model.name.split("-")[1]))
 
 
-def measure(task: str, data: Path, encoder: Path, work: Path) -> None:
+def measure(task: str, data_folder: Path, encoder: Path, work: Path) -> None:
     """Train, ask, and write what comes of it: WORK/TASK.json, .md and .html."""
     from ranker.report import write as written
     from ranker.report.shift import document
@@ -277,13 +281,16 @@ def measure(task: str, data: Path, encoder: Path, work: Path) -> None:
     rng = np.random.default_rng(0)
     folder = work / task
     folder.mkdir(parents=True, exist_ok=True)
-    rows = {name: [of[n] for n in rng.permutation(len(of))] for name, of in parted(TASKS[task](data)).items()}
+    rows = {
+        name: [rows_of_set[n] for n in rng.permutation(len(rows_of_set))]
+        for name, rows_of_set in parted(TASKS[task](data_folder)).items()
+    }
     home = next(iter(rows))
-    files = [write(of[:ROWS], folder / f"{name}.jsonl") for name, of in rows.items()]
+    files = [write(rows_of_set[:ROWS], folder / f"{name}.jsonl") for name, rows_of_set in rows.items()]
     models = trained(task, rows[home][ROWS:], encoder, folder) if task in TRAINED else None
     columns = {"text": ["text"], "summary": ["summary"]} if task == "summaries" else None
     vectors = None if task == "summaries" else encoder  # documents are longer than it takes
-    found = shift(
+    measured = shift(
         *files,
         models=models,
         task="nli" if task == "entailment" else None,
@@ -292,15 +299,15 @@ def measure(task: str, data: Path, encoder: Path, work: Path) -> None:
         runtime=Runtime(store=work / "store"),
     )
     for form, ending in (("json", "json"), ("markdown", "md"), ("html", "html"), ("table", "txt")):
-        (work / f"{task}.{ending}").write_text(written(document(found), form), encoding="utf-8")
+        (work / f"{task}.{ending}").write_text(written(document(measured), form), encoding="utf-8")
     print((work / f"{task}.txt").read_text(encoding="utf-8"), flush=True)
 
 
 def main(arguments: Sequence[str]) -> None:
     """The tasks that are named, or all."""
-    data, encoder, work, *tasks = arguments
+    data_folder, encoder, work, *tasks = arguments
     for task in tasks or TASKS:
-        measure(task, Path(data), Path(encoder), Path(work))
+        measure(task, Path(data_folder), Path(encoder), Path(work))
 
 
 if __name__ == "__main__":

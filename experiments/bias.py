@@ -18,7 +18,7 @@ PENALTY = 1e-3
 
 
 def log_probabilities(kind: str, examples: Sequence[Example], classes: int) -> Floats:
-    """What a biased model makes of the rows that it is fitted to.
+    """Predictions of a biased model on its training rows.
 
     Args:
         kind: a key of `FEATURES`.
@@ -43,34 +43,35 @@ def log_probabilities(kind: str, examples: Sequence[Example], classes: int) -> F
         slope = features.T @ (np.exp(log_p) - truth) / len(truth) + 2 * PENALTY * weights
         return -(truth * log_p).sum() / len(truth) + PENALTY * (weights**2).sum(), slope.ravel()
 
-    found = optimize.minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B").x.reshape(shape)
-    return np.asarray(special.log_softmax(features @ found, axis=1))
+    solution = optimize.minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B").x.reshape(shape)
+    return np.asarray(special.log_softmax(features @ solution, axis=1))
 
 
 def hypothesis(examples: Sequence[Example]) -> sparse.csr_array:
-    """(N, words) whether each word is in the last segment, the hypothesis; the premise is not seen.
+    """Return (N, words) whether each word is in the last segment, the hypothesis; the premise is not seen.
 
     Source: Poliak, Naradowsky, Haldar, Rudinger and Van Durme (2018), Hypothesis Only Baselines.
     """
     bags = [_words(example, -1) for example in examples]
     index = {word: i for i, word in enumerate(sorted(set().union(*bags)))}
-    at = [(row, index[word]) for row, bag in enumerate(bags) for word in sorted(bag)]
-    rows, columns = zip(*at, strict=True)
-    return sparse.csr_array((np.ones(len(at)), (rows, columns)), shape=(len(bags), len(index)))
+    cells = [(row, index[word]) for row, bag in enumerate(bags) for word in sorted(bag)]
+    rows, columns = zip(*cells, strict=True)
+    return sparse.csr_array((np.ones(len(cells)), (rows, columns)), shape=(len(bags), len(index)))
 
 
 def overlap(examples: Sequence[Example]) -> Floats:
-    """(N, 3) how the last segment repeats the first: the share of its words, all of them, all of them in one run.
+    """Return (N, 3) how the last segment repeats the first: the share of its words, all of them, all of them in one
+    run.
 
     Source: Clark, Yatskar and Zettlemoyer (2019), section 4.2, the features for HANS that need no word vectors.
     """
-    found = []
+    rows = []
     for example in examples:
         first, last = _words(example, 0), _words(example, -1)
         share = len(last & first) / max(1, len(last))
         run = _plain(example.segments[-1]) in _plain(example.segments[0])
-        found.append((share, float(share == 1), float(run)))
-    return np.array(found)
+        rows.append((share, float(share == 1), float(run)))
+    return np.array(rows)
 
 
 FEATURES: Mapping[str, Callable[[Sequence[Example]], Floats | sparse.csr_array]] = {
@@ -81,8 +82,8 @@ FEATURES: Mapping[str, Callable[[Sequence[Example]], Floats | sparse.csr_array]]
 
 
 def _words(example: Example, segment: int) -> set[str]:
-    which = segment % len(example.segments)
-    return {example.text(word).casefold() for word in example.words if word.segment == which}
+    index = segment % len(example.segments)
+    return {example.text(word).casefold() for word in example.words if word.segment == index}
 
 
 def _plain(text: str) -> str:

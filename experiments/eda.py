@@ -20,8 +20,8 @@ Operation = Callable[[list[str], float, np.random.Generator], list[str]]
 """Changes a share of a text's words."""
 
 
-def augmented(examples: Sequence[Example], how: Augment, rng: np.random.Generator) -> list[Example]:
-    """The rows and their copies: each copy has every segment changed by one operation, drawn for it.
+def augmented(examples: Sequence[Example], augment: Augment, rng: np.random.Generator) -> list[Example]:
+    """Return the rows and their copies: each copy has every segment changed by one operation, drawn for it.
 
     Args:
         examples: the rows.
@@ -35,24 +35,27 @@ def augmented(examples: Sequence[Example], how: Augment, rng: np.random.Generato
     """
     copies = [
         replace(
-            example, id=f"{example.id}+{i}", marks={}, segments=tuple(_changed(s, how, rng) for s in example.segments)
+            example,
+            id=f"{example.id}+{i}",
+            marks={},
+            segments=tuple(_changed(s, augment, rng) for s in example.segments),
         )
         for example in examples
-        for i in range(1, how.copies + 1)
+        for i in range(1, augment.copies + 1)
     ]
     return [*examples, *copies]
 
 
-def _changed(text: str, how: Augment, rng: np.random.Generator) -> str:
-    operation = how.operations[int(rng.integers(len(how.operations)))]
+def _changed(text: str, augment: Augment, rng: np.random.Generator) -> str:
+    operation = augment.operations[int(rng.integers(len(augment.operations)))]
     words = text.split()
     if operation == "replace":
-        return " ".join(replaced(words, how.share, rng, how.lexicon))
-    return " ".join(OPERATIONS[operation](words, how.share, rng))
+        return " ".join(replaced(words, augment.share, rng, augment.lexicon))
+    return " ".join(OPERATIONS[operation](words, augment.share, rng))
 
 
 def swapped(words: list[str], share: float, rng: np.random.Generator) -> list[str]:
-    """As many swaps of two words as the share says, at least one; a text of one word stays."""
+    """Swap pairs of words, as many as the share says, at least one; a text of one word stays."""
     words = list(words)
     for _ in range(_count(words, share) if len(words) > 1 else 0):
         a, b = rng.choice(len(words), 2, replace=False)
@@ -61,13 +64,13 @@ def swapped(words: list[str], share: float, rng: np.random.Generator) -> list[st
 
 
 def deleted(words: list[str], share: float, rng: np.random.Generator) -> list[str]:
-    """Each word dropped with the share as its probability; one is left, whatever happens."""
-    kept = [word for word, drawn in zip(words, rng.random(len(words)), strict=True) if drawn >= share]
-    return kept or [words[int(rng.integers(len(words)))]]
+    """Drop each word with the share as its probability; at least one stays."""
+    remaining = [word for word, drawn in zip(words, rng.random(len(words)), strict=True) if drawn >= share]
+    return remaining or [words[int(rng.integers(len(words)))]]
 
 
 def inserted(words: list[str], share: float, rng: np.random.Generator) -> list[str]:
-    """As many words of the text itself, put anywhere, as the share says, at least one."""
+    """Insert words of the text itself anywhere, as many as the share says, at least one."""
     longer = list(words)
     for _ in range(_count(words, share)):
         longer.insert(int(rng.integers(len(longer) + 1)), words[int(rng.integers(len(words)))])
@@ -77,10 +80,10 @@ def inserted(words: list[str], share: float, rng: np.random.Generator) -> list[s
 def replaced(
     words: list[str], share: float, rng: np.random.Generator, lexicon: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """As many words as the share says, at least one, replaced by one that the lexicon has for them."""
+    """Replace words by ones of the lexicon, as many as the share says, at least one."""
     words = list(words)
-    known = [i for i, word in enumerate(words) if lexicon.get(word)]
-    for i in rng.permutation(known)[: _count(words, share)]:
+    replaceable = [i for i, word in enumerate(words) if lexicon.get(word)]
+    for i in rng.permutation(replaceable)[: _count(words, share)]:
         choices = lexicon[words[i]]
         words[i] = choices[int(rng.integers(len(choices)))]
     return words

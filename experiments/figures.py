@@ -17,7 +17,7 @@ LOOKS = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"), (INK, "v"),
 
 
 def draw(exhibit: Exhibit, cells: Sequence[Cell], extension: str) -> bytes:
-    """A figure as the bytes of a picture file, the same for the same cells.
+    """Return a figure as the bytes of a picture file, the same for the same cells.
 
     Args:
         exhibit: what it shows.
@@ -37,21 +37,21 @@ def draw(exhibit: Exhibit, cells: Sequence[Cell], extension: str) -> bytes:
 
 
 def scatter(axes: Axes, accuracies: Mapping[str, Mapping[str, float]]) -> None:
-    """Each pair's accuracy by a method against that by ACC; a point above the line is a pair where ACC is worse."""
+    """Draw each pair's accuracy by a method against that by ACC; above the line ACC is worse."""
     base = accuracies["ACC"]
     axes.plot([0, 100], [0, 100], color=SOFT, linewidth=0.8, zorder=1)
-    others = [name for name in accuracies if name != "ACC"]
-    for (colour, shape), name in zip(LOOKS, others, strict=False):
+    methods = [name for name in accuracies if name != "ACC"]
+    for (colour, shape), name in zip(LOOKS, methods, strict=False):
         x, y = zip(*((base[pair], accuracy) for pair, accuracy in accuracies[name].items()), strict=True)
         axes.scatter(x, y, s=22, c=colour, marker=shape, alpha=0.75, linewidths=0, label=name)
     axes.set(xlabel="ACC on the pair, percent", ylabel="factor on the pair, percent", xlim=(-2, 102), ylim=(-2, 102))
-    axes.figure.legend(loc="outside lower center", ncols=len(others))
+    axes.figure.legend(loc="outside lower center", ncols=len(methods))
 
 
 def distribution(axes: Axes, accuracies: Mapping[str, Mapping[str, float]]) -> None:
-    """A point a pair, a line for the middle half of the pairs, and a bar at the median."""
-    for i, found in enumerate(accuracies.values()):
-        values = np.sort(list(found.values()))
+    """Draw a point a pair, a line for the middle half of the pairs, and a bar at the median."""
+    for i, method_values in enumerate(accuracies.values()):
+        values = np.sort(list(method_values.values()))
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
         axes.plot([low, high], [i, i], color=SOFT, linewidth=5, alpha=0.4, solid_capstyle="butt")
         axes.plot(values, np.full(len(values), i), "o", color=BLUE, markersize=4, alpha=0.6, markeredgewidth=0)

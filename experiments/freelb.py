@@ -27,7 +27,7 @@ def backward(
     model: PreTrainedModel,
     batch: Mapping[str, torch.Tensor],
     loss_of: Callable[[torch.Tensor], torch.Tensor],
-    how: Perturb,
+    perturb: Perturb,
 ) -> float:
     """Add the mean gradient over the perturbed passes to the weights', and give the mean loss in nats.
 
@@ -39,26 +39,26 @@ def backward(
     """
     embed = model.get_input_embeddings()
     ids = batch["input_ids"]
-    others = {name: value for name, value in batch.items() if name != "input_ids"}
+    inputs = {name: value for name, value in batch.items() if name != "input_ids"}
     real = batch["attention_mask"][:, :, None].float()
     words = embed(ids).detach()
     size = (real.sum(dim=(1, 2)) * words.shape[-1]).sqrt()[:, None, None]
-    push = real * how.start * (2 * torch.rand_like(words) - 1) / size
+    push = real * perturb.start * (2 * torch.rand_like(words) - 1) / size
     total = 0.0
-    for _ in range(how.steps):
+    for _ in range(perturb.steps):
         push.requires_grad_()
-        loss = loss_of(model(inputs_embeds=embed(ids) + push, **others).logits) / how.steps
+        loss = loss_of(model(inputs_embeds=embed(ids) + push, **inputs).logits) / perturb.steps
         loss.backward()  # type: ignore[no-untyped-call]
         total += loss.item()
         assert push.grad is not None
         slope = real * push.grad
-        push = push.detach() + how.step_size * slope / _length(slope).clamp_min(SMALLEST)
-        if how.radius:
-            push = push * (how.radius / _length(push).clamp_min(SMALLEST)).clamp_max(1)
+        push = push.detach() + perturb.step_size * slope / _length(slope).clamp_min(SMALLEST)
+        if perturb.radius:
+            push = push * (perturb.radius / _length(push).clamp_min(SMALLEST)).clamp_max(1)
     return total
 
 
 def _length(rows: torch.Tensor) -> torch.Tensor:
-    """(B, 1, 1) Euclidean length of each (T, hidden)."""
+    """Return (B, 1, 1) Euclidean length of each (T, hidden)."""
     length: torch.Tensor = rows.flatten(1).norm(dim=1)
     return length[:, None, None]

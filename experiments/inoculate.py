@@ -49,7 +49,7 @@ ARITHMETIC = ("bf16", "portable")
 
 @dataclass(frozen=True)
 class TrainingMachine:
-    """Where training runs; another machine gives other numbers, if only in the last digits.
+    """TrainingMachine of the training; another machine gives other numbers, if only in the last digits.
 
     Attributes:
         device: a torch device.
@@ -72,7 +72,7 @@ class TrainingMachine:
 
     @property
     def arithmetic(self) -> dict[str, bool]:
-        """What decides the bits of a training beside its key, where it is not as usual."""
+        """Settings that decide the bits of a training beside its key, where they are not the usual ones."""
         return {name: True for name in ARITHMETIC if getattr(self, name)}
 
     def say(self, line: str) -> None:
@@ -113,12 +113,12 @@ def inoculate(
     pairs = list(zip(recipe.members, plan.trainings, strict=True))
     try:
         for member, training in pairs:
-            for kept in training.kept:
-                check_folder(output / kept.folder)
+            for checkpoint in training.kept:
+                check_folder(output / checkpoint.folder)
             base = recipe.bases[member.base]
             if base.path and missing(training, output, machine):
                 train.configured(train.resolve(base.path), plan.task, base.labels)
-        members = [one for member, training in pairs for one in make_member(plan, member, training, output, machine)]
+        members = [made for member, training in pairs for made in make_member(plan, member, training, output, machine)]
         content = {"schema_version": suites.SCHEMA_VERSION, "name": recipe.name, "task": recipe.task, "models": members}
         write_json(output / SUITE, content)
     except OSError as error:
@@ -129,28 +129,33 @@ def inoculate(
 def make_member(
     plan: TrainingPlan, member: Member, training: Training, output: Path, machine: TrainingMachine
 ) -> Iterator[dict[str, Any]]:
-    """One member's entries in ``suite.json``, its checkpoints' first; trained and measured unless that is done already.
+    """Make one member's entries in ``suite.json``, its checkpoints' first; train and measure what is missing.
 
     Where there are checkpoints, each entry names the run that it is of.
     """
     trained(training, plan.task, output, machine)
-    for kept in training.kept:
-        folder = output / kept.folder
+    for checkpoint in training.kept:
+        folder = output / checkpoint.folder
         in_domain, *ood = measure(folder, (plan.in_domain, *plan.ood), machine)
         yield {
-            "name": kept.folder,
-            "path": kept.folder,
+            "name": checkpoint.folder,
+            "path": checkpoint.folder,
             "family": plan.recipe.bases[member.base].family or member.base,
             **({"run": member.name} if training.checkpoints else {}),
             "in_domain_accuracy": in_domain["accuracy"],
-            "ood_accuracy": {one.name: known for one, known in zip(plan.ood, ood, strict=True)},
-            "training": {**(told(folder, kept.key, machine) or {}), "in_domain_rows": in_domain["rows"]},
+            "ood_accuracy": {
+                ood_set.name: accuracy_on_set for ood_set, accuracy_on_set in zip(plan.ood, ood, strict=True)
+            },
+            "training": {**(told(folder, checkpoint.key, machine) or {}), "in_domain_rows": in_domain["rows"]},
         }
 
 
 def trained(training: Training, task: ClassificationTask, output: Path, machine: TrainingMachine) -> Path:
-    """The folder of the finished model, trained now unless all that it leaves is there, and so what it goes on from."""
-    folder, wanted = output / training.folder, {kept.step: kept for kept in missing(training, output, machine)}
+    """Return the folder of the finished model, after training it and the one it starts from if outputs are missing."""
+    folder, wanted = (
+        output / training.folder,
+        {checkpoint.step: checkpoint for checkpoint in missing(training, output, machine)},
+    )
     if not wanted:
         return folder
     (output / SUITE).unlink(missing_ok=True)  # it tells the accuracies of a model that is about to be replaced
@@ -159,23 +164,23 @@ def trained(training: Training, task: ClassificationTask, output: Path, machine:
 
     def keep(losses: Sequence[float]) -> None:
         """Write the model as it is, where it is wanted after so many steps."""
-        kept = wanted.get(len(losses))
-        if kept is None:
+        checkpoint = wanted.get(len(losses))
+        if checkpoint is None:
             return
         seconds = time.monotonic() - began
         if not train.finite(model):
-            raise ModelError(f"{kept.folder}: the training diverged; try a lower `learning_rate`")
+            raise ModelError(f"{checkpoint.folder}: the training diverged; try a lower `learning_rate`")
         about = {
-            "key": kept.key,
+            "key": checkpoint.key,
             "seed": training.seed,
             "rows": dict(Counter(row.id.rpartition("-")[0] for row in training.rows)),
-            "steps": kept.step,
-            "loss": round(float(np.mean(losses[-max(1, kept.step // 10) :])), 4) if losses else None,
+            "steps": checkpoint.step,
+            "loss": round(float(np.mean(losses[-max(1, checkpoint.step // 10) :])), 4) if losses else None,
             "seconds": round(seconds, 1),
             **machine.arithmetic,
         }
-        write_model(output / kept.folder, model, tokenizer, about)
-        machine.say(f"{kept.folder}: {kept.step} steps in {seconds:.0f} s, loss {about['loss']}")
+        write_model(output / checkpoint.folder, model, tokenizer, about)
+        machine.say(f"{checkpoint.folder}: {checkpoint.step} steps in {seconds:.0f} s, loss {about['loss']}")
 
     with progress.bar(machine.console, f"training {training.folder}", steps * training.stage.batch_size) as advance:
         losses = train.train(
@@ -195,7 +200,7 @@ def trained(training: Training, task: ClassificationTask, output: Path, machine:
 
 
 def started(training: Training, task: ClassificationTask, output: Path, machine: TrainingMachine) -> train.Start:
-    """The model and the tokenizer that a training starts from."""
+    """Return the model and the tokenizer that a training starts from."""
     start = training.start
     if isinstance(start, Training):
         return train.load(str(trained(start, task, output, machine)), task, training.seed)
@@ -205,8 +210,10 @@ def started(training: Training, task: ClassificationTask, output: Path, machine:
 
 
 def missing(training: Training, output: Path, machine: TrainingMachine) -> list[Kept]:
-    """What a training leaves that is not there yet."""
-    return [kept for kept in training.kept if told(output / kept.folder, kept.key, machine) is None]
+    """Return the outputs of a training that are missing."""
+    return [
+        checkpoint for checkpoint in training.kept if told(output / checkpoint.folder, checkpoint.key, machine) is None
+    ]
 
 
 def write_model(
@@ -222,7 +229,7 @@ def write_model(
 
 
 def told(folder: Path, key: str, machine: TrainingMachine) -> dict[str, Any] | None:
-    """What was written down about a finished training of that key, in the machine's arithmetic.
+    """Return the record of a finished training of that key, in the machine's arithmetic; None without one.
 
     None if there is no such model in that folder.
     """
@@ -244,28 +251,30 @@ def check_folder(folder: Path) -> None:
 
 
 def measure(folder: Path, measured: tuple[LabelledDataset, ...], machine: TrainingMachine) -> list[dict[str, Any]]:
-    """A finished model's accuracy on each of the sets, as the ranker computes it; what is known is kept."""
+    """Return a finished model's accuracy on each of the sets, by the ranker; stored ones are reused."""
     memo = folder / MEASURED
-    known: dict[str, dict[str, Any]] = read_json(memo)
-    missing = [one for one in measured if one.fingerprint not in known]
+    stored: dict[str, dict[str, Any]] = read_json(memo)
+    missing = [ood_set for ood_set in measured if ood_set.fingerprint not in stored]
     if missing:
         classifier = Classifier.load(folder, require_labels(measured[0].task, folder.name), device=machine.device)
-        for one in missing:
-            with progress.bar(machine.console, f"measuring {folder.name} on {one.name}", len(one.examples)) as advance:
-                predicted = classifier.probabilities(one.examples, advance).argmax(axis=1)
-            right = float(np.mean(predicted == [example.target for example in one.examples]))
-            known[one.fingerprint] = {
+        for ood_set in missing:
+            with progress.bar(
+                machine.console, f"measuring {folder.name} on {ood_set.name}", len(ood_set.examples)
+            ) as advance:
+                predicted = classifier.probabilities(ood_set.examples, advance).argmax(axis=1)
+            right = float(np.mean(predicted == [example.target for example in ood_set.examples]))
+            stored[ood_set.fingerprint] = {
                 "accuracy": round(right, 6),
-                "rows": len(one.examples),
-                "fingerprint": one.fingerprint,
+                "rows": len(ood_set.examples),
+                "fingerprint": ood_set.fingerprint,
             }
-            write_json(memo, known)
-            machine.say(f"{folder.name}: {one.name} {right:.3f} ({len(one.examples):,} rows)")
-    return [known[one.fingerprint] for one in measured]
+            write_json(memo, stored)
+            machine.say(f"{folder.name}: {ood_set.name} {right:.3f} ({len(ood_set.examples):,} rows)")
+    return [stored[ood_set.fingerprint] for ood_set in measured]
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """What a file tells; nothing where it is not there, or damaged: what it should tell is found out again."""
+    """Read a file of results; empty where it is missing or damaged, so that its content is computed again."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):

@@ -1,4 +1,4 @@
-"""What a training minimises: functions of logits and labels, each the mean over a batch, in nats.
+"""Losses of a training: functions of logits and labels, each the mean over a batch, in nats.
 
 B examples a batch, C classes.
 """

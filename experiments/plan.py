@@ -1,4 +1,4 @@
-"""What a recipe comes to on one machine's data: every training with its rows drawn, and nothing trained yet.
+"""Plan of a recipe on one machine's data: every training with its rows drawn, before anything is trained.
 
 Everything that can be wrong with a recipe or its data is found here, before the first training step.
 """
@@ -37,7 +37,7 @@ IN_DOMAIN = ""
 
 
 class Kept(NamedTuple):
-    """A model that a training leaves: its folder relative to the suite's, after which step, and what decides it."""
+    """Model that a training leaves: its folder relative to the suite's, its step, and its key."""
 
     folder: str
     step: int
@@ -68,12 +68,12 @@ class Training:
 
     @property
     def steps(self) -> int:
-        """How many there are."""
+        """Number of steps."""
         return number_of_steps(len(self.rows), self.stage)
 
     @property
     def kept(self) -> tuple[Kept, ...]:
-        """What it leaves, in the order of the steps; the last one is the finished model."""
+        """Outputs of a training, in the order of the steps; the last one is the finished model."""
         within = [Kept(at_step(self.folder, step), step, f"{self.key} {step}") for step in self.checkpoints]
         return (*within, Kept(self.folder, self.steps, self.key))
 
@@ -92,7 +92,7 @@ class Training:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What one recipe comes to.
+    """Plan of one recipe.
 
     Attributes:
         recipe: what is made.
@@ -124,13 +124,15 @@ def make(recipe: Recipe, data_dir: Path | None, include: Sequence[str | Path] = 
     """
     task = look_up("task", recipe.task, sets.tasks(include))
     measured = tuple(sets.load(name, data_dir, include) for name in recipe.ood)
-    for one in measured:
-        if one.task.name != task.name:
-            raise UsageError(f"{one.name} is an OOD set of the task {one.task.name}, not of {task.name}")
-    read = {name: sources.read(source, name, task, data_dir, recipe.seed) for name, source in recipe.sources.items()}
-    held_out = tuple(row for name in recipe.in_domain_test for row in read[name])
-    seen = {row.segments for rows in (held_out, *(one.examples for one in measured)) for row in rows}
-    pools = {name: [row for row in rows if row.segments not in seen] for name, rows in read.items()}
+    for ood_set in measured:
+        if ood_set.task.name != task.name:
+            raise UsageError(f"{ood_set.name} is an OOD set of the task {ood_set.task.name}, not of {task.name}")
+    rows_of_source = {
+        name: sources.read(source, name, task, data_dir, recipe.seed) for name, source in recipe.sources.items()
+    }
+    held_out = tuple(row for name in recipe.in_domain_test for row in rows_of_source[name])
+    reserved = {row.segments for rows in (held_out, *(ood_set.examples for ood_set in measured)) for row in rows}
+    pools = {name: [row for row in rows if row.segments not in reserved] for name, rows in rows_of_source.items()}
     pools[IN_DOMAIN] = [row for name in recipe.in_domain for row in pools[name]]
     return TrainingPlan(
         recipe=recipe,
@@ -142,9 +144,9 @@ def make(recipe: Recipe, data_dir: Path | None, include: Sequence[str | Path] = 
 
 
 def draw(
-    stage: Stage, pools: Mapping[str, Sequence[Example]], classes: int, seed: int, who: str
+    stage: Stage, pools: Mapping[str, Sequence[Example]], classes: int, seed: int, member_name: str
 ) -> tuple[Example, ...]:
-    """The rows of one stage, each source's share drawn without replacement; sources may hold the same row.
+    """Return the rows of one stage, each source's share drawn without replacement; sources may hold the same row.
 
     Args:
         stage: how many rows, and which share of them from which source.
@@ -158,7 +160,9 @@ def draw(
     """
     total = len(pools[IN_DOMAIN]) if stage.rows is None else stage.rows
     if stage.rows is None and not total:
-        raise UsageError(f"{who} takes every row of the in-domain data, and none is left beside those measured on")
+        raise UsageError(
+            f"{member_name} takes every row of the in-domain data, and none is left beside those measured on"
+        )
     left, counts = total, {}
     for name, share in stage.mix.items():
         counts[name] = min(round(share * total), left)  # halves that are rounded up may add up to a row too many
@@ -170,16 +174,16 @@ def draw(
         pool = pools[name]
         if count > len(pool):
             source = "in-domain data" if name == IN_DOMAIN else f"source {name!r}"
-            raise UsageError(f"{who} needs {count} rows of the {source}, which has {len(pool)}")
+            raise UsageError(f"{member_name} needs {count} rows of the {source}, which has {len(pool)}")
         drawn += [pool[i] for i in rng.choice(len(pool), count, replace=False)]
     if stage.shots is not None:
-        drawn = few(drawn, stage.shots, classes, rng, who)
+        drawn = few(drawn, stage.shots, classes, rng, member_name)
     if stage.augment is not None:
         drawn = eda.augmented(drawn, stage.augment, rng)
     return tuple(drawn)
 
 
-def few(rows: Sequence[Example], shots: int, classes: int, rng: np.random.Generator, who: str) -> list[Example]:
+def few(rows: Sequence[Example], shots: int, classes: int, rng: np.random.Generator, member_name: str) -> list[Example]:
     """So many rows of each of C labels, drawn without replacement, in the order they had.
 
     Raises:
@@ -192,12 +196,12 @@ def few(rows: Sequence[Example], shots: int, classes: int, rng: np.random.Genera
     """
     fewest = np.bincount([row.target for row in rows], minlength=classes).min()
     if fewest < shots:
-        raise UsageError(f"{who} needs {shots} rows of each label, and of one there are {fewest}")
+        raise UsageError(f"{member_name} needs {shots} rows of each label, and of one there are {fewest}")
     return sources.of_each_label(rows, shots, rng)
 
 
 def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]], classes: int) -> tuple[Training, ...]:
-    """The members' trainings; those of one base go on from the same shared one, where there is a shared stage."""
+    """Return the members' trainings; those of one base continue one shared training, where there is a shared stage."""
     stages = [member.stage for member in recipe.members] + ([recipe.shared] if recipe.shared else [])
     trained_on = [IN_DOMAIN, *sorted({name for stage in stages for name in stage.mix})]
     corpus = tuple(text for name in trained_on for row in pools[name] for text in row.segments)
@@ -225,13 +229,10 @@ def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]], classes: 
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """A record as JSON can say it; a way to differ that is left out is left out here, too.
-
-    A row's group is, too: no weight depends on it.
-    """
+    """Return a record as JSON, without ways that are left out, and without a row's group, which affects no weight."""
     if not is_dataclass(value):
         return dict(value)
     content = {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, Example):
         del content["group"]
-    return {name: one for name, one in content.items() if one is not None or name not in WAYS}
+    return {name: entry for name, entry in content.items() if entry is not None or name not in WAYS}

@@ -1,4 +1,4 @@
-"""What suites state of their members, as a file that `rank-models compare` reads, too."""
+"""Stated accuracies of suites' members, as a file that `rank-models compare` reads, too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COLUMNS, RUN = ("model", "set", "value", "n", "group", "kind"), "run"
 
 
 def written(rows: Iterable[Row]) -> str:
-    """The rows as CSV, with a column for the training runs where some are checkpoints of one."""
+    """Return the rows as CSV, with a column for the training runs where some are checkpoints of one."""
     cells = [dict(row.cells) for row in rows]
     file = io.StringIO()
     columns = (*COLUMNS, RUN) if any(RUN in row for row in cells) else COLUMNS

@@ -1,4 +1,4 @@
-"""What the paper prints, and which suites of ours stand beside it: `published.toml` as frozen records."""
+"""Numbers printed in the paper, and our suites beside them: `published.toml` as frozen records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PublishedRow:
 
     @property
     def label(self) -> str:
-        """How the row is called in a table."""
+        """Label of the row in a table."""
         return f"{self.name}, {self.attribution}" if self.attribution else self.name
 
 

@@ -28,7 +28,7 @@ class TableDifference:
 
     @property
     def points(self) -> float:
-        """How far the rebuilt one is off, in points."""
+        """Difference of the rebuilt number, in points."""
         return 100 * abs(self.rebuilt - self.embedded)
 
     def __str__(self) -> str:
@@ -43,10 +43,10 @@ def differences(embedded: Path, rebuilt: Path) -> Iterator[TableDifference]:
     Args:
         embedded, rebuilt: folders with a suite.json.
     """
-    first, second = (json.loads((one / SUITE).read_text(encoding="utf-8")) for one in (embedded, rebuilt))
+    first, second = (json.loads((folder / SUITE).read_text(encoding="utf-8")) for folder in (embedded, rebuilt))
     new = {model["name"]: model for model in second["models"]}
     for model in first["models"]:
         again, names = new[model["name"]], (first["name"], model["name"])
         yield TableDifference(*names, "in-domain", model["in_domain_accuracy"], again["in_domain_accuracy"])
-        for ood, known in model["ood_accuracy"].items():
-            yield TableDifference(*names, ood, known["accuracy"], again["ood_accuracy"][ood]["accuracy"])
+        for ood, accuracy in model["ood_accuracy"].items():
+            yield TableDifference(*names, ood, accuracy["accuracy"], again["ood_accuracy"][ood]["accuracy"])

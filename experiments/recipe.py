@@ -60,7 +60,7 @@ class RecipeSource:
 
 @dataclass(frozen=True)
 class Base:
-    """What training starts from: a checkpoint, or a small architecture with random weights and its own tokenizer.
+    """Start of a training: a checkpoint, or a small architecture with random weights and its own tokenizer.
 
     Attributes:
         path: a directory, a hub id, or ``package:NAME/FOLDER`` for weights that an installed Python package brings.
@@ -175,7 +175,7 @@ class Perturb:
 
 @dataclass(frozen=True)
 class Tune:
-    """Which weights are trained, where not all of them: see `experiments.tuning`.
+    """Weights that are trained, where not all of them are: see `experiments.tuning`.
 
     Attributes:
         weights: "head": the classifier alone (linear probing); "head-then-all": first the head, then everything;
@@ -258,10 +258,10 @@ class Stage:
             raise ValueError(f"the shares in `mix` must sum to at most 1, which is 100 % (got {total:g})")
 
 
-def _check_used(given: Loss | Tune, way: str) -> None:
+def _check_used(options: Loss | Tune, way: str) -> None:
     """Refuse a field that is not as it is left, and is read by another way than the one that is chosen."""
-    for name, reader in given.OF.items():
-        if reader != way and getattr(given, name) != getattr(type(given), name):
+    for name, reader in options.OF.items():
+        if reader != way and getattr(options, name) != getattr(type(options), name):
             raise ValueError(f"`{name}` is for {reader!r} (got it for {way!r})")
 
 
@@ -307,14 +307,14 @@ class Member:
         _check_folder("member", self.name)
         _check_seed(self.seed)
         if list(self.checkpoints) != sorted({step for step in self.checkpoints if step > 0}):
-            given = list(self.checkpoints)
-            raise ValueError(f"`checkpoints` must be steps from 1, each once and in rising order (got {given})")
+            steps = list(self.checkpoints)
+            raise ValueError(f"`checkpoints` must be steps from 1, each once and in rising order (got {steps})")
         if self.checkpoints and self.stage.tune and self.stage.tune.weights == "lora":
             raise ValueError('`checkpoints` cannot be kept of `weights = "lora"`, whose updates are merged at the end')
 
 
 def at_step(name: str, step: int) -> str:
-    """What a member is called as it was after a step of its training: a name, and a folder's, of its own.
+    """Return the name of a member after a step of its training, which is also that of its folder.
 
     Example:
         >>> at_step("inoc-100", 250)
@@ -375,7 +375,11 @@ class Recipe:
     @property
     def names(self) -> list[str]:
         """Of the suite's models, in its order."""
-        return [name for one in self.members for name in (*(at_step(one.name, n) for n in one.checkpoints), one.name)]
+        return [
+            name
+            for member in self.members
+            for name in (*(at_step(member.name, n) for n in member.checkpoints), member.name)
+        ]
 
     @property
     def reads_files(self) -> bool:
@@ -401,13 +405,13 @@ def load(reference: str) -> Recipe:
 
 
 def shipped() -> dict[str, Path]:
-    """The recipes that come with the product: name -> file."""
+    """Return the built-in recipes: name -> file."""
     root = Path(__file__).parent / "recipes"
     return {path.stem: path for path in sorted(root.glob("*.toml"))}
 
 
 def parse(content: Mapping[str, Any]) -> Recipe:
-    """The recipe that a TOML document describes.
+    """Return the recipe that a TOML document describes.
 
     ``[inoculation]`` holds what the members have in common, and each of ``[[members]]`` what is its own. A member's
     base may be left out if there is one only.
@@ -422,14 +426,14 @@ def parse(content: Mapping[str, Any]) -> Recipe:
         raise ValueError("`members` must be an array of tables: `[[members]]`")
     bases = list(table(tables.get("bases", {}), "bases"))
     tables["members"] = tuple(_member(table(row, "members"), common, bases) for row in members)
-    return record(Recipe, tables, whole="the recipe", also=("inoculation",))
+    return record(Recipe, tables, label="the recipe", also=("inoculation",))
 
 
 def _member(row: Mapping[str, Any], common: Mapping[str, Any], bases: list[str]) -> Member:
     name = f"members.{row.get('name', '?')}"
-    own = ("name", "base", "seed", "checkpoints")
+    own_keys = ("name", "base", "seed", "checkpoints")
     if "epochs" in row and "steps" not in row:
         common = {key: value for key, value in common.items() if key != "steps"}  # which would go before them
     keys = {**({"base": bases[0]} if len(bases) == 1 else {}), **common, **row}
-    stage = record(Stage, {key: value for key, value in keys.items() if key not in own}, name, also=own)
-    return record(Member, {**{key: keys[key] for key in own if key in keys}, "stage": stage}, name)
+    stage = record(Stage, {key: value for key, value in keys.items() if key not in own_keys}, name, also=own_keys)
+    return record(Member, {**{key: keys[key] for key in own_keys if key in keys}, "stage": stage}, name)

@@ -21,8 +21,8 @@ APART = (
 """Why published numbers are not met."""
 
 
-def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]) -> str:
-    """The exhibit as GitHub-flavoured Markdown.
+def markdown(name: str, exhibit: Exhibit, ranked: Rankings, cells: Sequence[Cell]) -> str:
+    """Return the exhibit as GitHub-flavoured Markdown.
 
     Args:
         name: "Table 2".
@@ -30,58 +30,57 @@ def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]
         found: the rankings that its cells were made of.
         cells: the numbers.
     """
-    first = next(iter(found.values()))
+    first = next(iter(ranked.values()))
     draws = first.evaluation.draws
     drawn = "all draws (exact)" if draws == "exact" else f"{draws} draws, seed {first.header.seed}"
     about = "" if exhibit.kind == "accuracies" else f"; K = {first.header.probe}, {drawn}"
     about += ", 95 % intervals over samples of rows" if exhibit.kind == "methods" else ""
     made_of = [
-        f"{one.header.suite} on {one.header.ood}: {len(one.found.models)} models, "
+        f"{ranking.header.suite} on {ranking.header.ood}: {len(ranking.found.models)} models, "
         + (
-            f"measured on all {one.header.provenance.data.rows} rows"
-            if exhibit.kind == "accuracies" and one.header.provenance.data
-            else f"{one.header.provenance.population} rows, {attribution_text(one)}"
+            f"measured on all {ranking.header.provenance.data.rows} rows"
+            if exhibit.kind == "accuracies" and ranking.header.provenance.data
+            else f"{ranking.header.provenance.population} rows, {attribution_text(ranking)}"
         )
-        for one in found.values()
+        for ranking in ranked.values()
     ]
     apart = [APART] if any(cell.difference is not None for cell in cells) else []
     remarks = [*apart, f"{PAPER}, section {exhibit.section}. All numbers are percent{about}.", *exhibit.notes, *made_of]
-    shown = _grid(exhibit, cells)
-    parts = [f"## {name}. {escape(shown.caption)}", "\n".join(lines(shown))]
+    grid = _grid(exhibit, cells)
+    parts = [f"## {name}. {escape(grid.caption)}", "\n".join(lines(grid))]
     return "\n\n".join([*parts, "\n".join(f"- {escape(remark)}" for remark in remarks)]) + "\n"
 
 
 def comma_separated(cells: Sequence[Cell]) -> str:
-    """A line a cell, its fields and the difference as columns; all numbers in percent."""
+    """Return a line a cell, with its fields and the difference as columns; all numbers in percent."""
     rows = [{**asdict(cell), "difference": cell.difference} for cell in cells]
     return csv.to_csv([{name: _rounded(value) for name, value in row.items()} for row in rows])
 
 
 def _grid(exhibit: Exhibit, cells: Sequence[Cell]) -> Table:
-    """A column of the exhibit is up to three: ours, the published numbers, and the difference.
-
-    It is one in a table of pairs, whose rows say which of them are the published ones.
+    """Return the grid of a table: up to three columns a column (ours, the published number, the difference); one for
+    pairs.
     """
     first = {"accuracies": "model", "pairs": "pair"}.get(exhibit.kind, "method")
-    at = {(cell.row, cell.column): cell for cell in cells}
-    shown = [
+    cell_of = {(cell.row, cell.column): cell for cell in cells}
+    grid = [
         (head, column, show)
         for column in dict.fromkeys(cell.column for cell in cells)
         for head, show in _parts(exhibit, column, [cell for cell in cells if cell.column == column])
     ]
     return Table(
         exhibit.title,
-        head=(first, *(head for head, _, _ in shown)),
-        numeric=(False, *(True for _ in shown)),
+        head=(first, *(head for head, _, _ in grid)),
+        numeric=(False, *(True for _ in grid)),
         rows=tuple(
-            (row, *(show(at.get((row, column), Cell(row, column))) for _, column, show in shown))
+            (row, *(show(cell_of.get((row, column), Cell(row, column))) for _, column, show in grid))
             for row in dict.fromkeys(cell.row for cell in cells)
         ),
     )
 
 
 def _parts(exhibit: Exhibit, column: str, cells: Sequence[Cell]) -> Iterator[tuple[str, Callable[[Cell], str]]]:
-    """What stands of a column in a table: each part's head, and its text in a row."""
+    """Return the parts of a table's column: each part's head, and its text in a row."""
     if exhibit.kind == "pairs":
         yield column, lambda cell: _here(cell) or _number(cell.published)
         return

@@ -24,7 +24,7 @@ NO_GOLD_LABEL = "-"
 def read(
     source: RecipeSource, name: str, task: ClassificationTask, data_dir: Path | None, seed: int
 ) -> tuple[Example, ...]:
-    """The examples of a source, in the order of its files or its generator, as ``NAME-0``, ``NAME-1``, ...
+    """Return the examples of a source, in the order of its files or its generator, as ``NAME-0``, ``NAME-1``, ...
 
     Args:
         source: what to read, and which rows of it.
@@ -46,15 +46,15 @@ def read(
         if data_dir is None:
             raise UsageError(f"`--data-dir` is needed: the source {name!r} is read from {source.files[0]}")
         examples = [example for file in source.files for example in _from_file(source, task, data_dir / file)]
-    named = [replace(example, id=f"{name}-{i}") for i, example in enumerate(examples)]
-    chosen = named[slice(*source.rows)] if source.rows else named
+    renamed = [replace(example, id=f"{name}-{i}") for i, example in enumerate(examples)]
+    chosen = renamed[slice(*source.rows)] if source.rows else renamed
     if not chosen:
-        raise DataError(f"the source {name!r} has no rows: {len(named)} were found, before its `rows` were taken")
+        raise DataError(f"the source {name!r} has no rows: {len(renamed)} were found, before its `rows` were taken")
     return tuple(balanced(chosen, rng) if source.balance else chosen)
 
 
 def balanced(examples: Sequence[Example], rng: np.random.Generator) -> list[Example]:
-    """As many rows of each label as of the rarest, drawn at random, in the order they had.
+    """Return as many rows of each label as of the rarest, drawn at random, in their original order.
 
     Example:
         >>> rows = [Example(str(i), ("A dog ran.",), int(i > 0)) for i in range(5)]
@@ -73,8 +73,8 @@ def of_each_label(examples: Sequence[Example], count: int, rng: np.random.Genera
         [0, 0, 1, 1]
     """
     labels = np.array([example.target for example in examples])
-    kept = [rng.choice(np.flatnonzero(labels == label), count, replace=False) for label in np.unique(labels)]
-    return [examples[i] for i in sorted(np.concatenate(kept))]
+    chosen = [rng.choice(np.flatnonzero(labels == label), count, replace=False) for label in np.unique(labels)]
+    return [examples[i] for i in sorted(np.concatenate(chosen))]
 
 
 def _from_file(source: RecipeSource, task: ClassificationTask, path: Path) -> list[Example]:

@@ -60,7 +60,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Run:
-    """How rankings are made: see `ranker.rank` for probe, draws, seed and runtime.
+    """Settings of the rankings: see `ranker.rank` for probe, draws, seed and runtime.
 
     Attributes:
         folder: where suites that do not come with the product lie, each in a folder of its name.
@@ -93,12 +93,12 @@ def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ra
             how to get it), or there is only one architecture where several are compared.
         ModelError, StoreError: as in `ranker.rank`.
     """
-    named = {**tier.of(exhibit.models), **dict.fromkeys(run.own, "")}
-    wanted = [name for name in exhibit.sets if name in (run.sets or named)]
-    lacking = [name for name in wanted or exhibit.sets if name not in named]
+    suites = {**tier.of(exhibit.models), **dict.fromkeys(run.own, "")}
+    wanted = [name for name in exhibit.sets if name in (run.sets or suites)]
+    lacking = [name for name in wanted or exhibit.sets if name not in suites]
     if lacking:
         raise UsageError(f"no suite for {', '.join(lacking)}: name one with `--suite SET=PATH`")
-    chosen = {name: find(name, named[name], run) for name in wanted}
+    chosen = {name: find(name, suites[name], run) for name in wanted}
     subjects = {name: select(suite, exhibit.models) for name, suite in chosen.items()}
     if not tier.embedded and run.data_dir is None:
         raise UsageError(f"`--data-dir` is needed: the rows of {', '.join(subjects)} are read from official files")
@@ -111,7 +111,7 @@ def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ra
 
 
 def one_ranking(suite: Suite, name: str, attribution: str, run: Run) -> Ranking:
-    """The ranking of one suite on one set."""
+    """Return the ranking of one suite on one set."""
     loaded = sets.load(name, run.data_dir)
     return rank(
         suite,
@@ -125,7 +125,7 @@ def one_ranking(suite: Suite, name: str, attribution: str, run: Run) -> Ranking:
 
 
 def find(ood_name: str, suite_name: str, run: Run) -> Suite:
-    """The suite for a set: the user's own, an embedded one, or one in the folder of suites.
+    """Return the suite for a set: the user's own, an embedded one, or one in the folder of suites.
 
     Raises:
         UsageError: it is not there; the message has the command that makes it.
@@ -136,16 +136,16 @@ def find(ood_name: str, suite_name: str, run: Run) -> Suite:
         return suites.load([suite_name])
     folder = run.folder / suite_name
     if not (folder / SUITE).is_file():
-        data = " --data-dir DIR" if recipes.load(suite_name).reads_files else ""
+        option = " --data-dir DIR" if recipes.load(suite_name).reads_files else ""
         raise UsageError(
             f"the suite {suite_name} is not in {run.folder}; make it: "
-            f"`rank-experiments inoculate {suite_name}{data} -o {folder}`"
+            f"`rank-experiments inoculate {suite_name}{option} -o {folder}`"
         )
     return suites.load([str(folder)])
 
 
 def select(suite: Suite, models: Models) -> Suite:
-    """The models of a suite that an exhibit is about.
+    """Return the models of a suite that an exhibit is about.
 
     Raises:
         UsageError: architectures are compared, and there is only one.
@@ -162,48 +162,51 @@ def select(suite: Suite, models: Models) -> Suite:
     return Suite(suite.name, tuple(model for model in suite.models if model.family == most))
 
 
-def cells(exhibit: Exhibit, found: Rankings) -> list[Cell]:
-    """The cells of an exhibit, row by row, those without any number left out."""
-    return [cell for cell in KINDS[exhibit.kind](exhibit, found) if (cell.here, cell.published) != (None, None)]
+def cells(exhibit: Exhibit, ranked: Rankings) -> list[Cell]:
+    """Return the cells of an exhibit, row by row, those without any number left out."""
+    return [cell for cell in KINDS[exhibit.kind](exhibit, ranked) if (cell.here, cell.published) != (None, None)]
 
 
-def by_method(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
-    """Rows are ranking methods, columns OOD sets: pairwise accuracy, with its interval over populations."""
+def by_method(exhibit: Exhibit, ranked: Rankings) -> Iterator[Cell]:
+    """Yield cells with methods as rows, OOD sets as columns: pairwise accuracy, with its interval over populations."""
     for row in exhibit.rows:
         for name in exhibit.sets:
             cell = Cell(row.label, name, published=row.published.get(name))
-            result = method(found.get((name, row.attribution or exhibit.attribution)), row.name) or any_baseline(
-                found, name, row.name
+            row_result = method(ranked.get((name, row.attribution or exhibit.attribution)), row.name) or any_baseline(
+                ranked, name, row.name
             )
-            if result is None:
+            if row_result is None:
                 yield cell
             else:
                 yield replace(
-                    cell, here=100 * result.pairwise_accuracy, low=100 * result.ci_low, high=100 * result.ci_high
+                    cell,
+                    here=100 * row_result.pairwise_accuracy,
+                    low=100 * row_result.ci_low,
+                    high=100 * row_result.ci_high,
                 )
 
 
-def any_baseline(found: Rankings, ood_name: str, name: str) -> MethodResult | None:
-    """The result of a method that reads no attribution, whichever it was ranked beside; None for any other."""
-    results = (method(ranking, name) for (one, _), ranking in found.items() if one == ood_name)
-    return next((result for result in results if result is not None and result.kind == "baseline"), None)
+def any_baseline(ranked: Rankings, ood_name: str, name: str) -> MethodResult | None:
+    """Return the result of a method that reads no attribution, whichever it was ranked beside; None for any other."""
+    results = (method(ranking, name) for (ranking_ood, _), ranking in ranked.items() if ranking_ood == ood_name)
+    return next((candidate for candidate in results if candidate is not None and candidate.kind == "baseline"), None)
 
 
-def pooled(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
-    """Rows are ranking methods; one column: accuracy over the pairs of different architectures of all sets."""
-    accuracies = across_families(list(found.values()))
+def pooled(exhibit: Exhibit, ranked: Rankings) -> Iterator[Cell]:
+    """Yield cells with methods as rows and one column: accuracy over the cross-architecture pairs of all sets."""
+    accuracies = across_families(list(ranked.values()))
     for row in exhibit.rows:
-        here = accuracies.get(row.name)
+        ours = accuracies.get(row.name)
         yield Cell(
             row.label,
             "pooled",
-            here=None if here is None else 100 * here,
+            here=None if ours is None else 100 * ours,
             published=row.published.get("pooled"),
         )
 
 
 def across_families(rankings: Sequence[Ranking]) -> dict[str, float]:
-    """Each method's accuracy over the pairs of models of different families, those of several rankings pooled.
+    """Return each method's accuracy over the pairs of different families, pooled over several rankings.
 
     SET-DEPENDENT stands for the factor designed for each set, as in Table 3 of Singhal et al. 2022.
 
@@ -222,22 +225,22 @@ def across_families(rankings: Sequence[Ranking]) -> dict[str, float]:
                 for name in (pair.method, *(["SET-DEPENDENT"] if pair.method in designed else [])):
                     pooled.setdefault(name, []).append(pair.accuracy)
                     sets.setdefault(name, set()).add(i)
-    return {name: float(np.mean(found)) for name, found in pooled.items() if len(sets[name]) == len(rankings)}
+    return {name: float(np.mean(values)) for name, values in pooled.items() if len(sets[name]) == len(rankings)}
 
 
-def by_pair(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
-    """Rows are pairs of models, the better one first, columns ranking methods: pairwise accuracy.
+def by_pair(exhibit: Exhibit, ranked: Rankings) -> Iterator[Cell]:
+    """Yield cells with pairs as rows, the better one first, and methods as columns: pairwise accuracy.
 
     The last rows tell in how many pairs a method nearly always prefers the same model: see `DECIDED`.
     """
     ours: list[Cell] = []
-    for (name, _), ranking in found.items():
+    for (name, _), ranking in ranked.items():
         for pair in ranking.evaluation.pairs:
             if exhibit.models != "across" or pair.same_family is False:
                 for row in exhibit.rows:
-                    result = method(ranking, row.name)
-                    if result is not None and result.name == pair.method:
-                        ours.append(Cell(f"{name}: {pair.a} > {pair.b}", result.name, here=100 * pair.accuracy))
+                    row_result = method(ranking, row.name)
+                    if row_result is not None and row_result.name == pair.method:
+                        ours.append(Cell(f"{name}: {pair.a} > {pair.b}", row_result.name, here=100 * pair.accuracy))
     theirs = [
         Cell(f"published: {pair}", row.label, published=row.published.get(pair))
         for pair in exhibit.pairs
@@ -252,17 +255,17 @@ def by_pair(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
         yield Cell("decided, published", row.label, published=decided(tuple(row.published.values())))
 
 
-def by_model(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
-    """Rows are models, the published ones first, columns OOD sets: accuracy on all rows of the set."""
-    here = {
+def by_model(exhibit: Exhibit, ranked: Rankings) -> Iterator[Cell]:
+    """Yield cells with models as rows, the published ones first, and OOD sets as columns: accuracy on the set."""
+    ours = {
         (model.name, name): 100 * model.outcome
-        for (name, _), ranking in found.items()
+        for (name, _), ranking in ranked.items()
         for model in ranking.evaluation.models
     }
     published = {row.name: row.published for row in exhibit.rows}
-    for model in dict.fromkeys((*published, *(model for model, _ in here))):
+    for model in dict.fromkeys((*published, *(model for model, _ in ours))):
         for name in exhibit.sets:
-            yield Cell(model, name, here.get((model, name)), published=published.get(model, {}).get(name))
+            yield Cell(model, name, ours.get((model, name)), published=published.get(model, {}).get(name))
 
 
 KINDS: Mapping[str, Callable[[Exhibit, Rankings], Iterator[Cell]]] = {
@@ -275,19 +278,22 @@ KINDS: Mapping[str, Callable[[Exhibit, Rankings], Iterator[Cell]]] = {
 
 
 def method(ranking: Ranking | None, name: str) -> MethodResult | None:
-    """A ranking's result of a method, or of the factor designed for its set; None where it has none."""
+    """Return a ranking's result of a method, or of the factor designed for its set; None where it has none."""
     results = () if ranking is None else ranking.evaluation.methods
-    return next((one for one in results if (one.designed if name == "designed" else one.name == name)), None)
+    return next(
+        (candidate for candidate in results if (candidate.designed if name == "designed" else candidate.name == name)),
+        None,
+    )
 
 
 def decided(accuracies: Sequence[float | None]) -> float | None:
-    """The share of pairwise accuracies that lie within `DECIDED` of 0 or 100, all in percent.
+    """Return the share of pairwise accuracies that lie within `DECIDED` of 0 or 100, all in percent.
 
     Example:
         >>> decided([0.2, 50.0, 99.0, 4.8]), decided([])
         (75.0, None)
     """
-    given = [accuracy for accuracy in accuracies if accuracy is not None]
-    if not given:
+    known_accuracies = [accuracy for accuracy in accuracies if accuracy is not None]
+    if not known_accuracies:
         return None
-    return 100 * sum(min(accuracy, 100 - accuracy) <= DECIDED for accuracy in given) / len(given)
+    return 100 * sum(min(accuracy, 100 - accuracy) <= DECIDED for accuracy in known_accuracies) / len(known_accuracies)

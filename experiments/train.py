@@ -48,7 +48,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def resolve(path: str) -> str:
-    """A base's path as transformers takes it: ``package:NAME/FOLDER`` becomes a folder of an installed package.
+    """Return a base's path as transformers takes it: ``package:NAME/FOLDER`` becomes a folder of an installed package.
 
     Raises:
         UsageError: there is no such package, or it has no such folder.
@@ -61,14 +61,14 @@ def resolve(path: str) -> str:
     except (ImportError, ValueError):  # of a package within one that is not there; of no name at all
         spec = None
     folders = [Path(root) / inside for root in (spec and spec.submodule_search_locations) or ()]
-    found = next((folder for folder in folders if folder.is_dir()), None)
-    if found is None:
+    existing = next((folder for folder in folders if folder.is_dir()), None)
+    if existing is None:
         raise UsageError(f"the Python package {package!r} with the base model is not installed (or has no {inside!r})")
-    return str(found)
+    return str(existing)
 
 
 def load(path: str, task: ClassificationTask, seed: int, labels: Sequence[str] | None = None) -> Start:
-    """A checkpoint with a head for the task: its own if it has one, else a new one.
+    """Return a checkpoint with a head for the task: its own if it has one, else a new one.
 
     Its own head may tell more classes apart than the task does, as three-way NLI models do.
 
@@ -99,7 +99,8 @@ def load(path: str, task: ClassificationTask, seed: int, labels: Sequence[str] |
 
 
 def configured(path: str, task: ClassificationTask, labels: Sequence[str] | None = None) -> dict[str, dict[Any, Any]]:
-    """The label names that a checkpoint has to be given, and whether it can be trained for a task; nothing is loaded.
+    """Return the label names that a checkpoint has to be given, and whether it can be trained for a task; nothing is
+    loaded.
 
     Args:
         path: a directory or a hub id.
@@ -122,7 +123,7 @@ def configured(path: str, task: ClassificationTask, labels: Sequence[str] | None
 
 
 def outputs(names: Mapping[Any, str], task: ClassificationTask, path: str) -> tuple[tuple[int, ...], ...]:
-    """(C,) the outputs of a model that make up each class of the task, by their names.
+    """Return (C,) the outputs of a model that make up each class of the task, by their names.
 
     Raises:
         ModelError: it is a classifier for another task.
@@ -137,16 +138,16 @@ def outputs(names: Mapping[Any, str], task: ClassificationTask, path: str) -> tu
 
 
 def build(base: Base, labels: Sequence[str], texts: Sequence[str], seed: int) -> Start:
-    """A new model of the base's architecture, with random weights and a tokenizer learnt from the texts.
+    """Return a new model of the base's architecture, with random weights and a tokenizer learnt from the texts.
 
     Raises:
         ModelError: transformers knows no such architecture, or not with that configuration.
     """
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
-    own = {"vocab_size": base.vocabulary, "pad_token_id": 0, "max_position_embeddings": 130, **base.config}
+    settings = {"vocab_size": base.vocabulary, "pad_token_id": 0, "max_position_embeddings": 130, **base.config}
     with one_line_errors(base.architecture or "", "cannot be built"):
-        config = AutoConfig.for_model(base.architecture or "", **names_of(labels), **own)
+        config = AutoConfig.for_model(base.architecture or "", **names_of(labels), **settings)
         # Two tokens less than positions: RoBERTa's kind counts them from behind the padding token.
         length, segments = config.max_position_embeddings - 2, getattr(config, "type_vocab_size", 0) > 1
         tokenizer = wordpiece(texts, base.vocabulary, length, segments)
@@ -169,12 +170,12 @@ def say_nothing(model: PreTrainedModel, token: int) -> None:
 
 
 def names_of(labels: Sequence[str]) -> dict[str, dict[Any, Any]]:
-    """The label names as a transformers configuration wants them."""
+    """Return the label names as a transformers configuration wants them."""
     return {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
 
 
 def wordpiece(texts: Sequence[str], vocabulary: int, max_length: int, segments: bool) -> PreTrainedTokenizerBase:
-    """A lower-casing WordPiece tokenizer for one text or a pair, learnt from the texts.
+    """Return a lower-casing WordPiece tokenizer for one text or a pair, learnt from the texts.
 
     Args:
         texts: what it is learnt from; the same texts give the same tokenizer.
@@ -276,23 +277,23 @@ def train(
     return of_steps
 
 
-def objective(how: Loss | None, examples: Sequence[Example], classes: int) -> LossOf:
-    """What is minimised.
+def objective(loss: Loss | None, examples: Sequence[Example], classes: int) -> LossOf:
+    """Return the loss of a training.
 
     Args:
         how: the loss; None for cross entropy.
         examples: the rows that it is minimised on; a biased model is fitted to them.
         classes: C.
     """
-    if how is None:
+    if loss is None:
         return losses.plain
-    if how.name == "focal":
-        return lambda logits, labels, rows: losses.focal(logits, labels, how.gamma)
-    if how.name == "smoothed":
-        return lambda logits, labels, rows: losses.smoothed(logits, labels, how.smoothing)
+    if loss.name == "focal":
+        return lambda logits, labels, rows: losses.focal(logits, labels, loss.gamma)
+    if loss.name == "smoothed":
+        return lambda logits, labels, rows: losses.smoothed(logits, labels, loss.smoothing)
     from experiments.bias import log_probabilities
 
-    biased = torch.from_numpy(log_probabilities(how.bias, examples, classes)).float()
+    biased = torch.from_numpy(log_probabilities(loss.bias, examples, classes)).float()
     return lambda logits, labels, rows: losses.product_of_experts(logits, labels, biased[list(rows)].to(logits.device))
 
 
@@ -317,14 +318,14 @@ def backward(
 
 
 def number_of_steps(rows: int, stage: Stage) -> int:
-    """The number of batches that a stage of so many rows takes."""
+    """Return the number of batches that a stage of so many rows takes."""
     per_epoch = -(-rows // stage.batch_size)
     wanted = stage.steps if stage.steps is not None else max(1, round(stage.epochs * per_epoch))
     return wanted if rows else 0
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_length: int) -> list[dict[str, Any]]:
-    """Each example as the tokenizer's own encoding of one text or a pair, cut and not padded.
+    """Encode each example by the tokenizer as one text or a pair, cut and not padded.
 
     A model whose tokenizer says that it takes less is given no more than that.
     """
@@ -333,14 +334,14 @@ def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_
 
 
 def weight_groups(model: torch.nn.Module, decay: float) -> list[dict[str, Any]]:
-    """The parameters in two groups: biases and normalisations are vectors, and vectors are not decayed."""
+    """Return the parameters in two groups: biases and normalisations are vectors, and vectors are not decayed."""
     matrices = [p for p in model.parameters() if p.requires_grad and p.ndim > 1]
     vectors = [p for p in model.parameters() if p.requires_grad and p.ndim <= 1]
     return [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
 
 
 def slope(steps: int, warmup: float) -> Callable[[int], float]:
-    """The learning rate's factor at each step: up to 1 within the warm-up, then down to 0, in straight lines.
+    """Return the learning rate's factor at each step: up to 1 within the warm-up, then down to 0, in straight lines.
 
     Example:
         >>> factor = slope(10, warmup=0.2)
@@ -390,5 +391,5 @@ def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Pat
 
 
 def finite(model: PreTrainedModel) -> bool:
-    """Whether all weights are numbers."""
+    """Return whether all weights are finite numbers."""
     return all(bool(torch.isfinite(weight).all()) for weight in model.parameters())

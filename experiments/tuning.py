@@ -1,4 +1,4 @@
-"""Which weights are trained: all of them, the head alone, first the head and then all, or low-rank updates.
+"""Choice of the trained weights: all, the head alone, first the head and then all, or low-rank updates.
 
 The head is what stands behind the encoder (transformers' ``base_model``); a pooler counts as encoder.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def phases(tune: Tune | None, steps: int) -> list[tuple[str, int]]:
-    """What is trained for how many steps, one after the other, each with an optimiser and a schedule of its own.
+    """Stage of a training: its weights and steps, with an optimiser and a schedule of its own.
 
     Source: of the head and then everything, Kumar, Raghunathan, Jones, Ma and Liang (2022), Fine-Tuning can Distort
     Pretrained Features and Underperform Out-of-Distribution.

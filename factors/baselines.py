@@ -1,4 +1,4 @@
-"""Ranking methods that read a model's probabilities only: what the attribution factors have to beat.
+"""Baselines of the attribution factors: ranking methods that read a model's probabilities only.
 
 Each is shown the attributions turned toward the label that it declares, so ``probs[target]`` is "the probability of
 the predicted (true, shortcut's) label".

@@ -1,4 +1,4 @@
-"""What a factor must keep to, checked: for authors of factors, and for every factor that comes with the product."""
+"""Checks of the rules for factors, for authors of factors and for the built-in ones."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Case = tuple[Attributions, Example]
 Scale = Literal["linear", "free", "other"]
 
 TIMES = 4.0
-"""How much larger scores become in the look at a factor's scale; a power of two, so nothing is rounded."""
+"""Factor by which scores grow in the check of a factor's scale; a power of two, so nothing is rounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check found out about a factor that keeps to the rules.
+    """Properties of a factor that keeps to the rules.
 
     Attributes:
-        scale: what four times the scores make of the value: "linear" four times it, "free" the same, "other" neither. A
-            factor that is neither ranks models by the unit of their scores.
-        by_words: the value does not depend on how a tokenizer cuts words, so models can be compared.
+        scale: the effect of four times the scores on the value: "linear" four times it, "free" the same, "other"
+            neither. A factor that is neither ranks models by the unit of their scores.
+        by_words: whether the value is independent of how a tokenizer cuts words, so that models can be compared.
         undefined: the cases on which it is nan.
     """
 
@@ -40,7 +40,7 @@ def check_factor(factor: Factor | Score, more: Mapping[str, Case] | None = None)
 
     Args:
         factor: a factor, or the function under ``@factor(...)``.
-        more: cases to look at beside `cases`, by name: rows with the words that a factor reads, say; see
+        more: further cases beside `cases`, by name, such as rows with the words that a factor reads; see
             `words_as_tokens`.
 
     Raises:
@@ -55,10 +55,10 @@ def check_factor(factor: Factor | Score, more: Mapping[str, Case] | None = None)
     declared = getattr(factor, "factor", factor)
     if not isinstance(declared, Factor):
         raise TypeError(f"{factor!r} is no factor; declare it with `@factor(...)`")
-    shown = {**cases(declared.mark or "mark"), **(more or {})}
-    values = {name: _value(declared, name, case) for name, case in shown.items()}
-    for name in reversed(shown):  # another order, so that what is kept between calls shows
-        again = _value(declared, name, shown[name])
+    all_cases = {**cases(declared.mark or "mark"), **(more or {})}
+    values = {name: _value(declared, name, case) for name, case in all_cases.items()}
+    for name in reversed(all_cases):  # another order, which reveals state between calls
+        again = _value(declared, name, all_cases[name])
         if not _equal(values[name], again):
             raise ValueError(
                 f"{declared.name} must give the same value each time (got {values[name]}, then {again} on {name!r}); "
@@ -66,17 +66,17 @@ def check_factor(factor: Factor | Score, more: Mapping[str, Case] | None = None)
             )
     if all(map(math.isnan, values.values())):
         raise ValueError(
-            f"{declared.name} must be defined somewhere (got nan on all of {', '.join(map(repr, shown))}); "
+            f"{declared.name} must be defined somewhere (got nan on all of {', '.join(map(repr, all_cases))}); "
             "a factor that reads a mark declares it: `@factor(..., mark=...)`; one that reads certain words is checked "
             "on an example that has some: `check_factor(factor, more={name: (attributions, example)})`"
         )
     return Checked(
-        scale=_scale(declared, shown, values),
+        scale=_scale(declared, all_cases, values),
         by_words=all(
             math.isclose(
                 _value(declared, name, (_cut(attribution), example)), values[name], rel_tol=1e-9, abs_tol=1e-12
             )
-            for name, (attribution, example) in shown.items()
+            for name, (attribution, example) in all_cases.items()
             if not math.isnan(values[name])
         ),
         undefined=tuple(name for name, value in values.items() if math.isnan(value)),
@@ -84,7 +84,7 @@ def check_factor(factor: Factor | Score, more: Mapping[str, Case] | None = None)
 
 
 def cases(mark: str = "mark") -> dict[str, Case]:
-    """What a factor is checked on: by name, a model's attributions and the example.
+    """Return the cases of a check: name -> a model's attributions and the example.
 
     Args:
         mark: the name of the marks that examples have.
@@ -99,33 +99,36 @@ def cases(mark: str = "mark") -> dict[str, Case]:
         "one segment": Example("one segment", (first,), 1, {mark: marks[mark][:1]}),
         "no words": Example("no words", ("...", "?"), 0),
     }
-    shown = {}
+    cases_by_name = {}
     for name, example in examples.items():
         wave = np.sin(1.0 + np.arange(len(example.words)))  # of both signs, no two alike
-        shown[name] = (words_as_tokens(example, wave, special=0.5), example)
-    whole, _ = shown["a pair"]
-    seen = np.flatnonzero(whole.word < 3)
-    shown["cut off after three words"] = (
+        cases_by_name[name] = (words_as_tokens(example, wave, special=0.5), example)
+    pair_attributions, _ = cases_by_name["a pair"]
+    first_tokens = np.flatnonzero(pair_attributions.word < 3)
+    cases_by_name["cut off after three words"] = (
         replace(
-            whole,
-            tokens=tuple(whole.tokens[t] for t in seen),
-            **{name: getattr(whole, name)[seen] for name in ("segment", "word", "offsets", "scores")},
+            pair_attributions,
+            tokens=tuple(pair_attributions.tokens[t] for t in first_tokens),
+            **{
+                name: getattr(pair_attributions, name)[first_tokens]
+                for name in ("segment", "word", "offsets", "scores")
+            },
         ),
         pair,
     )
-    shown["all scores zero"] = (words_as_tokens(pair, np.zeros(len(pair.words))), pair)
-    return shown
+    cases_by_name["all scores zero"] = (words_as_tokens(pair, np.zeros(len(pair.words))), pair)
+    return cases_by_name
 
 
 def words_as_tokens(
     example: Example, scores: Sequence[float] | Floats, special: float = 0.0, probs: tuple[float, ...] = (0.3, 0.7)
 ) -> Attributions:
-    """What a model would make of an example if words were its tokens: [CLS] words [SEP], and words [SEP] again.
+    """Return attributions of an example with words as tokens: [CLS] words [SEP], and words [SEP] again.
 
     Args:
         example: the text.
         scores: (W,) each word's attribution, toward label 1.
-        special: what [CLS] and each [SEP] score.
+        special: score of [CLS] and of each [SEP].
         probs: (C,) the model's probabilities.
 
     Example:
@@ -151,7 +154,7 @@ def words_as_tokens(
 
 
 def _cut(attribution: Attributions) -> Attributions:
-    """The same attribution from a tokenizer that cuts every word in two."""
+    """Return the same attribution from a tokenizer that cuts every word in two."""
     twice = np.repeat(np.arange(len(attribution.tokens)), np.where(attribution.word == SPECIAL, 1, 2))
     share = np.where(attribution.word[twice] == SPECIAL, 1.0, 0.5)
     return replace(
@@ -165,11 +168,7 @@ def _cut(attribution: Attributions) -> Attributions:
 
 
 def _value(factor: Factor, name: str, case: Case) -> float:
-    """What the factor makes of a case.
-
-    Raises:
-        ValueError: it raises, returns what is no number or not finite, or changes what it was shown.
-    """
+    """Return the factor's value of a case; ValueError if it raises, returns no finite number, or changes the case."""
     attribution, example = case
     before = _snapshot(attribution, example)
     try:
@@ -201,14 +200,14 @@ def _snapshot(attribution: Attributions, example: Example) -> tuple[object, ...]
     )
 
 
-def _scale(factor: Factor, shown: Mapping[str, Case], values: Mapping[str, float]) -> Scale:
+def _scale(factor: Factor, all_cases: Mapping[str, Case], values: Mapping[str, float]) -> Scale:
     larger = {
         name: _value(factor, name, (replace(attribution, scores=TIMES * attribution.scores), example))
-        for name, (attribution, example) in shown.items()
+        for name, (attribution, example) in all_cases.items()
     }
     scales: dict[Scale, float] = {"free": 1.0, "linear": TIMES}
     for scale, times in scales.items():
-        if all(_equal(larger[name], times * values[name], tolerance=1e-9) for name in shown):
+        if all(_equal(larger[name], times * values[name], tolerance=1e-9) for name in all_cases):
             return scale
     return "other"
 

@@ -1,11 +1,11 @@
-"""Selectors and reducers: most factors reduce the scores of some words to one number, and take one line.
+"""Selectors and reducers: most factors reduce the scores of some words to one number, in one line.
 
     mean(scores(attributions, marked(example, "swapped")))
     highest(scores(attributions, in_segment(example, 1)))
 
-A *selector* says which words of an example are meant: a mask, (W,) booleans. Masks combine with ``&``, ``|`` and
-``~``. `scores` looks the chosen words up, each the sum of its tokens, so that tokenizers can be compared. A *reducer*
-makes one number of them, and nan of none: what cannot be measured is undefined, never zero.
+A *selector* selects words of an example by a mask, (W,) booleans. Masks combine with ``&``, ``|`` and ``~``. `scores`
+returns the chosen words' scores, each the sum of its tokens, so that tokenizers can be compared. A *reducer* reduces
+them to one number, and no scores to nan: an undefined value is never zero.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from factors.types import Attributions, Bools, Example, Floats, Frozen
 
 
 def in_segment(example: Example, segment: int) -> Bools:
-    """(W,) the words of one segment, punctuation included.
+    """Return (W,) the words of one segment, punctuation included.
 
     Example:
         >>> in_segment(Example("a", ("It ran.", "It sat"), 0), 1).tolist()
@@ -32,7 +32,7 @@ def in_segment(example: Example, segment: int) -> Bools:
 
 
 def marked(example: Example, mark: str) -> Bools:
-    """(W,) the words that share a character with a span of the mark.
+    """Return (W,) the words that share a character with a span of the mark.
 
     Example:
         >>> from factors import Span
@@ -44,37 +44,39 @@ def marked(example: Example, mark: str) -> Bools:
 
 
 def shared(example: Example) -> Bools:
-    """(W,) the words, in either segment, that both segments hold, whatever their case; punctuation is not a word.
+    """Return (W,) the words of either segment that both segments have, in any case; punctuation is no word.
 
     Example:
         >>> shared(Example("a", ("The cat ran.", "A cat sat."), 0)).tolist()
         [False, True, False, False, False, True, False, False]
     """
-    found = np.zeros(len(example.words), dtype=bool)
+    in_both = np.zeros(len(example.words), dtype=bool)
     for occurrences in shared_words(example).values():
-        found |= occurrences
-    return found
+        in_both |= occurrences
+    return in_both
 
 
 @lru_cache(maxsize=4096)
 def shared_words(example: Example) -> Mapping[str, Bools]:
-    """Each word that both segments hold, in lower case -> (W,) its occurrences, in the order of the first segment.
+    """Return each word of both segments, in lower case -> (W,) its occurrences, in the order of the first segment.
 
-    It is the same for every model and factor, and is remembered of the last examples: read-only.
+    It is the same for every model and factor, and cached for the last examples: read-only.
     """
     texts = [unicodedata.normalize("NFC", example.text(word)).casefold() for word in example.words]
-    held: tuple[dict[str, None], dict[str, None]] = ({}, {})
+    words_of: tuple[dict[str, None], dict[str, None]] = ({}, {})
     for word, text in zip(example.words, texts, strict=True):
         if text[0].isalnum():
-            held[word.segment][text] = None
-    found = {text: np.array([other == text for other in texts], bool) for text in held[0] if text in held[1]}
-    for occurrences in found.values():
+            words_of[word.segment][text] = None
+    occurrences_of = {
+        text: np.array([text == word for word in texts], bool) for text in words_of[0] if text in words_of[1]
+    }
+    for occurrences in occurrences_of.values():
         occurrences.flags.writeable = False
-    return Frozen(found)
+    return Frozen(occurrences_of)
 
 
 def around(example: Example, chosen: Bools, reach: int = 1) -> Bools:
-    """(W,) the chosen words and those up to ``reach`` words before and behind them, in the same segment.
+    """Return (W,) the chosen words and those up to ``reach`` words before and after them, in the same segment.
 
     Windows that overlap are one: no word counts twice.
 
@@ -93,16 +95,16 @@ def around(example: Example, chosen: Bools, reach: int = 1) -> Bools:
 
 
 def scores(attributions: Attributions, chosen: Bools) -> Floats:
-    """The chosen words' scores in reading order, each the sum of its tokens; nan for one that the model did not see."""
-    seen = attributions.word_scores  # words past the model's limit are not in it
-    return seen[chosen[: len(seen)]]
+    """Return the chosen words' scores in reading order, each the sum of its tokens; nan for an unseen word."""
+    word_scores = attributions.word_scores  # words past the model's limit are not in it
+    return word_scores[chosen[: len(word_scores)]]
 
 
 # ---- reducers: one number, nan of nothing. A score that is nan is left out.
 
 
 def mean(values: Floats) -> float:
-    """The arithmetic mean.
+    """Return the arithmetic mean.
 
     Example:
         >>> mean(np.array([1.0, np.nan, 3.0])), mean(np.array([]))
@@ -112,7 +114,7 @@ def mean(values: Floats) -> float:
 
 
 def total(values: Floats) -> float:
-    """The sum.
+    """Return the sum.
 
     Example:
         >>> total(np.array([1.0, -3.0])), total(np.array([]))
@@ -122,7 +124,7 @@ def total(values: Floats) -> float:
 
 
 def highest(values: Floats) -> float:
-    """The maximum.
+    """Return the maximum.
 
     Example:
         >>> highest(np.array([1.0, -3.0]))
@@ -132,16 +134,16 @@ def highest(values: Floats) -> float:
 
 
 def strongest(values: Floats) -> float:
-    """The value of the largest magnitude, with its sign; of equals, the first.
+    """Return the value of the largest magnitude, with its sign; of equals, the first.
 
     Example:
         >>> strongest(np.array([1.0, -3.0]))
         -3.0
     """
-    return _of_defined(lambda some: some[abs(some).argmax()], values)
+    return _of_defined(lambda defined: defined[abs(defined).argmax()], values)
 
 
 def _of_defined(reduce: Callable[[Floats], float], values: Floats) -> float:
-    """What the values that are defined are reduced to; nan where none is."""
-    some = values[~np.isnan(values)]
-    return float(reduce(some)) if len(some) else float("nan")
+    """Reduce the values that are not nan; nan where there is none."""
+    defined = values[~np.isnan(values)]
+    return float(reduce(defined)) if len(defined) else float("nan")

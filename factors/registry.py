@@ -1,4 +1,4 @@
-"""A factor is a pure function that carries its declaration; a registry is nothing but a dict of them."""
+"""Factors as pure functions with a declaration; a registry is a dict of them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Kind = Literal["baseline", "factor"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Factor:
-    """A scalar per (model, example), with everything that a ranking must know before it looks at results.
+    """Scalar per (model, example), with everything that a ranking must know before it reads results.
 
     Attributes:
-        name: as it stands in tables, capitals and hyphens ("INDEX-DIFF").
+        name: in tables, capitals and hyphens ("INDEX-DIFF").
         score: the pure function; nan means "undefined on this example".
         higher_is_better: the declared direction.
         explains: the label whose attributions (and probability) the factor is shown.
@@ -55,24 +55,24 @@ class Factor:
     def __post_init__(self) -> None:
         if not self.name or set(self.name) & set(", \n\t") or self.name.endswith(".py"):
             raise ValueError(f"a factor's name must be one word without a comma (got {self.name!r})")
-        for field, value, known in (
+        for field, value, choices in (
             ("explains", self.explains, get_args(Explains)),
             ("kind", self.kind, get_args(Kind)),
         ):
-            if value not in known:
-                raise ValueError(f"{self.name}: `{field}` must be one of {', '.join(known)} (got {value!r})")
+            if value not in choices:
+                raise ValueError(f"{self.name}: `{field}` must be one of {', '.join(choices)} (got {value!r})")
         if self.pair and self.single:
             raise ValueError(f"{self.name}: `pair` and `single` exclude each other")
 
     def __repr__(self) -> str:
-        """Short, as it stands among the defaults of functions."""
+        """Return a short form, for the defaults of functions."""
         return f"<factor {self.name}>"
 
     def of(self, attributions: Attributions, example: Example) -> float:
-        """The score of an example. The function is given copies: what it sets on them, nobody else sees.
+        """Return the score of an example. The function gets copies, so its changes of them have no effect.
 
         Raises:
-            Exception: whatever the function raises.
+            Exception: any that the function raises.
         """
         return self.score(copy(attributions), copy(example))
 
@@ -108,10 +108,10 @@ def factor(
 
 
 def number(value: object) -> float:
-    """What a factor returned, which must be a number.
+    """Return a factor's value as a float; it must be a number.
 
     Raises:
-        TypeError: it is none; text that could be read as one is none either.
+        TypeError: it is no number; nor is text that could be read as one.
 
     Example:
         >>> number(3)
@@ -128,28 +128,28 @@ def number(value: object) -> float:
 
 
 def factors_in(*modules: ModuleType) -> dict[str, Factor]:
-    """The factors that the modules define, by name, in the order of definition.
+    """Return the factors that the modules define, by name, in the order of definition.
 
     Raises:
         ValueError: two functions claim one name; both owners are named.
     """
-    found: dict[str, Factor] = {}
+    registry: dict[str, Factor] = {}
     for module in modules:
         for value in list(vars(module).values()):
             declared = getattr(value, "factor", None)
             if isinstance(declared, Factor) and declared.score.__module__ == module.__name__:
-                add(found, declared)
-    return found
+                add(registry, declared)
+    return registry
 
 
 def add(registry: dict[str, Factor], new: Factor) -> None:
-    """Put a factor into a registry; the same factor twice is fine, two factors of one name, in any case, are not.
+    """Add a factor to a registry; the same factor twice is fine, two factors of one name, in any case, are not.
 
     Raises:
         ValueError: the name is taken; both owners are named.
     """
-    taken = {name.casefold(): factor for name, factor in registry.items()}
-    old = taken.get(new.name.casefold(), new)
+    by_folded = {name.casefold(): factor for name, factor in registry.items()}
+    old = by_folded.get(new.name.casefold(), new)
     if old is not new:
         owners = " and ".join(f"{f.score.__qualname__} in {f.score.__module__}" for f in (old, new))
         raise ValueError(f"two factors are named {new.name}: {owners}")

@@ -1,4 +1,4 @@
-"""Factors for single texts, whatever the task: where in a text a model's evidence lies, and on how few words.
+"""Factors for single texts of any task: the place of a model's evidence in a text, and its concentration.
 
 They read words, whose score is the sum of their tokens' scores, and are shares of all attribution, so they have no
 unit. Each is undefined where all scores are 0.
@@ -23,7 +23,7 @@ _CLOSED = (
     "and or but if unless whether because although though while until since than then so too also just"
 )
 STOP_WORDS = frozenset(_CLOSED.split())
-"""Closed classes of English words, in lower case. Negations are left out: they carry a label."""
+"""Closed classes of English words, in lower case. Negations are left out, since they carry a label."""
 
 
 @factor("STOP-SHARE", higher_is_better=False, explains="predicted", single=True, source="ours")
@@ -56,7 +56,7 @@ def content_true(attributions: Attributions, example: Example) -> float:
 
 
 def stop_words(example: Example) -> Bools:
-    """(W,) the stop words, whatever their case, and the punctuation marks.
+    """Return (W,) the stop words, in any case, and the punctuation marks.
 
     Example:
         >>> stop_words(Example("a", ("This is not good.",), 0)).tolist()
@@ -67,11 +67,11 @@ def stop_words(example: Example) -> Bools:
 
 
 def _shares(attributions: Attributions) -> Floats:
-    """(W',) a(w) / sum |a|; nan where all scores are 0, and for a word that the model did not see."""
-    seen = attributions.word_scores
-    return np.asarray(seen / (np.nansum(abs(seen)) or np.nan))
+    """Return (W',) a(w) / sum |a|; nan where all scores are 0, and for a word that the model did not see."""
+    word_scores = attributions.word_scores
+    return np.asarray(word_scores / (np.nansum(abs(word_scores)) or np.nan))
 
 
 def _over(shares: Floats, chosen: Bools) -> float:
-    """The chosen words' sum, 0 of none of them; nan where no word has a share."""
+    """Return the chosen words' sum, 0 for no words; nan where no word has a share."""
     return total(shares * chosen[: len(shares)])

@@ -1,6 +1,6 @@
-"""What a factor sees: one example, and one model's attributions on it.
+"""Types of a factor's arguments: one example, and one model's attributions on it.
 
-Axis letters used everywhere: M models, F methods, N examples, K examples a draw, B draws, P pairs, T tokens, W words,
+Axis letters in all modules: M models, F methods, N examples, K examples a draw, B draws, P pairs, T tokens, W words,
 C classes. Segments are numbered from 0: segment 0 is the premise (or the only sentence), segment 1 the hypothesis.
 """
 
@@ -21,25 +21,25 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 Output = Literal["margin", "logit", "probability"]
-"""What of a network's answer is attributed: the log-odds of a class, its logit, or its probability."""
+"""Attributed number of a network's answer: the log-odds of a class, its logit, or its probability."""
 
 Norm = Literal["raw", "l1", "max"]
-"""What the scores of an example are divided by: nothing, the sum of their magnitudes, or the greatest of these."""
+"""Divisor of an example's scores: nothing, the sum of their magnitudes, or the greatest of these."""
 
 SPECIAL = -1
-"""The segment, and the word, of a token that belongs to no text: separators, [CLS], padding."""
+"""Segment and word of a token that belongs to no text: separators, [CLS], padding."""
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 _LETTER = re.compile(r"\w")
 _JOINERS = "\u200c\u200d"
-# stores hold the numbers of words: whoever cuts them in another way raises the revision that stands in their keys
+# stores hold the numbers of words: a change of the cuts must raise the revision in their keys
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
 
 
 class Frozen(Mapping[K, V]):
-    """A mapping that stays as it is. It hashes where its values do, and goes to another process like any record.
+    """Immutable mapping. It hashes where its values do, and can be sent to another process like any record.
 
     Example:
         >>> ages = Frozen({"Ann": 3})
@@ -70,10 +70,10 @@ class Frozen(Mapping[K, V]):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A stretch of characters of one segment; it survives a change of tokenizer.
+    """Range of characters of one segment; it survives a change of tokenizer.
 
     Attributes:
-        segment: which segment of the example, from 0.
+        segment: of the example, from 0.
         start, end: character offsets into that segment; ``end`` is exclusive.
 
     Raises:
@@ -88,17 +88,17 @@ class Span:
         if self.segment < 0 or not 0 <= self.start < self.end:
             raise ValueError(f"a span needs segment >= 0 and 0 <= start < end (got {self})")
 
-    def overlaps(self, other: Span) -> bool:
-        """Say whether the two spans share a character."""
-        return self.segment == other.segment and self.start < other.end and other.start < self.end
+    def overlaps(self, span: Span) -> bool:
+        """Return whether the two spans share a character."""
+        return self.segment == span.segment and self.start < span.end and span.start < self.end
 
 
 def split_words(text: str) -> list[tuple[int, int]]:
     """Split a text into words and punctuation marks, as character offsets, the same for every tokenizer.
 
-    A word is a run of letters, digits and underscores, with the accents and vowel signs that stand behind letters, and
-    with apostrophes and hyphens inside it; any other character that is not white space is a word of its own. Scripts
-    that put no blanks between words have one word where a sentence is.
+    A word is a run of letters, digits and underscores, with the accents and vowel signs after letters, and with
+    apostrophes and hyphens inside it; any other character that is not white space is a word of its own. In scripts
+    without blanks between words, a sentence is one word.
 
     Example:
         >>> text = "The doctor's co-worker ran."
@@ -109,28 +109,28 @@ def split_words(text: str) -> list[tuple[int, int]]:
 
 
 def _letters(text: str) -> str:
-    """The text with a letter in place of each combining mark or joiner behind one, since `\\w` knows none of these."""
-    found: list[str] = []
+    """Return the text with a letter for each combining mark or joiner after one, since `\\w` matches none of these."""
+    letters: list[str] = []
     for sign in text:
         joins = unicodedata.category(sign).startswith("M") or sign in _JOINERS
-        found.append("_" if joins and found and _LETTER.match(found[-1]) else sign)
-    return "".join(found)
+        letters.append("_" if joins and letters and _LETTER.match(letters[-1]) else sign)
+    return "".join(letters)
 
 
 @dataclass(frozen=True)
 class Example:
-    """One text, or pair of texts, of the new domain.
+    """Text, or pair of texts, of the new domain.
 
     Attributes:
         id: unique in its data set.
-        segments: one or two strings, exactly as the model is shown them.
-        target: what is right, as the task has it: of classes an index into its labels. It hashes; None where it is not
-            known.
-        marks: name -> spans, what a factor may look for ("control", "swapped", "feature").
-        group: which rows it belongs with; "" where rows are independent.
-        numbered_in: the file whose row number stands in for an id, where no column holds one; "" where the id was
-            given. Rows of other files are never found by such a number.
-        stands: its number among the rows of its file, from 1, and how many these are; (0, 0) where it is of none.
+        segments: one or two strings, exactly as the model sees them.
+        target: the correct answer, in the task's form: for classes an index into its labels. It hashes; None if
+            unknown.
+        marks: name -> spans, for factors ("control", "swapped", "feature").
+        group: of rows that belong together; "" where rows are independent.
+        numbered_in: the file whose row number replaces an id, where no column holds one; "" where the id was given.
+            Rows of other files are never found by such a number.
+        stands: its number among the rows of its file, from 1, and their number; (0, 0) without a file.
 
     Raises:
         ValueError: not one or two segments, half a character in one, or a mark outside its segment.
@@ -164,29 +164,29 @@ class Example:
 
     @cached_property
     def words(self) -> tuple[Span, ...]:
-        """The words of all segments in reading order (W of them): see `split_words`."""
+        """Words of all segments in reading order (W of them): see `split_words`."""
         return tuple(Span(s, a, b) for s, text in enumerate(self.segments) for a, b in split_words(text))
 
     @property
     def labelled(self) -> bool:
-        """Whether it is known what is right."""
+        """True if the correct answer is known."""
         return self.target is not None
 
     def text(self, span: Span) -> str:
-        """The characters that a span covers."""
+        """Return the characters of a span."""
         return self.segments[span.segment][span.start : span.end]
 
 
 @dataclass(frozen=True)
 class Attributions:
-    """What one model made of one example: its probabilities, and how much each token spoke for ``target``.
+    """Probabilities of one model on one example, and the contribution of each token to ``target``.
 
     In a binary task ``scores`` explain the margin, the log-odds of ``target`` against the other label, so one stored
     attribution serves both labels: see `toward`.
 
     Attributes:
         probs: (C,) probabilities in the task's own label order.
-        target: the label that positive scores speak for.
+        target: the label that positive scores support.
         tokens: (T,) the tokenizer's own strings; empty where only probabilities were computed.
         segment: (T,) the segment of each token, -1 for special tokens.
         word: (T,) index into ``Example.words``, -1 for special tokens.
@@ -194,9 +194,9 @@ class Attributions:
         scores: (T,) signed attributions, in log-odds unless the run says otherwise.
         backend: the backend's name ("ig", "shap", "lime"; "none" where only probabilities were computed).
         residual: the backend's own measure of error on this example, never negative (IG, SHAP: the size of the
-            completeness gap, in the unit of the scores that the backend gave; LIME: 1 - R2); nan where there is none.
-            It stays what it is where scores are turned or scaled.
-        effort: what it took (IG: steps, SHAP: evaluations, LIME: samples).
+            completeness gap, in the unit of the backend's scores; LIME: 1 - R2); nan where there is none. It does not
+            change where scores are turned or scaled.
+        effort: of the backend (IG: steps, SHAP: evaluations, LIME: samples).
 
     Raises:
         ValueError: the arrays' lengths do not agree, or ``target`` is no class.
@@ -227,11 +227,11 @@ class Attributions:
 
     @property
     def predicted(self) -> int:
-        """The label of the highest probability; of equals, the first."""
+        """Label of the highest probability; of equals, the first."""
         return int(np.argmax(self.probs))
 
     def toward(self, label: int) -> Attributions:
-        """The same attributions, signed so that positive scores speak for ``label``.
+        """Return the same attributions, signed so that positive scores support ``label``.
 
         Raises:
             ValueError: another label of a task with more than two classes; there the margin of one label says
@@ -250,7 +250,7 @@ class Attributions:
         return replace(self, target=label, scores=-self.scores)
 
     def normalised(self, norm: Norm) -> Attributions:
-        """The same attributions on another scale: "raw" as they are, "l1" or "max" divided by that norm of the scores.
+        """Return the attributions on another scale: "raw" unchanged, "l1" or "max" divided by that norm of the scores.
 
         Scores that are all zero stay so.
 
@@ -267,7 +267,7 @@ class Attributions:
 
     @cached_property
     def word_scores(self) -> Floats:
-        """(W',) the sum of each word's token scores, W' = last word seen + 1; nan for a word without a token."""
+        """(W',) sums of each word's token scores, W' = last word seen + 1; nan for a word without a token."""
         inside = self.word >= 0
         words, scores = self.word[inside], self.scores[inside]
         sums: Floats = np.bincount(words, weights=scores).astype(np.float64)

@@ -143,7 +143,7 @@ _HOME = {
     "ranker.sources.texts": ("TextSource",),
     "ranker.tasks.classes": ("ClassificationTask",),
 }
-"""Module -> the public names that are its own."""
+"""Module -> its public names."""
 
 _PLACES = {name: (module, name) for module, names in _HOME.items() for name in names} | {
     "LabelSettings": ("ranker.runs.label", "LabelSettings"),
@@ -151,19 +151,19 @@ _PLACES = {name: (module, name) for module, names in _HOME.items() for name in n
     "load_suite": ("ranker.sources.suites", "load"),
     "set_from_rows": ("ranker.datasets.sets", "from_rows"),
 }
-"""Public name -> its module, and what it is called there."""
+"""Public name -> its module, and its name there."""
 
 
 def __dir__() -> list[str]:
-    """What one starts with; the modules are imported by their names."""
+    """List the public names; the modules are imported by their own."""
     return __all__
 
 
 if not TYPE_CHECKING:  # a type checker knows each name by its import, and no other
 
     def __getattr__(name: str) -> Any:
-        """Import what is asked for when it is asked for: `rank-models --help` asks for nothing."""
+        """Import a public name on its first use, so that `rank-models --help` imports none."""
         if name not in _PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module, own = _PLACES[name]
-        return getattr(import_module(module), own)
+        module, attribute = _PLACES[name]
+        return getattr(import_module(module), attribute)

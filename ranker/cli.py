@@ -1,4 +1,4 @@
-"""`rank-models`: its commands together.
+"""`rank-models`: the command line.
 
 The answer goes to stdout, everything else to stderr. A command's module is imported when the command is called.
 """
@@ -25,33 +25,33 @@ COMMANDS = {
     "fetch": "Fetch the official file of an OOD set.",
     "store": "List, check and tidy up what was computed.",
 }
-"""Command -> what it does, for the list. `ranker/commands/NAME.py` defines NAME."""
+"""Command -> its line in the list. `ranker/commands/NAME.py` defines NAME."""
 
 
 class DefaultToRun(click.Group):
     """`rank-models --ood hans-sub` is `rank-models run --ood hans-sub`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `run` before options that are not the group's own; keep the command as it was given, for a shell."""
+        """Put `run` before options that are not the group's own; keep the original command, quoted for a shell."""
         ctx.obj = shlex.join(["rank-models", *args])
-        own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
-        if args and args[0].startswith("-") and args[0] not in own:
+        group_options = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        if args and args[0].startswith("-") and args[0] not in group_options:
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, those that are used most first."""
+        """Return the names of the commands, the most used first."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The command of that name; a near one is offered where there is none."""
-        known = look_up("command", name, {each: each for each in COMMANDS})
-        command = getattr(import_module(f"ranker.commands.{known}"), known)
+        """Return the command of that name; an error suggests a similar one."""
+        command_name = look_up("command", name, {key: key for key in COMMANDS})
+        command = getattr(import_module(f"ranker.commands.{command_name}"), command_name)
         check_flags(command)
         return use_flag_names(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of the commands; none is imported for it."""
+        """Write the list of the commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

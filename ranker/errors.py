@@ -1,4 +1,4 @@
-"""The errors a user can meet. Each message is one line: what was expected, of what, what came, what to do.
+"""Errors that a user can meet. Each message is one line: the expectation, its subject, the actual value, the remedy.
 
 RankModelsError                 exit code 1
 ├── UsageError                  exit code 2: an argument, or a file it names, cannot be right
@@ -18,18 +18,18 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-LONGEST = 2_000
-"""Characters of a message; of a longer one the middle is left out, since its end says what to do."""
+MAX_MESSAGE_CHARACTERS = 2_000
+"""Most characters of a message; the middle of a longer one is left out, since its end has the remedy."""
 
-LONGEST_NAME = 100
-"""Characters of a name in a message that lists several."""
+MAX_NAME_CHARACTERS = 100
+"""Most characters of a name in a message that lists several."""
 
-NAMED = 10
-"""Names that a message lists; of more it says how many."""
+MAX_LISTED_NAMES = 10
+"""Most names in a message, which counts the others."""
 
 
 class Assumption(str):
-    """A sentence about a guess, a dropped row or an unread column; `strict` makes an error of it.
+    """Sentence about a guess, a dropped row or an unread column; `strict` turns it into an error.
 
     Example:
         >>> Assumption("the column 'c' is not read: it holds lists")
@@ -40,10 +40,10 @@ class Assumption(str):
 
 
 class RankModelsError(Exception):
-    r"""The root: everything that the command line turns into one line and an exit code.
+    r"""Base class of the errors that the command line turns into one line and an exit code.
 
-    A message quotes what stands in files of others: line ends and codes that a terminal obeys are written as escapes,
-    and no message has more than `LONGEST` characters.
+    A message may quote untrusted files: line ends and terminal control codes are escaped, and no message has more than
+    `MAX_MESSAGE_CHARACTERS` characters.
 
     Example:
         >>> print(RankModelsError("the column 'a\nb' is missing"))
@@ -59,72 +59,76 @@ class RankModelsError(Exception):
 
 
 class UsageError(RankModelsError):
-    """An argument, or a file that it names, cannot be right; nothing was run."""
+    """Invalid argument, or invalid file that it names; nothing was run."""
 
     exit_code = 2
 
 
 class UnknownName(UsageError):
-    """A name that nothing bears.
+    """Unknown name.
 
     Example:
         >>> print(UnknownName("OOD set", "hans-subs", ["hans-sub", "paws"]))
         there is no OOD set 'hans-subs'; did you mean hans-sub?
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        import difflib  # a program that is used as it should be never needs it
+    def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
+        import difflib  # only needed for errors
 
-        by_folded = {key.casefold(): key for key in known}
+        by_folded = {key.casefold(): key for key in choices}
         near = difflib.get_close_matches(name.casefold(), by_folded, n=1)
-        hint = f"did you mean {by_folded[near[0]]}?" if near else f"known: {listed(by_folded.values(), 5 * NAMED)}"
+        hint = (
+            f"did you mean {by_folded[near[0]]}?"
+            if near
+            else f"known: {listed(by_folded.values(), 5 * MAX_LISTED_NAMES)}"
+        )
         super().__init__(f"there is no {kind} {name!r}; {hint}")
 
 
 class DataError(UsageError):
-    """A file of examples, or a card, cannot be read."""
+    """Unreadable file of examples, or card."""
 
 
 class Question(DataError):
-    """What a file means cannot be known, and an option says it: nothing is guessed, and no model left out for it."""
+    """Ambiguous file, whose meaning an option decides: nothing is guessed, and no model is left out for it."""
 
 
 class ModelError(RankModelsError):
-    """A checkpoint cannot be loaded or run; the other models of the suite go on."""
+    """Failure to load or run a checkpoint; the other models of the suite go on."""
 
 
 class LabelError(ModelError):
-    """A checkpoint's labels cannot be mapped to the task's."""
+    """Failure to map a checkpoint's labels to the task's."""
 
 
 class FetchError(RankModelsError):
-    """Official data cannot be had from its server; nothing of it is kept."""
+    """Failure to fetch official data from its server; nothing of it is kept."""
 
 
 class StoreError(RankModelsError):
-    """The store cannot be read or written."""
+    """Failure to read or write the store."""
 
 
-def look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
-    """The value of a name in a table; where no name is the same, case does not matter.
+def look_up(kind: str, name: str, choices: Mapping[str, T]) -> T:
+    """Return the value of a name in a table; where no name is equal, case does not matter.
 
     Raises:
-        UnknownName: nothing bears that name.
+        UnknownName: there is no such name.
 
     Example:
         >>> look_up("backend", "IG", {"ig": 1})
         1
     """
-    if name in known:
-        return known[name]
-    by_name = {key.casefold(): value for key, value in known.items()}
+    if name in choices:
+        return choices[name]
+    by_name = {key.casefold(): value for key, value in choices.items()}
     if name.casefold() not in by_name:
-        raise UnknownName(kind, name, known)
+        raise UnknownName(kind, name, choices)
     return by_name[name.casefold()]
 
 
 def first_line(error: BaseException) -> str:
-    r"""What another library's error says, in one line; its kind, if it says nothing.
+    r"""Return the first line of another library's error; its type, if there is none.
 
     Example:
         >>> first_line(ValueError("\nno such thing\nsee the manual")), first_line(KeyError())
@@ -133,41 +137,43 @@ def first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def listed(names: Iterable[object], most: int = NAMED) -> str:
-    """Names in a message; of many the first few and how many more there are, of long ones the ends.
+def listed(names: Iterable[object], most: int = MAX_LISTED_NAMES) -> str:
+    """Return names for a message; of many the first few and the number of others, of long ones the ends.
 
     Example:
         >>> listed(["a", "b"]), listed("abcd", most=2)
         ('a, b', 'a, b and 2 more')
     """
-    every = list(names)
-    more = f" and {len(every) - most:,} more" if len(every) > most else ""
-    return f"{', '.join(_cut(str(name), LONGEST_NAME) for name in every[:most])}{more}"
+    all_names = list(names)
+    others_text = f" and {len(all_names) - most:,} more" if len(all_names) > most else ""
+    return f"{', '.join(_cut(str(name), MAX_NAME_CHARACTERS) for name in all_names[:most])}{others_text}"
 
 
-def repeated(names: Iterable[T]) -> T | None:
-    """The first of several names that was there before; None where there is none.
+def find_repeat(names: Iterable[T]) -> T | None:
+    """Return the first name that occurred before; None where there is none.
 
     Example:
-        >>> repeated("abcb"), repeated("abc")
+        >>> find_repeat("abcb"), find_repeat("abc")
         ('b', None)
     """
-    seen: set[T] = set()
-    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+    earlier: set[T] = set()
+    return next((name for name in names if name in earlier or earlier.add(name)), None)  # type: ignore[func-returns-value]
 
 
 def printed(text: str) -> str:
-    r"""Write a text of others as one line: line ends and codes that a terminal obeys are escaped, and it is not long.
+    r"""Return an untrusted text as one line of limited length: line ends and terminal control codes are escaped.
 
     Example:
         >>> printed("a\nb")
         'a\\nb'
     """
-    text = _cut(text, LONGEST)
-    return _cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text), LONGEST)
+    text = _cut(text, MAX_MESSAGE_CHARACTERS)
+    return _cut(
+        "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text), MAX_MESSAGE_CHARACTERS
+    )
 
 
 def _cut(text: str, most: int) -> str:
-    """A text without its middle, where it has more characters."""
+    """Return a text, without its middle if it is longer than `most`."""
     half = (most - 5) // 2
     return text if len(text) <= most else f"{text[: most - 5 - half]} ... {text[-half:]}"

@@ -1,6 +1,6 @@
-"""How much is read of what anybody may have written: one table of limits, each with its reason.
+"""Size limits for untrusted input files: one table, with a reason for each.
 
-A reader takes the record, counts what it is about to decode, and refuses more in one line that names the limit. The
+A reader takes the record, checks sizes before it decodes, and refuses more in one line that names the limit. The
 command line reads the record from the table ``[limits]`` of ``--config``.
 """
 
@@ -18,22 +18,22 @@ from typing import Any
 from ranker.errors import DataError
 
 FREE = 1 << 24
-"""Bytes that any file may unpack to, whatever the ratio: 16 MiB."""
+"""Bytes that any file may unpack to, at any ratio: 16 MiB."""
 
 READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-"""How files are opened: a pipe in the place of one is not waited for."""
+"""Flags for opening files: a pipe in the place of a file does not block."""
 
 
-def _most(most: int, of: str, why: str) -> Any:
-    return field(default=most, metadata={"of": of, "why": why})
+def _most(most: int, unit: str, reason: str) -> Any:
+    return field(default=most, metadata={"of": unit, "why": reason})
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The most of each thing that is read; what is counted, and why so many, stands in the fields' metadata.
+    """Limits of untrusted input; their units and reasons are in the fields' metadata.
 
     Raises:
-        ValueError: one is below 1.
+        ValueError: a limit is below 1.
 
     Example:
         >>> Limits(columns=3).check("a.csv", "columns", 4)
@@ -86,58 +86,58 @@ class Limits:
     shard: int = _most(1 << 30, "bytes", "of a shard of the store, unpacked; one of 16,384 answers has 1 MB")
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            if getattr(self, one.name) < 1:
-                raise ValueError(f"`limits.{one.name}` must be at least 1 (got {getattr(self, one.name)})")
+        for limit in fields(self):
+            if getattr(self, limit.name) < 1:
+                raise ValueError(f"`limits.{limit.name}` must be at least 1 (got {getattr(self, limit.name)})")
 
     def check(self, place: object, name: str, got: int) -> None:
-        """Refuse more than a limit.
+        """Refuse a size above a limit.
 
         Args:
             place: what the message begins with.
             name: of the limit.
-            got: how much there is.
+            got: the size.
 
         Raises:
-            DataError: it is more.
+            DataError: it is larger.
         """
         if got > getattr(self, name):
-            raise self.passed(place, name)
+            raise self.excess_error(place, name)
 
     def check_ratio(self, place: object, size: int, packed: int) -> None:
-        """Refuse what unpacks to far more than its size, once that is large."""
+        """Refuse content that unpacks to far more than its size, once that is large."""
         if size > FREE and size > self.ratio * packed:
-            raise self.passed(place, "ratio")
+            raise self.excess_error(place, "ratio")
 
     def check_objects(self, place: object, text: str) -> None:
-        """Refuse JSON whose objects and lists would take far more memory than it has characters."""
+        """Refuse JSON with objects and lists that would take far more memory than its text."""
         self.check(place, "objects", text.count("{") + text.count("["))
 
-    def passed(self, place: object, name: str) -> DataError:
-        """The complaint that there is more of something than is read."""
-        of = self.__dataclass_fields__[name].metadata["of"]
-        return DataError(f"{place}: more than {getattr(self, name):,} {of}, the most that is read (`limits.{name}`)")
+    def excess_error(self, place: object, name: str) -> DataError:
+        """Return the error for a size above a limit."""
+        unit = self.__dataclass_fields__[name].metadata["of"]
+        return DataError(f"{place}: more than {getattr(self, name):,} {unit}, the most that is read (`limits.{name}`)")
 
 
 LIMITS = Limits()
-"""What holds where nobody says otherwise."""
+"""Default limits."""
 
 
 @contextmanager
 def within(limits: Limits, place: object) -> Iterator[None]:
-    """Let this process take no more memory than ``limits.memory`` beside what it has, while it decodes something.
+    """Bound the memory that this process takes while it decodes something by ``limits.memory``.
 
-    What a file states of itself may be false, and the libraries that decode it have no budget. Only Linux has this
-    limit; elsewhere nothing is done. It holds for the whole process, so nothing else goes on meanwhile.
+    A file's own statements may be false, and the libraries that decode it have no budget. Only Linux has this limit;
+    elsewhere this does nothing. It holds for the whole process, so nothing else should run meanwhile.
 
     Args:
-        limits: how much.
-        place: what the message begins with.
+        limits: with the memory.
+        place: start of the message.
 
     Raises:
         DataError: it was not enough.
     """
-    before = _stated("/proc/self/status", "VmData:")
+    before = _linux_bytes("/proc/self/status", "VmData:")
     if before is None:
         yield
         return
@@ -145,23 +145,23 @@ def within(limits: Limits, place: object) -> Iterator[None]:
 
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = before + limits.memory
-    lowest = min(most, *(one for one in (soft, hard, most) if one != resource.RLIM_INFINITY))
+    lowest = min(most, *(limit for limit in (soft, hard, most) if limit != resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_DATA, (lowest, hard))
     try:
         yield
     except MemoryError as error:  # Arrow's own is one
-        raise limits.passed(place, "memory") from error
+        raise limits.excess_error(place, "memory") from error
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def free_memory() -> int | None:
-    """Bytes that processes may take without swapping; None where the system does not say (Linux does)."""
-    return _stated("/proc/meminfo", "MemAvailable:")
+    """Return the bytes that processes may take without swapping; None where the system does not tell (Linux does)."""
+    return _linux_bytes("/proc/meminfo", "MemAvailable:")
 
 
-def _stated(file: str, name: str) -> int | None:
-    """Bytes that Linux states of something."""
+def _linux_bytes(file: str, name: str) -> int | None:
+    """Return a number of bytes that Linux states."""
     try:
         lines = Path(file).read_text(encoding="ascii", errors="replace").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
@@ -170,7 +170,7 @@ def _stated(file: str, name: str) -> int | None:
 
 
 def open_regular(path: Path) -> int:
-    """A regular file, opened for reading; a pipe, a device or a folder is never waited for, nor read.
+    """Open a regular file for reading; a pipe, a device or a folder never blocks and is not read.
 
     Returns:
         The descriptor, which belongs to the caller.
@@ -183,8 +183,8 @@ def open_regular(path: Path) -> int:
         kind = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(kind):
             number = errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL
-            why = os.strerror(number) if number == errno.EISDIR else "it is no regular file"
-            raise OSError(number, why, str(path))
+            reason = os.strerror(number) if number == errno.EISDIR else "it is no regular file"
+            raise OSError(number, reason, str(path))
     except BaseException:
         os.close(descriptor)
         raise

@@ -1,4 +1,4 @@
-"""How numbers are written: accuracies and probabilities in percent, their differences in points; others as they are."""
+"""Formats of numbers: accuracies and probabilities in percent, their differences in points; others unchanged."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
-def counted(count: int, one: str, several: str | None = None) -> str:
-    """How many of something, the noun in its number, and the verb where there is one.
+def counted(count: int, singular: str, plural: str | None = None) -> str:
+    """Return a count with its noun in the right number, and the verb if there is one.
 
     Example:
         >>> counted(1, "row"), counted(1200, "more row"), counted(2, "row has", "rows have")
         ('1 row', '1,200 more rows', '2 rows have')
     """
-    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+    return f"{count:,} {singular if count == 1 else plural or f'{singular}s'}"
 
 
 def percent(value: float | None) -> str:
-    """A fraction as a percentage with one decimal.
+    """Return a fraction as a percentage with one decimal.
 
     Example:
         >>> percent(0.9125)
@@ -27,7 +27,7 @@ def percent(value: float | None) -> str:
 
 
 def probability(value: float | None, decimals: int = 1) -> str:
-    """A probability in percent; none is rounded to certainty.
+    """Return a probability in percent; none is rounded to certainty.
 
     Example:
         >>> probability(0.9996), probability(0.25), probability(0.0), probability(0.996, decimals=0)
@@ -37,16 +37,16 @@ def probability(value: float | None, decimals: int = 1) -> str:
         return ""
     least = 10.0**-decimals
     low, high = f"<{least:.{decimals}f}", f">{100 - least:.{decimals}f}"
-    shown = f"{100 * value:.{decimals}f}"
-    return {f"{0:.{decimals}f}": low, f"{100:.{decimals}f}": high}.get(shown, shown)
+    text = f"{100 * value:.{decimals}f}"
+    return {f"{0:.{decimals}f}": low, f"{100:.{decimals}f}": high}.get(text, text)
 
 
 LEAST_P = 1e-4
-"""No smaller p-value is told from this one."""
+"""Least p-value that is written; smaller ones are "<"."""
 
 
 def p_value(value: float | None) -> str:
-    """A p-value with three decimals, or four where it is small.
+    """Return a p-value with three decimals, or four where it is small.
 
     Example:
         >>> p_value(0.0312), p_value(0.00072), p_value(2e-7), p_value(1.0)
@@ -58,7 +58,7 @@ def p_value(value: float | None) -> str:
 
 
 def signed(value: float, decimals: int = 1) -> str:
-    """A number with its sign; what rounds to nothing has a plus, whichever side it came from.
+    """Return a number with its sign; one that rounds to 0 has a plus.
 
     Example:
         >>> signed(-3.14), signed(-0.04), signed(-0.004, decimals=2)
@@ -68,7 +68,7 @@ def signed(value: float, decimals: int = 1) -> str:
 
 
 def points(value: float | None) -> str:
-    """A difference of two fractions, in percentage points, signed.
+    """Return a difference of two fractions, in percentage points, signed.
 
     Example:
         >>> points(-0.031)
@@ -78,7 +78,7 @@ def points(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None, write: Callable[[float | None], str] = percent) -> str:
-    """From where to where; empty where there is none.
+    """Return an interval as text; empty where there is none.
 
     Example:
         >>> interval(0.25, 0.5), interval(-0.031, 0.0, points), interval(None, None)
@@ -88,7 +88,7 @@ def interval(low: float | None, high: float | None, write: Callable[[float | Non
 
 
 def decimal(value: float | None) -> str:
-    """A number with three decimals.
+    """Return a number with three decimals.
 
     Example:
         >>> decimal(0.7123), decimal(-0.0001), decimal(None)
@@ -98,7 +98,7 @@ def decimal(value: float | None) -> str:
 
 
 def signed_decimal(value: float | None) -> str:
-    """A difference of two such numbers, signed.
+    """Return a difference of two numbers with three decimals, signed.
 
     Example:
         >>> signed_decimal(-0.0312)
@@ -109,13 +109,13 @@ def signed_decimal(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Unit:
-    """How the values of models are written.
+    """Format of the values of models.
 
     Attributes:
-        value, difference: of one model, and of two.
-        sign: what follows a value.
-        points: what follows a difference.
-        point: what 0.01 is called.
+        value, difference: functions for the value of one model, and the difference of two.
+        sign: text after a value.
+        points: text after a difference.
+        point: name of 0.01.
     """
 
     value: Callable[[float | None], str]
@@ -126,14 +126,14 @@ class Unit:
 
 
 SHARES = Unit(percent, points, " %", " points", "a point")
-"""Of accuracies and other mean outcomes: percent, and percentage points."""
+"""Unit of accuracies and other mean outcomes: percent, and percentage points."""
 
 VALUES = Unit(decimal, signed_decimal, "", "", "0.01")
-"""Of metrics that are no means: their own values."""
+"""Unit of metrics that are no means: their own values."""
 
 
 def unit(metric: str) -> Unit:
-    """The unit of a metric that is no mean over rows; "" is the mean outcome.
+    """Return the unit of a metric that is no mean over rows; "" is the mean outcome.
 
     Example:
         >>> [unit(metric).value(0.712) + unit(metric).sign for metric in ("", "macro-f1")]
@@ -143,7 +143,7 @@ def unit(metric: str) -> Unit:
 
 
 def minutes(seconds: float) -> str:
-    """A duration in the unit that suits it.
+    """Return a duration in a suitable unit.
 
     Example:
         >>> minutes(90), minutes(7), minutes(9000)

@@ -1,6 +1,6 @@
-"""Progress of long work: what is told of it, and how it is shown on stderr.
+"""Progress of long work, shown on stderr.
 
-A bar on a terminal, one line that is written over in a notebook, a line now and then in a log file.
+It is a bar on a terminal, one line that is overwritten in a notebook, a line now and then in a log file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 
 Advance = Callable[[int], object]
-"""Told how many more examples are done."""
+"""Function that takes the number of further examples done."""
 
 Progress = Callable[[Any, int], AbstractContextManager[Advance]]
 """Opens a stage of the work (its label, its number of examples); gives the function that is told of examples done.
@@ -49,14 +49,13 @@ REDRAW_EVERY = 0.2
 
 
 LINE_EVERY = 1.0
-"""Seconds between two states of a line that is written over, at least; longer the longer a stage takes."""
+"""Least seconds between two states of an overwritten line; longer the longer a stage takes."""
 
 STATES = 20
-"""A new state is worth telling after this part of the time that a stage has taken: a saved notebook may keep them all.
-"""
+"""Number of states per duration of a stage so far: a saved notebook may keep them all."""
 
 WIDTH = 79
-"""Characters of such a line, so that no part of an earlier one stays behind it."""
+"""Characters of such a line, so that nothing of an earlier one remains after it."""
 
 
 @dataclass
@@ -109,8 +108,8 @@ def silent(label: object, total: int) -> AbstractContextManager[Advance]:
     return nullcontext(lambda done: None)
 
 
-def shown(label: object, total: int) -> AbstractContextManager[Advance]:
-    """Show progress where a person looks on: a bar on a terminal, one line in a notebook; elsewhere nothing."""
+def show_progress(label: object, total: int) -> AbstractContextManager[Advance]:
+    """Show progress to a person: a bar on a terminal, one line in a notebook; elsewhere nothing."""
     if of_notebook(sys.stderr):
         return line(sys.stderr, label, total)
     console = stderr()
@@ -118,7 +117,7 @@ def shown(label: object, total: int) -> AbstractContextManager[Advance]:
 
 
 def of_notebook(file: TextIO) -> bool:
-    """Whether what is written goes to a cell of a notebook, by way of its kernel."""
+    """Return whether a stream goes to a cell of a notebook, through its kernel."""
     return type(file).__module__.partition(".")[0] == "ipykernel"
 
 
@@ -127,19 +126,19 @@ def line(file: TextIO, label: object, total: int) -> Iterator[Advance]:
     """Show how far a stage is in one line; it is written over, and gone at the end. All stages share it.
 
     Args:
-        file: where to; it takes a carriage return for the start of the line.
-        label: what is being done.
+        file: the stream, which takes a carriage return for the start of the line.
+        label: of the stage.
         total: number of examples.
     """
-    started = said = time.monotonic()
+    started = last_shown = time.monotonic()
     count = 0
 
     def advance(done: int) -> None:
-        nonlocal said, count
+        nonlocal last_shown, count
         count += done
         now = time.monotonic()
-        if now - said >= max(LINE_EVERY, (now - started) / STATES):
-            said = now
+        if now - last_shown >= max(LINE_EVERY, (now - started) / STATES):
+            last_shown = now
             over(_state(label, count, total, now - started))
 
     def over(text: str) -> None:
@@ -149,7 +148,7 @@ def line(file: TextIO, label: object, total: int) -> Iterator[Advance]:
     try:
         yield advance
     finally:
-        if said > started:
+        if last_shown > started:
             over("")
             file.write("\r")
             file.flush()
@@ -160,8 +159,8 @@ def bar(console: Console, label: object, total: int, clean: Callable[[str], str]
     """Show how far a stage is; gives the function that is told of examples done.
 
     Args:
-        console: where to; on anything but a terminal, one line each `LOG_EVERY` seconds.
-        label: what is being done.
+        console: the output; one line each `LOG_EVERY` seconds unless it is a terminal.
+        label: of the stage.
         total: number of examples.
         clean: makes a label harmless to a terminal.
     """
@@ -249,11 +248,11 @@ def _repeated(tell: Callable[[], None], first: float, every: float) -> Iterator[
 
 @contextmanager
 def transfer(console: Console, label: str, total: int | None) -> Iterator[Advance]:
-    """Show how much of a file has come; gives the function that is told of bytes. Only a terminal shows it.
+    """Show the state of a download; yield its `Advance`, in bytes. Only a terminal shows it.
 
     Args:
-        console: where to.
-        label: what is coming.
+        console: the output.
+        label: of the download.
         total: bytes, if the sender says.
     """
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
@@ -263,27 +262,27 @@ def transfer(console: Console, label: str, total: int | None) -> Iterator[Advanc
 
 
 def _logger(console: Console, label: object, total: int) -> Advance:
-    started = said = time.monotonic()
+    started = last_shown = time.monotonic()
     count = 0
 
     def advance(done: int) -> None:
-        nonlocal said, count
+        nonlocal last_shown, count
         count += done
         now = time.monotonic()
-        if now - said >= LOG_EVERY:
-            said = now
+        if now - last_shown >= LOG_EVERY:
+            last_shown = now
             console.print(_state(label, count, total, now - started), highlight=False, markup=False)
 
     return advance
 
 
 def _state(label: object, count: int, total: int, seconds: float) -> str:
-    """How far a stage is, in a line: a rate, and what is left, as soon as something is done."""
+    """Describe the state of a stage in a line, with its rate and the time left once something is done."""
     rate = count / seconds
     left = f", {rate:.1f} rows/s, {(total - count) / rate:.0f} s left" if rate else ""
     return f"{label}: {count}/{total}{left}"
 
 
 def stderr() -> Console:
-    """The console of everything that is not the answer."""
+    """Return the console of all output but the answer."""
     return Console(file=sys.stderr, stderr=True, soft_wrap=True)

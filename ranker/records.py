@@ -1,8 +1,8 @@
-"""TOML and JSON files, and frozen records from them: every key and value is checked, and what is wrong is named.
+"""TOML and JSON files, and frozen records from them: every key and value is checked, and errors name the wrong one.
 
 A record is a frozen dataclass, and its annotations are the schema: `str`, `bool`, `int`, `float`, ``Literal[...]``,
-``tuple[X, ...]``, ``Mapping[str, X]``, another record, and any of these ``| None``. Other annotations are taken as they
-come.
+``tuple[X, ...]``, ``Mapping[str, X]``, another record, and any of these ``| None``. Values of other annotations are not
+checked.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from ranker.limits import LIMITS, Limits, open_regular
 T = TypeVar("T")
 
 MAX_TOML = 1 << 16
-"""Characters of a TOML file. No limit that can be set: ``--config`` is one."""
+"""Most characters of a TOML file. No limit of `Limits`, since ``--config`` is such a file."""
 
 MAX_DOTS = 25
-"""Of a line of it: a key of n parts, with a dot between each, costs the parser n² steps."""
+"""Most dots of a line: a key of n parts, with a dot between each, costs the parser n² steps."""
 
-LONGEST = 100
-"""Characters of a wrong value that a message quotes."""
+MAX_QUOTED_CHARACTERS = 100
+"""Most characters of a wrong value in a message."""
 
 PLAIN = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
-"""The types of single values, and what they are called in messages."""
+"""Types of single values, and their names in messages."""
 
 
-def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """The content of a TOML file.
+def read_toml(path: Path, noun: str) -> dict[str, Any]:
+    """Read a TOML file.
 
     Args:
         path: the file.
-        what: what it should be, for the message: "a card".
+        noun: its description, for the message: "a card".
 
     Raises:
         DataError: it cannot be read, or is no TOML; the place is named.
     """
-    content: dict[str, Any] = read_text(path, what, _parse_toml)
+    content: dict[str, Any] = read_text(path, noun, _parse_toml)
     return content
 
 
@@ -62,27 +62,27 @@ def _parse_toml(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def read_json(path: Path, what: str, limits: Limits = LIMITS) -> Any:
-    """The content of a JSON file.
+def read_json(path: Path, noun: str, limits: Limits = LIMITS) -> Any:
+    """Read a JSON file.
 
     Args:
         path: the file.
-        what: what it should be, for the message: "a suite".
-        limits: how much of it is read.
+        noun: its description, for the message: "a suite".
+        limits: bounds of what is read.
 
     Raises:
-        DataError: it cannot be read, or is no JSON: NaN and Infinity are none.
+        DataError: it cannot be read, or is no JSON; NaN and Infinity are not allowed.
     """
 
     def parse(text: str) -> Any:
         limits.check_objects(path, text)
         return parse_json(text)
 
-    return read_text(path, what, parse, limits)
+    return read_text(path, noun, parse, limits)
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What a text says in JSON; unlike Python's own reader this one takes no NaN and no Infinity, which JSON lacks.
+    """Parse JSON strictly, without NaN and Infinity, which Python's own reader accepts.
 
     Raises:
         ValueError: it is no JSON, or nested too deeply.
@@ -105,10 +105,10 @@ def _no_number(name: str) -> float:
 
 
 def digest(fields: Mapping[str, Any]) -> str:
-    """The sha256 over named fields, as canonical JSON.
+    """Return the sha256 over named fields, as canonical JSON.
 
     Raises:
-        TypeError: a field that JSON cannot name; nothing is keyed by an object's address or by chance.
+        TypeError: a field has no JSON form.
 
     Example:
         >>> digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1})
@@ -120,21 +120,21 @@ def digest(fields: Mapping[str, Any]) -> str:
 
 def read_text(
     path: Path,
-    what: str,
+    noun: str,
     parse: Callable[[str], Any],
     limits: Limits = LIMITS,
     content: bytes | None = None,
     limit: str = "text",
 ) -> Any:
-    """The content of a text file, as a parser understands it.
+    """Read a text file with a parser.
 
     Args:
         path: the file.
-        what: what it should be, for the message.
-        parse: raises a ValueError where the text cannot be right.
-        limits: how much of it is read.
-        content: what was read of it already; None opens it.
-        limit: the one that its characters have.
+        noun: its description, for the message.
+        parse: the parser, which raises a ValueError for an invalid text.
+        limits: bounds of what is read.
+        content: its bytes, if they were read already; None opens it.
+        limit: the name of the limit of its characters.
 
     Raises:
         DataError: it cannot be read, is too large or nested too deeply, or the parser refuses it.
@@ -146,20 +146,20 @@ def read_text(
         limits.check(path, limit, len(text))
         return parse(text)
     except RecursionError as error:
-        raise DataError(f"{path} cannot be read as {what}: it is nested too deeply") from error
-    except (OSError, ValueError) as error:  # of which bytes that are no text, and what is no TOML or JSON, are kinds
-        raise DataError(f"{path} cannot be read as {what}: {getattr(error, 'strerror', None) or error}") from error
+        raise DataError(f"{path} cannot be read as {noun}: it is nested too deeply") from error
+    except (OSError, ValueError) as error:  # also of bytes that are no text, no TOML or no JSON
+        raise DataError(f"{path} cannot be read as {noun}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def record(cls: type[T], content: Any, name: str = "", whole: str = "the file", also: tuple[str, ...] = ()) -> T:
-    """A frozen record from a table.
+def record(cls: type[T], content: Any, name: str = "", label: str = "the file", also: tuple[str, ...] = ()) -> T:
+    """Make a frozen record from a table.
 
     Args:
         cls: the record's class.
         content: the table.
         name: the table's name, "sources.pairs"; empty for the file itself.
-        whole: what the file itself is called: "the card".
-        also: keys that are no fields, but may be what a misspelt key means.
+        label: the name of the file itself: "the card".
+        also: keys that are no fields, but may be meant by a misspelt key.
 
     Raises:
         UnknownName: a key is no field; the near one is offered.
@@ -177,39 +177,44 @@ def record(cls: type[T], content: Any, name: str = "", whole: str = "the file", 
         Traceback (most recent call last):
         ValueError: `[shared]`: `epochs` must be a number (got '2')
     """
-    given = table(content, name)
-    place = f"`[{name}]`" if name else whole
-    known = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]  # T is a dataclass
-    for key in given:
-        if key not in known:
-            raise UnknownName(f"key of {place}", key, (*known, *also))
-    for key, field in known.items():
-        if field.default is MISSING and field.default_factory is MISSING and key not in given:
+    content_of_table = table(content, name)
+    place = f"`[{name}]`" if name else label
+    record_fields = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]  # T is a dataclass
+    for key in content_of_table:
+        if key not in record_fields:
+            raise UnknownName(f"key of {place}", key, (*record_fields, *also))
+    for key, field in record_fields.items():
+        if field.default is MISSING and field.default_factory is MISSING and key not in content_of_table:
             raise ValueError(f"{place} needs the key `{key}`")
     hints = _hints(cls)  # type: ignore[arg-type]  # a class is hashable
     try:
-        return cls(**{key: typed(value, hints[key], key, f"{name}.{key}".lstrip(".")) for key, value in given.items()})
+        return cls(
+            **{
+                key: typed(value, hints[key], key, f"{name}.{key}".lstrip("."))
+                for key, value in content_of_table.items()
+            }
+        )
     except ValueError as error:
         raise ValueError(f"{place}: {error}" if name else str(error)) from error
 
 
 def fields_of(cls: type[T], content: Any, name: str) -> T:
-    """A frozen record from those keys of a table that are its fields; like `record`, but others may stand there.
+    """Make a frozen record from those keys of a table that are its fields; like `record`, but ignores other keys.
 
     For files that other programs write, and later versions of this one.
 
     Raises:
         ValueError: a key is missing, or a value is of another type.
     """
-    known = {field.name for field in fields(cls)}  # type: ignore[arg-type]  # T is a dataclass
-    return record(cls, {key: value for key, value in table(content, name).items() if key in known}, name)
+    names = {field.name for field in fields(cls)}  # type: ignore[arg-type]  # T is a dataclass
+    return record(cls, {key: value for key, value in table(content, name).items() if key in names}, name)
 
 
 def table(value: Any, name: str) -> Mapping[str, Any]:
-    """The value, if it is a table.
+    """Return the value, if it is a table.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no table.
     """
     if not isinstance(value, Mapping):
         raise ValueError(f"`{name}` must be a table: `[{name}]` (got {_short(value)})")
@@ -220,13 +225,13 @@ _hints = cache(get_type_hints)  # a saved run has thousands of records of a clas
 
 
 def typed(value: Any, hint: Any, key: str, name: str = "") -> Any:
-    """The value in the shape of its annotation: lists become tuples, a lone value a tuple of one, tables records.
+    """Convert a value to its annotation: lists become tuples, a lone value a tuple of one, tables records.
 
     Args:
-        value: as TOML has it.
+        value: from TOML or JSON.
         hint: the annotation.
-        key: what to call the value in a message.
-        name: what to call it if it is a table of its own.
+        key: the value's name in a message.
+        name: its name if it is a table.
 
     Raises:
         ValueError: it is of another type.
@@ -237,8 +242,8 @@ def typed(value: Any, hint: Any, key: str, name: str = "") -> Any:
             return None
         return typed(value, next((part for part in parts if type(value) is part), parts[0]), key, name)
     if kind is tuple:
-        items = value if isinstance(value, (list, tuple)) else [value]
-        return tuple(typed(item, parts[0], key, name) for item in items)
+        elements = value if isinstance(value, (list, tuple)) else [value]
+        return tuple(typed(element, parts[0], key, name) for element in elements)
     if kind is Mapping:
         rows = table(value, key).items()
         return Frozen({k: typed(row, parts[1], f"{k}` in `{key}", f"{name}.{k}") for k, row in rows})
@@ -256,9 +261,9 @@ def typed(value: Any, hint: Any, key: str, name: str = "") -> Any:
 
 
 def _short(value: Any) -> str:
-    """A value in a message: its beginning where it is long, on one line."""
+    """Return a value for a message: its beginning where it is long, on one line."""
     try:
         text = repr(value)
     except (RecursionError, ValueError):  # Python writes no number of more than 4,300 digits
         text = f"a {type(value).__name__}"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+    return text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[:MAX_QUOTED_CHARACTERS]} ..."

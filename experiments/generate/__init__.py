@@ -34,7 +34,7 @@ SOURCES: Mapping[str, Generator] = MappingProxyType(
 
 
 def sample(name: str, n: int, labels: Sequence[str], seed: int = 0) -> bytes:
-    """An embedded sample as a compressed file of JSON lines; the same arguments give the same lines.
+    """Return an embedded sample as a compressed file of JSON lines; the same arguments give the same lines.
 
     Args:
         name: of a generator.

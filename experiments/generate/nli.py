@@ -66,18 +66,18 @@ def _verbs(past: str, base: str, text: str) -> list[list[Forms]]:
     return [[dict(zip((base, past), verb.split(":"), strict=True))] for verb in text.split()]
 
 
-def _people(one: str) -> list[Forms]:
-    many = f"{one}s"
-    return [{"N": f"the {noun}", "was": was, "bakers": many} for noun, was in ((one, "was"), (many, "were"))]
+def _people(person: str) -> list[Forms]:
+    many = f"{person}s"
+    return [{"N": f"the {noun}", "was": was, "bakers": many} for noun, was in ((person, "was"), (many, "were"))]
 
 
 def _baked(text: str) -> list[Forms]:
-    base, past, thing = text.split(":")
-    return [{"bake": base, "baked": past, "baked_bread": f"{past} {thing}", "bake_bread": f"{base} {thing}"}]
+    base, past, food = text.split(":")
+    return [{"bake": base, "baked": past, "baked_bread": f"{past} {food}", "bake_bread": f"{base} {food}"}]
 
 
 LEXICON: Lexicon = {
-    "people": [_people(one) for one in PEOPLE.split()],
+    "people": [_people(person) for person in PEOPLE.split()],
     "greet": _verbs("greeted", "greet", GREETED),
     "smile": _verbs("smiled", "smile", SMILED),
     "bake": [_baked(text) for text in BAKED.split(", ")],
@@ -234,10 +234,13 @@ def changed(template: Template) -> list[Template]:
     """
     premise, hypothesis = template.segments
     slots = dict.fromkeys(SLOT.findall(hypothesis))
-    one = [re.sub(rf"\b{form}{digit}\b", f"{form}{NEW}", hypothesis) for form, digit in slots]
+    single_changes = [re.sub(rf"\b{form}{digit}\b", f"{form}{NEW}", hypothesis) for form, digit in slots]
     all_of_them = SLOT.sub(lambda slot: f"{slot[1]}{9 - int(slot[2])}", hypothesis)
-    kinds = ["changed"] * len(one) + ["unrelated"]
-    return [Template(kind, 0, (premise, other)) for kind, other in zip(kinds, [*one, all_of_them], strict=True)]
+    kinds = ["changed"] * len(single_changes) + ["unrelated"]
+    return [
+        Template(kind, 0, (premise, changed_text))
+        for kind, changed_text in zip(kinds, [*single_changes, all_of_them], strict=True)
+    ]
 
 
 def hans_like(rng: np.random.Generator, n: int, heuristic: str) -> list[Example]:
@@ -263,12 +266,12 @@ def in_domain(rng: np.random.Generator, n: int) -> list[Example]:
     """
     new = [template for kinds in HEURISTICS.values() for templates in kinds.values() for template in templates]
     entailed = [template._replace(kind="entailed") for template in new if template.label == 1]
-    others = [other for template in (*AT_HOME["repeated"], *entailed) for other in changed(template)]
+    changes = [change for template in (*AT_HOME["repeated"], *entailed) for change in changed(template)]
     kinds = {
         "repeated": AT_HOME["repeated"],
-        "changed": [other for other in others if other.kind == "changed"],
+        "changed": [change for change in changes if change.kind == "changed"],
         "entailed": entailed,
-        "unrelated": [other for other in others if other.kind == "unrelated"],
+        "unrelated": [change for change in changes if change.kind == "unrelated"],
         "repeated again": AT_HOME["repeated"],
         "added": AT_HOME["added"],
         "general": AT_HOME["general"],

@@ -141,11 +141,11 @@ def in_domain(rng: np.random.Generator, n: int) -> list[Example]:
         n: how many.
     """
     same = [template._replace(kind="reordered") for kind in SWAPPED.values() for template in kind if template.label]
-    others = [other for template in (*REWORDED, *same) for other in changed(template)]
+    changes = [change for template in (*REWORDED, *same) for change in changed(template)]
     kinds = {
         "reworded": REWORDED,
-        "changed": [other for other in others if other.kind == "changed"],
+        "changed": [change for change in changes if change.kind == "changed"],
         "reordered": same,
-        "unrelated": [other for other in others if other.kind == "unrelated"],
+        "unrelated": [change for change in changes if change.kind == "unrelated"],
     }
     return rows(rng, n, kinds, LEXICON)

@@ -49,10 +49,12 @@ BROKE = "break:broke draw:drew steal:stole buy:bought sell:sold throw:threw brin
 
 
 def _people(noun: str) -> list[Forms]:
-    """A noun in all its variants: singular and plural, with each determiner but "the"."""
-    one = [{"this": this, "baker": noun, "were": "was", "have": "has"} for this in ONE]
-    many = [{"this": these, "baker": f"{noun}s", "were": "were", "have": "have"} for these in MANY]
-    return [*one, *many]
+    """Return a noun in all its variants: singular and plural, with each determiner but "the"."""
+    singular = [{"this": determiner, "baker": noun, "were": "was", "have": "has"} for determiner in ONE]
+    many = [
+        {"this": plural_determiner, "baker": f"{noun}s", "were": "were", "have": "have"} for plural_determiner in MANY
+    ]
+    return [*singular, *many]
 
 
 def _verbs(names: str, text: str) -> list[list[Forms]]:
@@ -61,9 +63,9 @@ def _verbs(names: str, text: str) -> list[list[Forms]]:
 
 LEXICON: Lexicon = {
     "people": [_people(noun) for noun in PEOPLE.split()],
-    "crowd": [[{"these": these, "bakers": f"{noun}s"} for these in MANY] for noun in PEOPLE.split()],
-    "place": [[{"that": that, "mill": mill} for that in ONE] for mill in MILL.split()],
-    "thing": [[{"any": this, "cup": cup} for this in ONE] for cup in CUP.split()],
+    "crowd": [[{"these": determiner, "bakers": f"{noun}s"} for determiner in MANY] for noun in PEOPLE.split()],
+    "place": [[{"that": determiner, "mill": mill} for determiner in ONE] for mill in MILL.split()],
+    "thing": [[{"any": determiner, "cup": cup} for determiner in ONE] for cup in CUP.split()],
     "rumor": [[{"a": a, "rumor": rumor} for a in ONE] for rumor in RUMOR.split()],
     "greet": _verbs("greet greeted greeting", GREETED),
     "smile": _verbs("smile smiled smiling", SMILED),
@@ -176,7 +178,7 @@ FEATURES = {"morph": MORPH, "verb": VERB, "adject": ADJECT}
 
 
 def with_the(text: str) -> list[str]:
-    """The template with "the" in the place of one of its determiners, for each of these.
+    """Return the template with "the" in the place of one of its determiners, for each of these.
 
     Example:
         >>> with_the("this1 baker1 saw1 any1 cup1")
@@ -219,7 +221,7 @@ def by_surface(rng: np.random.Generator, n: int, feature: str) -> list[Example]:
 
 
 def _sentences(rng: np.random.Generator, n: int, feature: Feature, cue_of: dict[int, bool]) -> list[Example]:
-    """Rows of each label in turn, with the cue where the label has it."""
+    """Yield rows of each label in turn, with the cue where the label has it."""
 
     def templates(kind: str, label: int, texts: tuple[str, ...]) -> list[Template]:
         chosen = [cued for text in texts for cued in with_the(text)] if cue_of[label] else texts

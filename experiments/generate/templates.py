@@ -39,7 +39,7 @@ class Template(NamedTuple):
 
 
 def table(text: str) -> dict[str, list[Template]]:
-    """The templates of a table of pairs, by kind: a line is a kind, a premise, ``=>`` or ``=/>``, a hypothesis.
+    """Return the templates of a table of pairs, by kind: a line is a kind, a premise, ``=>`` or ``=/>``, a hypothesis.
 
     Example:
         >>> table("passive  N1 was1 greeted1 by N2 => N2 greeted1 N1")
@@ -54,7 +54,7 @@ def table(text: str) -> dict[str, list[Template]]:
 
 
 def fill(segments: Sequence[str], lexicon: Lexicon, rng: np.random.Generator) -> tuple[str, ...]:
-    """The segments of a template with each slot filled, a capital in front and a full stop behind.
+    """Return the segments of a template with each slot filled, a capital in front and a full stop behind.
 
     A slot is the name of a form and a digit. Slots of one class and one digit are forms of the same word; other digits
     are other words.
@@ -84,7 +84,7 @@ def fill(segments: Sequence[str], lexicon: Lexicon, rng: np.random.Generator) ->
 
 
 def sentence(text: str) -> str:
-    """A capital in front, and a full stop behind what ends in no mark of its own.
+    """Return a text with a capital in front, and a full stop after one without a mark of its own.
 
     Example:
         >>> sentence("the baker smiled")
@@ -94,7 +94,7 @@ def sentence(text: str) -> str:
 
 
 def rows(rng: np.random.Generator, n: int, kinds: Mapping[str, Sequence[Template]], lexicon: Lexicon) -> list[Example]:
-    """Rows in random order, no two of the same text, each kind as often as the others (give or take one).
+    """Draw rows in random order, no two of the same text, each kind as often as the others (give or take one).
 
     Args:
         rng: draws templates, words and the order.
@@ -105,21 +105,23 @@ def rows(rng: np.random.Generator, n: int, kinds: Mapping[str, Sequence[Template
     Raises:
         ValueError: the templates of a kind do not yield so many different rows.
     """
-    found: dict[tuple[str, ...], Template] = {}
+    by_text: dict[tuple[str, ...], Template] = {}
     for kind, templates in islice(cycle(kinds.items()), n):
         for _ in range(PATIENCE):
             template = templates[int(rng.integers(len(templates)))]
             segments = fill(template.segments, lexicon, rng)
-            if segments not in found:
+            if segments not in by_text:
                 break
         else:
-            raise ValueError(f"{n} different rows cannot be made: {kind} is exhausted after {len(found)} of all kinds")
-        found[segments] = template
-    made = list(found.items())
-    shuffled = (made[row] for row in rng.permutation(n))
+            raise ValueError(
+                f"{n} different rows cannot be made: {kind} is exhausted after {len(by_text)} of all kinds"
+            )
+        by_text[segments] = template
+    pairs = list(by_text.items())
+    shuffled = (pairs[row] for row in rng.permutation(n))
     return [Example(f"{row.kind}-{i}", segments, row.label) for i, (segments, row) in enumerate(shuffled)]
 
 
 def words(form: str, text: str) -> list[list[Forms]]:
-    """A class of words with one form each, from a text with commas between them, or blanks if it has no comma."""
+    """Return a class of words with one form each, from a text with commas between them, or blanks without commas."""
     return [[{form: word}] for word in (text.split(", ") if "," in text else text.split())]

@@ -1,6 +1,6 @@
-"""Attribution backends: one file, one function each; this is their table. Each is imported when it is called.
+"""Attribution backends: one file with one function each; this is their table. Each is imported when it is called.
 
-Backends ask, and models answer (`ranker.sources.base`): a backend knows no kind of model, and a model no backend.
+Backends and models (`ranker.sources.base`) know each other only by protocols.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 SETTINGS: dict[str, type[Settings]] = {
     kind.name: kind for kind in (Settings, IGSettings, SHAPSettings, LIMESettings, OcclusionSettings)
 }
-"""Every backend's settings, by its name; they name the function that does the work."""
+"""Settings classes of every backend, by its name; they name the function that does the work."""
 
 
 def settings_of(attribution: str | Settings) -> Settings:
-    """The settings of a backend, as one writes them in a line, or as they are; every value of theirs is looked at.
+    """Return the settings of a backend, from a line or from settings; every value is checked.
 
     Args:
-        attribution: a backend's name, with those of its settings that are to differ ("ig:steps=50,baseline=pad"), or
+        attribution: a backend's name, with the settings that differ from its defaults ("ig:steps=50,baseline=pad"), or
             its settings.
 
     Raises:
         UnknownName: there is no such backend, or setting.
-        UsageError: a value cannot be.
+        UsageError: a value is invalid.
 
     Example:
         >>> settings_of("shap:max_evaluations=200").max_evaluations
@@ -45,35 +45,35 @@ def settings_of(attribution: str | Settings) -> Settings:
         name, _, values = attribution.partition(":")
         kind = look_up("attribution backend", name.strip().casefold(), SETTINGS)
         pairs = [part.partition("=") for part in values.split(",") if part]
-        given, line = {key.strip(): _value(value.strip()) for key, _, value in pairs}, attribution
+        values_by_name, line = {key.strip(): _value(value.strip()) for key, _, value in pairs}, attribution
     elif isinstance(attribution, Settings):
-        kind, given, line = type(attribution), asdict(attribution), attribution.name
+        kind, values_by_name, line = type(attribution), asdict(attribution), attribution.name
     else:
         raise UsageError(f"an attribution must be a backend's name, or its settings (got {attribution!r})")
     try:
-        return record(kind, given, whole=f"`{kind.name}`")
+        return record(kind, values_by_name, label=f"`{kind.name}`")
     except ValueError as error:
         raise UsageError(f"`attribution {line}`: {error}") from error
 
 
-def spelled(method: str, settings: Mapping[str, object]) -> str:
-    """A backend with those of its settings that are not its defaults, as `settings_of` reads it.
+def settings_line(method: str, settings: Mapping[str, object]) -> str:
+    """Return a backend with its settings that are not defaults, in a line for `settings_of`.
 
     Args:
         method: a backend's name.
         settings: the values of its fields.
 
     Example:
-        >>> spelled("lime", asdict(LIMESettings(hide="mask", samples=100))), spelled("shap", asdict(SHAPSettings()))
-        ('lime:hide=mask,samples=100', 'shap')
+        >>> settings_line("lime", asdict(LIMESettings(hide="mask", samples=100)))
+        'lime:hide=mask,samples=100'
     """
     defaults = asdict(SETTINGS.get(method, Settings)())
-    given = [f"{name}={value}" for name, value in settings.items() if value not in (None, defaults.get(name))]
-    return f"{method}:{','.join(given)}" if given else method
+    changed = [f"{name}={value}" for name, value in settings.items() if value not in (None, defaults.get(name))]
+    return f"{method}:{','.join(changed)}" if changed else method
 
 
 def _value(text: str) -> str | int | float:
-    """A number where the text is one."""
+    """Return a number where the text is one, else the text."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -91,19 +91,18 @@ def attribute(
     """Attribute a model's output to the tokens of examples.
 
     Args:
-        model: one that answers with tokens hidden; integrated gradients want one that answers to points between
-            embeddings, too.
+        model: one that answers with tokens hidden; for integrated gradients also at points between embeddings.
         examples: any number of them.
-        attribution: a backend that gives scores, with its settings or as it comes: "shap", "ig:steps=50".
-        advance: told how many more examples are done.
+        attribution: a backend that gives scores, with or without settings: "shap", "ig:steps=50".
+        advance: called with the number of further examples done.
 
     Yields:
         One row for each example, in order.
 
     Raises:
         UnknownName: there is no such backend.
-        UsageError: a setting that cannot be, a target that is none of the model's classes, or "none".
-        ModelError: the model lacks what the backend asks of it, or cannot be run.
+        UsageError: an invalid setting, a target that is none of the model's classes, or "none".
+        ModelError: the model lacks an ability that the backend needs, or cannot be run.
 
     Example:
         >>> from factors import Example

@@ -1,4 +1,4 @@
-"""What a backend needs of a model: whether a model can be asked that, and else what it can be asked instead."""
+"""Abilities that backends need of a model, and alternatives where a model lacks them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from ranker.sources.base import E, Perturbed, is_embedded
 
 
 def check(model: Perturbed[E], settings: Settings, kinds: Iterable[type[Settings]]) -> None:
-    """Refuse a backend that a model lacks something for.
+    """Refuse a backend that needs an ability that a model lacks.
 
     Args:
-        model: is asked.
+        model: to attribute.
         settings: of the backend.
-        kinds: the settings of all backends, which are offered instead.
+        kinds: the settings of all backends, as alternatives.
 
     Raises:
         ModelError: the model does not answer to points between embeddings, or cannot hide words in that way; the
-            message names settings that this very model can be run with.
+            message names settings that this model can run.
     """
-    if can(model, settings):
+    if can_run(model, settings):
         return
     wanted = getattr(settings, settings.hides)
-    same = next(ways(model, type(settings)), None)
-    others = [line for kind in kinds if kind is not type(settings) for line in list(ways(model, kind))[:1]]
-    offered = [f"`{line}`" for line in ([same] if same else others or ["none"])]
+    same = next(hiding_lines(model, type(settings)), None)
+    alternatives = [
+        line for kind in kinds if kind is not type(settings) for line in list(hiding_lines(model, kind))[:1]
+    ]
+    offered = [f"`{line}`" for line in ([same] if same else alternatives or ["none"])]
     if settings.embedded and not is_embedded(model):
         lacks = f"does not answer to points between word embeddings, which `{settings.name}` needs"
     elif wanted == "remove":
@@ -38,15 +40,15 @@ def check(model: Perturbed[E], settings: Settings, kinds: Iterable[type[Settings
     raise ModelError(f"{model.name} {lacks}; set `attribution` to {instead}")
 
 
-def can(model: Perturbed[E], settings: Settings) -> bool:
-    """Whether a model has all that a backend asks of it."""
+def can_run(model: Perturbed[E], settings: Settings) -> bool:
+    """Return whether a model has all abilities that a backend needs."""
     if settings.embedded and not is_embedded(model):
         return False
     return not settings.hides or getattr(settings, settings.hides) in (*model.hides, "zero")
 
 
-def ways(model: Perturbed[E], kind: type[Settings]) -> Iterator[str]:
-    """The ways of a backend to hide words that a model can be run with, as `settings_of` reads them."""
+def hiding_lines(model: Perturbed[E], kind: type[Settings]) -> Iterator[str]:
+    """Yield lines for `settings_of` with each way of a backend to hide words that a model can run."""
     for way in get_args(get_type_hints(kind)[kind.hides]) if kind.hides else ():
-        if can(model, kind(**{kind.hides: way})):
+        if can_run(model, kind(**{kind.hides: way})):
             yield f"{kind.name}:{kind.hides}={way}"

@@ -1,9 +1,9 @@
-"""Whether the token that hides words says something itself.
+"""Check that the token that hides words has no meaning of its own.
 
-Attributions ask what a model makes of an example without some of its words, and put a token in their place. The less
-that token says the better. To encoders of sentence pairs [MASK], which nothing in fine-tuning ever reads, can be a
-word that the other sentence lacks, more so than any real word; of another encoder [PAD] may be as odd. So the effect
-of single words hidden behind the one is set beside their effect behind the other.
+Attributions compare a model's answers with and without some words, and put a token in their place, which should mean as
+little as possible. To encoders of sentence pairs [MASK], which fine-tuning never shows, can be a word that the other
+sentence lacks, more so than any real word; to another encoder [PAD] may be as odd. So the effect of single words hidden
+behind one token is compared with their effect behind the other.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from ranker.attribution.settings import Attributing, OcclusionSettings, Settings
 from ranker.sources.base import Hide
 
 ROWS = 16
-"""Examples that are enough to tell."""
+"""Examples that suffice for the check."""
 
 LOUD = 1.25
-"""A token speaks for itself where hiding a word behind it does so many times as much as behind the other."""
+"""Ratio of the effects of the two tokens from which on the first counts as meaningful."""
 
 OTHER: dict[Hide, Hide] = {"mask": "pad", "pad": "mask"}
-"""The tokens that words are hidden behind, each with the one that it is set beside."""
+"""Tokens that hide words, each with the one that it is compared with."""
 
 
-def compared(settings: Settings) -> tuple[OcclusionSettings, ...]:
-    """Single words hidden behind the token that a backend hides them behind, and behind the other.
+def occlusion_settings(settings: Settings) -> tuple[OcclusionSettings, ...]:
+    """Return settings that hide single words behind a backend's token, and behind the other.
 
-    Nothing where it hides words in another way.
+    It is empty where the backend hides words in another way.
 
     Example:
         >>> from ranker.attribution.settings import SHAPSettings
-        >>> [one.hide for one in compared(SHAPSettings())]
+        >>> [occlusion.hide for occlusion in occlusion_settings(SHAPSettings())]
         ['pad', 'mask']
     """
     if not isinstance(settings, Attributing) or getattr(settings, settings.hides) not in OTHER:
@@ -42,38 +42,38 @@ def compared(settings: Settings) -> tuple[OcclusionSettings, ...]:
     return tuple(OcclusionSettings(settings.target, hide=hide) for hide in (token, OTHER[token]))
 
 
-def enough(population: Sequence[Example]) -> Sequence[Example]:
-    """Some of the examples, spread over all of them: as many as are enough to tell."""
+def sample_examples(population: Sequence[Example]) -> Sequence[Example]:
+    """Return `ROWS` of the examples, spread over all of them."""
     return population[:: max(len(population) // ROWS, 1)][:ROWS]
 
 
-def effect(attributions: Sequence[Attributions]) -> float:
-    """How far hiding one word moves the margin, either way, on average over the words that were seen; in log-odds."""
+def mean_effect(attributions: Sequence[Attributions]) -> float:
+    """Return the mean absolute change of the margin by hiding one word, over the words seen; in log-odds."""
     changes = np.abs(np.concatenate([attribution.word_scores for attribution in attributions]))
-    seen = changes[~np.isnan(changes)]
-    return float(seen.mean()) if seen.size else 0.0
+    finite = changes[~np.isnan(changes)]
+    return float(finite.mean()) if finite.size else 0.0
 
 
-def speaks(effects: Mapping[str, tuple[float, float]], settings: Settings) -> Iterator[str]:
-    """Say so where the token speaks for itself.
+def token_warnings(effects: Mapping[str, tuple[float, float]], settings: Settings) -> Iterator[str]:
+    """Warn where the token has a meaning of its own.
 
     Args:
-        effects: model -> the effect of a word hidden behind the token, and behind the other.
+        effects: model -> the mean effect of a word hidden behind the token, and behind the other.
         settings: of the backend that hides words behind the token.
 
     Example:
         >>> from ranker.attribution.settings import IGSettings
-        >>> print(*speaks({"a": (3.3, 1.3), "b": (2.0, 1.0)}, IGSettings()))  # doctest: +ELLIPSIS
+        >>> print(*token_warnings({"a": (3.3, 1.3), "b": (2.0, 1.0)}, IGSettings()))  # doctest: +ELLIPSIS
         [MASK] means something to these models: a word hidden behind it moves them 2.3 times as far as behind [PAD]...
-        >>> list(speaks({"a": (1.2, 1.3)}, IGSettings()))
+        >>> list(token_warnings({"a": (1.2, 1.3)}, IGSettings()))
         []
     """
-    times = float(np.median([own / others for own, others in effects.values() if others > 0] or [0.0]))
+    times = float(np.median([first / second for first, second in effects.values() if second > 0] or [0.0]))
     if times >= LOUD:
         token: Hide = getattr(settings, settings.hides)
-        other = OTHER[token]
+        other_token = OTHER[token]
         yield (
             f"[{token.upper()}] means something to these models: a word hidden behind it moves them {times:.1f} times "
-            f"as far as behind [{other.upper()}] (median). Factors may be worth more with "
-            f"`attribution={settings.name}:{settings.hides}={other}`."
+            f"as far as behind [{other_token.upper()}] (median). Factors may be worth more with "
+            f"`attribution={settings.name}:{settings.hides}={other_token}`."
         )

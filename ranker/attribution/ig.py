@@ -3,13 +3,13 @@
     score_t = integral_0^1 slope_t(a) da,    slope_t(a) = sum_d (x_td - b_td) * df(b + a (x - b)) / dx_td
 
 x (T, D) are the example's word embeddings, b (T, D) the baseline's, f the explained output. Completeness: the scores
-add up to f(x) - f(b); by how much they do not is the gap, which is stored.
+add up to f(x) - f(b); the gap between the two is stored.
 
-The integral is the sum of those over stretches of the path, and each of them is an integrated gradient too: from the
-stretch's start as the baseline to its end as the input. So each stretch has a gap of its own, which says where on the
-path more points are needed. That is near the baseline mostly, so the first stretches are shorter there. A stretch that
-is not good enough gets the points between those that it has; one that has them is cut in halves. A small gap that does
-not shrink with more points is no bend of the path but the rounding of the network's numbers, and is left.
+The integral is the sum over stretches of the path, and the integral of each is an integrated gradient too: from the
+stretch's start as the baseline to its end as the input. So each stretch has a gap of its own, which shows where on the
+path more points are needed. That is mostly near the baseline, so the first stretches are shorter there. A stretch with
+too large a gap gets the points between its own; then it is cut in halves. A small gap that does not shrink with more
+points comes from the rounding of the network's numbers, and is left.
 
 Source: Sundararajan, Taly, Yan 2017, "Axiomatic Attribution for Deep Networks"; Kokhlikyan et al. 2020, "Captum".
 """
@@ -25,8 +25,8 @@ import torch
 from captum.attr import Saliency
 
 from factors.types import Attributions, Example, Floats
-from ranker.attribution.output import explained
-from ranker.attribution.quadrature import Rule, nested
+from ranker.attribution.output import explained_output
+from ranker.attribution.quadrature import Rule, nested_rules
 from ranker.attribution.settings import IGSettings
 from ranker.sources.base import E, Embedded
 from ranker.sources.packing import WINDOW, run_in_batches, windows
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from ranker.progress import Advance
 
 
-MOST = 256
-"""Examples of a window at most: a row is dear here, and an interruption loses those of the window that it is in."""
+MAX_WINDOW = 256
+"""Most examples of a window: a row is expensive, and an interruption loses those of the current window."""
 
 ROUNDINGS = 4
-"""A gap of at most so many roundings may be due to them; in bfloat16 gaps of two were seen."""
+"""Gap, in roundings, that may come from rounding; in bfloat16 gaps of two occur."""
 
 
 class Stretch(NamedTuple):
-    """A part of one example's path, and how densely it is sampled.
+    """Part of one example's path, and the density of its points.
 
     Attributes:
         example: its number.
@@ -58,7 +58,7 @@ class Stretch(NamedTuple):
     dense: bool = False
 
     def finer(self) -> tuple[Stretch, ...]:
-        """What takes its place where it is not good enough: itself with more points, or both halves.
+        """Return its refinement: itself with more points, or both halves.
 
         Example:
             >>> Stretch(7, 0.5, 1.0, dense=True).finer()
@@ -70,26 +70,26 @@ class Stretch(NamedTuple):
         return Stretch(self.example, self.start, middle), Stretch(self.example, middle, self.end)
 
     def rule(self, settings: IGSettings) -> Rule:
-        """The places of its points on the path, and their weights."""
-        places, weights = nested(settings.rule, settings.steps)[self.dense]
+        """Return the places of its points on the path, and their weights."""
+        places, weights = nested_rules(settings.rule, settings.steps)[self.dense]
         length = self.end - self.start
         return Rule(self.start + length * places, length * weights)
 
     def price(self, settings: IGSettings) -> int:
-        """The points that what takes its place has, and it has not."""
-        small, large = nested(settings.rule, settings.steps)
+        """Return the number of points that its refinement adds."""
+        small, large = nested_rules(settings.rule, settings.steps)
         return 2 * small.size if self.dense else large.size - small.size
 
 
 @dataclass
 class Path:
-    """What is known of one example's path.
+    """State of one example's path.
 
     Attributes:
-        parts: what each stretch gives the tokens, (T,).
+        parts: stretch -> (T,) its scores of the tokens.
         effort: points used so far.
-        left: the stretches that were refined last, with the gaps that they had; what took their place is in the parts.
-        settled: stretches that more points did not mend.
+        left: the stretches that were refined last, with their gaps; their refinements are in the parts.
+        settled: stretches that more points did not improve.
     """
 
     parts: dict[Stretch, Floats] = field(default_factory=dict)
@@ -99,29 +99,29 @@ class Path:
 
     @property
     def scores(self) -> Floats:
-        """(T,) what all stretches together give the tokens."""
+        """(T,) scores of the tokens over all stretches."""
         return np.sum(list(self.parts.values()), axis=0)  # type: ignore[no-any-return]
 
     def refine(self, values: Mapping[tuple[int, float], float], settings: IGSettings, rounding: float) -> list[Stretch]:
-        """Replace the stretches that need more points, as many as there are points for, by finer ones.
+        """Replace the stretches that need more points by finer ones, within the budget of points.
 
         Args:
             values: the explained output, by the example and the place on its path.
-            settings: see there.
-            rounding: the step from a number of the network to the next, as a part of it.
+            settings: of the backend.
+            rounding: the relative step between numbers of the network's type.
 
         Returns:
-            The finer ones, which are to be integrated.
+            The finer ones, to be integrated.
         """
         ends = {stretch: (values[stretch.example, stretch.start], values[stretch.example, stretch.end])
                 for stretch in self.parts}  # fmt: skip
         gaps = {stretch: float(self.parts[stretch].sum() - (end - start)) for stretch, (start, end) in ends.items()}
         total = float(abs(self.scores).sum())
         step = rounding * max(total, *(abs(value) for pair in ends.values() for value in pair))
-        self.settled.update(unmended(gaps, self.left, ROUNDINGS * step))
+        self.settled.update(stuck_stretches(gaps, self.left, ROUNDINGS * step))
         self.left = {}
         unsettled = {stretch: gap for stretch, gap in gaps.items() if stretch not in self.settled}
-        for stretch in too_rough(unsettled, total, settings, step):
+        for stretch in rough_stretches(unsettled, total, settings, step):
             if self.effort + stretch.price(settings) <= settings.max_steps:
                 self.effort += stretch.price(settings)
                 self.left[stretch] = gaps[stretch]
@@ -135,17 +135,16 @@ def attribute(
     settings: IGSettings,
     advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
-    """Integrated gradients of examples.
+    """Compute integrated gradients of examples.
 
-    Every position starts from the baseline, separators and [CLS] too: one that stayed as it is would score 0 whatever
-    the model made of it. What is fixed does stay, at every point of the path, and scores 0 (`Encoding.fixed`).
-    Positions and segment ids stay as they are.
+    Every position starts from the baseline, separators and [CLS] too, since one that stayed constant would score 0.
+    Fixed tokens (`Encoding.fixed`) do stay constant along the path, and score 0, as do positions and segment ids.
 
     Args:
-        model: is asked of points between embeddings.
+        model: answers at points between embeddings.
         examples: any number of them.
-        settings: see there.
-        advance: told how many more examples are done.
+        settings: of the backend.
+        advance: called with the number of further examples done.
 
     Yields:
         One row for each example, in order; ``residual`` is the size of the completeness gap, ``effort`` the steps used.
@@ -154,32 +153,32 @@ def attribute(
         ModelError: the model cannot be run.
     """
     limit, points = WINDOW * model.token_budget, len(settings.stretches) * settings.steps
-    for window in windows(model.encodings(examples), lambda encoding: len(encoding) * points, limit, MOST):
+    for window in windows(model.encodings(examples), lambda encoding: len(encoding) * points, limit, MAX_WINDOW):
         yield from _attribute(model, window, settings, advance)
 
 
 def _attribute(
     model: Embedded[E], encodings: Sequence[E], settings: IGSettings, advance: Advance
 ) -> Iterator[Attributions]:
-    """Rows of some examples: every path in its first stretches, then finer ones where the gap is too large."""
-    known = _Samples(model, encodings, settings)
+    """Yield rows of some examples: every path in its first stretches, then finer ones where the gap is too large."""
+    samples = _Samples(model, encodings, settings)
     pending = [Stretch(i, *ends) for i in range(len(encodings)) for ends in settings.stretches]
     paths = [Path(effort=len(settings.stretches) * settings.steps) for _ in encodings]
     while pending:
-        known.evaluate({(s.example, place) for s in pending for place in (s.start, s.end)})
+        samples.evaluate({(s.example, place) for s in pending for place in (s.start, s.end)})
         rules = {stretch: stretch.rule(settings) for stretch in pending}
-        known.differentiate({(s.example, place) for s, rule in rules.items() for place in rule.places})
+        samples.differentiate({(s.example, place) for s, rule in rules.items() for place in rule.places})
         for s, rule in rules.items():
-            paths[s.example].parts[s] = rule.weights @ np.stack([known.slopes[s.example, a] for a in rule.places])
+            paths[s.example].parts[s] = rule.weights @ np.stack([samples.slopes[s.example, a] for a in rule.places])
         refined = [
-            paths[i].refine(known.values, settings, model.rounding) for i in sorted({s.example for s in pending})
+            paths[i].refine(samples.values, settings, model.rounding) for i in sorted({s.example for s in pending})
         ]
-        advance(refined.count([]))  # what is refined no more is done
+        advance(refined.count([]))  # paths without refined stretches are done
         pending = [stretch for finer in refined for stretch in finer]
     for i, (e, path) in enumerate(zip(encodings, paths, strict=True)):
         scores = path.scores
-        gap = abs(float(scores.sum() - (known.values[i, 1.0] - known.values[i, 0.0])))
-        yield settings.attributed(e, known.probs[i], scores, residual=gap, effort=path.effort)
+        gap = abs(float(scores.sum() - (samples.values[i, 1.0] - samples.values[i, 0.0])))
+        yield settings.attributed(e, samples.probs[i], scores, residual=gap, effort=path.effort)
 
 
 Point = tuple[int, float]
@@ -187,11 +186,11 @@ Point = tuple[int, float]
 
 
 class _Samples(Generic[E]):
-    """What the model gives at points of the paths of some examples; it is asked once for each.
+    """Values and slopes of the model at points of the paths of some examples, computed once for each.
 
     Attributes:
         values: the explained output f.
-        slopes: (T,) how fast f grows with the share of each token.
+        slopes: (T,) derivatives of f by the share of each token.
         probs: (C,) the probabilities of an example, by its number, once it was evaluated at the end of its path.
     """
 
@@ -205,17 +204,17 @@ class _Samples(Generic[E]):
         self._alike = [frames.setdefault(model.frame(encoding), i) for i, encoding in enumerate(encodings)]
 
     def evaluate(self, points: Iterable[Point]) -> None:
-        """Fill in the values at points; at the baseline, one example stands for all that look like it there."""
+        """Fill in the values at points; at the baseline, one example stands for all that are equal there."""
         stands = {(i, place): (i if place else self._alike[i], place) for i, place in points}
         self._ask(self._evaluate, set(stands.values()) - self.values.keys())
-        self.values.update({point: self.values[other] for point, other in stands.items()})
+        self.values.update({point: self.values[representative] for point, representative in stands.items()})
 
     def differentiate(self, points: Iterable[Point]) -> None:
         """Fill in the slopes at points."""
         self._ask(self._differentiate, set(points) - self.slopes.keys())
 
     def _ask(self, ask: Callable[[Sequence[Point]], None], points: Iterable[Point]) -> None:
-        """Ask of points, as many at once as fit."""
+        """Compute points in batches that fit into memory."""
         ordered = sorted(points)
         lengths = [len(self._encodings[i]) for i, _ in ordered]
         self._budget = run_in_batches(lengths, self._budget, lambda chosen: ask([ordered[j] for j in chosen]))
@@ -224,8 +223,8 @@ class _Samples(Generic[E]):
         encodings, x, shares = self._rows(points)
         with torch.inference_mode():
             logits = self._output(encodings, x, shares)
-            found = explained(logits, self._settings.label, self._settings.output).tolist()
-        self.values.update(zip(points, found, strict=True))
+            outputs = explained_output(logits, self._settings.label, self._settings.output).tolist()
+        self.values.update(zip(points, outputs, strict=True))
         probs = softmax(logits.double().cpu().numpy())
         self.probs.update((i, row) for (i, place), row in zip(points, probs, strict=True) if place == 1)
 
@@ -234,42 +233,42 @@ class _Samples(Generic[E]):
 
         def along(shares: torch.Tensor) -> torch.Tensor:
             logits = self._output(encodings, x, shares)
-            # rows do not touch each other, so that the gradient of their sum is that of each
-            return explained(logits, self._settings.label, self._settings.output).sum(dim=0, keepdim=True)
+            # rows are independent, so the gradient of their sum is that of each
+            return explained_output(logits, self._settings.label, self._settings.output).sum(dim=0, keepdim=True)
 
-        found = Saliency(along).attribute(shares.contiguous().requires_grad_(), abs=False)
-        self.slopes.update(zip(points, found.double().cpu().numpy(), strict=True))
+        gradients = Saliency(along).attribute(shares.contiguous().requires_grad_(), abs=False)
+        self.slopes.update(zip(points, gradients.double().cpu().numpy(), strict=True))
 
     def _rows(self, points: Sequence[Point]) -> tuple[list[E], torch.Tensor, torch.Tensor]:
-        """Points of paths of one length as R rows: of which example, (R, T, D) embeddings, (R, T) shares of tokens."""
+        """Return points of paths of one length as R rows: encodings, (R, T, D) embeddings, (R, T) shares of tokens."""
         numbers, places = zip(*points, strict=True)
-        chosen, where = np.unique(numbers, return_inverse=True)
+        chosen, row_of_point = np.unique(numbers, return_inverse=True)
         x = self._model.embed([self._encodings[i] for i in chosen])
-        x = x[torch.from_numpy(where).to(x.device)]
+        x = x[torch.from_numpy(row_of_point).to(x.device)]
         shares = torch.tensor(places, dtype=x.dtype, device=x.device)[:, None].expand(x.shape[:2])
         return [self._encodings[i] for i in numbers], x, shares
 
     def _output(self, encodings: Sequence[E], x: torch.Tensor, shares: torch.Tensor) -> torch.Tensor:
-        """(R, C) logits where there is a share (R, T) of each token, between 0, the baseline, and 1.
-
-        What is fixed is there in full, whatever its share, so that its slope is 0.
-        """
+        """Return (R, C) logits for (R, T) shares of the tokens, from 0, the baseline, to 1."""
+        # fixed tokens always have the full share, so that their slope is 0
         fixed = torch.from_numpy(np.stack([encoding.fixed for encoding in encodings])).to(x.device)
         shares = shares.masked_fill(fixed, 1.0)
         return self._model.from_embeddings(torch.lerp(self._start, x, shares[..., None]), encodings)
 
 
-def too_rough(gaps: Mapping[Stretch, float], total: float, settings: IGSettings, step: float = 0.0) -> list[Stretch]:
-    """The stretches of one example whose gap is too large, the widest first.
+def rough_stretches(
+    gaps: Mapping[Stretch, float], total: float, settings: IGSettings, step: float = 0.0
+) -> list[Stretch]:
+    """Return the stretches of one example whose gap is too large, the widest gap first.
 
-    That is over the stretch's share of the tolerance, or, where many small gaps add up to more than the tolerance, the
-    widest of them.
+    A gap is too large over the stretch's share of the tolerance. Where many small gaps add up to more than the
+    tolerance, the widest of them is returned.
 
     Args:
         gaps: the completeness gap of each stretch that is not settled.
-        total: the sum of absolute scores, which the tolerance is a part of.
-        settings: see there.
-        step: the rounding of the output and of the scores; a gap under it says nothing.
+        total: the sum of absolute scores, which the tolerance is relative to.
+        settings: of the backend.
+        step: the rounding of the output and of the scores; a gap below it does not matter.
     """
     widest = sorted(gaps, key=lambda stretch: -abs(gaps[stretch]))
     allowed = settings.tolerance * total
@@ -279,23 +278,23 @@ def too_rough(gaps: Mapping[Stretch, float], total: float, settings: IGSettings,
     return rough
 
 
-def unmended(gaps: Mapping[Stretch, float], left: Mapping[Stretch, float], rounded: float) -> list[Stretch]:
-    """What took the place of stretches and is no better: off by more than half of what they were.
+def stuck_stretches(gaps: Mapping[Stretch, float], left: Mapping[Stretch, float], rounded: float) -> list[Stretch]:
+    """Return refined stretches that are no better: their gap is more than half of the former one.
 
-    Twice the points make the error of a rule several times smaller where a path bends; what stays, and is small, is
-    the rounding of the network's numbers, which no point mends.
+    Twice the points make the error of a rule several times smaller where a path bends. A small gap that stays comes
+    from the rounding of the network's numbers, which more points do not improve.
 
     Args:
         gaps: the completeness gap of each stretch.
-        left: what was refined, with the gap that it had; what took its place is among `gaps`.
+        left: the stretches that were refined, with their former gaps; their refinements are among `gaps`.
         rounded: the largest gap that rounding may leave.
 
     Example:
         >>> whole = Stretch(0, 0.0, 1.0, dense=True)
         >>> first, second = whole.finer()
-        >>> unmended({first: 0.1, second: -0.2}, {whole: 0.5}, rounded=1.0)
+        >>> stuck_stretches({first: 0.1, second: -0.2}, {whole: 0.5}, rounded=1.0)
         []
-        >>> unmended({first: 0.1, second: 0.2}, {whole: 0.5}, rounded=1.0) == [first, second]
+        >>> stuck_stretches({first: 0.1, second: 0.2}, {whole: 0.5}, rounded=1.0) == [first, second]
         True
     """
     stuck: list[Stretch] = []

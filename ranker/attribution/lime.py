@@ -1,10 +1,10 @@
-"""LIME: a linear model of how the explained output changes when words are hidden, fitted around one example.
+"""LIME: a linear model of the explained output by which words are hidden, fitted around one example.
 
     beta = argmin_b sum_s pi_s (f(row_s) - b_0 - sum_w b_w z_sw)^2 + ridge |b|^2
     pi_s = sqrt(exp(-d_s^2 / width^2)),    d_s = 100 (1 - sqrt(words seen / W))
 
 z_sw is 1 where sample s shows word w, f the explained output, d_s the cosine distance to the example in hundredths.
-How many words a sample hides is uniform on 1 to W; the first sample is the example itself.
+The number of words that a sample hides is uniform on 1 to W; the first sample is the example itself.
 
 Source: Ribeiro, Singh, Guestrin 2016, "Why Should I Trust You?"; the regression is that of `lime.lime_base` with all
 features in.
@@ -35,16 +35,16 @@ def attribute(
     settings: LIMESettings,
     advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
-    """LIME's coefficients of examples' words, each shared equally by the tokens of its word.
+    """Compute LIME's coefficients of examples' words, each shared equally by the tokens of its word.
 
-    Words are told apart by where they stand: one that is repeated, or is in both segments, has a score at each place.
-    Tokens of no word are always seen, and score 0.
+    Words are identified by their place: a repeated word, or one in both segments, has a score at each place. Tokens of
+    no word are always seen, and score 0.
 
     Args:
-        model: is asked with tokens hidden.
+        model: answers with tokens hidden.
         examples: any number of them.
-        settings: see there.
-        advance: told how many more examples are done.
+        settings: of the backend.
+        advance: called with the number of further examples done.
 
     Yields:
         One row for each example, in order; ``residual`` is 1 - R2, ``effort`` the samples.
@@ -56,26 +56,26 @@ def attribute(
 
     def request(encoding: E, example: Example) -> tuple[tuple[E, Bools], E, Bools]:
         rng = np.random.default_rng(seed_of(settings.seed, drawn, example))
-        shown = samples(encoding.words, settings.samples, rng)
-        return (encoding, shown), encoding, perturb.of_tokens(shown, encoding)
+        masks = samples(encoding.words, settings.samples, rng)
+        return (encoding, masks), encoding, perturb.token_masks(masks, encoding)
 
-    # encodings first: they are asked once more behind the last, and then say what was cut
+    # encodings first: a last call of theirs reports truncation
     requests = map(request, model.encodings(examples), examples)
-    for (e, shown), logits in model.answers(requests, settings.hide, advance):
-        values = perturb.values(logits, settings.label, settings.output)
-        coefficients, r2 = fit(shown, values, settings.kernel_width, settings.ridge)
-        scores = perturb.spread(coefficients, e)
+    for (e, masks), logits in model.answers(requests, settings.hide, advance):
+        values = perturb.explained_values(logits, settings.label, settings.output)
+        coefficients, r2 = fit(masks, values, settings.kernel_width, settings.ridge)
+        scores = perturb.share_among_tokens(coefficients, e)
         yield settings.attributed(e, softmax(logits[:1])[0], scores, residual=1 - r2, effort=len(values))
 
 
 def seed_of(seed: int, model: str, example: Example) -> int:
-    """The seed of one example's samples: the same wherever the example stands, and whatever is computed beside it."""
+    """Return the seed of one example's samples, independent of its place and of other examples."""
     parts = (str(seed), model, "lime", text_key(example))
     return int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:16], "big")
 
 
 def samples(words: int, count: int, rng: np.random.Generator) -> Bools:
-    """Random sets of words: (count, words), True where a word is seen; the first shows all of them.
+    """Draw random sets of words: (count, words), True where a word is seen; the first shows all of them.
 
     Each of the others hides a number of words that is uniform on 1 to ``words``, and any words with equal chance.
 
@@ -90,8 +90,8 @@ def samples(words: int, count: int, rng: np.random.Generator) -> Bools:
     return np.concatenate([np.ones((1, words), bool), order >= hidden[:, None]])
 
 
-def fit(shown: Bools, values: Floats, kernel_width: float, ridge: float) -> tuple[Floats, float]:
-    """The ridge regression of values on words.
+def fit(masks: Bools, values: Floats, kernel_width: float, ridge: float) -> tuple[Floats, float]:
+    """Fit the ridge regression of values on words.
 
     Args:
         shown: (S, W).
@@ -102,13 +102,13 @@ def fit(shown: Bools, values: Floats, kernel_width: float, ridge: float) -> tupl
     Returns:
         (W,) the coefficients, and the weighted R2 of the fit.
     """
-    words = shown.shape[1]
+    words = masks.shape[1]
     if not words:
         return np.zeros(0), 1.0
-    distances = 100 * (1 - np.sqrt(shown.mean(axis=1)))
+    distances = 100 * (1 - np.sqrt(masks.mean(axis=1)))
     kernel = np.sqrt(np.exp(-(distances**2) / kernel_width**2))
     share = kernel / kernel.sum()
-    x, y = shown - share @ shown, values - share @ values
+    x, y = masks - share @ masks, values - share @ values
     coefficients = np.linalg.solve(x.T @ (kernel[:, None] * x) + ridge * np.eye(words), x.T @ (kernel * y))
     left, total = share @ (y - x @ coefficients) ** 2, share @ y**2
     return coefficients, float(1 - left / total) if total > 0 else 1.0

@@ -1,9 +1,9 @@
-"""Occlusion: what the explained output loses when one word is hidden, and all others are seen.
+"""Occlusion: loss of the explained output when one word is hidden, and all others are seen.
 
     score_w = f(x) - f(x without w)
 
-One forward pass a word, and one for the example: a tenth of SHAP's, or less. What two words do only together (either
-alone is enough, or both are needed) is not shared out between them, so the scores add up to nothing.
+It takes one forward pass a word, and one for the example: a tenth of SHAP's, or less. Joint effects of two words
+(either alone is enough, or both are needed) are not divided between them, so the scores have no meaningful sum.
 
 Source: Zeiler and Fergus 2014, "Visualizing and Understanding Convolutional Networks", section 4.2; Li, Monroe and
 Jurafsky 2016, "Understanding Neural Networks through Representation Erasure".
@@ -32,15 +32,15 @@ def attribute(
     settings: OcclusionSettings,
     advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
-    """What hiding each word does to the output; the tokens of a word share its score equally.
+    """Compute the effect of hiding each word on the output; the tokens of a word share its score equally.
 
     Tokens of no word are always seen, and score 0.
 
     Args:
-        model: is asked with tokens hidden.
+        model: answers with tokens hidden.
         examples: any number of them.
-        settings: see there.
-        advance: told how many more examples are done.
+        settings: of the backend.
+        advance: called with the number of further examples done.
 
     Yields:
         One row for each example, in order; ``effort`` is the number of passes.
@@ -50,10 +50,10 @@ def attribute(
     """
 
     def request(encoding: E) -> tuple[E, E, Bools]:
-        shown = np.concatenate([np.ones((1, encoding.words), bool), ~np.eye(encoding.words, dtype=bool)])
-        return encoding, encoding, perturb.of_tokens(shown, encoding)
+        masks = np.concatenate([np.ones((1, encoding.words), bool), ~np.eye(encoding.words, dtype=bool)])
+        return encoding, encoding, perturb.token_masks(masks, encoding)
 
     for e, logits in model.answers(map(request, model.encodings(examples)), settings.hide, advance):
-        values = perturb.values(logits, settings.label, settings.output)
-        scores = perturb.spread(values[0] - values[1:], e)
+        values = perturb.explained_values(logits, settings.label, settings.output)
+        scores = perturb.share_among_tokens(values[0] - values[1:], e)
         yield settings.attributed(e, softmax(logits[:1])[0], scores, effort=len(values))

@@ -1,4 +1,4 @@
-"""The one number of each answer that is attributed."""
+"""Explained output: the number of each answer that is attributed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import torch
 from factors.types import Output
 
 
-def explained(logits: torch.Tensor, target: int, output: Output = "margin") -> torch.Tensor:
-    """The one number of each row that is attributed to its tokens.
+def explained_output(logits: torch.Tensor, target: int, output: Output = "margin") -> torch.Tensor:
+    """Return the number of each row that is attributed to its tokens.
 
     - margin: log(p / (1 - p)) of the target's probability p; for two classes z_target - z_other.
     - logit: z_target.
@@ -23,12 +23,12 @@ def explained(logits: torch.Tensor, target: int, output: Output = "margin") -> t
         (R,).
 
     Example:
-        >>> explained(torch.tensor([[1.0, 3.0]]), 1).tolist()
+        >>> explained_output(torch.tensor([[1.0, 3.0]]), 1).tolist()
         [2.0]
     """
     if output == "logit":
         return logits[:, target]
     if output == "probability":
         return logits.softmax(dim=1)[:, target]
-    others = [i for i in range(logits.shape[1]) if i != target]
-    return logits[:, target] - logits[:, others].logsumexp(dim=1)
+    other_classes = [i for i in range(logits.shape[1]) if i != target]
+    return logits[:, target] - logits[:, other_classes].logsumexp(dim=1)

@@ -1,4 +1,4 @@
-"""What SHAP, LIME and occlusion share: words told from tokens, and the value explained of each answer."""
+"""Shared steps of SHAP, LIME and occlusion: masks of tokens from words, and the explained value of each answer."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 import torch
 
 from factors.types import SPECIAL, Bools, Floats, Output
-from ranker.attribution.output import explained
+from ranker.attribution.output import explained_output
 from ranker.sources.base import Encoding
 
 
-def of_tokens(shown: Bools, encoding: Encoding) -> Bools:
-    """(R, W) words that are seen -> (R, T) tokens that are; those of no word always are."""
+def token_masks(word_masks: Bools, encoding: Encoding) -> Bools:
+    """Return (R, T) tokens that are seen, from (R, W) words that are; those of no word always are."""
     inside = encoding.word != SPECIAL
-    seen = np.ones((len(shown), len(encoding)), bool)
-    seen[:, inside] = shown[:, np.unique(encoding.word[inside], return_inverse=True)[1]]
-    return seen
+    masks = np.ones((len(word_masks), len(encoding)), bool)
+    masks[:, inside] = word_masks[:, np.unique(encoding.word[inside], return_inverse=True)[1]]
+    return masks
 
 
-def spread(scores: Floats, encoding: Encoding) -> Floats:
-    """(W,) scores of the words that have tokens, in order -> (T,) of the tokens; those of a word add up to its own."""
+def share_among_tokens(scores: Floats, encoding: Encoding) -> Floats:
+    """Return (T,) scores of tokens from (W,) scores of the words with tokens; those of a word add up to its score."""
     inside = encoding.word != SPECIAL
     _, place, pieces = np.unique(encoding.word[inside], return_inverse=True, return_counts=True)
     of_tokens = np.zeros(len(encoding))
@@ -27,6 +27,6 @@ def spread(scores: Floats, encoding: Encoding) -> Floats:
     return of_tokens
 
 
-def values(logits: Floats, target: int, output: Output) -> Floats:
-    """(R, C) logits -> (R,) the explained output of each row, in float64."""
-    return np.asarray(explained(torch.from_numpy(logits), target, output).numpy())
+def explained_values(logits: Floats, target: int, output: Output) -> Floats:
+    """Return (R,) explained outputs of (R, C) logits, in float64."""
+    return np.asarray(explained_output(torch.from_numpy(logits), target, output).numpy())

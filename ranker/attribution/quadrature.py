@@ -1,6 +1,6 @@
-"""Quadrature rules on [0, 1], each with a larger rule that has all of its places.
+"""Quadrature rules on [0, 1], each with a larger rule that contains its places.
 
-A function that was evaluated at a rule's places need only be evaluated at the places that the larger rule adds.
+So a function that was evaluated at a rule's places needs only the places that the larger rule adds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from factors.types import Floats
 
 
 class Rule(NamedTuple):
-    """The integral of f from 0 to 1 is about sum_i weights_i f(places_i).
+    """Quadrature rule: the integral of f from 0 to 1 is about sum_i weights_i f(places_i).
 
     Attributes:
         places: (N,) between 0 and 1.
@@ -32,8 +32,8 @@ class Rule(NamedTuple):
 
 
 @lru_cache
-def nested(name: str, size: int) -> tuple[Rule, Rule]:
-    """A rule, and the larger one whose first places are those of the rule.
+def nested_rules(name: str, size: int) -> tuple[Rule, Rule]:
+    """Return a rule, and the larger one whose first places are those of the rule.
 
     Args:
         name: "gausslegendre", whose larger rule is Kronrod's, one place more between each two and at both ends; or
@@ -41,7 +41,7 @@ def nested(name: str, size: int) -> tuple[Rule, Rule]:
         size: places of the smaller rule, 1 or more.
 
     Example:
-        >>> small, large = nested("riemann_middle", 1)
+        >>> small, large = nested_rules("riemann_middle", 1)
         >>> small.places.tolist(), large.places.round(3).tolist()
         ([0.5], [0.5, 0.167, 0.833])
 
@@ -54,15 +54,15 @@ def nested(name: str, size: int) -> tuple[Rule, Rule]:
         return Rule(places, np.full(size, 1 / size)), Rule(thirds, np.full(3 * size, 1 / (3 * size)))
     gauss, weights = legendre.leggauss(size)
     places = np.concatenate([gauss, stieltjes_roots(size)])
-    # the weights by which P_0, P_1 ... have their integrals over [-1, 1]: 2, 0, 0 ...
+    # weights under which P_0, P_1 ... have their integrals over [-1, 1]: 2, 0, 0 ...
     larger = np.linalg.solve(legendre.legvander(places, 2 * size).T, 2.0 * (np.arange(2 * size + 1) == 0))
     return Rule((gauss + 1) / 2, weights / 2), Rule((places + 1) / 2, larger / 2)
 
 
 def stieltjes_roots(size: int) -> Floats:
-    """(N + 1,) what Kronrod adds to the N Gauss places on [-1, 1]: the roots of Stieltjes' polynomial.
+    """Return (N + 1,) places that Kronrod adds to the N Gauss places on [-1, 1]: the roots of Stieltjes' polynomial.
 
-    That is the polynomial E of degree N + 1 for which P_N E is orthogonal to all of degree N or less.
+    It is the polynomial E of degree N + 1 for which P_N E is orthogonal to all of degree N or less.
 
     Example:
         >>> stieltjes_roots(1).round(6).tolist()  # sqrt(3/5): Kronrod's rule of three places is Gauss's

@@ -1,7 +1,7 @@
-"""The settings of every backend, a frozen record each.
+"""Settings of every backend, a frozen record each.
 
-Every field can change a score and is part of the store's key, except `Settings.judges`, which only says whether a
-finished attribution is good enough. The code can change scores, too; it has a revision.
+Every field affects scores and is part of the store's key, except the field named by `Settings.judges`, which only
+decides whether an attribution is accurate enough. The code affects scores, too; it has a revision.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound="Settings")
 
 LEAST_RIDGE = 1e-6
-"""The least penalty that makes LIME's regression one that can be solved, however few the samples are."""
+"""Least penalty with which LIME's regression has one solution, however few the samples are."""
 
 FIRST = ((0.0, 0.23), (0.23, 0.45), (0.45, 1.0))
-"""The stretches that IG cuts a path into at first: shorter near the baseline, where most models bend most."""
+"""Stretches of IG's paths at first: shorter near the baseline, where most models bend most."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """No attribution: answers alone, for the baselines.
 
-    It has no settings, and holds what those of all backends have in common.
+    It is the base class of the settings of all backends.
 
     Attributes:
         name: of the backend.
-        function: what does the work, as "module:function".
-        libraries: packages whose version can change a score, beside those of every model.
-        measure: what `error` is, in words.
-        judges: the field that attributions are only judged by: it changes none, and is not in the store's key.
-        revision: raised when the same settings come to give other numbers: here where all backends do, in one where
-            that one does; both are in the store's key.
-        bfloat16: its scores were measured to be nearly the same in bfloat16.
-        hides: the field that says what words are hidden behind.
-        embedded: it asks for points between embeddings, which not every model answers to.
+        function: that does the work, as "module:function".
+        libraries: packages whose version affects scores, beside those of every model.
+        measure: `error` in words.
+        judges: the field that only decides about accuracy: it affects no score, and is not in the store's key.
+        revision: raised when the same settings give other numbers: here for all backends, in a subclass for that one;
+            both are in the store's key.
+        bfloat16: whether its scores are nearly the same in bfloat16, as measured.
+        hides: the field with the token that words are hidden behind.
+        embedded: whether it needs points between embeddings, which not every model answers to.
     """
 
     name: ClassVar[str] = "none"
@@ -63,34 +63,33 @@ class Settings:
     embedded: ClassVar[bool] = False
 
     def settled(self, labels: Sequence[str], shortcut: int | None = None) -> Self:
-        """The same settings for a task: with the number of the label that is attributed."""
+        """Return the settings for a task, with the number of the attributed label."""
         return self
 
     def only_label(self, classes: int) -> int | None:
-        """The one label that attributions speak for; None where a change of sign turns them toward the other."""
+        """Return the only label that attributions are about; None where a change of sign gives the other's."""
         return None
 
     def error(self, attribution: Attributions) -> float:
-        """How far it is from what it should be, in the unit of the tolerance; nan where there is no measure."""
+        """Return its error, in the unit of the tolerance; nan where there is no measure."""
         return float("nan")
 
     def accepts(self, attribution: Attributions) -> bool:
-        """Say whether an attribution's own measure of error is within the tolerance."""
+        """Return whether an attribution's own measure of error is within the tolerance."""
         return True
 
     def passes(self, segment: Ints, word: Ints) -> int:
-        """Forward passes for an example, at first, given the (T,) segment and word of its tokens."""
+        """Return the forward passes for an example, at first, from the (T,) segment and word of its tokens."""
         return 1
 
 
 def settle(settings: S, task: Task, toward: int | None = None) -> S:
-    """The same settings for a task: with the number of the label that is attributed, where there is one.
+    """Return the settings for a task, with the number of the attributed label, if there is one.
 
     Args:
-        settings: of a backend; of a task without labels only "none".
-        task: what the models do.
-        toward: the label that is attributed where the settings name none; None for the one that the shortcut speaks
-            for.
+        settings: of a backend; for a task without labels only "none".
+        task: of the models.
+        toward: the attributed label where the settings name none; None for the shortcut's.
 
     Raises:
         UsageError: the label that the settings name is none of the task's.
@@ -102,23 +101,23 @@ def settle(settings: S, task: Task, toward: int | None = None) -> S:
 
 @dataclass(frozen=True)
 class Attributing(Settings):
-    """Settings of what gives scores to tokens.
+    """Base class of settings of backends that give scores to tokens.
 
     Attributes:
-        target: the label that positive scores speak for, by its name or its number from 0. None takes the last of two,
-            and of more the one that the shortcut speaks for, or the last where it speaks for none.
-        output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
+        target: the label of positive scores, by its name or its number from 0. None takes the last of two, and of more
+            the shortcut's, or the last where there is none.
+        output: the attributed number: the margin (log-odds of the class), its logit, or its probability.
     """
 
     target: int | str | None = None
     output: Output = "margin"
 
     def settled(self, labels: Sequence[str], shortcut: int | None = None) -> Self:
-        """The same settings with the number of the label that is attributed.
+        """Return the settings with the number of the attributed label.
 
         Args:
             labels: the names of the classes, in order.
-            shortcut: the one that the shortcut speaks for, if any.
+            shortcut: the shortcut's, if any.
 
         Raises:
             UsageError: the target is none of them.
@@ -135,16 +134,16 @@ class Attributing(Settings):
             numbers = {fold(label): i for i, label in enumerate(labels)}
             target = numbers.get(fold(target), -1)
         if not 0 <= target < len(labels):
-            known = ", ".join(f"{label} ({i})" for i, label in enumerate(labels))
-            raise UsageError(f"the target must be one of {known} (got {self.target!r})")
+            choices = ", ".join(f"{label} ({i})" for i, label in enumerate(labels))
+            raise UsageError(f"the target must be one of {choices} (got {self.target!r})")
         return replace(self, target=target)
 
     @property
     def label(self) -> int:
-        """The number of the label that is attributed, once it is `settled`.
+        """Number of the attributed label, after `settled`.
 
         Raises:
-            TypeError: it is not.
+            TypeError: it is not settled.
         """
         if not isinstance(self.target, int):
             raise TypeError(f"settle the settings first; their target is {self.target!r}")
@@ -153,13 +152,13 @@ class Attributing(Settings):
     def attributed(
         self, encoding: Encoding, probs: Floats, scores: Floats, *, effort: int, residual: float = nan
     ) -> Attributions:
-        """The attributions of one example.
+        """Return the attributions of one example.
 
         Args:
             encoding: its T tokens.
-            probs: (C,) what the model makes of it.
-            scores: (T,) of its tokens, toward the label that is attributed.
-            effort: what it took, in the backend's own unit.
+            probs: (C,) the model's probabilities.
+            scores: (T,) of its tokens, toward the attributed label.
+            effort: in the backend's own unit.
             residual: the backend's own measure of error; nan where it has none.
         """
         return Attributions(
@@ -176,10 +175,10 @@ class Attributing(Settings):
         )
 
     def only_label(self, classes: int) -> int | None:
-        """The one label that attributions speak for; None where a change of sign turns them toward the other.
+        """Return the only label that attributions are about; None where a change of sign gives the other's.
 
-        Of two classes, a margin or a probability speaks against the one as much as for the other. The logit of one says
-        nothing about that of the other, and of three classes what speaks against one may speak for either of two.
+        With two classes, a margin or a probability counts against the one as much as for the other. The logit of one
+        says nothing about that of the other, and with three classes evidence against one may favour either of two.
 
         Example:
             >>> IGSettings(target=1).only_label(2), IGSettings(target=1).only_label(3)
@@ -195,15 +194,15 @@ class IGSettings(Attributing):
     """Integrated gradients.
 
     Attributes:
-        baseline: what the path starts from, at every position: the embedding of the mask or padding token, or zero.
+        baseline: the start of the path, at every position: the embedding of the mask or padding token, or zero.
         rule: the quadrature, in captum's names.
         steps: points on each stretch of the path: three stretches at first, or one where `max_steps` has no room for
-            three. While the completeness gap of a stretch is over its share of the tolerance, it is given the points
-            between those that it has, then cut in halves; so is the roughest one while the gap of the whole path is
-            over the tolerance; unless that was of no help the last time.
-        max_steps: points an example at most, those of stretches that were cut included.
-        tolerance: the completeness gap that is small enough, as a fraction of the sum of absolute scores.
-        share: of the tolerance, what one stretch may be off by.
+            three. While the completeness gap of a stretch is over its share of the tolerance, it gets the points
+            between its own, then is cut in halves; so is the roughest one while the gap of the whole path is over the
+            tolerance; unless that did not help the last time.
+        max_steps: most points an example, those of stretches that were cut included.
+        tolerance: the largest completeness gap that is accepted, as a fraction of the sum of absolute scores.
+        share: the part of the tolerance for one stretch.
 
     Raises:
         ValueError: a number out of range.
@@ -234,16 +233,16 @@ class IGSettings(Attributing):
             raise ValueError(f"`share` must be above 0 and at most 1 (got {self.share})")
 
     def error(self, attribution: Attributions) -> float:
-        """The completeness gap, as a fraction of the sum of absolute scores; where that is 0, the gap itself."""
+        """Return the completeness gap, as a fraction of the sum of absolute scores; where that is 0, the gap itself."""
         return float(attribution.residual / (abs(attribution.scores).sum() or 1.0))
 
     def accepts(self, attribution: Attributions) -> bool:
-        """The completeness gap is a small part of what was distributed."""
+        """Return whether the completeness gap is a small part of the sum of absolute scores."""
         return bool(attribution.residual <= self.tolerance * abs(attribution.scores).sum())
 
     @property
     def stretches(self) -> tuple[tuple[float, float], ...]:
-        """The stretches of a path at first, from the baseline (0) to the input (1).
+        """Stretches of a path at first, from the baseline (0) to the input (1).
 
         Example:
             >>> IGSettings().stretches, IGSettings(steps=50, max_steps=50).stretches
@@ -252,7 +251,7 @@ class IGSettings(Attributing):
         return FIRST if len(FIRST) * self.steps <= self.max_steps else ((0.0, 1.0),)
 
     def passes(self, segment: Ints, word: Ints) -> int:
-        """One for each point and one back, as for four stretches, which is what was measured, and one for each end."""
+        """Return a pass and its way back for each point of four stretches, as measured, and one for each end."""
         stretches = 4 if self.stretches == FIRST else 1
         return stretches * (2 * self.steps + 1) + 1
 
@@ -261,16 +260,16 @@ class IGSettings(Attributing):
 class SHAPSettings(Attributing):
     """SHAP: Owen values over a tree of words and their pieces.
 
-    Their additivity gap is no measure of how good they are: they add up for any function, by construction, but for the
-    rounding of the sum. It says that the walk is sound; `accepts` also tells a walk that the budget cut short.
+    Their additivity gap does not measure their quality: they add up for any function, by construction, but for the
+    rounding of the sum. It checks the walk; `accepts` also detects a walk that the budget cut short.
 
     Attributes:
-        baseline: what becomes of unseen tokens: replaced by the padding or mask token, or removed.
+        baseline: the treatment of unseen tokens: replaced by the padding or mask token, or removed.
         tree: "across": words in halves that have their share of every segment, then the pieces of a word in halves;
             "segments": the segments first, as if one could be read without the other; "flat": no tree, the Shapley
             values of the tokens, at 2^T evaluations.
-        max_evaluations: the most evaluations an example; a tree that needs more is not walked to its leaves.
-        tolerance: the additivity gap that is small enough, as a fraction of the sum of absolute scores.
+        max_evaluations: most evaluations an example; a tree that needs more is not walked to its leaves.
+        tolerance: the largest additivity gap that is accepted, as a fraction of the sum of absolute scores.
 
     Raises:
         ValueError: a number out of range.
@@ -294,25 +293,25 @@ class SHAPSettings(Attributing):
             raise ValueError(f"`max_evaluations` must be at least 2 (got {self.max_evaluations})")
 
     def tree_of(self, segment: Ints, word: Ints) -> Tree:
-        """The tree over an example's tokens, special ones left out, given the (T,) segment and word of each."""
+        """Return the tree over an example's tokens without special ones, from the (T,) segment and word of each."""
         if self.tree == "flat":
             return flat_tree(segment)
         return (across_tree if self.tree == "across" else segments_tree)(segment, word)
 
     def truncated(self, attribution: Attributions) -> bool:
-        """Say whether the budget was too small for the whole tree: some tokens share the value of their group."""
+        """Return whether the budget was too small for the whole tree, so that some tokens share a group's value."""
         return attribution.effort < evaluations(self.tree_of(attribution.segment, attribution.word))
 
     def error(self, attribution: Attributions) -> float:
-        """The additivity gap, as a fraction of the sum of absolute scores, or of 1 where that is less."""
+        """Return the additivity gap, as a fraction of the sum of absolute scores, or of 1 where that is less."""
         return float(attribution.residual / max(1.0, abs(attribution.scores).sum()))
 
     def accepts(self, attribution: Attributions) -> bool:
-        """The tree was walked to its leaves, and the scores add up to what was to be distributed."""
+        """Return whether the tree was walked to its leaves, and the scores add up within the tolerance."""
         return not self.truncated(attribution) and self.error(attribution) <= self.tolerance
 
     def passes(self, segment: Ints, word: Ints) -> int:
-        """The tree's evaluations, as far as the budget goes."""
+        """Return the tree's evaluations, as far as the budget goes."""
         return min(evaluations(self.tree_of(segment, word)), self.max_evaluations)
 
 
@@ -321,11 +320,11 @@ class LIMESettings(Attributing):
     """LIME: a weighted ridge regression on random sets of words.
 
     Attributes:
-        hide: what becomes of the tokens of an unseen word: replaced by the padding or mask token, or removed.
+        hide: the treatment of an unseen word's tokens: replaced by the padding or mask token, or removed.
         samples: rows an example, the example itself included.
         kernel_width: of the exponential kernel, in hundredths of cosine distance.
-        ridge: the penalty on squared coefficients; under 1e-6 it would be lost in the rounding of the sums that it
-            is added to, and words that no sample tells apart have no scores without it.
+        ridge: the penalty on squared coefficients; below 1e-6 it would be lost in the rounding of the sums, and words
+            that no sample tells apart have no scores without it.
         seed: of the samples; each example has its own, derived from this, the model and the text.
         tolerance: the greatest share of variance that the regression may leave unexplained, 1 - R2.
 
@@ -358,15 +357,15 @@ class LIMESettings(Attributing):
             )
 
     def error(self, attribution: Attributions) -> float:
-        """The share of variance that the regression leaves unexplained, 1 - R2."""
+        """Return the share of variance that the regression leaves unexplained, 1 - R2."""
         return attribution.residual
 
     def accepts(self, attribution: Attributions) -> bool:
-        """The regression explains enough of the model's answers."""
+        """Return whether the regression explains enough of the model's answers."""
         return bool(attribution.residual <= self.tolerance)
 
     def passes(self, segment: Ints, word: Ints) -> int:
-        """One for each sample."""
+        """Return the number of samples."""
         return self.samples
 
 
@@ -375,7 +374,7 @@ class OcclusionSettings(Attributing):
     """Occlusion: what the output loses when one word is hidden.
 
     Attributes:
-        hide: what becomes of the tokens of the hidden word: replaced by the padding or mask token, or removed.
+        hide: the treatment of the hidden word's tokens: replaced by the padding or mask token, or removed.
     """
 
     name: ClassVar[str] = "occlusion"
@@ -385,5 +384,5 @@ class OcclusionSettings(Attributing):
     hide: Hide = "pad"
 
     def passes(self, segment: Ints, word: Ints) -> int:
-        """One for each word, and one for the example."""
+        """Return one pass for each word, and one for the example."""
         return len(set(word.tolist()) - {SPECIAL}) + 1

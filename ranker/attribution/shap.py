@@ -2,10 +2,9 @@
 
     phi_t = sum_e weights_te f(row_e),    sum_t phi_t = f(x) - f(everything hidden)
 
-f is the explained output, row_e the example with the tokens hidden that the walk's mask e does not see. Which rows
-are needed is known before the first answer (`ranker.attribution.trees`), so those of many examples go to the model
-together; each is asked for once. The values add up whatever f is, were it random: a gap would tell of an unsound walk,
-and says nothing of f.
+f is the explained output, row_e the example with the tokens hidden that the walk's mask e does not see. The rows are
+known before the first answer (`ranker.attribution.trees`), so those of many examples go to the model together, each
+once. The values add up for any f, even a random one: a gap shows an error of the walk, and says nothing about f.
 
 Source: Lundberg and Lee 2017, "A Unified Approach to Interpreting Model Predictions"; Owen 1977, "Values of games with
 a priori unions".
@@ -35,13 +34,13 @@ def attribute(
     settings: SHAPSettings,
     advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
-    """Owen values of examples' tokens; those of no segment are never hidden, and score 0.
+    """Compute Owen values of examples' tokens; those of no segment are never hidden, and score 0.
 
     Args:
-        model: is asked with tokens hidden.
+        model: answers with tokens hidden.
         examples: any number of them.
-        settings: see there.
-        advance: told how many more examples are done.
+        settings: of the backend.
+        advance: called with the number of further examples done.
 
     Yields:
         One row for each example, in order; ``residual`` is the size of the additivity gap, ``effort`` the evaluations.
@@ -52,13 +51,13 @@ def attribute(
 
     def request(encoding: E) -> tuple[tuple[E, Walk], E, Bools]:
         steps = walk(settings.tree_of(encoding.segment, encoding.word), settings.max_evaluations)
-        seen = np.ones((len(steps.masks), len(encoding)), bool)
-        seen[:, encoding.segment != SPECIAL] = steps.masks
-        return (encoding, steps), encoding, seen
+        masks = np.ones((len(steps.masks), len(encoding)), bool)
+        masks[:, encoding.segment != SPECIAL] = steps.masks
+        return (encoding, steps), encoding, masks
 
     requests = map(request, model.encodings(examples))
     for (e, steps), logits in model.answers(requests, settings.baseline, advance):
-        values = perturb.values(logits, settings.label, settings.output)
+        values = perturb.explained_values(logits, settings.label, settings.output)
         scores = np.zeros(len(e))
         scores[e.segment != SPECIAL] = steps.weights @ values
         gap = abs(float(scores.sum() - (values[0] - values[1]))) if len(values) > 1 else 0.0

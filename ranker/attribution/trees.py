@@ -1,13 +1,13 @@
-"""Owen values: Shapley values of tokens that are asked for group by group, down a tree.
+"""Owen values: Shapley values of tokens, computed group by group down a tree.
 
-Every group's gain is divided among its children, in each context of present and absent groups beside those above it:
+Every group's gain is divided among its children, in each context of present and absent groups at the levels above it:
 
     phi_t = sum_c w(c) (f(c + t) - f(c))
 
 c runs over the contexts of token t: at each level above it some of the siblings are seen, and a set S of k - 1
 siblings has the weight |S|! (k - |S| - 1)! / k!. Two children are seen or not with weight 1/2; a tree of one level
-gives the Shapley values. All of this is linear in f: the tree alone says which sets of tokens to ask for (`Walk.masks`)
-and how the answers add up (`Walk.weights`), so any number of examples can be asked for at once.
+gives the Shapley values. All of this is linear in f: the tree alone determines the sets of tokens (`Walk.masks`) and
+the weights of the answers (`Walk.weights`), so any number of examples can be computed at once.
 
 Source: Owen 1977, "Values of games with a priori unions"; Lundberg and Lee 2017, "A Unified Approach to Interpreting
 Model Predictions"; the binary tree is that of `shap.explainers.Partition`.
@@ -28,15 +28,15 @@ import numpy as np
 from factors.types import SPECIAL, Bools, Floats, Ints
 
 Tree: TypeAlias = "int | tuple[Tree, ...]"
-"""A token, by its number from 0, or a group of trees."""
+"""Token, by its number from 0, or a group of trees."""
 
 WALKS_KEPT = 32
-"""Walks that are remembered: short texts are often of one shape, and a walk of the longest takes a few megabytes."""
+"""Walks in the cache: short texts often have the same shape, and the longest walk takes a few megabytes."""
 
 
 @dataclass(frozen=True)
 class Walk:
-    """What to ask a model about T tokens, and how the E answers add up.
+    """Sets of T tokens that a model is asked about, and the weights of the E answers.
 
     Attributes:
         masks: (E, T) bool, True where a token is seen; all different. The first row sees all, the second nothing.
@@ -51,17 +51,17 @@ class Walk:
 
 
 def across_tree(segment: Ints, word: Ints) -> Tree:
-    """The tree of an example with its segments side by side: words in halves, then the pieces of a word in halves.
+    """Return the tree of an example with its segments side by side: words in halves, then a word's pieces in halves.
 
-    Words stand in the order of their place in their own segment, as a part of its length, so that each half has its
-    share of every segment. A tree that parts the segments first asks for one of them without the other, at once; the
-    difference of their sums is then nothing but f(the first alone) - f(the second alone), and says little about two
-    texts that are read together. This one comes nearer to the Shapley values, at the same price.
+    Words are ordered by their relative place in their own segment, so that each half has its share of every segment. A
+    tree that splits the segments first asks for one of them without the other; the difference of their sums is then
+    just f(the first alone) - f(the second alone), and says little about two texts that are read together. This tree
+    comes nearer to the Shapley values, at the same price.
 
     Args:
         segment: (T,) -1 for special tokens, which are always seen, and are not in the tree: its tokens are numbered
             without them.
-        word: (T,) -1 for tokens that belong to none, which stand together like a word.
+        word: (T,) -1 for tokens of no word, which are grouped like a word.
 
     Returns:
         The tree; an empty group where there is no token.
@@ -75,7 +75,7 @@ def across_tree(segment: Ints, word: Ints) -> Tree:
 
 
 def segments_tree(segment: Ints, word: Ints) -> Tree:
-    """The tree of an example with its segments one after the other: segments, then words and pieces in halves.
+    """Return the tree of an example that splits the segments first, then words and pieces in halves.
 
     Args:
         segment, word: as those of `across_tree`.
@@ -88,7 +88,7 @@ def segments_tree(segment: Ints, word: Ints) -> Tree:
 
 
 def _words(segment: Ints, word: Ints) -> list[list[Tree]]:
-    """Each segment's words, as trees of their pieces."""
+    """Return each segment's words, as trees of their pieces."""
     inside = segment != SPECIAL
     tokens = enumerate(zip(segment[inside].tolist(), word[inside].tolist(), strict=True))
     return [
@@ -98,7 +98,7 @@ def _words(segment: Ints, word: Ints) -> list[list[Tree]]:
 
 
 def flat_tree(segment: Ints) -> Tree:
-    """A tree of one level, whose Owen values are the Shapley values of the tokens.
+    """Return a tree of one level, whose Owen values are the Shapley values of the tokens.
 
     Example:
         >>> flat_tree(np.array([-1, 0, 0, -1, 1, -1]))
@@ -108,7 +108,7 @@ def flat_tree(segment: Ints) -> Tree:
 
 
 def halves(trees: Sequence[Tree]) -> Tree:
-    """A binary tree over trees, in their order and as even as can be.
+    """Return a binary tree over trees, in their order and as even as possible.
 
     Example:
         >>> halves([0, 1, 2, 3, 4])
@@ -121,12 +121,12 @@ def halves(trees: Sequence[Tree]) -> Tree:
 
 
 def leaves(tree: Tree) -> list[int]:
-    """The tokens of a tree, in order."""
+    """Return the tokens of a tree, in order."""
     return [tree] if isinstance(tree, int) else [leaf for child in tree for leaf in leaves(child)]
 
 
 def evaluations(tree: Tree) -> int:
-    """E, how many sets of tokens the whole tree asks for.
+    """Return E, the number of sets of tokens in the whole tree.
 
     Example:
         >>> evaluations(((0, 1), (2, 3))), evaluations((0, 1, 2, 3)), evaluations(0), evaluations(())
@@ -144,36 +144,36 @@ def evaluations(tree: Tree) -> int:
 
 @dataclass(frozen=True)
 class _Group:
-    """A part of the tree in its contexts: P pairs of masks that differ by it, and the weight of each difference.
+    """Part of the tree in its contexts: P pairs of masks that differ by it, and the weight of each difference.
 
     Attributes:
         tree: the part.
-        without, seen: (P,) row numbers of the masks.
+        without, present: (P,) row numbers of the masks.
         weight: (P,) adds up to 1.
     """
 
     tree: Tree
     without: Ints
-    seen: Ints
+    present: Ints
     weight: Floats
 
     @property
     def price(self) -> int:
-        """How many more masks tell its children apart."""
+        """Number of further masks that tell its children apart."""
         return 0 if isinstance(self.tree, int) else len(self.without) * ((1 << len(self.tree)) - 2)
 
 
 @lru_cache(maxsize=WALKS_KEPT)
 def walk(tree: Tree, budget: int) -> Walk:
-    """Walk a tree down, level by level, for as long as the budget lasts.
+    """Walk a tree down, level by level, as far as the budget lasts.
 
-    A level that is too dear is left out, for all groups alike, so that no word is seen more closely than another;
-    a group that stays whole shares its value equally among its tokens, as `shap` does with a cluster that must not
-    be split. So what is asked for depends on the text alone, not on a model's answers or on their order.
+    A level over the budget is left out for all groups alike, so that no word is resolved more finely than another. A
+    group that is not split shares its value equally among its tokens, as `shap` does. So the sets depend on the text
+    alone, not on a model's answers or on their order.
 
     Args:
         tree: over the tokens 0 to T - 1.
-        budget: the most evaluations; everything and nothing are asked for in any case.
+        budget: most evaluations; the sets of all and of no tokens are always included.
 
     Example:
         >>> both = walk((0, 1), 4)
@@ -202,18 +202,18 @@ def walk(tree: Tree, budget: int) -> Walk:
     for group in settled + level:
         tokens = leaves(group.tree)
         for token in tokens:
-            weights[token, group.seen] += group.weight / len(tokens)
+            weights[token, group.present] += group.weight / len(tokens)
             weights[token, group.without] -= group.weight / len(tokens)
     return Walk(masks, weights)
 
 
 def _split(group: _Group, masks: Bools, free: int) -> list[_Group]:
-    """The children of a group, each in its contexts; their masks are written from the row ``free`` on."""
+    """Return the children of a group, each in its contexts; their masks are written from the row ``free`` on."""
     assert not isinstance(group.tree, int)
     children, contexts = group.tree, len(group.without)
     count = len(children)
     before = masks[group.without]
-    rows = {0: group.without, 2**count - 1: group.seen}  # of each set of children, as bits, that are seen
+    rows = {0: group.without, 2**count - 1: group.present}  # set of present children, as bits -> rows
     for subset in range(1, 2**count - 1):
         rows[subset] = np.arange(free, free + contexts)
         tokens = [leaf for i, child in enumerate(children) if subset >> i & 1 for leaf in leaves(child)]
@@ -222,13 +222,15 @@ def _split(group: _Group, masks: Bools, free: int) -> list[_Group]:
         free += contexts
     groups = []
     for i, child in enumerate(children):
-        others = [subset for subset in range(2**count) if not subset >> i & 1]
+        without_child = [subset for subset in range(2**count) if not subset >> i & 1]
         groups.append(
             _Group(
                 child,
-                np.concatenate([rows[subset] for subset in others]),
-                np.concatenate([rows[subset | 1 << i] for subset in others]),
-                np.concatenate([group.weight / (count * comb(count - 1, subset.bit_count())) for subset in others]),
+                np.concatenate([rows[subset] for subset in without_child]),
+                np.concatenate([rows[subset | 1 << i] for subset in without_child]),
+                np.concatenate(
+                    [group.weight / (count * comb(count - 1, subset.bit_count())) for subset in without_child]
+                ),
             )
         )
     return groups

@@ -121,9 +121,9 @@ def compare_files(values: Mapping[str, Any]) -> Document:
 
 def _is_run(file: Path) -> bool:
     """Return True if a JSON file begins as a saved run, and is no table."""
-    from ranker.files.text import beginning
+    from ranker.files.text import read_start
 
-    return b'"schema_version"' in beginning(file, 1 << 12)
+    return b'"schema_version"' in read_start(file, 1 << 12)
 
 
 def _one_set(runs: Sequence[Ranking]) -> bool:

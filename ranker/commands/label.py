@@ -171,7 +171,7 @@ def _guidelines(values: dict[str, Any]) -> str:
 def _session(values: dict[str, Any]) -> None:
     from ranker.commands import arguments, labelling_ui, session_files
     from ranker.errors import RankModelsError
-    from ranker.runtime.storage import held
+    from ranker.runtime.storage import lock_file
 
     if values["format_name"] != "csv":
         raise UsageError("`--format` is for `--batch`")
@@ -185,7 +185,7 @@ def _session(values: dict[str, Any]) -> None:
     settings = _settings(values)
     with ExitStack() as stack:
         try:
-            stack.enter_context(held(path))
+            stack.enter_context(lock_file(path))
         except BlockingIOError as error:
             raise UsageError(f"`--output`: another process is labelling into {path}; end it first") from error
         except OSError as error:

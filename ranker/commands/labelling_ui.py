@@ -231,7 +231,7 @@ def ending(session: SessionFile) -> str:
     if session.request.budget is not None and answers >= session.request.budget:
         return f"the budget of {session.request.budget} answers is spent"
     if not answers:
-        alike = (labelling.pool.said == labelling.pool.said[0]).all()
+        alike = (labelling.pool.answered_labels == labelling.pool.answered_labels[0]).all()
         return "all models predict the same on every row of the pool: no label would tell them apart" if alike else ""
     ranking = labelling.ranking()
     if ranking.certain:

@@ -78,7 +78,7 @@ class SessionFile:
                 if (current := _wait_until_stable(path, self.digest)) != self.digest:
                     self._take_in(path, current)
                 content = self._serialize()
-                if save(path, content, still=lambda current=current: _digest(path) == current):  # type: ignore[misc]
+                if save(path, content, confirm=lambda current=current: _digest(path) == current):  # type: ignore[misc]
                     break
             else:
                 raise DataError(f"`--output`: another program writes {path} again and again; {self._save_aside(path)}")

@@ -101,7 +101,7 @@ def read_card(path: Path) -> Card:
             if key in content:
                 raise ValueError(f"a set bears the name of its folder: leave the key `{key}` out")
         content["task"] = _task(content.get("task"))
-        return record(Card, {**content, "name": path.resolve().parent.name, "folder": path.parent}, whole="the card")
+        return record(Card, {**content, "name": path.resolve().parent.name, "folder": path.parent}, label="the card")
     except (ValueError, UsageError) as error:
         raise DataError(f"{path}: {error}") from error
 

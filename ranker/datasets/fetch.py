@@ -100,7 +100,7 @@ def _blocks(address: str, label: str, limits: Limits) -> Iterator[bytes]:
                 while block := response.read(CHUNK):
                     size += len(block)
                     if size > limits.file:
-                        raise FetchError(str(limits.passed(address, "file")))
+                        raise FetchError(str(limits.excess_error(address, "file")))
                     advance(len(block))
                     yield block
     except urllib.error.HTTPError as error:

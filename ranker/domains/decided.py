@@ -61,7 +61,7 @@ def _drawn(run: Ranking, decision: Decision, names: Sequence[str], rng: np.rando
     if decision.kind != "pool":
         places = [run.table.models.index(name) for name in names]
         outcomes = run.table.outcomes[places]
-        return posterior.draws(outcomes[:, ~np.isnan(outcomes).any(axis=0)], rng)
+        return posterior.draw_mean_outcomes(outcomes[:, ~np.isnan(outcomes).any(axis=0)], rng)
     order = [decision.names.index(name) for name in names]
     low, high = (np.array([getattr(decision.models[index], end) for index in order]) for end in ("low", "high"))
     beats = np.array(decision.p_beats)[np.ix_(order, order)]

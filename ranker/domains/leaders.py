@@ -129,7 +129,7 @@ def _leaders(counts: TableCounts, missing: Missing, rng: np.random.Generator) ->
     decay = np.full(len(values), np.nan)
     np.divide(in_domain - values, in_domain, out=decay, where=in_domain > significance.TIE)
     ranked = leaders.ranks(counts.tasks)
-    mean_ranks = (leaders.imputed(ranked) if missing == "ranks" else ranked).mean(axis=1)
+    mean_ranks = (leaders.impute_ranks(ranked) if missing == "ranks" else ranked).mean(axis=1)
     own_ranks = leaders.ranks(counts.in_domain).mean(axis=1)
     places = _places(-mean_ranks if missing == "ranks" else values)
     order = sorted(range(len(values)), key=lambda index: (places[index], mean_ranks[index]))
@@ -173,7 +173,7 @@ def _intervals(counts: TableCounts, rng: np.random.Generator) -> tuple[Ints, Int
     few = len(values.tasks) < MIN_TASKS_FOR_TESTS
     if few and not np.isfinite(errors).any() and not any(rows is not None for rows in outcomes):
         return None
-    return leaders.rank_intervals(leaders.resampled(values.values[:, sets], errors, outcomes, tasks, rng))
+    return leaders.rank_intervals(leaders.resample_means(values.values[:, sets], errors, outcomes, tasks, rng))
 
 
 def _draws_of(counts: TableCounts) -> Iterator[Drawn]:

@@ -162,7 +162,7 @@ def compare_domains(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
     groups = ([example.segments[0] for example in a.examples], [example.segments[0] for example in b.examples])
     classified = classify_domains(word_pair, groups, classifying)
     measures = (
-        shift.of_centroids(first, second, centring),
+        shift.centroid_cosine(first, second, centring),
         None if apart is None else apart.squared,
         *_encoded(a, b, rng),
         classified.auc,
@@ -170,7 +170,9 @@ def compare_domains(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
         shift.ratio_of_means(a.word_counts.lengths, b.word_counts.lengths, lengthening),
         _labels(a, b, labelling),
         shift.share("repeated", _repeated(a, b)),
-        shift.share("nearly_repeated", near.repeated(word_pair.first, word_pair.second, hashing) | _repeated(a, b)),
+        shift.share(
+            "nearly_repeated", near.find_near_repeats(word_pair.first, word_pair.second, hashing) | _repeated(a, b)
+        ),
     )
     wordless = [domain.name for domain, rows in ((a, first), (b, second)) if not rows.any()]
     verdict, by, reason = _verdict(a, b, apart, classified, wordless)
@@ -184,7 +186,7 @@ def _encoded(a: Domain, b: Domain, rng: np.random.Generator) -> Iterator[Distanc
     centring, drawing = rng.spawn(2)
     if a.vectors is None or b.vectors is None:
         return
-    yield replace(shift.of_centroids(a.vectors, b.vectors, centring), name="encoder_cosine")
+    yield replace(shift.centroid_cosine(a.vectors, b.vectors, centring), name="encoder_cosine")
     if min(len(a.vectors), len(b.vectors)) > 1:
         yield replace(shift.mmd(a.vectors, b.vectors, drawing).squared, name="encoder_mmd")
 

@@ -45,25 +45,25 @@ def _trend(models: Sequence[str], ood_set: Set, x: Floats, y: Floats, axes: Axes
     """Fit the trend of one set."""
     complete = ~np.isnan(x) & ~np.isnan(y)
     template = Trend(ood_set.group, ood_set.name, int(complete.sum()), axes, None, "")
-    if complete.sum() < trend.FEW:
+    if complete.sum() < trend.MIN_MODELS:
         return replace(
             template, why=f"{counted(int(complete.sum()), 'model has', 'models have')} both values, and 6 are needed"
         )
     if np.ptp(x[complete]) <= trend.LEAST:
         return replace(template, why="all models have the same in-domain value")
     across, up = _turned(x, axes, ood_set), _turned(y, axes, ood_set)
-    fitted = trend.tell(across[complete], up[complete], rng)
+    fitted = trend.fit_trend(across[complete], up[complete], rng)
     far = np.flatnonzero(complete)[trend.far_off(across[complete], up[complete])]
     near = np.setdiff1d(np.flatnonzero(complete), far)
-    apart = len(far) and len(near) >= trend.FEW and np.ptp(x[near]) > trend.LEAST
+    apart = len(far) and len(near) >= trend.MIN_MODELS and np.ptp(x[near]) > trend.LEAST
     joint, joint_low, joint_high = (
         float(_back(end, axes)) if fitted.shape == "joined" and end is not None else None
         for end in (fitted.joint, fitted.joint_low, fitted.joint_high)
     )
     return replace(
         template,
-        type=fitted.type if fitted.told else None,
-        why="" if fitted.told else _open(fitted),
+        type=fitted.type if fitted.is_sure else None,
+        why="" if fitted.is_sure else _open(fitted),
         shape=fitted.shape,
         correlation=_correlation(across[complete], up[complete]),
         slopes=fitted.slopes,
@@ -74,7 +74,7 @@ def _trend(models: Sequence[str], ood_set: Set, x: Floats, y: Floats, axes: Axes
         bic=dict(zip(trend.SHAPES, map(_finite, fitted.bic), strict=True)),
         loo=dict(zip(trend.SHAPES, map(_finite, fitted.loo), strict=True)),
         far=tuple(models[index] for index in far),
-        type_without=trend.tell(across[near], up[near], rng).type if apart else None,
+        type_without=trend.fit_trend(across[near], up[near], rng).type if apart else None,
         points=tuple(_points(models, x, y, fitted, across, axes)),
     )
 

@@ -1,8 +1,8 @@
-"""Zip archives within the budget: a list of parts, and one part at a time in memory; nothing is unpacked to a disk.
+"""Zip archives within limits: a list of parts, and one part at a time in memory; nothing is unpacked to a disk.
 
-The standard library's reader makes an object of each part, however many there are, believes the sizes that an archive
-states, and until Python 3.14 refuses method 93 (Zstandard), in which Inspect writes. Here the parts are counted before
-any of them is looked at, sizes are checked before anything is unpacked, and checksums afterwards.
+The standard library's reader makes an object of each part, however many there are, trusts the sizes that an archive
+states, and until Python 3.14 refuses method 93 (Zstandard), which Inspect uses. Here the parts are counted before any
+of them is read, sizes are checked before anything is unpacked, and checksums afterwards.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class ArchiveMember(NamedTuple):
     """One file of an archive, as the archive's list states it.
 
     Attributes:
-        name: as it stands there; it is only ever compared.
-        method: how it is packed.
-        flags: of it, bit by bit.
+        name: as the list has it; it is only compared.
+        method: of compression.
+        flags: the bits of the list's flags.
         checksum: CRC-32 of its content.
         packed, size: bytes, packed and unpacked.
-        at: where its header begins.
+        start: offset of its header.
     """
 
     name: str
@@ -44,23 +44,23 @@ class ArchiveMember(NamedTuple):
     checksum: int
     packed: int
     size: int
-    at: int
+    start: int
 
 
 class Archive:
-    """An archive that is read part by part.
+    """Archive that is read part by part.
 
     Args:
-        stream: the archive, which stays open as long as it is read.
-        place: what messages begin with.
-        limits: how much of it is read.
-        parts: the limit of the number of its parts, which is checked before any of them is looked at.
-        size: the limit of the bytes of a part, packed and unpacked.
-        whole: the limit of the bytes of all parts that are read.
+        stream: the archive, open as long as it is read.
+        place: start of messages.
+        limits: bounds of what is read.
+        parts: name of the limit on the number of its parts, which is checked before any of them is read.
+        size: name of the limit on the bytes of a part, packed and unpacked.
+        total: name of the limit on the bytes of all parts that are read.
 
     Attributes:
-        parts: name -> the part; of several with one name the last counts.
-        repeated: the names that stand there more than once.
+        parts: name -> the part; of several with one name the last one.
+        repeated: names that occur more than once.
 
     Raises:
         DataError: it is no archive, or its list is broken or too long.
@@ -74,12 +74,12 @@ class Archive:
         *,
         parts: str = "log_parts",
         size: str = "log_part",
-        whole: str = "log",
+        total: str = "log",
     ) -> None:
         self._stream, self._place, self._limits = stream, place, limits
         self._length = stream.seek(0, 2)
-        self._size, self._whole = size, whole
-        self._left: int = getattr(limits, whole)
+        self._size, self._total = size, total
+        self._left: int = getattr(limits, total)
         self.parts: dict[str, ArchiveMember] = {}
         self.repeated: set[str] = set()
         for part in self._entries(parts):
@@ -88,7 +88,7 @@ class Archive:
             self.parts[part.name] = part
 
     def read(self, name: str) -> bytes:
-        """The content of a part.
+        """Return the content of a part.
 
         Raises:
             DataError: it is too large, broken, or packed in an unknown way.
@@ -101,42 +101,42 @@ class Archive:
         self._limits.check_ratio(place, part.size, part.packed)
         self._left -= part.size
         if self._left < 0:
-            raise self._limits.passed(self._place, self._whole)
-        content = _unpacked(self._raw(part, place), part, place)
+            raise self._limits.excess_error(self._place, self._total)
+        content = _unpack(self._raw(part, place), part, place)
         if len(content) != part.size or zlib.crc32(content) != part.checksum:
             raise DataError(f"{place}: damaged (its size or its checksum is not what the archive states)")
         return content
 
     def _raw(self, part: ArchiveMember, place: str) -> bytes:
-        """A part as it is packed."""
-        header = self._read(part.at, _LOCAL.size)
+        """Return a part's packed bytes."""
+        header = self._read(part.start, _LOCAL.size)
         if len(header) < _LOCAL.size or header[:4] != b"PK\3\4":
             raise DataError(f"{place}: damaged (nothing begins where the archive states)")
         name, extra = _LOCAL.unpack(header)[-2:]
-        return self._read(part.at + _LOCAL.size + name + extra, part.packed)
+        return self._read(part.start + _LOCAL.size + name + extra, part.packed)
 
-    def _read(self, at: int, size: int) -> bytes:
-        """Bytes of the archive; fewer where it ends."""
-        at = min(at, self._length)
-        self._stream.seek(at)
-        return self._stream.read(min(size, self._length - at))
+    def _read(self, start: int, size: int) -> bytes:
+        """Return bytes of the archive; fewer where it ends."""
+        start = min(start, self._length)
+        self._stream.seek(start)
+        return self._stream.read(min(size, self._length - start))
 
     def _entries(self, most: str) -> Iterator[ArchiveMember]:
-        """The parts in the order of the list."""
-        count, size, at = self._end()
+        """Yield the parts in the order of the list."""
+        count, size, start_of_list = self._end()
         self._limits.check(self._place, most, count)
         self._limits.check(f"{self._place}, its list of parts", "directory", size)
-        content = self._read(at, size)
+        content = self._read(start_of_list, size)
         place = 0
         for _ in range(count):
             if len(content) < place + _ENTRY.size or content[place : place + 4] != b"PK\1\2":
                 raise DataError(f"{self._place}: damaged (its list of parts is not as long as it states)")
-            found = _ENTRY.unpack_from(content, place)
+            fields = _ENTRY.unpack_from(content, place)
             (flags, method), (checksum, packed, unpacked), lengths, start = (
-                found[3:5],
-                found[7:10],
-                found[10:13],
-                found[16],
+                fields[3:5],
+                fields[7:10],
+                fields[10:13],
+                fields[16],
             )
             begin = place + _ENTRY.size
             name = content[begin : begin + lengths[0]]
@@ -148,27 +148,27 @@ class Archive:
             raise DataError(f"{self._place}: damaged (its list of parts is longer than it states)")
 
     def _end(self) -> tuple[int, int, int]:
-        """(how many parts, bytes of their list, where it begins), from the archive's end."""
+        """Return the number of parts, the bytes of their list, and its offset, from the archive's end."""
         start = max(0, self._length - _END.size - _COMMENT)
         tail = self._read(start, _END.size + _COMMENT)
-        at = tail.rfind(b"PK\5\6")
-        while at >= 0 and at + _END.size + int.from_bytes(tail[at + _END.size - 2 : at + _END.size], "little") != len(
-            tail
-        ):
-            at = tail.rfind(b"PK\5\6", 0, at)  # a comment may hold the same signs
-        if at < 0:
+        mark = tail.rfind(b"PK\5\6")
+        while mark >= 0 and mark + _END.size + int.from_bytes(
+            tail[mark + _END.size - 2 : mark + _END.size], "little"
+        ) != len(tail):
+            mark = tail.rfind(b"PK\5\6", 0, mark)  # a comment may hold the same signs
+        if mark < 0:
             raise DataError(f"{self._place}: no zip archive, or cut off (it has no end)")
-        count, size, begin = _END.unpack_from(tail, at)[4:7]
+        count, size, begin = _END.unpack_from(tail, mark)[4:7]
         if _LARGE in (size, begin) or count == 0xFFFF:
-            count, size, begin = self._end_64(start + at) or (count, size, begin)
+            count, size, begin = self._end_64(start + mark) or (count, size, begin)
         return count, size, begin
 
     def _end_64(self, end: int) -> tuple[int, int, int] | None:
-        """The same of an archive with more than 4 GiB or 65,535 parts."""
-        found = self._read(max(0, end - _LOCATOR.size), _LOCATOR.size)
-        if len(found) < _LOCATOR.size or found[:4] != b"PK\6\7":
+        """Return the same for an archive with more than 4 GiB or 65,535 parts."""
+        locator = self._read(max(0, end - _LOCATOR.size), _LOCATOR.size)
+        if len(locator) < _LOCATOR.size or locator[:4] != b"PK\6\7":
             return None
-        record = self._read(_LOCATOR.unpack(found)[2], _END_64.size)
+        record = self._read(_LOCATOR.unpack(locator)[2], _END_64.size)
         if len(record) < _END_64.size or record[:4] != b"PK\6\6":
             return None
         count, size, begin = _END_64.unpack(record)[7:]
@@ -176,15 +176,15 @@ class Archive:
 
 
 def _large(extra: bytes, sizes: tuple[int, int, int]) -> tuple[int, ...]:
-    """(unpacked, packed, place) of a part, each taken from its extra field where it does not fit into 32 bits."""
-    at = 0
-    while at + 4 <= len(extra):
-        kind, length = struct.unpack_from("<2H", extra, at)
+    """Return (unpacked, packed, start) of a part, from its extra field where a number does not fit into 32 bits."""
+    offset = 0
+    while offset + 4 <= len(extra):
+        kind, length = struct.unpack_from("<2H", extra, offset)
         if kind == 1:
-            field = extra[at + 4 : at + 4 + min(length, 24)]
+            field = extra[offset + 4 : offset + 4 + min(length, 24)]
             values = [value for (value,) in struct.iter_unpack("<Q", field[: len(field) // 8 * 8])]
             return tuple(values.pop(0) if size == _LARGE and values else size for size in sizes)
-        at += 4 + length
+        offset += 4 + length
     return sizes
 
 
@@ -192,8 +192,8 @@ def _name(raw: bytes, flags: int) -> str:
     return raw.decode("utf-8" if flags & _UTF8 else "cp437", "replace")
 
 
-def _unpacked(raw: bytes, part: ArchiveMember, place: str) -> bytes:
-    """A part's content, of no more bytes than it states, and one."""
+def _unpack(raw: bytes, part: ArchiveMember, place: str) -> bytes:
+    """Return a part's content, at most one byte more than it states."""
     if part.method == STORED:
         return raw
     try:

@@ -1,4 +1,4 @@
-"""Arrow's arrays of cells: made of Python's values, masked where empty, and read again without pandas."""
+"""Arrow arrays of cells: made from Python values, masked where empty, and converted back without pandas."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 
 from ranker.files.cells import cell_text
 
-FEW = 1_000
-"""Distinct values of a column, up to which each is kept once, and a small number for each cell."""
+MAX_DICTIONARY = 1_000
+"""Most distinct values of a column that is dictionary-encoded."""
 
 EXACT = 1 << 53
-"""The whole numbers that a float can hold are at most so large."""
+"""Largest whole number up to which a float holds all of them."""
 
 
 def of_texts(values: Sequence[str | None]) -> Any:
-    """(N,) texts, None where there is none, as a column; `pyarrow.array` imports pandas for that, if it is installed.
+    """Return (N,) texts, None where there is none, as a column; `pyarrow.array` would import pandas if installed.
 
     Example:
         >>> of_texts(["a", None, ""]).to_pylist()
@@ -31,7 +31,7 @@ def of_texts(values: Sequence[str | None]) -> Any:
 
 
 def of_cells(values: Sequence[Any]) -> Any:
-    """(N,) cells as texts, numbers or truth values, null where one is empty; of several types, as texts.
+    """Return (N,) cells as texts, numbers or truth values, null where one is empty; of several types, as texts.
 
     Raises:
         UnicodeError: a text holds half a character.
@@ -60,11 +60,11 @@ def of_cells(values: Sequence[Any]) -> Any:
     return of_texts([value if value is None or isinstance(value, str) else cell_text(value) for value in values])
 
 
-def concatenated(parts: Sequence[Any]) -> Any:
+def concatenate(parts: Sequence[Any]) -> Any:
     """Arrays of one column as one, of the type that holds all cells as they are; of several types, as texts.
 
     Example:
-        >>> concatenated([pa.array([True, False]), pa.array([1]), pa.array(["no"])]).to_pylist()
+        >>> concatenate([pa.array([True, False]), pa.array([1]), pa.array(["no"])]).to_pylist()
         ['1', '0', '1', 'no']
     """
     types = {part.type for part in parts} - {pa.null()}
@@ -77,24 +77,24 @@ def concatenated(parts: Sequence[Any]) -> Any:
 
 
 def _beyond_floats(array: Any) -> bool:
-    """Whether whole numbers are too large for floats."""
+    """Return whether whole numbers are too large for floats."""
     if not pa.types.is_integer(array.type) or array.null_count == len(array):
         return False
     ends = pc.min_max(array).as_py()
     return max(-int(ends["min"]), int(ends["max"])) > EXACT
 
 
-def masked(array: Any) -> Any:
-    """An array without its empty cells: blank texts and nan become null.
+def mask_empty(array: Any) -> Any:
+    """Return an array without its empty cells: blank texts and nan become null.
 
     Example:
-        >>> masked(pa.array(["a", " "]).dictionary_encode()).to_pylist()
+        >>> mask_empty(pa.array(["a", " "]).dictionary_encode()).to_pylist()
         ['a', None]
-        >>> masked(pa.array([1.5, float("nan")])).to_pylist()
+        >>> mask_empty(pa.array([1.5, float("nan")])).to_pylist()
         [1.5, None]
     """
     if pa.types.is_dictionary(array.type):
-        values = masked(array.dictionary)
+        values = mask_empty(array.dictionary)
         if not values.null_count or array.dictionary.null_count:
             return array
         codes = pc.if_else(pc.is_valid(values).take(array.indices), array.indices, pa.scalar(None, array.indices.type))
@@ -108,27 +108,27 @@ def masked(array: Any) -> Any:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type is of texts, each of which stands in the array."""
+    """Return whether a type holds each text in the array itself."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def filled(array: Any, value: float) -> np.ndarray:
-    """(N,) the numbers, or truths, of a column, with a value where there is none.
+def fill_nulls(array: Any, value: float) -> np.ndarray:
+    """Return (N,) numbers, or truths, of a column, with a value where there is none.
 
     Example:
-        >>> filled(pa.array([1.5, None]), 0.0).tolist(), filled(pa.array([True, None]), False).tolist()
+        >>> fill_nulls(pa.array([1.5, None]), 0.0).tolist(), fill_nulls(pa.array([True, None]), False).tolist()
         ([1.5, 0.0], [True, False])
     """
     if not array.null_count:
         return numbers(array)
-    known, there = numbers(array.drop_null()), numbers(pc.is_valid(array))
-    whole = np.full(len(there), value, known.dtype)
-    whole[there] = known
-    return whole
+    present, valid = numbers(array.drop_null()), numbers(pc.is_valid(array))
+    filled = np.full(len(valid), value, present.dtype)
+    filled[valid] = present
+    return filled
 
 
 def numbers(array: Any) -> np.ndarray:
-    """(N,) the numbers, or truths, of a column without gaps, from its memory: Arrow's own conversion imports pandas.
+    """Return (N,) numbers, or truths, of a column without gaps, from its memory: Arrow's conversion imports pandas.
 
     Example:
         >>> numbers(pa.array([1, 2, 3])[1:]).tolist(), numbers(pa.array([True, False])).tolist()
@@ -143,21 +143,21 @@ def numbers(array: Any) -> np.ndarray:
     return np.frombuffer(content, dtype)[array.offset : array.offset + len(array)].copy()
 
 
-def listed(array: Any) -> list[Any]:
-    """(N,) the cells as Python's own values; one that stands there often is one object.
+def python_values(array: Any) -> list[Any]:
+    """Return (N,) cells as Python values; equal values of a dictionary are one object.
 
     Example:
-        >>> listed(pa.array(["a", None, "a"]).dictionary_encode())
+        >>> python_values(pa.array(["a", None, "a"]).dictionary_encode())
         ['a', None, 'a']
     """
     if not pa.types.is_dictionary(array.type):
         return list(array.to_pylist())
     values = array.dictionary.to_pylist()
-    return [None if at is None else values[at] for at in array.indices.to_pylist()]
+    return [None if index is None else values[index] for index in array.indices.to_pylist()]
 
 
 def characters(array: Any) -> int:
-    """How many bytes a column has in which each text stands wherever it is said."""
+    """Count the bytes of a column with each of its texts written out."""
     if pa.types.is_dictionary(array.type) and is_text(array.type.value_type):
         sizes = pc.binary_length(array.dictionary).cast(pa.int64())
         return pc.sum(sizes.take(array.indices)).as_py() or 0
@@ -165,7 +165,7 @@ def characters(array: Any) -> int:
 
 
 def values_inside(array: Any) -> int:
-    """About how many values, lists and objects stand in a column of JSON.
+    """Estimate the number of values, lists and objects in a column of JSON.
 
     Example:
         >>> values_inside(pa.array(["[[1, 2], [3]]", None]))
@@ -176,11 +176,11 @@ def values_inside(array: Any) -> int:
 
 
 def compact(array: Any) -> Any:
-    """The same array, each value once where there are few of them."""
+    """Return the same array, dictionary-encoded if it has few values."""
     if pa.types.is_null(array.type) or (pa.types.is_floating(array.type) and pc.count_distinct(array).as_py() > 127):
         return array
     coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    if len(coded.dictionary) > FEW:
+    if len(coded.dictionary) > MAX_DICTIONARY:
         return coded.dictionary_decode() if array is coded else array
     return pa.DictionaryArray.from_arrays(
         coded.indices.cast(pa.int8() if len(coded.dictionary) <= 127 else pa.int16()), coded.dictionary

@@ -1,4 +1,4 @@
-"""How a cell is written as text, whatever kind of file it stands in."""
+"""Text form of a cell, the same for every kind of file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def cell_text(cell: Any) -> str:
-    """A cell as text: whole numbers without a point, truth values as 0 and 1.
+    """Return a cell as text: whole numbers without a point, truth values as 0 and 1.
 
     Example:
         >>> cell_text(1.0), cell_text(True), cell_text(" a ")

@@ -1,4 +1,4 @@
-"""Rows, one after the other, as columns: some at a time as Python's values, and the whole as Arrow's."""
+"""Conversion of rows to columns: blocks of Python values, joined to Arrow arrays."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ import pyarrow as pa
 
 from ranker.errors import DataError
 from ranker.files import shapes
-from ranker.files.arrow import compact, concatenated, of_cells
+from ranker.files.arrow import compact, concatenate, of_cells
 from ranker.files.columns import MEMORY, Columns
 from ranker.limits import LIMITS, Limits
 
 BLOCK = 1_000
-"""Rows that are in memory as Python's own values at once."""
+"""Rows in memory as Python values at once."""
 
 NESTED = 1 << 20
-"""Values in lists and objects of these rows, from which on they are fewer."""
+"""Values in lists and objects of a block, above which it has fewer rows."""
 
 SINGLE = frozenset({str, int, float, bool, type(None)})
 """Types of which no value holds others; there are millions of cells, and this is asked of all of them at once."""
 
 UNNAMED = "Unnamed: 0"
-"""What a column without a name is called."""
+"""Name of a column without a name."""
 
 Record = tuple[int, Mapping[str, Any]]
-"""Where a row stands, as a number, and its cells."""
+"""Number of a row's line, and its cells."""
 
 
 def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", limits: Limits = LIMITS) -> Columns:
-    """Rows as columns; what a row does not name is empty there, and `absent` says so.
+    """Convert rows to columns; cells that a row does not name are empty, and `absent` lists them.
 
     Args:
         records: the rows.
         origin: the file, for messages.
-        unit: what the numbers of the rows count: lines, or rows.
-        limits: how much is read.
+        unit: unit of the rows' numbers: lines, or rows.
+        limits: bounds of what is read.
 
     Raises:
         DataError: they hold too much, or no text.
@@ -59,14 +59,14 @@ def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", 
     inside = 0
     for block, values in _blocks(records, origin, unit, limits):
         size, inside = len(stands), inside + values
-        stands.extend(at for at, _ in block)
+        stands.extend(number for number, _ in block)
         new = dict.fromkeys(chain.from_iterable(cells for _, cells in block if cells.keys() != order.keys()))
         unnamed |= {name: [*range(size)] for name in new.keys() - order.keys() if size}
         order.update(new)
         for row, (_, cells) in enumerate(block, size):
             for name in order.keys() - cells.keys() if len(cells) < len(order) else ():
                 unnamed.setdefault(name, []).append(row)
-        flat = [shapes.flat(cells, groups, unread, limits.list) for _, cells in block]
+        flat = [shapes.flatten_row(cells, groups, unread, limits.list) for _, cells in block]
         for name in dict.fromkeys(chain.from_iterable(flat)):
             parts.setdefault(name, [pa.nulls(size)] if size else [])
         for name in unread:
@@ -85,30 +85,32 @@ def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", 
                 deep.setdefault(name, [pa.nulls(size)] if size else []).append(
                     of_cells([_json(cells.get(name)) for _, cells in block])
                 )
-    cells = {name: compact(concatenated(parts.pop(name))) for name in list(parts)}
-    if "" in order and UNNAMED not in order:  # pandas' numbering of the rows, under the name that it reads it by
+    cells = {name: compact(concatenate(parts.pop(name))) for name in list(parts)}
+    if "" in order and UNNAMED not in order:  # pandas' numbering of the rows, under pandas' name for it
         cells = {name or UNNAMED: column for name, column in cells.items()}
         order = dict.fromkeys(name or UNNAMED for name in order)
-    whole = {name: tuple(columns) for name, columns in groups.items()}
-    found = Columns(origin, len(stands), cells, whole)
-    nested = {name: _filled(found, name, concatenated(blocks)) for name, blocks in deep.items()}
+    groups_of_parts = {name: tuple(columns) for name, columns in groups.items()}
+    without_nested = Columns(origin, len(stands), cells, groups_of_parts)
+    nested = {name: _fill_above(without_nested, name, concatenate(blocks)) for name, blocks in deep.items()}
     for name in unread:
-        for part in (name, *whole.pop(name, ())):
+        for part in (name, *groups_of_parts.pop(name, ())):
             cells.pop(part, None)
     absent = {name: np.isin(np.arange(len(stands)), rows) for name, rows in unnamed.items()}
-    return Columns(origin, len(stands), cells, whole, unread, {}, nested, tuple(order), stands, unit, limits, absent)
+    return Columns(
+        origin, len(stands), cells, groups_of_parts, unread, {}, nested, tuple(order), stands, unit, limits, absent
+    )
 
 
-def _filled(columns: Columns, name: str, texts: Any) -> Any:
-    """(N,) a column of JSON, with the rows above the first that could not be read as single values."""
+def _fill_above(columns: Columns, name: str, texts: Any) -> Any:
+    """Return (N,) a column of JSON, with the rows before the first one that had no single values."""
     if not texts.null_count or (name not in columns.cells and name not in columns.groups):
         return texts
     above = columns.values(name)
-    return of_cells([_json(above[at]) if text is None else text for at, text in enumerate(texts.to_pylist())])
+    return of_cells([_json(above[row]) if text is None else text for row, text in enumerate(texts.to_pylist())])
 
 
 def _blocks(records: Iterable[Record], origin: str, unit: str, limits: Limits) -> Iterator[tuple[list[Record], int]]:
-    """Rows that are in memory at once, and how many values stand in their lists and objects."""
+    """Yield rows that are in memory at once, and the number of values in their lists and objects."""
     block: list[Record] = []
     nested = 0
     for at, cells in records:
@@ -125,7 +127,7 @@ def _blocks(records: Iterable[Record], origin: str, unit: str, limits: Limits) -
 
 
 def nested_in(cells: Mapping[str, Any]) -> int:
-    """How many values stand in the lists and objects of a row, and in those within.
+    """Count the values in the lists and objects of a row, and in those within.
 
     Example:
         >>> nested_in({"text": "a", "probs": [0.5, 0.5], "marks": {"x": [[0, 1]]}})
@@ -141,7 +143,7 @@ def nested_in(cells: Mapping[str, Any]) -> int:
 
 
 def _json(cell: Any) -> str | None:
-    """A list or an object as JSON; None of an empty cell, and of any other value its own JSON."""
+    """Return a cell as JSON; None for an empty one."""
     return None if cell is None else json.dumps(cell, ensure_ascii=True, default=str)
 
 

@@ -1,4 +1,4 @@
-"""What a file holds: named columns of a whole file, in which an empty cell is null; and the same row by row."""
+"""Content of a file: named columns, in which an empty cell is null; and the same row by row."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from ranker.limits import LIMITS, Limits
 
 MEMORY = "rows in memory"
-"""The origin of rows that no file holds."""
+"""Origin of rows that no file holds."""
 
 
 class Row(NamedTuple):
     """One row of a file, or of any other table.
 
     Attributes:
-        place: where it stands, for messages: "dev.tsv, line 17".
+        place: for messages: "dev.tsv, line 17".
         number: its place among the rows, from 1.
         cells: column -> value; None where the cell is empty.
     """
@@ -29,23 +29,23 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What a file holds. The type of a column is that of all its cells.
+    """Content of a file. The type of a column is that of all its cells.
 
     Attributes:
         origin: the file, for messages.
-        size: n, how many rows it has.
+        size: n, the number of rows.
         cells: column -> (n,) a pyarrow array of texts, numbers or truth values, which may be dictionary-encoded; null
             where a cell is empty: it is blank, null or nan.
         groups: column of lists or objects -> the columns in `cells` that its parts became, ``column/part``.
-        unread: column -> what it holds, where that is nothing that can be read as single values.
-        names: column -> the labels that its numbers stand for, where the file says so.
+        unread: column -> its type, where it has no single values.
+        names: column -> the labels of its numbers, where the file has them.
         nested: column of deeper lists or objects -> (n,) a pyarrow array of JSON texts.
-        order: the columns as they stand in the file.
-        stands: (n,) the line or row that each row is; None for rows from 1.
-        unit: what these count.
-        limits: how much of it was read.
+        order: the columns in the order of the file.
+        stands: (n,) number of each row's line or row; None for rows from 1.
+        unit: unit of these numbers.
+        limits: bounds of what was read.
         absent: column of the file -> (n,) the rows that do not name it, as rows of JSON may; none where all do.
-        worked_out: what readers know of the columns already, by a name of their own; nothing of others than these.
+        worked_out: cache of the columns' readers, by a name of their own.
     """
 
     origin: str
@@ -63,7 +63,7 @@ class Columns:
     worked_out: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
     def place(self, row: int) -> str:
-        """Where a row stands, for messages.
+        """Return the place of a row, for messages.
 
         Example:
             >>> Columns("a.csv", 2, {}, stands=[2, 5], unit="line").place(1)
@@ -73,10 +73,10 @@ class Columns:
         return stands if self.origin == MEMORY else f"{self.origin}, {stands}"
 
     def rows(self) -> Iterator[Row]:
-        """The rows, one after the other; what the parts of a list or object became is put together again.
+        """Yield the rows; parts of a list or object are joined again.
 
         Raises:
-            DataError: they are more, or larger, than rows may be.
+            DataError: they exceed the limits of rows.
         """
         from ranker.files.arrow import characters, values_inside
 
@@ -86,25 +86,25 @@ class Columns:
         self.limits.check(self.origin, "values", self.size * (len(self.cells) + len(self.nested)) + inside)
         names = [name for name in self.order if name in self.cells or name in self.nested or name in self.groups]
         values = [self.values(name) for name in names]
-        for at, cells in enumerate(zip(*values, strict=True) if values else ((),) * self.size):
-            yield Row(self.place(at), at + 1, dict(zip(names, cells, strict=True)))
+        for row, cells in enumerate(zip(*values, strict=True) if values else ((),) * self.size):
+            yield Row(self.place(row), row + 1, dict(zip(names, cells, strict=True)))
 
     def values(self, name: str) -> list[Any]:
-        """(n,) the cells of one column of the file, as Python's own values; None where one is empty."""
-        from ranker.files.arrow import listed
+        """Return (n,) cells of one column of the file, as Python values; None where one is empty."""
+        from ranker.files.arrow import python_values
 
         if name in self.cells:
-            return listed(self.cells[name])
+            return python_values(self.cells[name])
         if name in self.nested:
-            return [None if text is None else json.loads(text) for text in listed(self.nested[name])]
+            return [None if text is None else json.loads(text) for text in python_values(self.nested[name])]
         parts = [part[len(name) + 1 :] for part in self.groups[name]]
-        rows = zip(*(listed(self.cells[part]) for part in self.groups[name]), strict=True)
+        rows = zip(*(python_values(self.cells[part]) for part in self.groups[name]), strict=True)
         if all(part.isdecimal() for part in parts):
-            return [_trimmed(row) for row in rows]
+            return [_trim(row) for row in rows]
         return [dict(zip(parts, row, strict=True)) if any(v is not None for v in row) else None for row in rows]
 
 
-def _trimmed(row: Sequence[Any]) -> list[Any] | None:
-    """A list without the places that it is shorter than the longest; None where nothing is left."""
-    size = max((at + 1 for at, value in enumerate(row) if value is not None), default=0)
+def _trim(row: Sequence[Any]) -> list[Any] | None:
+    """Return a list without the places beyond its own end; None where nothing is left."""
+    size = max((index + 1 for index, value in enumerate(row) if value is not None), default=0)
     return list(row[:size]) or None

@@ -1,4 +1,4 @@
-"""How a file of text is written: its encoding, and the sign between its cells. UTF-8 and commas are not asked about."""
+"""Encoding of a text file, and the delimiter of its cells. UTF-8 and commas are not reported."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""What a file begins with that says its encoding, the longer ones first."""
+"""Marks at the start of a file that name its encoding, the longer ones first."""
 
 SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-"""What may stand between cells, and what it is called; of equals the first is taken."""
+"""Delimiters and their names; of equal counts the first is taken."""
 
 
 def check(encoding: str) -> str:
-    """The encoding, if it is one of text; "" is.
+    """Return the encoding, if Python knows it; "" is allowed.
 
     Raises:
         UsageError: Python knows no such encoding.
@@ -38,18 +38,18 @@ def check(encoding: str) -> str:
     return encoding
 
 
-def marked(stream: io.BufferedReader) -> str:
-    """The encoding that a file says itself, by the mark that it begins with; "" where it says none."""
+def marked_encoding(stream: io.BufferedReader) -> str:
+    """Return the encoding that the mark at a file's start names; "" without a mark."""
     start = stream.peek(4)[:4]
     return next((encoding for mark, encoding in MARKS.items() if start.startswith(mark)), "")
 
 
 def reader(stream: io.BufferedReader, encoding: str) -> Callable[[int], bytes]:
-    """What gives the next line of a stream as UTF-8, of so many bytes or characters at most; b"" at the end.
+    """Return a function that reads the next line of a stream as UTF-8, up to a number of bytes; b"" at the end.
 
     Args:
         stream: the bytes.
-        encoding: "" for UTF-8, whose bytes are handed on as they are.
+        encoding: "" for UTF-8, whose bytes pass through.
 
     Example:
         >>> line = reader(io.BufferedReader(io.BytesIO("caf\\xe9\\nno".encode("cp1252"))), "cp1252")
@@ -63,11 +63,11 @@ def reader(stream: io.BufferedReader, encoding: str) -> Callable[[int], bytes]:
 
 
 def unreadable(error: UnicodeDecodeError, nul: bool = False) -> str:
-    """What is wrong with bytes that are no text in the encoding that was tried, and what to do.
+    """Describe bytes that are no text in the tried encoding, and the remedy.
 
     Args:
-        error: what Python says of them.
-        nul: there are NULs among them, as in UTF-16.
+        error: Python's.
+        nul: whether there are NULs among them, as in UTF-16.
 
     Example:
         >>> print(unreadable(UnicodeDecodeError("utf-8", b"caf\\xe9", 3, 4, "no")))
@@ -83,7 +83,7 @@ def unreadable(error: UnicodeDecodeError, nul: bool = False) -> str:
 
 
 def delimiter(header: str) -> str:
-    """The sign between cells, by the line that names the columns.
+    """Return the delimiter, by the line that names the columns.
 
     Example:
         >>> delimiter("text;label"), delimiter("text,label"), delimiter('"a;b",label'), delimiter("text")

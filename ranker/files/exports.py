@@ -1,7 +1,7 @@
-"""What tools for labelling export, as rows: Label Studio's JSON and CSV, doccano's JSON lines and zip, Prodigy's lines.
+"""Exports of labelling tools as rows: Label Studio's JSON and CSV, doccano's JSON lines and zip, Prodigy's lines.
 
-Each annotation becomes a row: the columns that were handed out, `label`, `annotator` and `seconds`. A row that somebody
-skipped, rejected or cannot tell has no label.
+Each annotation becomes a row: the exported columns, `label`, `annotator` and `seconds`. A row that was skipped,
+rejected or marked "cannot tell" has no label.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from ranker.files.shapes import of_lines
 from ranker.limits import LIMITS, Limits, open_regular
 
 CANNOT_TELL = "cannot tell"
-"""The choice that is no label."""
+"""Choice that is no label."""
 
 OURS = ("rank_models_row", "annotation_id")
-"""Columns by which a row is known to come from such a tool."""
+"""Columns that show that a row comes from such a tool."""
 
 Record = tuple[int, Mapping[str, Any]]
-"""Where a row stands, as a number, and its cells."""
+"""Number of a row, and its cells."""
 
 
 def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record]:
-    """Rows with the label that they have, where a tool writes that in its own way.
+    """Yield rows with their label, where a tool writes it in its own way.
 
     Args:
         records: the rows.
-        place: what stands before the number of a row in messages: "a.csv, line".
+        place: text before the number of a row in messages: "a.csv, line".
 
     Raises:
         DataError: a row has two labels.
@@ -62,18 +62,14 @@ def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record
 
 
 def _only(place: str, labels: Sequence[Any]) -> Any:
-    """The one label of several choices.
-
-    Raises:
-        DataError: there are two.
-    """
+    """Return the one label of several choices."""
     if len(labels) > 1:
         raise DataError(f"{place}: a row must have one label (got {listed(labels)})")
     return labels[0] if labels else None
 
 
 def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits = LIMITS) -> Iterator[Record]:
-    """An annotation a row, where these are tasks of Label Studio; else the rows as they are.
+    """Yield a row for each annotation of Label Studio's tasks; other records are returned as they are.
 
     Annotations that were cancelled have no label; predictions and drafts are not read.
 
@@ -87,10 +83,10 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits 
         yield from enumerate(chain([] if first is None else [first], tasks), 1)
         return
     number = 0
-    for at, task in enumerate(chain([first], tasks), 1):
-        place = f"{path}, task {at}"
-        data, annotations = task.get("data"), task.get("annotations")
-        if not isinstance(data, dict) or not isinstance(annotations, list):
+    for number_of_task, task in enumerate(chain([first], tasks), 1):
+        place = f"{path}, task {number_of_task}"
+        columns, annotations = task.get("data"), task.get("annotations")
+        if not isinstance(columns, dict) or not isinstance(annotations, list):
             raise DataError(f"{place}: no `data` and `annotations`, as Label Studio writes them")
         for annotation in annotations:
             number += 1
@@ -101,19 +97,25 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits 
                 beside = {"label": label, "annotator": _who(annotation.get("completed_by")), "seconds": seconds}
             except (AttributeError, KeyError, TypeError) as error:
                 raise DataError(f"{place}: no annotation as Label Studio writes it") from error
-            yield number, {**data, "annotation_id": annotation.get("id"), **beside}
+            yield number, {**columns, "annotation_id": annotation.get("id"), **beside}
 
 
-def _choices(result: Sequence[Mapping[str, Any]]) -> list[Any]:
-    return [label for part in result if part["type"] == "choices" for label in part["value"]["choices"]]
+def _choices(parts: Sequence[Mapping[str, Any]]) -> list[Any]:
+    return [label for choice in parts if choice["type"] == "choices" for label in choice["value"]["choices"]]
 
 
-def _who(who: Any) -> str:
-    return str(who.get("email") or who.get("id") or "") if isinstance(who, dict) else "" if who is None else str(who)
+def _who(person: Any) -> str:
+    return (
+        str(person.get("email") or person.get("id") or "")
+        if isinstance(person, dict)
+        else ""
+        if person is None
+        else str(person)
+    )
 
 
 def doccano(path: Path, limits: Limits = LIMITS) -> Iterator[Record]:
-    """The lines of each person, whose name is that of a file of the archive.
+    """Yield the lines of each annotator, whose name is that of a file of the archive.
 
     Raises:
         DataError: the archive, or a line of it, cannot be read.
@@ -121,7 +123,7 @@ def doccano(path: Path, limits: Limits = LIMITS) -> Iterator[Record]:
     number = 0
     try:
         with os.fdopen(open_regular(path), "rb") as raw:
-            archive = Archive(raw, path, limits, parts="members", size="json", whole="json")
+            archive = Archive(raw, path, limits, parts="members", size="json", total="json")
             if archive.repeated:
                 raise DataError(f"{path}: two files are named {min(archive.repeated)!r}")
             for member in archive.parts:
@@ -129,7 +131,11 @@ def doccano(path: Path, limits: Limits = LIMITS) -> Iterator[Record]:
                     continue
                 content = archive.read(member).decode("utf-8-sig")
                 limits.check_objects(path, content)
-                lines = ((at, line) for at, line in enumerate(io.StringIO(content), 1) if line.strip())
+                lines = (
+                    (number_of_line, line)
+                    for number_of_line, line in enumerate(io.StringIO(content), 1)
+                    if line.strip()
+                )
                 for _, cells in of_lines(f"{path}, {member}", lines):
                     number += 1
                     yield number, {**cells, "annotator": Path(member).stem}

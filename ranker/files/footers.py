@@ -1,7 +1,7 @@
-"""What a Parquet file states of its columns, read by ourselves, as far as it is needed before anything is decoded.
+"""Sizes of columns that a Parquet file's footer states, read before anything is decoded.
 
-Arrow, asked for the same, ends the whole process where a file contradicts itself: its own exception passes a function
-that may raise none. Where it decodes, it complains as it should.
+Arrow's own reader of them ends the whole process where a file contradicts itself: its exception passes a function that
+may raise none. Its decoder raises errors as it should.
 
 Source: Apache Parquet's ``parquet.thrift``, and Thrift's compact protocol.
 """
@@ -22,10 +22,10 @@ _NUMBERS = (4, 5, 6)
 
 
 class ColumnChunkInfo(NamedTuple):
-    """What is stated of one column in one group of rows.
+    """Sizes of one column in one group of rows, as the file states them.
 
     Attributes:
-        values: how many, those in lists counted each.
+        values: their number, each of those in lists included.
         size: bytes, unpacked.
     """
 
@@ -33,13 +33,13 @@ class ColumnChunkInfo(NamedTuple):
     size: int
 
 
-def stated(stream: IO[bytes], place: object, limits: Limits = LIMITS) -> list[list[ColumnChunkInfo]]:
-    """Of each group of rows each column of single values, in the order of the schema.
+def read_footer(stream: IO[bytes], place: object, limits: Limits = LIMITS) -> list[list[ColumnChunkInfo]]:
+    """Read the sizes of each column of single values, for each group of rows, in the order of the schema.
 
     Args:
         stream: the file.
-        place: what messages begin with.
-        limits: how much of it is read.
+        place: start of messages.
+        limits: bounds of what is read.
 
     Raises:
         DataError: it is no Parquet file, its footer is broken, or larger than ``limits.footer``.
@@ -63,14 +63,14 @@ def stated(stream: IO[bytes], place: object, limits: Limits = LIMITS) -> list[li
 
 
 def _group(footer: _Compact) -> list[ColumnChunkInfo]:
-    """The columns of one group of rows."""
-    found: list[ColumnChunkInfo] = []
+    """Return the columns of one group of rows."""
+    columns: list[ColumnChunkInfo] = []
     for field, kind in footer.fields():
         if (field, kind) == (1, _LIST):
-            found = [_column(footer) for _ in footer.items()]
+            columns = [_column(footer) for _ in footer.items()]
         else:
             footer.skip(kind)
-    return found
+    return columns
 
 
 def _column(footer: _Compact) -> ColumnChunkInfo:
@@ -87,20 +87,20 @@ def _column(footer: _Compact) -> ColumnChunkInfo:
 
 
 class _Compact:
-    """Thrift's compact protocol, one value after the other; whoever is given a field has to read or skip it."""
+    """Reader of Thrift's compact protocol, value by value; the caller reads or skips each field."""
 
     def __init__(self, content: bytes) -> None:
         self._content, self._at = content, 0
 
     def fields(self) -> Iterator[tuple[int, int]]:
-        """(number, type) of each field of a struct."""
+        """Yield (number, type) of each field of a struct."""
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self.number()
             yield number, head & 15
 
     def items(self) -> Iterator[int]:
-        """The type of each item of a list."""
+        """Yield the type of each item of a list."""
         head = self._byte()
         for _ in range(self._varint() if head >> 4 == 15 else head >> 4):
             yield head & 15
@@ -126,9 +126,9 @@ class _Compact:
         return ColumnChunkInfo(values, size)
 
     def number(self) -> int:
-        """A whole number."""
-        found = self._varint()
-        return (found >> 1) ^ -(found & 1)
+        """Return a whole number."""
+        encoded = self._varint()
+        return (encoded >> 1) ^ -(encoded & 1)
 
     def skip(self, kind: int) -> None:
         """Pass over the value of a field.

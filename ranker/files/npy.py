@@ -1,4 +1,4 @@
-"""Arrays of numpy, ``.npy`` and ``.npz``, as columns. Nothing is unpickled: numpy's own reader is not asked."""
+"""Arrays of numpy, ``.npy`` and ``.npz``, as columns. Nothing is unpickled: numpy's own reader is not used."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from numpy.lib import format as npy
 
 from ranker.errors import DataError, listed
 from ranker.files.archive import Archive
-from ranker.files.arrow import compact, masked
+from ranker.files.arrow import compact, mask_empty
 from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits, open_regular
 
 MAX_HEADER = 10_000
-"""Bytes of the header of an array, as numpy itself reads."""
+"""Most bytes of an array's header, the same as numpy's."""
 
 ALONE = "predictions"
-"""What the array of a ``.npy`` file is called; what an ``.npz`` file holds beside it and `TRUTH` may be anything."""
+"""Name of the array of a ``.npy`` file; beside it and `TRUTH` an ``.npz`` file may hold anything."""
 
 FIRST = f"{ALONE}.npy"
-"""The part of an ``.npz`` file that holds it."""
+"""Part of an ``.npz`` file with that array."""
 
 TRUTH = "label_ids"
-"""What `trainer.predict` calls the true labels."""
+"""Name of the true labels in `trainer.predict`."""
 
 
 def read_npy(path: Path, limits: Limits = LIMITS) -> Columns:
-    """The columns of arrays: one of n numbers or texts is a column, one of (n, C) numbers a group of C.
+    """Read arrays as columns: n numbers or texts are a column, (n, C) numbers a group of C.
 
-    Beside `predictions` other arrays that are none of these, such as metrics, are not read.
+    Beside `predictions`, arrays of other shapes, such as metrics, are not read.
 
     Raises:
         DataError: an array holds Python's objects, has another shape or length, or is larger than `limits`.
@@ -62,7 +62,7 @@ def read_npy(path: Path, limits: Limits = LIMITS) -> Columns:
             if array.ndim == 2:
                 groups[name] = tuple(f"{name}/{i}" for i in range(array.shape[1]))
             for column, values in zip(groups.get(name, (name,)), np.atleast_2d(array.T), strict=True):
-                cells[column] = compact(masked(pa.array(np.ascontiguousarray(values))))
+                cells[column] = compact(mask_empty(pa.array(np.ascontiguousarray(values))))
     except (ValueError, OverflowError, OSError, pa.ArrowException, SyntaxError, MemoryError) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(set(sizes.values())) > 1:
@@ -75,12 +75,12 @@ def read_npy(path: Path, limits: Limits = LIMITS) -> Columns:
 
 
 def _arrays(path: Path, limits: Limits, unread: dict[str, str]) -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays of a file by name, `ALONE` first; what beside it holds something else is added to `unread`."""
+    """Yield the arrays of a file by name, `ALONE` first; other content is added to `unread`."""
     with os.fdopen(open_regular(path), "rb") as file:
         if path.suffix == ".npy":
             yield ALONE, _array(file.read(), f"{path}", limits)
             return
-        archive = Archive(file, path, limits, parts="members", size="file", whole="file")
+        archive = Archive(file, path, limits, parts="members", size="file", total="file")
         members = {part: part.removesuffix(".npy") for part in sorted(archive.parts, key=lambda name: name != FIRST)}
         twice = archive.repeated | {name for name, count in Counter(members.values()).items() if count > 1}
         if twice:
@@ -98,7 +98,7 @@ def _arrays(path: Path, limits: Limits, unread: dict[str, str]) -> Iterator[tupl
 
 
 def _array(content: bytes, place: str, limits: Limits) -> np.ndarray:
-    """One array, whose header is held against what there is."""
+    """Return one array, after checking its header against the content."""
     file = io.BytesIO(content)
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
@@ -118,17 +118,13 @@ def _array(content: bytes, place: str, limits: Limits) -> np.ndarray:
 
 
 def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """The shape, whether it is written by columns, and the type of an array.
-
-    Raises:
-        ValueError: no such header stands there.
-    """
+    """Return the shape of an array, whether it is written by columns, and its type."""
     length = int.from_bytes(file.read(size), "little")
     if length > MAX_HEADER:
         raise ValueError(f"its header has {length:,} bytes; at most {MAX_HEADER:,} are read")
     try:
-        said = ast.literal_eval(file.read(length).decode("ascii"))
-        shape, by_column, kind = said["shape"], said["fortran_order"], np.dtype(said["descr"])
+        header = ast.literal_eval(file.read(length).decode("ascii"))
+        shape, by_column, kind = header["shape"], header["fortran_order"], np.dtype(header["descr"])
     except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError) as error:
         raise ValueError("its header is none of numpy's") from error
     sides = isinstance(shape, tuple) and all(type(side) is int and side >= 0 for side in shape)

@@ -1,4 +1,4 @@
-"""Parquet as columns, some at a time; what a file states of its size is checked before anything of it is decoded."""
+"""Parquet files as columns, some at a time; the stated sizes are checked before anything is decoded."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ranker.errors import DataError, repeated
+from ranker.errors import DataError, find_repeat
 from ranker.files import footers
-from ranker.files.arrow import compact, is_text, masked, of_texts
+from ranker.files.arrow import compact, is_text, mask_empty, of_texts
 from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits, open_regular, within
 
 BATCH = 64
-"""Columns that are unpacked at once."""
+"""Columns unpacked at once."""
 
 _LISTS = ("list", "large_list", "fixed_size_list")
 
 
 def read_parquet(path: Path, limits: Limits = LIMITS, nested: Collection[str] = ()) -> Columns:
-    """The columns of a Parquet file.
+    """Read the columns of a Parquet file.
 
     Args:
         path: the file.
-        limits: how much of it is read.
-        nested: the columns of deeper lists and objects that are read; the others are named as unread.
+        limits: bounds of what is read.
+        nested: columns of deeper lists and objects to read; the others are listed as unread.
 
     Raises:
         DataError: it cannot be read, or holds too much.
@@ -44,12 +44,12 @@ def read_parquet(path: Path, limits: Limits = LIMITS, nested: Collection[str] = 
     except DataError as error:
         if "Not yet implemented" not in str(error):
             raise
-        return _columns(path, limits, nested, once=False)  # of some encodings Arrow keeps no dictionary
+        return _columns(path, limits, nested, once=False)  # Arrow keeps no dictionary of some encodings
 
 
 @dataclass
 class _Parts:
-    """What the columns of a file became.
+    """Columns of a file after unpacking.
 
     Attributes:
         cells, groups, unread, nested: as in `Columns`.
@@ -62,29 +62,31 @@ class _Parts:
 
 
 def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) -> Columns:
-    with _opened(path, limits) as file:
+    with _open(path, limits) as file:
         schema, about = file.schema_arrow, file.metadata
-        if (twice := repeated(schema.names)) is not None:
+        if (twice := find_repeat(schema.names)) is not None:
             raise DataError(f"{path}: two columns are named {twice!r}")
         limits.check(path, "columns", len(schema.names))
         limits.check(path, "table_rows", about.num_rows)
         limits.check(path, "table_cells", about.num_rows * len(schema.names))
-        stated = _stated(path, file, limits)
-        lists = {of.name for of in schema if pa.types.is_nested(of.type)}
-        kept = [
+        stated = _stated_sizes(path, file, limits)
+        lists = {column.name for column in schema if pa.types.is_nested(column.type)}
+        columns_read = [
             name
             for name in schema.names
             if name not in lists or name in nested or _is_short(name, file, stated, limits)
         ]
-        size = sum(stated[name].size for name in kept)
+        size = sum(stated[name].size for name in columns_read)
         limits.check(path, "file", size)
         limits.check_ratio(path, size, os.path.getsize(path))
-        limits.check(path, "table_cells", sum(stated[name].values for name in kept))
+        limits.check(path, "table_cells", sum(stated[name].values for name in columns_read))
         limits.check(path, "values", sum(stated[name].values for name in lists & set(nested)))
-        texts = [name for name in kept if name not in lists and _is_text(file, name)]
-    parts = _Parts(unread={name: str(schema.field(name).type)[:50] for name in schema.names if name not in kept})
-    with _opened(path, limits, read_dictionary=texts if once else []) as file:
-        for names in _batches(kept):
+        texts = [name for name in columns_read if name not in lists and _is_text(file, name)]
+    parts = _Parts(
+        unread={name: str(schema.field(name).type)[:50] for name in schema.names if name not in columns_read}
+    )
+    with _open(path, limits, read_dictionary=texts if once else []) as file:
+        for names in _batches(columns_read):
             with within(limits, path):
                 table = file.read(columns=names, use_threads=False)
                 if table.num_rows != about.num_rows:
@@ -108,8 +110,8 @@ def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) ->
 
 
 @contextmanager
-def _opened(path: Path, limits: Limits, **options: Any) -> Iterator[Any]:
-    """A `pyarrow.parquet.ParquetFile`, whose faults are said in one line."""
+def _open(path: Path, limits: Limits, **options: Any) -> Iterator[Any]:
+    """Open a `pyarrow.parquet.ParquetFile`, and report its faults in one line."""
     try:
         with os.fdopen(open_regular(path), "rb") as raw:
             limits.check(path, "file", os.fstat(raw.fileno()).st_size)
@@ -122,31 +124,31 @@ def _opened(path: Path, limits: Limits, **options: Any) -> Iterator[Any]:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _stated(path: Path, file: Any, limits: Limits) -> dict[str, footers.ColumnChunkInfo]:
-    """What a file states of each column of a data frame. Where it lies, there is `within`."""
+def _stated_sizes(path: Path, file: Any, limits: Limits) -> dict[str, footers.ColumnChunkInfo]:
+    """Return the stated sizes of each column of a data frame; only call it inside `within`."""
     with os.fdopen(open_regular(path), "rb") as raw:
-        groups = footers.stated(raw, path, limits)
-    stated, at = {}, 0
-    for of in file.schema_arrow:
-        leaves = [group[j] for group in groups for j in range(at, at + _leaves(of.type)) if j < len(group)]
-        stated[of.name] = footers.ColumnChunkInfo(
+        groups = footers.read_footer(raw, path, limits)
+    stated, first = {}, 0
+    for column in file.schema_arrow:
+        leaves = [group[j] for group in groups for j in range(first, first + _leaves(column.type)) if j < len(group)]
+        stated[column.name] = footers.ColumnChunkInfo(
             sum(leaf.values for leaf in leaves), sum(leaf.size for leaf in leaves)
         )
-        at += _leaves(of.type)
-    if any(len(group) != at for group in groups):
+        first += _leaves(column.type)
+    if any(len(group) != first for group in groups):
         raise DataError(f"{path} cannot be read: a group of its rows has other columns than the file")
     return stated
 
 
 def _is_short(name: str, file: Any, stated: Mapping[str, footers.ColumnChunkInfo], limits: Limits) -> bool:
-    """Whether a column of lists or objects may become columns of single values."""
+    """Return whether a column of lists or objects may become columns of single values."""
     kind = file.schema_arrow.field(name).type
     most = limits.list * max(_leaves(kind), 1) * file.metadata.num_rows
     return _is_flat(kind) and stated[name].values <= most
 
 
 def _is_text(file: Any, name: str) -> bool:
-    """Whether a column of single values is stored as bytes, of which each may be kept once."""
+    """Return whether a column of single values is stored as bytes, of which each may be kept once."""
     kind = file.schema_arrow.field(name).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     tests = (is_text, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_string_view, pa.types.is_binary_view)
@@ -154,7 +156,7 @@ def _is_text(file: Any, name: str) -> bool:
 
 
 def _leaves(kind: Any) -> int:
-    """How many columns of Parquet one of a data frame is."""
+    """Count the columns of Parquet in one column of a data frame."""
     return sum(_leaves(kind.field(i).type) for i in range(kind.num_fields)) if pa.types.is_nested(kind) else 1
 
 
@@ -164,20 +166,20 @@ def _batches(names: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _unpack(path: Path, name: str, column: Any, parts: _Parts, limits: Limits, whole: bool) -> None:
-    """One column of a file, as columns of single values where it can be."""
+def _unpack(path: Path, name: str, column: Any, parts: _Parts, limits: Limits, as_json: bool) -> None:
+    """Unpack one column of a file into columns of single values, if possible."""
     kind = column.type
     if not pa.types.is_nested(kind):
         array = _single(path, name, column)
         if array is None:
             parts.unread[name] = str(kind.value_type if pa.types.is_dictionary(kind) else kind)[:50]
         else:
-            parts.cells[name] = compact(masked(array))
+            parts.cells[name] = compact(mask_empty(array))
         return
     flat = _parts(column, limits) if _is_flat(kind) else None
     if flat is None:
         parts.unread[name] = str(kind)[:50]
-        if whole:
+        if as_json:
             texts = (None if value is None else json.dumps(value, default=str) for value in column.to_pylist())
             parts.nested[name] = of_texts(list(texts))
         return
@@ -186,15 +188,11 @@ def _unpack(path: Path, name: str, column: Any, parts: _Parts, limits: Limits, w
         parts.unread[name] = str(kind)[:50]
         return
     parts.groups[name] = tuple(f"{name}/{part}" for part in arrays)
-    parts.cells.update({f"{name}/{part}": compact(masked(array)) for part, array in arrays.items()})
+    parts.cells.update({f"{name}/{part}": compact(mask_empty(array)) for part, array in arrays.items()})
 
 
 def _single(path: Path, name: str, column: Any) -> Any | None:
-    """A column of single values as one array of texts, numbers or truth values; None of what is none of these.
-
-    Raises:
-        DataError: texts are none.
-    """
+    """Return a column of single values as one array of texts, numbers or truth values; None for other types."""
     array = _whole(column)
     values = array.dictionary if pa.types.is_dictionary(array.type) else array
     kind = values.type
@@ -217,7 +215,7 @@ def _single(path: Path, name: str, column: Any) -> Any | None:
 
 
 def _whole(column: Any) -> Any:
-    """A column as one array, with one dictionary."""
+    """Return a column as one array, with one dictionary."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     if pa.types.is_dictionary(column.type) and not is_text(column.type.value_type):
@@ -231,14 +229,14 @@ def _whole(column: Any) -> Any:
 
 
 def _is_flat(kind: Any) -> bool:
-    """Whether it is of lists or objects of values that are none."""
+    """Return whether a type is of lists or objects of single values."""
     if pa.types.is_struct(kind):
         return not any(pa.types.is_nested(kind.field(i).type) for i in range(kind.num_fields))
     return str(kind).split("<")[0] in _LISTS and not pa.types.is_nested(kind.value_type)
 
 
 def _parts(column: Any, limits: Limits) -> dict[str, Any] | None:
-    """The parts of lists of numbers, or of two texts, or of structures, by their number or name; None of others."""
+    """Return the parts of lists of numbers, or of two texts, or of structures, by number or name; None for others."""
     if pa.types.is_struct(column.type):
         names = [column.type.field(i).name for i in range(column.type.num_fields)]
         if not names or len(set(names)) < len(names):
@@ -253,19 +251,19 @@ def _parts(column: Any, limits: Limits) -> dict[str, Any] | None:
         return None
     if not is_text(inner) and pa.types.is_dictionary(inner):
         return None
-    found = {}
-    for at in range(longest):
-        there = pc.greater(pc.list_value_length(column), at)
-        long_enough = pc.if_else(there, column, pa.nulls(1, column.type)[0])
-        kept = [chunk.drop_null() for chunk in long_enough.chunks]
-        values = pa.chunked_array([pc.list_element(chunk, at) for chunk in kept], inner).combine_chunks()
-        whole = pa.nulls(len(column), inner)
-        found[str(at)] = pc.replace_with_mask(whole, pc.fill_null(there, False).combine_chunks(), values)
-    return found
+    parts = {}
+    for index in range(longest):
+        long = pc.greater(pc.list_value_length(column), index)
+        long_enough = pc.if_else(long, column, pa.nulls(1, column.type)[0])
+        chunks = [chunk.drop_null() for chunk in long_enough.chunks]
+        values = pa.chunked_array([pc.list_element(chunk, index) for chunk in chunks], inner).combine_chunks()
+        nulls = pa.nulls(len(column), inner)
+        parts[str(index)] = pc.replace_with_mask(nulls, pc.fill_null(long, False).combine_chunks(), values)
+    return parts
 
 
 def _check_texts(path: Path, name: str, values: Any) -> None:
-    """Refuse cells that hold what no text holds."""
+    """Refuse cells that are not UTF-8 or hold a NUL."""
     try:
         values.validate(full=True)
     except pa.ArrowException as error:
@@ -275,11 +273,7 @@ def _check_texts(path: Path, name: str, values: Any) -> None:
 
 
 def _add_range(path: Path, schema: Any, rows: int, parts: _Parts) -> Iterator[str]:
-    """Add the index of a data frame that pandas wrote as a range, where it has a name; its name.
-
-    Raises:
-        DataError: its numbers have more than 64 bits.
-    """
+    """Add the index of a data frame that pandas wrote as a range, if it has a name, and yield that name."""
     for index in ((schema.pandas_metadata or {}).get("index_columns") or []) if schema.metadata else []:
         if isinstance(index, dict) and index.get("kind") == "range" and index.get("name") and rows:
             start, step = index.get("start"), index.get("step")
@@ -291,18 +285,14 @@ def _add_range(path: Path, schema: Any, rows: int, parts: _Parts) -> Iterator[st
 
 
 def _names(path: Path, schema: Any, limits: Limits) -> Mapping[str, tuple[str, ...]]:
-    """The labels that numbers stand for, as `datasets` writes them beside the columns.
-
-    Raises:
-        DataError: what stands there is no JSON.
-    """
+    """Return the labels of numbers, as `datasets` writes them beside the columns."""
     try:
         text = (schema.metadata or {}).get(b"huggingface", b"{}").decode()
         limits.check_objects(path, text)
         about = json.loads(text)
     except (ValueError, RecursionError) as error:
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise DataError(f"{path} cannot be read: {why}, in what `datasets` wrote of its columns") from error
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise DataError(f"{path} cannot be read: {reason}, in what `datasets` wrote of its columns") from error
     try:
         features = about["info"]["features"]
         return {name: tuple(map(str, f["names"])) for name, f in features.items() if isinstance(f.get("names"), list)}

@@ -1,4 +1,4 @@
-"""What programs that ask models write, as rows: batches of OpenAI's interface, and results of promptfoo."""
+"""Output of programs that ask models, as rows: batches of OpenAI's interface, and results of promptfoo."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 ANSWER = "prediction"
-"""What the column of answers is called where a file names none."""
+"""Name of the column of answers where a file names none."""
 
 
 def unwrap_answer(cells: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row; of a line of a batch the id that somebody gave to the request, and what the model wrote.
-
-    What failed has no answer.
+    """Return a row; for a line of a batch the id of its request, and the model's answer, None if it failed.
 
     Example:
         >>> body = {"choices": [{"message": {"content": "yes"}}]}
@@ -28,43 +26,42 @@ def unwrap_answer(cells: Mapping[str, Any]) -> Mapping[str, Any]:
     choices = _inside(body, "choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     content = _inside(_inside(first, "message"), "content")
-    if content is None:  # of the interface that answers in parts
+    if content is None:  # the interface that answers in parts
         output = _inside(body, "output")
-        messages = [one for one in output if _inside(one, "type") == "message"] if isinstance(output, list) else []
+        messages = [part for part in output if _inside(part, "type") == "message"] if isinstance(output, list) else []
         parts = _inside(messages[0], "content") if messages else None
         content = _inside(parts[0], "text") if isinstance(parts, list) and parts else None
     return {"id": cells["custom_id"], ANSWER: content if isinstance(content, str) else None}
 
 
-def promptfoo(whole: Mapping[str, Any]) -> Iterator[Mapping[str, Any]] | None:
-    """The rows of results of promptfoo: a test, the provider that was asked, and its score; None of other objects.
+def promptfoo(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]] | None:
+    """Return the rows of promptfoo's results: a test, its provider, and its score; None for other objects.
 
-    A provider that was asked with several prompts is a model for each; a test that was repeated has the number of its
-    run.
+    A provider with several prompts is a model for each; a repeated test has the number of its run.
     """
-    results = _inside(whole.get("results"), "results")
-    if not isinstance(results, list) or not all(isinstance(one, dict) and "provider" in one for one in results):
+    results = _inside(content.get("results"), "results")
+    if not isinstance(results, list) or not all(isinstance(test, dict) and "provider" in test for test in results):
         return None
     return _of_promptfoo(results)
 
 
 def _of_promptfoo(results: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    prompts = {str(one.get("promptIdx")) for one in results}
-    seen: Counter[tuple[str, str]] = Counter()
-    asked = []
-    for one in results:
-        provider = one["provider"]
+    prompts = {str(result.get("promptIdx")) for result in results}
+    runs: Counter[tuple[str, str]] = Counter()
+    tests = []
+    for result in results:
+        provider = result["provider"]
         name = str(_inside(provider, "label") or _inside(provider, "id") or provider)
-        model = f"{name} {one.get('promptIdx')}" if len(prompts) > 1 else name
-        test = str(one.get("testIdx"))
-        seen[test, model] += 1
-        asked.append((test, model, seen[test, model], one))
-    repeated = max(seen.values(), default=1) > 1
-    for test, model, run, one in asked:
-        said = one.get("vars")
-        texts = [value for value in said.values() if isinstance(value, str)] if isinstance(said, dict) else []
+        model = f"{name} {result.get('promptIdx')}" if len(prompts) > 1 else name
+        test = str(result.get("testIdx"))
+        runs[test, model] += 1
+        tests.append((test, model, runs[test, model], result))
+    repeated = max(runs.values(), default=1) > 1
+    for test, model, run, result in tests:
+        variables = result.get("vars")
+        texts = [value for value in variables.values() if isinstance(value, str)] if isinstance(variables, dict) else []
         row = {"id": test, "text": "\n".join(texts), "model": model}
-        yield {**row, **({"run": run} if repeated else {}), "outcome": one.get("score", one.get("success"))}
+        yield {**row, **({"run": run} if repeated else {}), "outcome": result.get("score", result.get("success"))}
 
 
 def _inside(content: Any, key: str) -> Any:

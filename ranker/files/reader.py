@@ -1,4 +1,4 @@
-"""A place -> columns. See `ranker.files`."""
+"""Reader of files as columns. See `ranker.files`."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits
 
 PARQUET = ".parquet"
-"""How the name of a Parquet file ends, whose compression is its own."""
+"""Ending of Parquet files, which have their own compression."""
 
 _LINES: Mapping[str, Callable[[Path, str, Limits], Iterator[separated.Record]]] = {
     ".csv": separated.by_commas,
     ".tsv": separated.by_tabs,
     ".txt": separated.by_either,
-    ".jsonl": lambda path, encoding, limits: shapes.of_lines(str(path), text.filled(path, encoding, limits)),
+    ".jsonl": lambda path, encoding, limits: shapes.of_lines(str(path), text.nonblank_lines(path, encoding, limits)),
 }
 
 ENDINGS = (*_LINES, ".json", PARQUET, ".npy", ".npz", ".zip")
-"""How the names of files end that are read; those of text may be gzipped."""
+"""Endings of the files that are read; those of text may be gzipped."""
 
 
 def read_columns(
     path: Path, encoding: str = "", limits: Limits = LIMITS, nested: Collection[str] = (), empty: bool = False
 ) -> Columns:
-    """The columns of a file, whoever wrote it; exports of tools for labelling have an annotation in each row.
+    """Read the columns of a file; exports of labelling tools have an annotation in each row.
 
     Args:
         path: ends in .csv, .tsv, .txt, .jsonl, .json, one of these and .gz, or .parquet, .npy, .npz, .zip.
-        encoding: of a file of text that is not UTF-8 and does not say what it is, as UTF-16 does by its mark.
-        limits: how much of it is read.
-        nested: of a Parquet file: the columns of lists and objects that are read whole.
-        empty: a file without rows is no error.
+        encoding: of a text file that is not UTF-8 and has no mark, as UTF-16 has.
+        limits: bounds of what is read.
+        nested: columns of lists and objects of a Parquet file to read as JSON.
+        empty: whether a file may have no rows.
 
     Raises:
         UsageError: its name does not end in a known way.
@@ -52,8 +52,8 @@ def _read(path: Path, encoding: str, limits: Limits, nested: Collection[str]) ->
     packed = path.name.endswith(".gz")
     ending = Path(path.name.removesuffix(".gz")).suffix
     if ending not in ENDINGS or (packed and ending not in (*_LINES, ".json")):
-        known = ", ".join(ENDINGS)
-        raise UsageError(f"{path}: a file of rows or a table ends in {known}; those of text may be gzipped (.csv.gz)")
+        endings = ", ".join(ENDINGS)
+        raise UsageError(f"{path}: a file of rows or a table ends in {endings}; those of text may be gzipped (.csv.gz)")
     text.check_file(path, limits)
     if ending in (*_LINES, ".json"):
         text.check_unpacked(path, limits)
@@ -72,10 +72,10 @@ def _read(path: Path, encoding: str, limits: Limits, nested: Collection[str]) ->
 
 
 def of_rows(rows: Iterable[Mapping[str, Any]], limits: Limits = LIMITS) -> Columns:
-    """The columns of rows in memory: mappings, a data set of `datasets`, or a data frame.
+    """Return the columns of rows in memory: mappings, a data set of `datasets`, or a data frame.
 
     Raises:
-        UsageError: something is no mapping of columns to values.
+        UsageError: a row is no mapping of columns to values.
         DataError: they hold too much.
 
     Example:
@@ -85,29 +85,29 @@ def of_rows(rows: Iterable[Mapping[str, Any]], limits: Limits = LIMITS) -> Colum
     from ranker.files.collect import collect
 
     features = getattr(rows, "features", None)
-    columns = collect(exports.label_rows(_numbered(rows)), limits=limits)
+    columns = collect(exports.label_rows(_number_rows(rows)), limits=limits)
     if not isinstance(features, Mapping):
         return columns
-    named = {name: getattr(features.get(name), "names", None) for name in columns.order}
-    return replace(columns, names={name: tuple(names) for name, names in named.items() if names})
+    labels = {name: getattr(features.get(name), "names", None) for name in columns.order}
+    return replace(columns, names={name: tuple(names) for name, names in labels.items() if names})
 
 
-def _numbered(rows: Any) -> Iterator[separated.Record]:
-    """Rows that are in memory, with their numbers."""
+def _number_rows(rows: Any) -> Iterator[separated.Record]:
+    """Yield rows in memory with their numbers."""
     if hasattr(rows, "to_dict") and not hasattr(rows, "features"):  # a data frame; rows of a data set are mappings
         rows = rows.to_dict("records")
     for number, cells in enumerate((rows,) if isinstance(rows, Mapping) else rows, 1):
         if cells is rows or not isinstance(cells, Mapping):
-            what = type(rows if cells is rows else cells).__name__
-            raise UsageError(f"rows in memory must be a list of column -> value, one such a row (got a {what})")
+            type_name = type(rows if cells is rows else cells).__name__
+            raise UsageError(f"rows in memory must be a list of column -> value, one such a row (got a {type_name})")
         yield number, cells
 
 
 def _records(path: Path, ending: str, encoding: str, limits: Limits) -> Iterator[separated.Record]:
-    """The rows of a file that is no table of arrays."""
+    """Yield the rows of a file that is no table of arrays."""
     if ending in _LINES:
         return exports.label_rows(_LINES[ending](path, encoding, limits), f"{path}, line")
     if ending == ".zip":
         return exports.label_rows(exports.doccano(path, limits), f"{path}, row")
-    whole = text.content(path, encoding, limits)
-    return exports.label_rows(exports.label_studio(path, shapes.of_text(path, whole, limits), limits), f"{path}, row")
+    content = text.content(path, encoding, limits)
+    return exports.label_rows(exports.label_studio(path, shapes.of_text(path, content, limits), limits), f"{path}, row")

@@ -1,4 +1,4 @@
-"""Files that are written: each is replaced as a whole, or not at all."""
+"""Atomic writing of files: each is replaced as a whole, or not at all."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from contextlib import suppress
 from pathlib import Path
 
 _OPEN = re.compile(r"/proc/(?:self|\d+)/fd/(\d+)")
-"""What Linux calls a file that a process has open."""
+"""Linux's name of a file that a process has open."""
 
 
-def save(path: Path, content: bytes, still: Callable[[], bool] = lambda: True) -> bool:
-    """Replace a file as a whole, or leave it as it is: write beside it, bring that to the disk, and rename it.
+def save(path: Path, content: bytes, confirm: Callable[[], bool] = lambda: True) -> bool:
+    """Replace a file as a whole, or leave it as it is: write a temporary file, sync it, and rename it.
 
-    A link stays a link, and what it leads to is replaced. A file keeps its mode and its owner. A pipe and a
-    device are written through; so is what this process has open already, as /dev/stdout is.
+    A link stays a link, and its target is replaced. A file keeps its mode and its owner. Pipes, devices and files that
+    this process has open, such as /dev/stdout, are written to directly.
 
     Args:
         path: of the file.
-        content: the whole of it.
-        still: whether it is to be written all the same, asked right before the file is replaced.
+        content: all of it.
+        confirm: called right before the file is replaced; False leaves it as it is.
 
     Returns:
         Whether it was written.
@@ -48,17 +48,17 @@ def save(path: Path, content: bytes, still: Callable[[], bool] = lambda: True) -
         return True
     target = Path(os.path.realpath(path))
     if before and is_read_only(target):
-        os.close(os.open(target, os.O_WRONLY))  # raises what the system has against it
+        os.close(os.open(target, os.O_WRONLY))  # raises the system's own error
         raise PermissionError(errno.EACCES, "it is read-only", str(path))
     beside = target.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
-        with beside.open("xb") as file:  # readable by whom the umask says, unlike those of tempfile
+        with beside.open("xb") as file:  # with the umask's permissions, unlike those of tempfile
             if before:
                 _keep(file.fileno(), before)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if not still():
+        if not confirm():
             beside.unlink()
             return False
         os.replace(beside, target)
@@ -70,16 +70,16 @@ def save(path: Path, content: bytes, still: Callable[[], bool] = lambda: True) -
 
 
 def _descriptor(path: Path) -> int | None:
-    """The number of a file that this process has open, by whose name the system lets it be opened again."""
+    """Return the number of a file that this process has open, if the path names one."""
     place = os.path.join(os.path.realpath(path.parent), path.name)
     if place.startswith("/dev/") and os.path.islink(place):
         place = os.readlink(place)
-    found = _OPEN.fullmatch(place)
-    return int(found[1]) if found and os.path.samefile(os.path.dirname(place), "/proc/self/fd") else None
+    match = _OPEN.fullmatch(place)
+    return int(match[1]) if match and os.path.samefile(os.path.dirname(place), "/proc/self/fd") else None
 
 
 def is_read_only(path: Path) -> bool:
-    """Say whether what is there may not be written: its mode says so, which root would pass over, or the system."""
+    """Return whether a file may not be written, by its mode, which root would ignore, or by the system."""
     return not (path.stat().st_mode & 0o222 and os.access(path, os.W_OK))
 
 
@@ -95,7 +95,7 @@ def _keep(number: int, before: os.stat_result) -> None:
 
 
 def sync(folder: Path) -> None:
-    """Bring a folder's list of names to the disk, where the system lets one (Windows does not)."""
+    """Sync a folder's list of names to the disk, where the system allows it (Windows does not)."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,4 +1,4 @@
-"""Temporary folders that are gone when their process is, however it ends."""
+"""Temporary folders that are removed when their process ends, even if it is killed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 PREFIX = "rank-models-tmp-"
 NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")
-"""How they are called, and nothing else: what is called so and not locked is removed."""
+"""Pattern of the folders' names: every folder with such a name and no lock is removed."""
 
 
 NASCENT = 60.0
@@ -21,19 +21,19 @@ NASCENT = 60.0
 
 
 class Scratch:
-    """A temporary folder of this process's; `close` removes it, at the latest when nobody has it any more.
+    """Temporary folder of this process; `close` removes it, at the latest when it is no longer referenced.
 
-    It is locked as long as the process lives. What a process that was killed has left is removed by whoever makes the
-    next one: no lock is left with it.
+    It is locked as long as the process lives. The next `Scratch` removes folders that killed processes left, since
+    these have no lock.
 
     Args:
-        folder: to make it in; None for the system's temporary one.
+        folder: its parent; None for the system's temporary one.
 
     Attributes:
         path: of it; it is empty at first.
 
     Raises:
-        OSError: there can be none.
+        OSError: it cannot be made.
 
     Example:
         >>> with Scratch() as scratch:
@@ -46,13 +46,15 @@ class Scratch:
     def __init__(self, folder: str | None = None) -> None:
         place = tempfile.gettempdir() if folder is None else folder
         remove_abandoned(place)
-        made = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
-        number = _locked(made)
-        self.path = made.with_name(made.name.removeprefix("."))  # under a name that others look at once it is locked
+        hidden = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
+        number = _lock(hidden)
+        self.path = hidden.with_name(
+            hidden.name.removeprefix(".")
+        )  # others look at this name, so it is given once locked
         try:
-            made.rename(self.path)
+            hidden.rename(self.path)
         except BaseException:
-            _remove(made, number)
+            _remove(hidden, number)
             raise
         self.close = weakref.finalize(self, _remove, self.path, number)
 
@@ -64,26 +66,22 @@ class Scratch:
 
 
 def remove_abandoned(folder: str) -> None:
-    """Remove the folders in a temporary one whose processes are gone."""
+    """Remove temporary folders whose processes are gone."""
     with suppress(OSError):
         for path in filter(lambda path: NAME.fullmatch(path.name.removeprefix(".")), Path(folder).iterdir()):
             with suppress(OSError):
                 about = path.stat(follow_symlinks=False)
                 if path.name.startswith(".") and time.time() - about.st_mtime < NASCENT:
                     continue  # its process may be about to lock it
-                if about.st_uid == os.geteuid() and (number := _locked(path)) is not None:
+                if about.st_uid == os.geteuid() and (number := _lock(path)) is not None:
                     _remove(path, number)
 
 
-def _locked(folder: Path) -> int | None:
-    """A descriptor that holds a folder as long as it is open; None where another process does.
-
-    Raises:
-        OSError: it is no folder.
-    """
+def _lock(folder: Path) -> int | None:
+    """Return a descriptor that locks a folder as long as it is open; None where another process does."""
     try:
         import fcntl
-    except ImportError:  # Windows has no such lock; there what a killed process has left, stays
+    except ImportError:  # Windows has no such lock, so folders of killed processes stay
         return None
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

@@ -1,4 +1,4 @@
-"""Tables of text as rows: the sign between cells and the quotes are told by the file itself."""
+"""Text tables as rows: the file itself shows its delimiter and quotes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ranker.errors import Assumption, DataError, repeated
+from ranker.errors import Assumption, DataError, find_repeat
 from ranker.files import encodings
 from ranker.files.text import lines
 from ranker.limits import LIMITS, Limits
@@ -17,86 +17,85 @@ from ranker.limits import LIMITS, Limits
 log = logging.getLogger(__name__)
 
 Record = tuple[int, Mapping[str, Any]]
-"""The number of a row's line, and its cells."""
+"""Number of a row's line, and its cells."""
 
 Cells = Iterator[tuple[int, Sequence[str]]]
-"""The lines of a table: their numbers, and their cells."""
+"""Lines of a table: their numbers, and their cells."""
 
 _SEP = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
-"""The first line of a file that names the sign between cells, as Excel reads it."""
+"""First line of a file that names the delimiter, as Excel reads it."""
 
 
 def by_commas(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[Record]:
-    """RFC 4180: a sign between cells, a cell may stand in double quotes and then hold anything.
+    """Read RFC 4180: delimited cells, which may hold anything in double quotes.
 
-    The sign is told by a first line ``sep=;``, or by the line that names the columns; another one than a comma is
-    logged.
+    A first line ``sep=;``, or the line that names the columns, shows the delimiter; one other than a comma is logged.
     """
     first = next(lines(path, encoding, limits), "")
-    said = _SEP.fullmatch(first.lstrip("\ufeff"))
-    sign = said[1] if said else encodings.delimiter(first)
+    declared = _SEP.fullmatch(first.lstrip("\ufeff"))
+    sign = declared[1] if declared else encodings.delimiter(first)
     if sign != ",":
-        said_so = str if said else Assumption
-        log.warning(said_so(f"{path}: read with {encodings.SIGNS.get(sign, repr(sign))} between its cells"))
-    return _table(path, _quoted(path, encoding, limits, sign, skip=bool(said)), by_r=_all_quoted(first, sign))
+        kind_of_note = str if declared else Assumption
+        log.warning(kind_of_note(f"{path}: read with {encodings.SIGNS.get(sign, repr(sign))} between its cells"))
+    return _table(path, _read_quoted(path, encoding, limits, sign, skip=bool(declared)), by_r=_all_quoted(first, sign))
 
 
 def by_tabs(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[Record]:
-    """Tabs between cells; with quotes where that is how the file was written, which HANS and PAWS were not."""
+    """Read cells between tabs; with quotes if the file was written so, as HANS and PAWS were not."""
     if _is_quoted(path, encoding, limits):
         first = next(lines(path, encoding, limits), "")
-        return _table(path, _quoted(path, encoding, limits, "\t"), by_r=_all_quoted(first, "\t"))
-    return _table(path, _unquoted(path, encoding, limits))
+        return _table(path, _read_quoted(path, encoding, limits, "\t"), by_r=_all_quoted(first, "\t"))
+    return _table(path, _read_unquoted(path, encoding, limits))
 
 
 def by_either(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[Record]:
-    """Of a ``.txt``: tabs where the line that names the columns has one, or no sign; else as a ``.csv``."""
+    """Read a ``.txt``: by tabs where the line that names the columns has one, or no delimiter; else as a ``.csv``."""
     header = next(lines(path, encoding, limits), "")
     if "\t" not in header and (encodings.delimiter(header) in header or _SEP.fullmatch(header)):
         return by_commas(path, encoding, limits)
     return by_tabs(path, encoding, limits)
 
 
-def _quoted(path: Path, encoding: str, limits: Limits, sign: str, skip: bool = False) -> Cells:
+def _read_quoted(path: Path, encoding: str, limits: Limits, sign: str, skip: bool = False) -> Cells:
     text = lines(path, encoding, limits)
     if skip:
         next(text)
     reader = csv.reader(text, strict=True, delimiter=sign)
     try:
-        yield from _filled(path, ((reader.line_num + skip, cells) for cells in reader), limits)
+        yield from _drop_blank_lines(path, ((reader.line_num + skip, cells) for cells in reader), limits)
     except csv.Error as error:
-        why = "are its lines ended by bare carriage returns?" if "new-line character" in str(error) else error
-        raise DataError(f"{path}, line {reader.line_num + skip}: {why}") from error
+        reason = "are its lines ended by bare carriage returns?" if "new-line character" in str(error) else error
+        raise DataError(f"{path}, line {reader.line_num + skip}: {reason}") from error
 
 
-def _unquoted(path: Path, encoding: str, limits: Limits) -> Cells:
+def _read_unquoted(path: Path, encoding: str, limits: Limits) -> Cells:
     split = (line.rstrip("\r\n") for line in lines(path, encoding, limits))
-    return _filled(path, ((at, line.split("\t") if line else []) for at, line in enumerate(split, 1)), limits)
+    numbered = ((number, line.split("\t") if line else []) for number, line in enumerate(split, 1))
+    return _drop_blank_lines(path, numbered, limits)
 
 
-def _filled(path: Path, numbered: Cells, limits: Limits) -> Cells:
-    """The lines without those that are blank, and without what spreadsheets leave below the last row: signs alone."""
+def _drop_blank_lines(path: Path, numbered: Cells, limits: Limits) -> Cells:
+    """Yield the lines without blank ones, and without the delimiters that spreadsheets leave below the last row."""
     blank = 0
     empty: list[tuple[int, Sequence[str]]] = []
-    for at, cells in numbered:
-        if any(cells) or len(cells) == 1:  # of one column an empty cell in quotes is a row
+    for number, cells in numbered:
+        if any(cells) or len(cells) == 1:  # in a single column an empty cell in quotes is a row
             yield from empty
             empty.clear()
-            yield at, cells
+            yield number, cells
             continue
         blank += 1
         limits.check(path, "blank", blank)
         if cells:
-            empty.append((at, cells))
+            empty.append((number, cells))
 
 
 def _is_quoted(path: Path, encoding: str, limits: Limits) -> bool:
-    """Whether the cells of a file by tabs stand in quotes, as two kinds of programs write them.
-
-    One quotes every text, and so all names of columns. The other quotes what has to be: a cell that begins with a quote
-    then ends with one, in this line or a later one, and each quote within it is doubled; and either some cell holds
-    such a quote, or a line has too few cells without them. A text that merely begins with a quote looks like neither.
-    """
+    """Return whether the cells of a file by tabs stand in quotes."""
+    # Two kinds of programs write quotes. One quotes every text, and so all names of columns. The other quotes only
+    # where it must: a cell that begins with a quote then ends with one, in this line or a later one, and each quote
+    # within it is doubled; and either some cell holds such a quote, or a line has too few cells without them. A text
+    # that merely begins with a quote looks like neither.
     cells = (line.rstrip("\r\n").split("\t") for line in lines(path, encoding, limits))
     names = next(cells, [])
     if _all_quoted("\t".join(names), "\t"):
@@ -115,25 +114,25 @@ def _is_quoted(path: Path, encoding: str, limits: Limits) -> bool:
 
 
 def _all_quoted(header: str, sign: str) -> bool:
-    """Whether all names of columns stand in quotes."""
+    """Return whether all names of columns stand in quotes."""
     names = header.lstrip("\ufeff").rstrip("\r\n").split(sign)
     return all(len(name) > 1 and name[0] == name[-1] == '"' for name in names)
 
 
 def _reads(path: Path, encoding: str, limits: Limits, width: int) -> bool:
-    """Whether a file by tabs has as many cells in each line as columns, once quotes are read."""
+    """Return whether each line of a file by tabs has as many cells as columns, once quotes are read."""
     try:
-        return all(len(cells) == width for _, cells in _quoted(path, encoding, limits, "\t"))
+        return all(len(cells) == width for _, cells in _read_quoted(path, encoding, limits, "\t"))
     except DataError:
         return False
 
 
 def _table(path: Path, numbered: Cells, by_r: bool = False) -> Iterator[Record]:
-    """The rows below a line that names the columns; R quotes all of these, and names no column of row names."""
+    """Yield the rows below a line that names the columns; R quotes all of these, and leaves out that of row names."""
     header = list(next(numbered, (1, [""]))[1])
     if not any(header):
         raise DataError(f"{path} is empty; its first line must name the columns")
-    if (twice := repeated(header)) is not None:
+    if (twice := find_repeat(header)) is not None:
         raise DataError(f"{path}, line 1: two columns are named {twice!r}")
     for number, (line, cells) in enumerate(numbered):
         if by_r and number == 0 and len(cells) == len(header) + 1 and "" not in header:

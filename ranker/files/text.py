@@ -1,4 +1,4 @@
-"""Files of text: unpacked, decoded, and as lines, of which one is in memory at a time."""
+"""Text files: unpacked, decoded, and as lines, one in memory at a time."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from ranker.files import encodings
 from ranker.limits import LIMITS, Limits, open_regular
 
 BLOCK = 1 << 16
-"""Bytes that are read at once."""
+"""Bytes read at once."""
 
 GZIP = b"\x1f\x8b"
-"""How a gzip file begins."""
+"""Start of a gzip file."""
 
 
 class _Unpacked(io.RawIOBase):
-    """What the parts of a gzip file hold, one after the other; `gzip` has no bound on their number."""
+    """Stream of the parts of a gzip file; `gzip` itself has no bound on their number."""
 
     def __init__(self, packed: io.BufferedReader, path: Path, limits: Limits) -> None:
         self._packed, self._path, self._limits = packed, path, limits
         self._part, self._parts, self._held = zlib.decompressobj(31), 1, b""
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer as far as one step of unpacking does; 0 at the end."""
+        """Fill a buffer by one step of unpacking; return 0 at the end."""
         while True:
             packed, self._held = self._held or self._packed.read(BLOCK), b""
             if self._part.eof:
@@ -47,21 +47,21 @@ class _Unpacked(io.RawIOBase):
                     continue
                 self._part, self._parts = zlib.decompressobj(31), self._parts + 1
                 self._limits.check(self._path, "gzip_parts", self._parts)
-            found = self._part.decompress(packed, len(buffer))
+            unpacked = self._part.decompress(packed, len(buffer))
             self._held = self._part.unused_data if self._part.eof else self._part.unconsumed_tail
-            if found:
-                buffer[: len(found)] = found
-                return len(found)
+            if unpacked:
+                buffer[: len(unpacked)] = unpacked
+                return len(unpacked)
             if not packed and not self._part.eof:
                 raise EOFError("it ends in the middle of a part")
 
 
 @contextmanager
-def unpacking(path: Path, limits: Limits = LIMITS) -> Iterator[io.BufferedReader]:
-    """The stream of a file's bytes, unpacked if it is gzip, whatever its name.
+def open_unpacked(path: Path, limits: Limits = LIMITS) -> Iterator[io.BufferedReader]:
+    """Open a file's bytes as a stream, unpacked if it is gzip, whatever its name.
 
     Raises:
-        DataError: it cannot be read, or is none: a folder, a pipe, a device; or has too many parts.
+        DataError: it cannot be read, is no file (a folder, a pipe, a device), or has too many parts.
     """
     try:
         with os.fdopen(open_regular(path), "rb") as raw:
@@ -74,9 +74,9 @@ def unpacking(path: Path, limits: Limits = LIMITS) -> Iterator[io.BufferedReader
 
 
 def check_file(path: Path, limits: Limits = LIMITS) -> None:
-    """Refuse what is no file, too large, or a link that leads out of its folder, as in the folder of a checkpoint.
+    """Refuse a path that is no file, too large, or a link out of its folder, as in the folder of a checkpoint.
 
-    The hub's cache, which links to its own blobs, is not refused.
+    The hub's cache, which links to its own blobs, is allowed.
 
     Raises:
         DataError: it is one of these.
@@ -96,13 +96,13 @@ def check_file(path: Path, limits: Limits = LIMITS) -> None:
 
 
 def check_unpacked(path: Path, limits: Limits = LIMITS) -> None:
-    """Refuse a gzip file that unpacks to too much, before anything is made of what it holds.
+    """Refuse a gzip file that unpacks to too much, before its content is used.
 
     Raises:
         DataError: it does, or cannot be read.
     """
     packed, size = path.stat().st_size, 0
-    with unpacking(path, limits) as stream:
+    with open_unpacked(path, limits) as stream:
         while isinstance(stream.raw, _Unpacked) and (block := stream.read(BLOCK)):
             size += len(block)
             limits.check(path, "file", size)
@@ -110,18 +110,18 @@ def check_unpacked(path: Path, limits: Limits = LIMITS) -> None:
 
 
 def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[str]:
-    """The lines of a file with their ends, unpacked and decoded.
+    """Yield the lines of a file with their ends, unpacked and decoded.
 
     Args:
         path: the file.
-        encoding: of a file that is not UTF-8 and does not say what it is, as UTF-16 does by its mark.
-        limits: how much of it is read.
+        encoding: of a file that is not UTF-8 and has no mark, as UTF-16 has.
+        limits: bounds of what is read.
 
     Raises:
         DataError: it cannot be read, is of another encoding, or it or a line of it is too large.
     """
     size = 0
-    with unpacking(path, limits) as stream:
+    with open_unpacked(path, limits) as stream:
         readline = encodings.reader(stream, _encoding(path, stream, encoding, limits))
         for number in itertools.count(1):
             place = f"{path}, line {number}"
@@ -130,9 +130,9 @@ def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[s
             if not line:
                 return
             if len(line) > limits.line:
-                raise limits.passed(place, "line")
+                raise limits.excess_error(place, "line")
             if size > limits.file:
-                raise limits.passed(place, "file")
+                raise limits.excess_error(place, "file")
             if number == 1 and b"\0" in line:
                 nul = UnicodeDecodeError("utf-8", line, 0, 1, "")
                 raise DataError(f"{place}: {encodings.unreadable(nul, nul=True)}")
@@ -142,8 +142,8 @@ def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[s
                 raise DataError(f"{place}: {encodings.unreadable(error)}") from error
 
 
-def filled(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[tuple[int, str]]:
-    """The lines that say something, without their ends, and their numbers."""
+def nonblank_lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of the lines that are not blank, and the lines without their ends."""
     blank = 0
     for number, line in enumerate(lines(path, encoding, limits), 1):
         if line.isspace():
@@ -154,39 +154,39 @@ def filled(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[
 
 
 def content(path: Path, encoding: str = "", limits: Limits = LIMITS) -> str:
-    """A JSON file as one text, unpacked and decoded.
+    """Return a JSON file as one text, unpacked and decoded.
 
     Raises:
         DataError: it cannot be read, is of another encoding, or has more bytes than ``limits.json``.
     """
-    with unpacking(path, limits) as stream:
-        told = _encoding(path, stream, encoding, limits)
-        whole = bytearray()
-        while piece := stream.read(1 << 20):  # asked for all at once, memory for the most there may be would be taken
-            whole += piece
-            limits.check(path, "json", len(whole))
-        return whole.decode(told or "utf-8-sig")
+    with open_unpacked(path, limits) as stream:
+        encoding_used = _encoding(path, stream, encoding, limits)
+        unpacked = bytearray()
+        while piece := stream.read(1 << 20):  # reading all at once would allocate the limit
+            unpacked += piece
+            limits.check(path, "json", len(unpacked))
+        return unpacked.decode(encoding_used or "utf-8-sig")
 
 
-def beginning(path: Path, size: int) -> bytes:
-    """The first bytes of a file, unpacked.
+def read_start(path: Path, size: int) -> bytes:
+    """Return the first bytes of a file, unpacked.
 
     Raises:
         DataError: it cannot be read.
     """
-    with unpacking(path) as stream:
+    with open_unpacked(path) as stream:
         return stream.read(size)
 
 
-def _encoding(path: Path, stream: io.BufferedReader, said: str, limits: Limits) -> str:
-    """What the file says itself; else what was said of it, unless it is UTF-8; "" for that."""
-    return encodings.marked(stream) or (said if said and not _is_utf8(path, limits) else "")
+def _encoding(path: Path, stream: io.BufferedReader, encoding: str, limits: Limits) -> str:
+    """Return the encoding of the file's mark, else the given one unless the file is UTF-8; "" for UTF-8."""
+    return encodings.marked_encoding(stream) or (encoding if encoding and not _is_utf8(path, limits) else "")
 
 
 def _is_utf8(path: Path, limits: Limits) -> bool:
-    """Whether a whole file is text in UTF-8."""
+    """Return whether a whole file is text in UTF-8."""
     decoder, size = codecs.getincrementaldecoder("utf-8")(), 0
-    with unpacking(path, limits) as stream:
+    with open_unpacked(path, limits) as stream:
         while block := stream.read(BLOCK):
             size += len(block)
             limits.check(path, "file", size)

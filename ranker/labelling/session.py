@@ -189,7 +189,7 @@ class Session:
         """Pick rows by the rule, none of them closed."""
         if self.rule == "order" or self.rule == "best":
             return [*map(int, next_rows(self.beliefs, count, self.rule, sorted(closed)))]
-        rows = np.setdiff1d(np.flatnonzero(self.patterns.of >= 0), sorted(closed))
+        rows = np.setdiff1d(np.flatnonzero(self.patterns.pattern_of_row >= 0), sorted(closed))
         if self.rule == "random":  # one order of all rows: five and then five are the same ten
             order = np.random.default_rng(self.seed).permutation(self.predicted.shape[1])
             return [*map(int, order[np.isin(order, rows)][:count])]
@@ -239,7 +239,7 @@ class Session:
     def _add(self, event: LabelEvent) -> None:
         if event.row in self.answers[0]:
             raise ValueError(f"row {event.row} has an answer")
-        if self.patterns.of[event.row] < 0:
+        if self.patterns.pattern_of_row[event.row] < 0:
             raise ValueError(f"row {event.row} is not among the rows of this large pool that are read")
         self.events.append(event)
         self._beliefs = None
@@ -263,7 +263,7 @@ class Session:
         """(A,) probability of each answer before it was given."""
         rows, labels = self.answers
         for count in range(len(self._chances), len(rows)):
-            self._chances.append(stopping.chance(self._after(count), int(rows[count]), int(labels[count])))
+            self._chances.append(stopping.answer_probability(self._after(count), int(rows[count]), int(labels[count])))
         return np.array(self._chances)
 
     def status(self) -> SessionStatus:
@@ -277,5 +277,5 @@ class Session:
             within=beliefs.within(self.margin),
             more_answers=0 if row is None else stopping.more_answers(beliefs, row, self.margin, self.probable),
             certain=self.evidence.settled if self.rule == "certain" else None,
-            alarmed=stopping.alarmed(self.predictive_probabilities, self.answers[1], self.patterns.classes),
+            alarmed=stopping.raises_alarm(self.predictive_probabilities, self.answers[1], self.patterns.classes),
         )

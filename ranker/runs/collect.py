@@ -101,7 +101,7 @@ def run_models(
     """
     raw: dict[int, RawResponses] = {}
     failures: dict[int, str] = {}
-    with runtime.kept() as store, closing(run_jobs(inspected, task, requests, runtime, store)) as outcomes:
+    with runtime.open_store() as store, closing(run_jobs(inspected, task, requests, runtime, store)) as outcomes:
         for number, outcome in outcomes:
             model = inspected.models[number]
             try:
@@ -113,7 +113,7 @@ def run_models(
                 else:
                     answers = [answer(store, *pair) for pair in zip(outcome.keys, requests[number], strict=True)]
                     raw[number] = RawResponses(outcome.content, answers)
-                    notes = tuple(dict.fromkeys(note for key in outcome.keys for note in store.kept(key).notes))
+                    notes = tuple(dict.fromkeys(note for key in outcome.keys for note in store.entry_of(key).notes))
                     inspected.shelf.noted[inspected.infos[number].source.place] = 0, notes
                     for note in notes:
                         log.warning("%s: %s", model.name, note)
@@ -154,7 +154,7 @@ def run_jobs(
 
 def unanswered(inspected: InspectedModels, task: Task, requests: RequestMatrix, runtime: Runtime) -> bool:
     """Return True if some answer is missing from the store. Loads no model; ignores models that cannot be read."""
-    with runtime.kept() as store:
+    with runtime.open_store() as store:
         for number, info in enumerate(inspected.infos):
             if not (info.trouble or info.source.precomputed):
                 with suppress(ModelError):
@@ -189,7 +189,7 @@ def dry_run_lines(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
     size = f"{len(suite.models)} models, {len(all_rows)} rows{attributed}"
     yield f"{suite.name} on {rows.ood.name}: {size}"
     seconds = 0.0
-    with runtime.kept() as store:
+    with runtime.open_store() as store:
         outcomes = dict(run_jobs(plan.inputs.inspected, plan.task, plan.request_matrix, runtime, store, dry=True))
     for number, model in enumerate(suite.models):
         outcome = outcomes[number]

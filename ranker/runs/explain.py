@@ -115,7 +115,7 @@ def explain(
     metric = [factor for factor in factors if factor.name == task.metric]
     view = View(task, run_plan.settings, [*metric, *run_plan.factors], designed, toward)
     explanation = view.explanation(
-        example, {reply.model.name: reply.answers["population"].seen(0) for reply in answered}
+        example, {reply.model.name: reply.answers["population"].attributions_at(0) for reply in answered}
     )
     return replace(explanation, left_out=run_plan.left_out, failures=failures)
 

@@ -129,7 +129,7 @@ class Labelling:
 
     def __post_init__(self) -> None:
         self._places = {row.segments: place for place, row in reversed(list(enumerate(self.rows)))}
-        self._rule = rule_key(self.session.rule, self.session.margin, self.pool.said)
+        self._rule = rule_key(self.session.rule, self.session.margin, self.pool.answered_labels)
 
     @property
     def fingerprint(self) -> str:
@@ -255,7 +255,7 @@ class Labelling:
 
     def predictions_for(self, row: Example) -> dict[str, str]:
         """Return model -> predicted label, "" for no answer. Not to be shown before the row has an answer."""
-        labels = self.pool.said[:, self.place(row)]
+        labels = self.pool.answered_labels[:, self.place(row)]
         return {
             name: self.task.labels[label] if label >= 0 else "" for name, label in zip(self.models, labels, strict=True)
         }
@@ -284,7 +284,7 @@ class Labelling:
 
         Models that differ on d of N rows are at most d / N apart.
         """
-        apart = rows_apart(self.pool.said)
+        apart = rows_apart(self.pool.answered_labels)
         size = len(self.rows)
         for a in range(len(self.models)):
             for b in range(a):
@@ -298,7 +298,7 @@ class Labelling:
 
     def balance(self, rows: Sequence[Example]) -> str:
         """Describe the share of each predicted label over all of these rows, so that no single row is revealed."""
-        predicted = self.pool.said[:, [self.place(row) for row in rows]]
+        predicted = self.pool.answered_labels[:, [self.place(row) for row in rows]]
         shares = {label: float(np.mean(predicted == number)) for number, label in enumerate(self.task.labels)}
         shares |= {"no answer": float(np.mean(predicted < 0))} if (predicted < 0).any() else {}
         ordered = sorted(shares.items(), key=lambda label_share: -label_share[1])
@@ -422,7 +422,7 @@ def label(
     rows, places, lines = _sample_large_pool(inspected, label_task, rows, places, lines, runtime)
     answers, pool_rows, failures = predictions(inspected, label_task, rows, runtime)
     places = positions_among(places, pool_rows, len(rows))
-    if (answers.said == answers.said[0]).all():
+    if (answers.answered_labels == answers.answered_labels[0]).all():
         log.warning("all models predict the same on every row of the pool; no label would tell them apart")
     prior = [LabelEvent(int(n), "answered", row.target) for n, row in zip(places, labelled, strict=True) if n >= 0]
     moved = positions_among(np.array([line.event.row for line in lines], dtype=np.int64), pool_rows, len(rows))
@@ -438,7 +438,7 @@ def label(
 
 def _session(pool: Pool, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
     """Build a session after all earlier answers; only the last rows that its own rule picked may prove a winner."""
-    rule = rule_key(settings.rule, settings.margin, pool.said)
+    rule = rule_key(settings.rule, settings.margin, pool.answered_labels)
     drawn = sum(1 for _ in takewhile(lambda line: line.picked == rule, reversed(lines)))
     lost = sum(line.picked.startswith("certain") for line in lines[: len(lines) - drawn])
     if lost and settings.rule == "certain":
@@ -448,7 +448,7 @@ def _session(pool: Pool, prior: Sequence[LabelEvent], lines: Sequence[Line], set
             counted(lost, "row was", "rows were"),
         )
     return Session(
-        pool.said,
+        pool.answered_labels,
         pool.labels,
         [*prior, *(line.event for line in lines)],
         strength=pool.strength,

@@ -103,9 +103,11 @@ class Plan:
     @cached_property
     def hidden_word_requests(self) -> list[Request]:
         """Requests about hidden words; a model that cannot answer them skips them."""
-        examples = Texts(hiding.enough(self.rows.population))
+        examples = Texts(hiding.sample_examples(self.rows.population))
         return [
-            Request(examples, settings, optional=True) for settings in hiding.compared(self.settings) if self.compares
+            Request(examples, settings, optional=True)
+            for settings in hiding.occlusion_settings(self.settings)
+            if self.compares
         ]
 
     def questions(self, model: Model) -> dict[str, Request]:

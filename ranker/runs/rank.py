@@ -82,7 +82,7 @@ def evaluate_plan(run_plan: Plan, probe: int, draws: int | Literal["exact"], see
     collected = collect(run_plan, runtime)
     measurements = measure_run(run_plan, collected, runtime)
     with (
-        nullcontext() if runtime.store is None else runtime.kept() as store,
+        nullcontext() if runtime.store is None else runtime.open_store() as store,
         cache_methods(measurements.methods, measurements.pool, store) as methods,
         runtime.steps(f"methods on {len(measurements.table.models):,} models", len(STEPS)) as watch,
     ):

@@ -13,7 +13,7 @@ import numpy as np
 
 from factors import BUILTIN, Example, Factor
 from factors.types import Ints
-from ranker.attribution import hiding, spelled
+from ranker.attribution import hiding, settings_line
 from ranker.attribution.settings import Attributing, settle
 from ranker.errors import Assumption, ModelError, listed
 from ranker.numbers import counted, percent
@@ -36,7 +36,7 @@ from ranker.scoring.diagnostics import (
     worse_than_guessing,
 )
 from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
-from ranker.scoring.views import View, telling
+from ranker.scoring.views import View, pick_informative
 from ranker.sources.base import Machine
 from ranker.statistics.pool import Pool, PoolMethod, Targets
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Predictions, Task
@@ -107,7 +107,7 @@ def measure_run(plan: Plan, collected: RunResponses, runtime: Runtime = Runtime(
     Raises:
         ModelError: fewer than two models answered.
     """
-    with nullcontext() if runtime.store is None else runtime.kept() as store:
+    with nullcontext() if runtime.store is None else runtime.open_store() as store:
         return _measure(plan, collected, Measurer(plan, store, runtime))
 
 
@@ -165,7 +165,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *copies({reply.model.name: reply.content for reply in answered if not reply.model.source.precomputed}),
             *state_notes(plan, answered),
             *_asked_rows_notes(plan, answered),
-            *hiding.speaks(_by_model(answered, _effects), plan.settings),
+            *hiding.token_warnings(_by_model(answered, _effects), plan.settings),
             *(shortcut_avoided(misled) if any(method.kind == "factor" for method in table.methods) else ()),
         ),
         examples=_examples(plan, answered, factors),
@@ -289,7 +289,7 @@ def _misled_share(plan: Plan, reply: ModelResponses) -> float | None:
 
 def _effects(reply: ModelResponses) -> tuple[float, float] | None:
     """Return the effects of hiding a word behind the token and behind the other; None if not both were measured."""
-    effects = [hiding.effect(answer.attributions) for answer in reply.hidden if answer is not None]
+    effects = [hiding.mean_effect(answer.attributions) for answer in reply.hidden if answer is not None]
     return (effects[0], effects[1]) if len(effects) == 2 else None
 
 
@@ -304,10 +304,10 @@ def _examples(plan: Plan, answered: Sequence[ModelResponses], factors: Sequence[
         np.all([predictions.state == ANSWERED for predictions in answers_of.values()], axis=0)
     ).tolist()
     classes = {name: predictions.part(places) for name, predictions in answers_of.items() if are_classes(predictions)}
-    chosen = telling(classes, [rows.population[n] for n in places], view) if places else []
+    chosen = pick_informative(classes, [rows.population[n] for n in places], view) if places else []
     return tuple(
         view.explanation(
-            rows.population[n], {reply.model.name: population_answers(reply).seen(n) for reply in answered}
+            rows.population[n], {reply.model.name: population_answers(reply).attributions_at(n) for reply in answered}
         )
         for n in (places[place] for place in chosen)
     )
@@ -422,7 +422,7 @@ def _provenance(plan: Plan, collected: RunResponses, machine: Machine) -> Proven
     return Provenance(
         data=Data(ood.origin, len(ood.examples), ood.fingerprint),
         population=len(plan.rows.population),
-        attribution=spelled(plan.settings.name, settings),
+        attribution=settings_line(plan.settings.name, settings),
         error=plan.settings.measure or None,
         settings=settings,
         target=plan.target,

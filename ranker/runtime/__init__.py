@@ -1,1 +1,1 @@
-"""One model at work, what it leaves behind, and who has the work done."""
+"""Work of models: jobs, executors and the store of their answers."""

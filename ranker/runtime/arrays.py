@@ -1,6 +1,6 @@
-"""NumPy's arrays as Arrow's, and back, through the memory that they share.
+"""Conversion of NumPy arrays to Arrow and back, through shared memory.
 
-Arrow's own conversions import pandas wherever that is installed, which takes longer than reading a store.
+Arrow's own conversions import pandas if it is installed, which takes longer than reading a store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def of_numbers(values: np.ndarray) -> pa.Array:
-    """(N,) numbers.
+    """Return (N,) numbers as a column.
 
     Example:
         >>> of_numbers(np.array([1.5, 2.5])).to_pylist()
@@ -32,21 +32,21 @@ def of_numbers(values: np.ndarray) -> pa.Array:
 
 
 def of_binary(values: Sequence[bytes], width: int) -> pa.Array:
-    """(N,) bytes of one width.
+    """Return (N,) bytes of one width as a column.
 
     Raises:
         ValueError: they are not of that width.
     """
     import pyarrow as pa
 
-    whole = b"".join(values)
-    if len(whole) != width * len(values):
+    content = b"".join(values)
+    if len(content) != width * len(values):
         raise ValueError(f"each must have {width} bytes")
-    return pa.Array.from_buffers(pa.binary(width), len(values), [None, pa.py_buffer(whole)])
+    return pa.Array.from_buffers(pa.binary(width), len(values), [None, pa.py_buffer(content)])
 
 
 def of_texts(values: Sequence[str]) -> pa.Array:
-    """(N,) texts.
+    """Return (N,) texts as a column.
 
     Example:
         >>> of_texts(["a", "", "é"]).to_pylist()
@@ -60,7 +60,7 @@ def of_texts(values: Sequence[str]) -> pa.Array:
 
 
 def of_lists(values: pa.Array, sizes: Sequence[int]) -> pa.Array:
-    """(N,) lists, of the flat values that they hold one after the other, and their sizes.
+    """Return (N,) lists, from their joined flat values and their sizes.
 
     Example:
         >>> of_lists(of_texts(["a", "b", "c"]), [2, 0, 1]).to_pylist()
@@ -73,13 +73,13 @@ def of_lists(values: pa.Array, sizes: Sequence[int]) -> pa.Array:
 
 
 def numbers(column: Column) -> np.ndarray:
-    """(N,) the numbers of a column without gaps, in memory of their own.
+    """Return (N,) numbers of a column without gaps, copied.
 
     Example:
         >>> numbers(of_numbers(np.arange(5))[1:3]).tolist()
         [1, 2]
     """
-    array = whole(column)
+    array = combine_chunks(column)
     dtype = np.dtype(array.type.to_pandas_dtype())
     content = array.buffers()[1]
     if content is None:
@@ -88,17 +88,23 @@ def numbers(column: Column) -> np.ndarray:
 
 
 def sizes(column: Column) -> Ints:
-    """(N,) the sizes of the lists in a column."""
+    """Return (N,) sizes of the lists in a column."""
     from pyarrow import compute
 
     return numbers(compute.list_value_length(column)).astype(np.int64)
 
 
-def whole(column: Column) -> Any:
-    """A column as one array."""
+def combine_chunks(column: Column) -> Any:
+    """Return a column as one array."""
     import pyarrow as pa
 
     if not isinstance(column, pa.ChunkedArray):
         return column
-    one = column.combine_chunks()
-    return one if not isinstance(one, pa.ChunkedArray) else one.chunk(0) if one.num_chunks else pa.array([], one.type)
+    array = column.combine_chunks()
+    return (
+        array
+        if not isinstance(array, pa.ChunkedArray)
+        else array.chunk(0)
+        if array.num_chunks
+        else pa.array([], array.type)
+    )

@@ -1,4 +1,4 @@
-"""What models are asked, and what becomes of it: the words that whoever asks and whoever has it done share."""
+"""Requests to models and their outcomes, as shared by callers and executors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What a model is asked about some examples.
+    """Request to a model about some examples.
 
     Attributes:
         examples: the examples.
-        settings: of an attribution backend; None where answers alone are wanted.
-        optional: a model that cannot be asked this does not fail for it.
+        settings: of an attribution backend; None for answers alone.
+        optional: whether a model that cannot do this goes on without it.
     """
 
     examples: Sequence[Example]
@@ -35,42 +35,42 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model makes of N examples.
+    """Answers and attributions of a model on N examples.
 
     Attributes:
         predictions: its answers.
-        attributions: (N,) what it looked at; empty where that was not asked.
-        key: what the store keeps it under, see `Store.kept`; "" where it is kept nowhere.
+        attributions: (N,) of its answers; empty where none were asked.
+        key: the digest of the store's key, see `Store.entry_of`; "" where it is not stored.
     """
 
     predictions: Predictions
     attributions: Sequence[Attributions] = ()
     key: str = ""
 
-    def seen(self, at: int) -> Attributions:
-        """What a factor sees of one example; without tokens where nothing was attributed."""
+    def attributions_at(self, index: int) -> Attributions:
+        """Return the attributions of one example for factors; without tokens where nothing was attributed."""
         if self.attributions:
-            return self.attributions[at]
-        every = self.predictions.probabilities()
-        if every is None:
+            return self.attributions[index]
+        probabilities = self.predictions.probabilities()
+        if probabilities is None:
             raise ValueError(f"answers of the kind {self.predictions.kind!r} have no probabilities of labels")
-        probs = every[at]
+        probs = probabilities[index]
         return Attributions(probs, target=len(probs) - 1)
 
 
 @dataclass(frozen=True)
 class Job:
-    """One model's work: all that is asked of it. It goes to other processes as it is.
+    """One model's work: all requests to it. It is sent to other processes as it is.
 
     Attributes:
         source: pinned, see `ranker.sources.base.ModelInfo`.
         task: the labels, in the order of the probabilities.
-        requests: what is asked.
-        machine: where and how it is run.
-        dry: only count what is not known yet, and measure how long it would take.
-        size: bytes that the source loads, as it states.
-        preload: modules that it states are worth importing before.
-        needs: what it states that it needs of the machine.
+        requests: to the model.
+        machine: device and settings of the run.
+        dry: only count the missing examples, and estimate the time for them.
+        size: bytes that the source loads, by its own statement.
+        preload: modules worth importing before, by its own statement.
+        needs: requirements on the machine, by its own statement.
     """
 
     source: Source
@@ -85,13 +85,13 @@ class Job:
 
 @dataclass(frozen=True)
 class WorkItem:
-    """What is not known yet of what a job asks under one key.
+    """Missing examples of a job under one key.
 
     Attributes:
         key: of the store.
-        settings: of an attribution backend; None where answers alone are wanted.
-        examples: those that are not known, each text once.
-        optional: a model that cannot be asked this does not fail for it.
+        settings: of an attribution backend; None for answers alone.
+        examples: those missing, each text once.
+        optional: whether a model that cannot do this goes on without it.
     """
 
     key: Mapping[str, Any]
@@ -101,19 +101,19 @@ class WorkItem:
 
     @property
     def label(self) -> str:
-        """As progress calls it."""
+        """Label of the work in progress bars."""
         return "answers" if self.settings is None else self.settings.name
 
 
 @dataclass(frozen=True)
 class TimeEstimate:
-    """What one model has still to do.
+    """Work left for one model.
 
     Attributes:
-        predict: examples whose probabilities are not known.
-        explain: examples whose attributions are not known; of several backends the one that lacks most.
-        passes: forward passes for all of that; on the way back one counts as two.
-        rate: passes a second, measured; nan where that cannot be.
+        predict: examples whose probabilities are missing.
+        explain: examples whose attributions are missing; the most over several backends.
+        passes: forward passes for all of that; a backward pass counts as two.
+        rate: passes a second, measured; nan where it cannot be.
     """
 
     predict: int
@@ -123,13 +123,13 @@ class TimeEstimate:
 
     @property
     def seconds(self) -> float:
-        """How long the passes alone will take; 0 where that is not known. Small models spend as much between them."""
+        """Time of the passes alone; 0 where unknown. Small models need as much again between passes."""
         return self.passes / self.rate if self.rate > 0 else 0.0
 
     def __str__(self) -> str:
-        """The estimate in a line."""
+        """Return the estimate in a line."""
         parts = [
-            f"{count:,} {what}" for count, what in ((self.predict, "to predict"), (self.explain, "to explain")) if count
+            f"{count:,} {noun}" for count, noun in ((self.predict, "to predict"), (self.explain, "to explain")) if count
         ]
         rows, passes = f"rows: {', '.join(parts)}", f"{self.passes:,} forward passes"
         if not self.rate > 0:
@@ -139,13 +139,13 @@ class TimeEstimate:
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """What became of a job: a few words and numbers, never answers. These are in the store.
+    """Outcome of a job: a few words and numbers, but no answers, which are in the store.
 
     Attributes:
-        keys: one for each request: what the store keeps its answers under.
-        content: what identifies the model, wherever it lies.
-        estimate: of a dry job: what is left to do; None where all is known.
-        failure: why the job could not be done, in a line; "" where it was.
+        keys: one for each request: the store's digest of its answers.
+        content: the identity of the model, wherever it lies.
+        estimate: of a dry job: the work left; None where nothing is missing.
+        failure: the reason why the job failed, in a line; "" if it succeeded.
     """
 
     keys: tuple[str, ...] = ()
@@ -155,29 +155,29 @@ class JobOutcome:
 
 
 Known: TypeAlias = Mapping[Hashable, Any]
-"""What lies on a shelf."""
+"""Content of a `ResourceCache`."""
 
 NOTHING: Known = MappingProxyType({})
 
 
 class Executor(Protocol):
-    """Who has jobs done: this process, others, or another machine."""
+    """Runs jobs in this process, in workers, or remotely."""
 
     def run(
         self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
     ) -> Generator[tuple[int, JobOutcome], None, None]:
-        """Have jobs done; what they find is in the store afterwards.
+        """Run jobs; their answers are in the store afterwards.
 
-        A model that fails fails its own job alone. What was found before an interruption stays in the store.
+        A model that fails fails its own job alone. Answers from before an interruption stay in the store.
 
         Args:
             jobs: one for each model.
-            store: where their answers are kept.
+            store: of their answers.
             progress: opens a stage of the work.
-            known: what is on the shelf of this process already, such as where models lie; it is not changed.
+            known: the content of this process's cache, such as where models lie; it is not changed.
 
         Yields:
-            The number of a job that has ended, and what became of it; in any order.
+            The number of a job that has ended, and its outcome; in any order.
 
         Raises:
             StoreError: the store cannot be read or written.

@@ -1,4 +1,4 @@
-"""How long the work on a model will take, before it begins: what is missing, times what a pass takes here."""
+"""Time estimate of the work on a model, before it begins: missing examples times the time of a pass here."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ranker.runtime.base import TimeEstimate, WorkItem
 from ranker.sources.base import Predictor, is_perturbed, is_timed
 
 SAMPLE = 32
-"""Examples that passes are counted on."""
+"""Examples on which passes are counted."""
 
 
 def estimate(opened: Callable[[Settings | None], Predictor], missing: Sequence[WorkItem]) -> TimeEstimate:
     """Count the passes that are left, and time the model on one batch, if it can be timed.
 
     Args:
-        opened: gives the model in the number format of a backend, or of answers.
-        missing: what is not known, one order at least.
+        opened: returns the model in the number format of a backend, or of answers.
+        missing: the missing work, at least one item.
 
     Raises:
         ModelError: the model cannot be loaded or run.
@@ -31,11 +31,14 @@ def estimate(opened: Callable[[Settings | None], Predictor], missing: Sequence[W
         if not is_perturbed(model):
             passes += len(order.examples)
             continue
-        some = list(model.encodings(order.examples[:: max(len(order.examples) // SAMPLE, 1)][:SAMPLE]))
-        each = [1 if order.settings is None else order.settings.passes(one.segment, one.word) for one in some]
-        passes += len(order.examples) * float(np.mean(each))
+        encodings = list(model.encodings(order.examples[:: max(len(order.examples) // SAMPLE, 1)][:SAMPLE]))
+        passes_of_each = [
+            1 if order.settings is None else order.settings.passes(encoding.segment, encoding.word)
+            for encoding in encodings
+        ]
+        passes += len(order.examples) * float(np.mean(passes_of_each))
         if order is most and is_timed(model):
-            rate = model.speed(sorted(some, key=len)[len(some) // 2])
+            rate = model.speed(sorted(encodings, key=len)[len(encodings) // 2])
     counts = [(order.settings, len(order.examples)) for order in missing]
     predict = max((count for settings, count in counts if settings is None), default=0)
     explain = max((count for settings, count in counts if settings is not None), default=0)

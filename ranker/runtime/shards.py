@@ -1,7 +1,7 @@
-"""The files of a store: Parquet shards of answers, attributions or scores, each of which says what it is and whose.
+"""Files of a store: Parquet shards of answers, attributions or scores, with their kind and key.
 
-A shard is named by the sha256 of its own content, and carries the digest of its key. So one that is damaged gives
-itself away, and so does one that lies in the folder of another key.
+The name of a shard is the sha256 of its content, and it contains the digest of its key. So damaged shards are
+recognized, and shards in the folder of another key.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 2
-"""Of shards and of keys: raised when either is written in another way. Folders of other formats are left alone."""
+"""Version of shards and keys, raised when either changes. Folders of other versions are left alone."""
 
 NAME = "example"
-"""The column of the names of examples' texts: see `datasets.identity.text_names`."""
+"""Column with the names of examples' texts: see `datasets.identity.text_names`."""
 
 KEY = b"rank-models key"
-"""Where a shard carries the digest of its key, with the number of the format."""
+"""Metadata field of a shard with the digest of its key and the format's version."""
 
 FIELDS = tuple(field.name for field in fields(Attributions))
 LISTS = ("probs", "tokens", "segment", "word", "offsets", "scores")
-"""The columns of attributions that hold a list in each row."""
+"""Columns of attributions with a list in each row."""
 
 KINDS = {
     **dict.fromkeys(("probs", "scores", "residual"), np.float64),
     **dict.fromkeys(("target", "segment", "word", "offsets", "effort"), np.int64),
 }
-"""What numbers the columns of attributions hold."""
+"""Number types of the columns of attributions."""
 
 
 DECODED = 256
-"""Attributions that are made of columns at once, while all are read: memory is that of the columns and of these."""
+"""Attributions decoded at once while all are read, which bounds the memory."""
 
 
 @dataclass(frozen=True)
 class MeasureColumn:
-    """What one measure gives on N examples.
+    """Values of one measure on N examples.
 
     Attributes:
         values: (N,) numbers, nan where there is none.
-        why: (N,) which of the reasons there is for that; -1 where there is a number.
+        why: (N,) index of the reason for that; -1 where there is a number.
         reasons: sentences.
     """
 
@@ -65,7 +65,7 @@ class MeasureColumn:
 
 
 class StoredAttributions(Sequence[Attributions]):
-    """Attributions as they are kept, in columns; each is made where it is read, and nothing holds it.
+    """Attributions as stored, in columns; each is decoded when it is read, and not cached.
 
     Attributes:
         table: of `attributions`, with or without names.
@@ -78,13 +78,13 @@ class StoredAttributions(Sequence[Attributions]):
         return int(self.table.num_rows)
 
     @overload
-    def __getitem__(self, at: int) -> Attributions: ...
+    def __getitem__(self, index: int) -> Attributions: ...
 
     @overload
-    def __getitem__(self, at: slice) -> StoredAttributions: ...
+    def __getitem__(self, index: slice) -> StoredAttributions: ...
 
-    def __getitem__(self, at: int | slice) -> Attributions | StoredAttributions:
-        places = range(len(self))[at]
+    def __getitem__(self, index: int | slice) -> Attributions | StoredAttributions:
+        places = range(len(self))[index]
         if isinstance(places, int):
             return attributions_of(self.table.slice(places, 1))[0]
         return StoredAttributions(self.table.take(arrays.of_numbers(np.array(places, dtype=np.int64))))
@@ -95,18 +95,18 @@ class StoredAttributions(Sequence[Attributions]):
 
     @cached_property
     def probs(self) -> Floats:
-        """(N, C) the probabilities of all."""
-        column = arrays.whole(self.table.column("probs"))
+        """(N, C) probabilities of all."""
+        column = arrays.combine_chunks(self.table.column("probs"))
         return arrays.numbers(column.flatten()).reshape(len(self), -1)
 
 
 def answers(names: Sequence[bytes], columns: Mapping[str, Any]) -> pa.Table:
-    """Answers as a table: an array whose first axis is N becomes a column; a second axis, lists of one length."""
+    """Return answers as a table: arrays (N,) become columns; arrays (N, L) become columns of lists of length L."""
     import pyarrow as pa
 
     table = {NAME: arrays.of_binary(names, 32)}
     for name, values in columns.items():
-        if not isinstance(values, np.ndarray):  # pyarrow's own
+        if not isinstance(values, np.ndarray):  # an array of pyarrow
             table[name] = values
             continue
         flat = arrays.of_numbers(values.reshape(-1))
@@ -115,24 +115,24 @@ def answers(names: Sequence[bytes], columns: Mapping[str, Any]) -> pa.Table:
 
 
 def columns_of(table: pa.Table) -> dict[str, Any]:
-    """The inverse of `answers`, but for the names, to the last bit."""
+    """Invert `answers`, but for the names, to the last bit."""
     import pyarrow as pa
 
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name in table.column_names:
         if name != NAME:
-            column = arrays.whole(table.column(name))
+            column = arrays.combine_chunks(table.column(name))
             listed = pa.types.is_fixed_size_list(column.type)
             if not (listed or pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-                found[name] = column
+                columns[name] = column
                 continue
             flat = arrays.numbers(column.flatten() if listed else column)
-            found[name] = flat.reshape(len(column), column.type.list_size) if listed else flat
-    return found
+            columns[name] = flat.reshape(len(column), column.type.list_size) if listed else flat
+    return columns
 
 
 def attributions(names: Sequence[bytes], rows: Sequence[Attributions]) -> pa.Table:
-    """Attributions as a table, a row each; arrays become lists."""
+    """Return attributions as a table, a row each; arrays become lists."""
     import pyarrow as pa
 
     columns = [arrays.of_binary(names, 32)]
@@ -152,47 +152,47 @@ def attributions(names: Sequence[bytes], rows: Sequence[Attributions]) -> pa.Tab
 
 
 def attributions_of(table: pa.Table) -> list[Attributions]:
-    """The inverse of `attributions`, but for the names, to the last bit."""
-    read: dict[str, list[Any]] = {}
+    """Invert `attributions`, but for the names, to the last bit."""
+    columns: dict[str, list[Any]] = {}
     for name in FIELDS:
-        column = arrays.whole(table.column(name))
+        column = arrays.combine_chunks(table.column(name))
         if name in ("tokens", "backend"):
-            read[name] = column.to_pylist()
+            columns[name] = column.to_pylist()
         elif name in LISTS:
-            read[name] = np.split(arrays.numbers(column.flatten()), np.cumsum(arrays.sizes(column))[:-1])
+            columns[name] = np.split(arrays.numbers(column.flatten()), np.cumsum(arrays.sizes(column))[:-1])
         else:
-            read[name] = arrays.numbers(column).tolist()
+            columns[name] = arrays.numbers(column).tolist()
     return [
         Attributions(
             **{
-                **dict(zip(read, row, strict=True)),
+                **dict(zip(columns, row, strict=True)),
                 "tokens": tuple(row[FIELDS.index("tokens")]),
                 "offsets": row[FIELDS.index("offsets")].reshape(-1, 2),
             }
         )
-        for row in zip(*read.values(), strict=True)
+        for row in zip(*columns.values(), strict=True)
     ]
 
 
 def scores(names: Sequence[bytes], rows: Sequence[MeasureColumn]) -> pa.Table:
-    """What measures give on the same examples as a table, a row for each measure.
+    """Return the values of measures on the same examples as a table, a row for each measure.
 
     Args:
-        names: of 32 bytes, each of everything but the answers that can change a number: measure and examples.
-        rows: what they give.
+        names: of 32 bytes, each of everything but the answers that affects a number: measure and examples.
+        rows: the values.
     """
     import pyarrow as pa
 
     columns = [
         arrays.of_binary(names, 32),
-        arrays.of_lists(arrays.of_numbers(_joined([row.values for row in rows], np.float64)), _sizes(rows, "values")),
-        arrays.of_lists(arrays.of_numbers(_joined([row.why for row in rows], np.int64)), _sizes(rows, "why")),
-        arrays.of_lists(arrays.of_texts([why for row in rows for why in row.reasons]), _sizes(rows, "reasons")),
+        arrays.of_lists(arrays.of_numbers(_concat([row.values for row in rows], np.float64)), _sizes(rows, "values")),
+        arrays.of_lists(arrays.of_numbers(_concat([row.why for row in rows], np.int64)), _sizes(rows, "why")),
+        arrays.of_lists(arrays.of_texts([reason for row in rows for reason in row.reasons]), _sizes(rows, "reasons")),
     ]
     return pa.Table.from_arrays(columns, schema=_scores())
 
 
-def _joined(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:
+def _concat(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:
     return np.concatenate([np.zeros(0, kind), *parts]).astype(kind)
 
 
@@ -201,17 +201,17 @@ def _sizes(rows: Sequence[MeasureColumn], name: str) -> list[int]:
 
 
 def scores_of(table: pa.Table) -> list[MeasureColumn]:
-    """The inverse of `scores`, but for the names, to the last bit."""
+    """Invert `scores`, but for the names, to the last bit."""
     parts = []
     for name in ("values", "why"):
-        column = arrays.whole(table.column(name))
+        column = arrays.combine_chunks(table.column(name))
         parts.append(np.split(arrays.numbers(column.flatten()), np.cumsum(arrays.sizes(column))[:-1]))
     reasons = map(tuple, table.column("reasons").to_pylist())
     return [MeasureColumn(*row) for row in zip(*parts, reasons, strict=True)] if len(table) else []
 
 
 def serialize(table: pa.Table, key: str) -> bytes:
-    """A table as the content of a shard.
+    """Return a table as the content of a shard.
 
     Args:
         table: of `answers` or `attributions`.
@@ -227,16 +227,16 @@ def serialize(table: pa.Table, key: str) -> bytes:
 
 
 def deserialize(content: bytes, name: str, key: str | None, columns: Sequence[str] | None = None) -> pa.Table:
-    """The table in a shard.
+    """Return the table of a shard.
 
     Args:
         content: of the file.
         name: the file's, which is its checksum.
-        key: the digest of the key that it should be of, or how that begins; None where any will do.
-        columns: those that are wanted; None for all.
+        key: the digest of its expected key, or the start of it; None for any.
+        columns: those to read; None for all.
 
     Raises:
-        ValueError: it is not what was written, is of another key, or holds nothing of ours.
+        ValueError: it is damaged, of another key, or no shard.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -246,30 +246,30 @@ def deserialize(content: bytes, name: str, key: str | None, columns: Sequence[st
     try:
         with within(LIMITS, name):
             file = parquet.ParquetFile(pa.BufferReader(content))
-            groups = footers.stated(io.BytesIO(content), name)
-            LIMITS.check(name, "shard", sum(one.size + 8 * one.values for group in groups for one in group))
+            groups = footers.read_footer(io.BytesIO(content), name)
+            LIMITS.check(name, "shard", sum(chunk.size + 8 * chunk.values for group in groups for chunk in group))
             # without Arrow's threads: a shard is small, and a process that ends while they do can be aborted
             table = file.read(columns=None if columns is None else list(columns), use_threads=False)
     except (pa.ArrowException, OSError, DataError) as error:
         raise ValueError("it holds no rows of ours") from error
-    number, _, own = (table.schema.metadata or {}).get(KEY, b"").decode(errors="replace").partition(" ")
+    number, _, own_key = (table.schema.metadata or {}).get(KEY, b"").decode(errors="replace").partition(" ")
     wanted = {NAME} if columns is None else set(columns)
     if number != str(FORMAT) or not wanted <= set(table.column_names) or table.schema.field(NAME).type != pa.binary(32):
         raise ValueError("it holds no rows of ours")
-    if key is not None and not own.startswith(key):
+    if key is not None and not own_key.startswith(key):
         raise ValueError("it is of another key")
     return table.replace_schema_metadata(None)
 
 
 def check(table: pa.Table, key: Mapping[str, Any]) -> None:
-    """Refuse a table that is not what is kept under a key: answers of a kind, scores of measures, or attributions.
+    """Refuse a table that does not fit its key: answers of a kind, scores of measures, or attributions.
 
     Args:
-        table: whole, see `deserialize`.
+        table: with all columns, see `deserialize`.
         key: itself. Where it has labels, there must be a probability of each.
 
     Raises:
-        ValueError: so it is.
+        ValueError: it does not fit.
     """
     import pyarrow as pa
     from pyarrow import compute
@@ -280,11 +280,15 @@ def check(table: pa.Table, key: Mapping[str, Any]) -> None:
     if "scores" in key:
         if not table.schema.remove_metadata().equals(_scores()):
             raise ValueError("it holds no rows of ours")
-        why, reasons = arrays.whole(table.column("why")), arrays.sizes(table.column("reasons"))
-        within = np.repeat(reasons, arrays.sizes(why))
-        which = arrays.numbers(why.flatten())
+        reason_index, reasons = arrays.combine_chunks(table.column("why")), arrays.sizes(table.column("reasons"))
+        bounds = np.repeat(reasons, arrays.sizes(reason_index))
+        indices = arrays.numbers(reason_index.flatten())
         if not np.all(
-            [*(arrays.sizes(table.column("values")) == arrays.sizes(why)), *(which < within), *(which >= -1)]
+            [
+                *(arrays.sizes(table.column("values")) == arrays.sizes(reason_index)),
+                *(indices < bounds),
+                *(indices >= -1),
+            ]
         ):
             raise ValueError("it holds no rows of ours")
     elif "answers" not in key:
@@ -306,29 +310,29 @@ def check(table: pa.Table, key: Mapping[str, Any]) -> None:
 
 
 def shard_name(content: bytes) -> str:
-    """A shard's file name: the checksum of what is in it."""
+    """Return a shard's file name: the checksum of its content."""
     return f"{hashlib.sha256(content).hexdigest()[:32]}.parquet"
 
 
 def _scores() -> pa.Schema:
     import pyarrow as pa
 
-    floats, whole, texts = pa.list_(pa.float64()), pa.list_(pa.int64()), pa.list_(pa.string())
-    return pa.schema({NAME: pa.binary(32), "values": floats, "why": whole, "reasons": texts})
+    floats, integers, texts = pa.list_(pa.float64()), pa.list_(pa.int64()), pa.list_(pa.string())
+    return pa.schema({NAME: pa.binary(32), "values": floats, "why": integers, "reasons": texts})
 
 
 def _attributions() -> pa.Schema:
     import pyarrow as pa
 
-    floats, whole = pa.list_(pa.float64()), pa.list_(pa.int64())
+    floats, integers = pa.list_(pa.float64()), pa.list_(pa.int64())
     kinds = {
         NAME: pa.binary(32),
         "probs": floats,
         "target": pa.int64(),
         "tokens": pa.list_(pa.string()),
-        "segment": whole,
-        "word": whole,
-        "offsets": whole,
+        "segment": integers,
+        "word": integers,
+        "offsets": integers,
         "scores": floats,
         "backend": pa.string(),
         "residual": pa.float64(),

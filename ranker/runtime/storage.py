@@ -1,7 +1,7 @@
-"""Where a store lies: a local folder, or a prefix of an object store such as S3, through fsspec.
+"""Places of a store: a local folder, or a prefix of an object store such as S3, through fsspec.
 
-A store asks little of a place: list, read, write, rename and remove whole files. A local one is a `pathlib.Path`;
-`Remote` has the same few methods by the same names. `put` writes a file so that nobody sees half of it.
+A store needs few operations of a place: list, read, write, rename and remove whole files. A local one is a
+`pathlib.Path`; `Remote` has the same few methods by the same names. `put` writes a file so that nobody sees half of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ranker.limits import open_regular
 
 
 def place(text: str) -> Path | Remote:
-    """The place that ``--store`` names: a folder, or a URL such as ``s3://bucket/prefix``.
+    """Return the place that ``--store`` names: a folder, or a URL such as ``s3://bucket/prefix``.
 
     Args:
         text: a path, or a URL of a protocol that fsspec knows; ``file://`` is a local folder.
@@ -48,9 +48,9 @@ def place(text: str) -> Path | Remote:
 
 @dataclass(frozen=True)
 class UserStore:
-    """The store that the command line uses, too: $RANK_MODELS_STORE, else a folder in the user's cache.
+    """Store of the command line: $RANK_MODELS_STORE, else a folder in the user's cache.
 
-    Where that is, is looked up when a run begins, so that a change of the environment counts.
+    The environment is read when a run begins, so changes of it count.
 
     Example:
         >>> USER_STORE
@@ -58,7 +58,7 @@ class UserStore:
     """
 
     def place(self) -> Path | Remote:
-        """The folder, or the prefix of an object store.
+        """Return the folder, or the prefix of an object store.
 
         Raises:
             UsageError: $RANK_MODELS_STORE is a URL that cannot be opened.
@@ -75,7 +75,7 @@ USER_STORE = UserStore()
 
 @dataclass(frozen=True, order=True)
 class Remote:
-    """A path on an object store, which has no folders: only names of files, with slashes in them.
+    """Path on an object store, which has no folders: only names of files, with slashes in them.
 
     Every failure is an OSError, whatever the library behind it raises.
 
@@ -89,12 +89,12 @@ class Remote:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
+        """Last part of the path."""
         return self.path.rpartition("/")[2]
 
     @property
     def parent(self) -> Remote:
-        """The path without its last part."""
+        """Path without its last part."""
         return Remote(self.path.rpartition("/")[0], self.system)
 
     def __truediv__(self, name: str) -> Remote:
@@ -104,11 +104,11 @@ class Remote:
         return str(self.system.unstrip_protocol(self.path))
 
     def with_suffix(self, suffix: str) -> Remote:
-        """The path with another suffix."""
+        """Return the path with another suffix."""
         return self.parent / f"{self.name.rpartition('.')[0]}{suffix}"
 
     def mkdir(self, parents: bool = False, exist_ok: bool = False) -> None:
-        """Do nothing: a folder is there as soon as a file in it is."""
+        """Do nothing: a folder exists as soon as a file in it does."""
 
     def check(self) -> None:
         """Write and remove a file.
@@ -121,42 +121,42 @@ class Remote:
         probe.unlink(missing_ok=True)  # another process may prune
 
     def iterdir(self) -> Iterator[Remote]:
-        """What lies directly below, asked anew each time: other machines write here, too."""
+        """Yield the entries directly below, listed anew each time, since other machines write here, too."""
         with _as_os_errors():
             self.system.invalidate_cache(self.path)
-            found = self.system.ls(self.path, detail=False)
-        return (Remote(path.rstrip("/"), self.system) for path in found if path.rstrip("/") != self.path)
+            paths = self.system.ls(self.path, detail=False)
+        return (Remote(path.rstrip("/"), self.system) for path in paths if path.rstrip("/") != self.path)
 
     def glob(self, pattern: str) -> Iterator[Remote]:
-        """The files directly below whose names fit a pattern."""
+        """Yield the files directly below whose names fit a pattern."""
         try:
-            found = self.iterdir()
+            entries = self.iterdir()
         except FileNotFoundError:
             return iter(())
-        return (entry for entry in found if fnmatchcase(entry.name, pattern))
+        return (entry for entry in entries if fnmatchcase(entry.name, pattern))
 
     def is_dir(self) -> bool:
-        """Say whether anything lies below."""
+        """Return whether anything lies below."""
         with _as_os_errors():
             return bool(self.system.isdir(self.path))
 
     def is_file(self) -> bool:
-        """Say whether there is a file of this name."""
+        """Return whether there is a file of this name."""
         with _as_os_errors():
             return bool(self.system.isfile(self.path))
 
     def read_bytes(self) -> bytes:
-        """The content of the file."""
+        """Return the content of the file."""
         with _as_os_errors():
             return bytes(self.system.cat_file(self.path))
 
     def write_bytes(self, content: bytes) -> None:
-        """Put the file there in one request: a reader sees all of it or none."""
+        """Write the file in one request: a reader sees all of it or none."""
         with _as_os_errors():
             self.system.pipe_file(self.path, content)
 
     def rename(self, target: Remote) -> None:
-        """Copy to another path, and remove; object stores know no renaming."""
+        """Copy to another path, and remove; object stores cannot rename."""
         with _as_os_errors():
             self.system.mv(self.path, target.path)
 
@@ -172,7 +172,7 @@ class Remote:
 
 @contextmanager
 def _as_os_errors() -> Iterator[None]:
-    """The libraries behind fsspec have errors of their own: no credentials, no network, no such bucket."""
+    """Turn errors of the libraries behind fsspec (no credentials, no network, no such bucket) into OSError."""
     try:
         yield
     except OSError:
@@ -182,11 +182,11 @@ def _as_os_errors() -> Iterator[None]:
 
 
 Place = Path | Remote
-"""A local path, or one on an object store."""
+"""Local path, or one on an object store."""
 
 
 def put(target: Place, content: bytes) -> None:
-    """Put a file there in one piece: a reader sees all of it or none. See `ranker.files.saving.save`."""
+    """Write a file as a whole: a reader sees all of it or none. See `ranker.files.saving.save`."""
     if isinstance(target, Remote):
         target.write_bytes(content)
         return
@@ -194,10 +194,10 @@ def put(target: Place, content: bytes) -> None:
 
 
 def contents_of(file: Place) -> bytes:
-    """What is in a file.
+    """Return the content of a file.
 
     Raises:
-        OSError: it cannot be read, or is no regular one: a pipe would be waited for.
+        OSError: it cannot be read, or is no regular file: a pipe would block.
     """
     if isinstance(file, Remote):
         return file.read_bytes()
@@ -207,7 +207,7 @@ def contents_of(file: Place) -> bytes:
 
 @contextmanager
 def failures(path: Place, done: str) -> Iterator[None]:
-    """Whatever a disk refuses meanwhile is told in one line, with the path and what could not be done to it."""
+    """Report errors of the disk in one line, with the path and the failed operation."""
     try:
         yield
     except OSError as error:
@@ -215,14 +215,14 @@ def failures(path: Place, done: str) -> Iterator[None]:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Keep other processes from a file that is replaced again and again, by a lock on another one beside it.
+def lock_file(path: Path) -> Iterator[None]:
+    """Lock a file that is replaced repeatedly against other processes, by a lock file beside it.
 
-    Of a link it is the file that it leads to.
+    For a link, its target is locked.
 
     Raises:
         BlockingIOError: another process holds it.
-        OSError: there can be no file beside it.
+        OSError: the lock file cannot be made.
     """
     import fcntl
 
@@ -237,7 +237,7 @@ def held(path: Path) -> Iterator[None]:
         except BaseException:
             os.close(number)
             raise
-        os.close(number)  # whoever held it before has removed it meanwhile
+        os.close(number)  # its former holder has removed it meanwhile
     try:
         yield
     finally:

@@ -1,11 +1,11 @@
-"""The store: what models answer, and what is attributed to words, is computed once and kept in Parquet.
+"""Store of answers, attributions and scores, which are computed once and kept in Parquet.
 
-A store is a folder; below ``v2/`` in it lies a folder for each key, the sha256 over named fields that can change a
-number: the checkpoint's content, the label map, the backend and its settings, library versions. It holds ``key.json``,
-the fields in the open, with what the model is called and what was said of it; and shards (see `shards`), one for each
-block that was computed; when a run is done with a key, they become one. Answers, attributions and scores have keys of
-their own. Answers and attributions are found by the examples' texts, so a renamed data set or another order of rows
-costs nothing; scores by what was measured, and on which rows.
+A store is a folder; below ``v2/`` in it lies a folder for each key, the sha256 over named fields that affect a number:
+the checkpoint's content, the label map, the backend and its settings, library versions. It holds ``key.json``, the
+readable fields, with the model's name and notes; and shards (see `shards`), one for each computed block, which are
+merged when a run is done with a key. Answers, attributions and scores have keys of their own. Answers and attributions
+are found by the examples' texts, so a renamed data set or another order of rows costs nothing; scores by the measure
+and its rows.
 """
 
 from __future__ import annotations
@@ -41,43 +41,43 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FOLDER = f"v{shards.FORMAT}"
-"""The folder below a store's root in which its keys lie; that of another format is another."""
+"""Folder of the keys below a store's root; every format has its own."""
 BLOCK = 64
-"""Attributions a shard: what a crash can cost, for each model, beside what its backend is at."""
+"""Attributions a shard: a crash costs at most as many for each model, beside those in work."""
 ANSWERS = 16_384
-"""Answers a shard, at most."""
+"""Most answers a shard."""
 SECONDS = 15.0
-"""After so long an unfinished shard of answers is written, too."""
+"""Age at which an unfinished shard of answers is written."""
 
 TRIES = 5
-"""How often a folder is listed anew where others change what is in it."""
+"""Most listings of a folder while others change it."""
 
 CALLED = "called"
-"""The field of ``key.json`` that is no part of the key: the model's name, as the last run called it."""
+"""Field of ``key.json`` that is no part of the key: the model's name in the last run."""
 
 NOTES = "notes"
-"""Another such field: what was said of the model when it was loaded, a sentence each; not there where nothing was."""
+"""Another such field: notes on the model from loading it, a sentence each; absent where there are none."""
 
 MOST_NOTES = 10
-"""Sentences that are kept of one model; whoever writes them may be anybody's code."""
+"""Most sentences kept of one model, since untrusted code may write them."""
 
 Block = Predictions | Sequence[Attributions]
-"""Answers, or attributions, to some examples that follow each other."""
+"""Answers, or attributions, to some consecutive examples."""
 
 Keep = Callable[[Block], None]
-"""Takes the next block."""
+"""Function that takes the next block."""
 
 
 def key_digest(key: Mapping[str, Any]) -> str:
-    """What identifies a key: see `records.digest`; keys of another format are others."""
+    """Return the digest of a key and the format: see `records.digest`."""
     return digest({"schema": shards.FORMAT, **key})
 
 
 class Store:
-    """A folder that remembers.
+    """Folder of stored answers.
 
     Args:
-        root: the folder, made if it is not there; or a place on an object store, which `Runtime` makes of a URL.
+        root: the folder, made if missing; or a place on an object store, which `Runtime` makes from a URL.
 
     Raises:
         StoreError: the folder cannot be made or written to.
@@ -100,21 +100,21 @@ class Store:
                 with tempfile.TemporaryFile(dir=root / FOLDER):
                     sync(root)
         except OSError as error:
-            why = error.strerror or str(error)
+            reason = error.strerror or str(error)
             if not _is_readable(root / FOLDER):
-                raise StoreError(f"`store`: {root} cannot be written to ({why}); name another folder") from error
-            log.info("%s cannot be written to (%s), and is only read; new results need another `store`", root, why)
+                raise StoreError(f"`store`: {root} cannot be written to ({reason}); name another folder") from error
+            log.info("%s cannot be written to (%s), and is only read; new results need another `store`", root, reason)
         name_earlier(root)
 
         self._entries: dict[str, Entry] = {}
-        self._keys: dict[str, tuple[Mapping[str, Any], str]] = {}  # what was asked for; models may share one
+        self._keys: dict[str, tuple[Mapping[str, Any], str]] = {}  # those of `entry`; models may share one
 
     def entry(self, key: Mapping[str, Any], called: str = "") -> Entry:
-        """What is kept under a key, as this run sees it; nothing is read yet.
+        """Return the entry of a key, as this run sees it; nothing is read yet.
 
         Args:
-            key: named fields, everything that can change a number but the example itself.
-            called: what the model is called, for the list of keys to tell; nothing is found by it.
+            key: named fields, every input except the example that affects a number.
+            called: the model's name, for the list of keys; nothing is found by it.
         """
         digest = key_digest(key)
         if digest not in self._entries:
@@ -122,36 +122,36 @@ class Store:
             self._keys[digest] = key, called
         return self._entries[digest]
 
-    def kept(self, digest: str) -> Entry:
-        """The same by the key's digest, once somebody has asked for it by the key.
+    def entry_of(self, digest: str) -> Entry:
+        """Return the entry of a key's digest, after a call of `entry` with the key.
 
         Raises:
-            KeyError: nobody has.
+            KeyError: there was none.
         """
         return self.entry(*self._keys[digest])
 
     def close(self, digest: str) -> None:
-        """Tidy up what is kept under a key, and forget what was read of it, now that nothing more is asked of it.
+        """Merge the shards of a key and forget its rows, when no more of it is needed.
 
-        A disk that is too full for one shard beside several leaves these as they are: nothing is lost.
+        A disk that is too full for the merged shard leaves the others as they are: nothing is lost.
         """
         entry = self._entries.pop(digest, None)
         if entry is not None:
             with suppress(StoreError):
-                entry.describe()
+                entry.write_key()
                 entry.compact()
 
     def forget(self) -> None:
-        """Forget all that was read, so that whoever asks next sees what others have written since."""
+        """Forget all rows that were read, so that the next run sees those that others have written since."""
         self._entries.clear()
         self._keys.clear()
 
 
 class Entry:
-    """What is kept under one key, as one run sees it: read once, when it is first asked for, and added to.
+    """Rows under one key, as one run sees them: read once, when first needed, and added to.
 
     Args:
-        keys: the folder in which keys lie.
+        keys: the folder of the keys.
         key, called: as in `Store.entry`.
 
     Attributes:
@@ -161,19 +161,19 @@ class Entry:
     def __init__(self, keys: Place, key: Mapping[str, Any], called: str) -> None:
         self._key, self._called = key, called
         self.digest = key_digest(key)
-        self._held = set[str]()  # the shards that are known
+        self._known_shards = set[str]()
         self._described = False
         self.folder = keys / self.digest[:32]
 
     @cached_property
     def _known(self) -> list[pa.Table]:
-        """What is known: what was on the disk when it was first asked for, and each block that was added since."""
-        found = read_shards(self.folder, self._key)
-        self._held.update(found)
-        return list(found.values())
+        """Tables of the disk when first needed, and of each block that was added since."""
+        tables = read_shards(self.folder, self._key)
+        self._known_shards.update(tables)
+        return list(tables.values())
 
     def missing(self, examples: Sequence[Example]) -> Texts:
-        """The examples whose texts are not known, each text once, in order.
+        """Return the examples whose texts are missing, each text once, in order.
 
         Raises:
             StoreError: the store cannot be read.
@@ -182,33 +182,33 @@ class Entry:
         return texts.part(self._missing(texts.names))
 
     def predictions(self, examples: Sequence[Example]) -> Predictions:
-        """The answers to examples, all of which are known, in order.
+        """Return the answers to examples, none of which is missing, in order.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        return answer_class(self._key["answers"]).of_columns(shards.columns_of(self._taken(text_names(examples))))
+        return answer_class(self._key["answers"]).of_columns(shards.columns_of(self._rows_for(text_names(examples))))
 
     def attributions(self, examples: Sequence[Example]) -> shards.StoredAttributions:
-        """The attributions of examples, all of which are known, in order.
+        """Return the attributions of examples, none of which is missing, in order.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        return shards.StoredAttributions(self._taken(text_names(examples)))
+        return shards.StoredAttributions(self._rows_for(text_names(examples)))
 
     def scores(self, names: Sequence[bytes]) -> dict[bytes, shards.MeasureColumn]:
-        """What is known of measures on examples, by name: see `shards.scores`.
+        """Return the stored values of measures on examples, by name: see `shards.scores`.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        missing = {names[at] for at in self._missing(names)}
-        known = [name for name in dict.fromkeys(names) if name not in missing]
-        return dict(zip(known, shards.scores_of(self._taken(known)), strict=True)) if known else {}
+        missing = {names[index] for index in self._missing(names)}
+        stored = [name for name in dict.fromkeys(names) if name not in missing]
+        return dict(zip(stored, shards.scores_of(self._rows_for(stored)), strict=True)) if stored else {}
 
     def add(self, table: pa.Table) -> None:
-        """Keep the rows of a table of `shards.answers`, `shards.attributions` or `shards.scores`.
+        """Store the rows of a table of `shards.answers`, `shards.attributions` or `shards.scores`.
 
         Raises:
             StoreError: the disk refuses to be written.
@@ -218,17 +218,17 @@ class Entry:
         with failures(self.folder, "written to"):
             put(self.folder / shards.shard_name(content), content)
         self._known.append(table)
-        self._held.add(shards.shard_name(content))
+        self._known_shards.add(shards.shard_name(content))
 
-    def receive(self, content: bytes, examples: Sequence[Example]) -> None:
-        """Keep a shard that another process has written; it is looked at as one that comes from anywhere.
+    def accept_shard(self, content: bytes, examples: Sequence[Example]) -> None:
+        """Store a shard of another process, after checking it as untrusted.
 
         Args:
             content: of the shard.
-            examples: those that it may be about.
+            examples: the only ones it may contain.
 
         Raises:
-            ValueError: it is damaged, of another key or kind, or about something else.
+            ValueError: it is damaged, of another key or kind, or has other examples.
             StoreError: the disk refuses to be written.
         """
         table = shards.deserialize(content, shards.shard_name(content), self.digest)
@@ -239,7 +239,7 @@ class Entry:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What was said of the model when it was loaded.
+        """Notes on the model from loading it.
 
         Raises:
             StoreError: the store cannot be read.
@@ -247,81 +247,81 @@ class Entry:
         with failures(self.folder, "read"):
             try:
                 described = parse_json(contents_of(self.folder / "key.json"))
-            except (FileNotFoundError, ValueError):  # a damaged one is written anew with the next row
+            except (FileNotFoundError, ValueError):  # a damaged file is written anew with the next row
                 return ()
         return sentences(described.get(NOTES)) if isinstance(described, dict) else ()
 
     def note(self, notes: Sequence[object]) -> None:
-        """Keep what was said of the model when it was loaded, beside the key.
+        """Store notes on the model from loading it, beside the key.
 
         Raises:
             StoreError: the disk refuses to be read or written.
         """
-        told = sentences(notes)
-        if told != self.notes:
-            self.notes, self._described = told, False
+        lines = sentences(notes)
+        if lines != self.notes:
+            self.notes, self._described = lines, False
             self.prepare()
 
-    def describe(self) -> None:
-        """Write ``key.json`` where shards lie without one, as a bad copy of a store leaves them.
+    def write_key(self) -> None:
+        """Write ``key.json`` where shards lie without one, as after a bad copy of a store.
 
         Raises:
             StoreError: the disk refuses to be read or written.
         """
         with failures(self.folder, "read"):
-            bare = bool(self._held) and not (self.folder / "key.json").is_file()
+            bare = bool(self._known_shards) and not (self.folder / "key.json").is_file()
         if bare:
             self._described = False
             self.prepare()
 
     def compact(self) -> None:
-        """Make one shard of several, if this run has seen several; whoever reads meanwhile finds it or them.
+        """Merge the shards, if this run has seen several; readers meanwhile find the merged one or the others.
 
         Raises:
             StoreError: the disk refuses to be read or written.
         """
-        if len(self._held) < 2:
+        if len(self._known_shards) < 2:
             return
-        there = {file.name: file for file in shards_of(self.folder)}
-        if not there.keys() <= self._held:  # others have written, too
-            found = read_shards(self.folder, self._key)
-            self._known[:], self._held = found.values(), set(found)
-            if len(found) < 2:  # they have made one of several, or the folder is gone
+        files = {file.name: file for file in shards_of(self.folder)}
+        if not files.keys() <= self._known_shards:  # others have written, too
+            tables = read_shards(self.folder, self._key)
+            self._known[:], self._known_shards = tables.values(), set(tables)
+            if len(tables) < 2:  # they have merged the shards, or the folder is gone
                 return
-        whole = _united(self._known)
-        content = shards.serialize(whole[0], self.digest)
-        one = shards.shard_name(content)
+        merged = _merge_tables(self._known)
+        content = shards.serialize(merged[0], self.digest)
+        merged_name = shards.shard_name(content)
         with failures(self.folder, "written to"):
-            put(self.folder / one, content)
-            for name in self._held & there.keys() - {one}:
-                there[name].unlink(missing_ok=True)
-        self._known[:], self._held = whole, {one}
+            put(self.folder / merged_name, content)
+            for name in self._known_shards & files.keys() - {merged_name}:
+                files[name].unlink(missing_ok=True)
+        self._known[:], self._known_shards = merged, {merged_name}
 
     def _missing(self, names: Sequence[bytes]) -> list[int]:
-        """Where among names the first of each stands that is not known."""
+        """Return indices of names missing from the store, each once."""
         import pyarrow as pa
         from pyarrow import compute
 
-        known = pa.chunked_array([chunk for table in self._known for chunk in table.column(shards.NAME).chunks],
+        stored = pa.chunked_array([chunk for table in self._known for chunk in table.column(shards.NAME).chunks],
                                  pa.binary(32))  # fmt: skip
-        new = compute.invert(compute.is_in(arrays.of_binary(names, 32), value_set=known))
+        new = compute.invert(compute.is_in(arrays.of_binary(names, 32), value_set=stored))
         unknown = arrays.numbers(compute.indices_nonzero(new)).tolist()
-        return sorted({names[at]: at for at in reversed(unknown)}.values())
+        return sorted({names[index]: index for index in reversed(unknown)}.values())
 
-    def _taken(self, names: Sequence[bytes]) -> pa.Table:
-        """What is kept under names, all of which are known, in order."""
+    def _rows_for(self, names: Sequence[bytes]) -> pa.Table:
+        """Return the rows of names, none of which is missing, in order."""
         import pyarrow as pa
         from pyarrow import compute
 
-        self._known[:] = _united(self._known)
+        self._known[:] = _merge_tables(self._known)
         if not self._known:
             return pa.table({shards.NAME: arrays.of_binary([], 32)})
-        (whole,) = self._known
-        places = compute.index_in(arrays.of_binary(names, 32), value_set=whole.column(shards.NAME))
-        return whole.take(places)
+        (table,) = self._known
+        places = compute.index_in(arrays.of_binary(names, 32), value_set=table.column(shards.NAME))
+        return table.take(places)
 
     def prepare(self) -> None:
-        """Make the folder of the key, so that a store that cannot be written is told of before anything is computed.
+        """Make the folder of the key, so that errors of writing show before anything is computed.
 
         Raises:
             StoreError: the disk refuses to be written.
@@ -339,7 +339,7 @@ class Entry:
 
 
 def sentences(value: object) -> tuple[str, ...]:
-    """Read notes that another process, or anybody, has written: a few printable lines, each as long as a message.
+    """Return untrusted notes as a few printable lines, each at most as long as a message.
 
     Example:
         >>> sentences(["a note", 1]), sentences("no list")
@@ -350,15 +350,15 @@ def sentences(value: object) -> tuple[str, ...]:
 
 
 @contextmanager
-def filling(examples: Sequence[Example], add: Callable[[pa.Table], None]) -> Iterator[Keep]:
-    """Keep what comes block by block: a table now and then, and the rest at the end or where the work is interrupted.
+def collect_blocks(examples: Sequence[Example], add: Callable[[pa.Table], None]) -> Iterator[Keep]:
+    """Collect blocks into tables: some on the way, and the last at the end or at an interruption.
 
     Args:
-        examples: those that the blocks are about, in order; no text twice.
+        examples: those of the blocks, in order; no text twice.
         add: takes each table.
 
     Raises:
-        ValueError: something else than one answer to each example came.
+        ValueError: there is not one answer to each example.
     """
     names, done = text_names(examples), 0
     waiting: list[Block] = []
@@ -391,7 +391,7 @@ def filling(examples: Sequence[Example], add: Callable[[pa.Table], None]) -> Ite
 
 
 def _table(names: Sequence[bytes], blocks: Sequence[Block]) -> pa.Table:
-    """Blocks of one kind as one table."""
+    """Return blocks of one kind as one table."""
     answers = [block for block in blocks if not isinstance(block, Sequence)]
     if answers:
         return shards.answers(names, type(answers[0]).joined(answers).columns())
@@ -399,7 +399,7 @@ def _table(names: Sequence[bytes], blocks: Sequence[Block]) -> pa.Table:
 
 
 def name_earlier(root: Place) -> list[Place]:
-    """The keys of an earlier format, which lie at the root itself: they are named in one line, and left alone.
+    """Return the keys of an earlier format, at the root itself, after logging them; they are left alone.
 
     Raises:
         StoreError: the store cannot be read.
@@ -413,7 +413,7 @@ def name_earlier(root: Place) -> list[Place]:
 
 
 def _is_readable(folder: Place) -> bool:
-    """Whether a store's folder can be listed."""
+    """Return whether a store's folder can be listed."""
     try:
         return bool(folder.is_dir()) and isinstance(next(iter(folder.iterdir()), None), Place)
     except OSError:
@@ -421,28 +421,25 @@ def _is_readable(folder: Place) -> bool:
 
 
 def is_key(entry: Place) -> bool:
-    """Say whether a folder is that of a key; others' are not taken for one, whatever their names.
-
-    Shards lie in it, or what says what the key is: one of both may be gone.
-    """
-    named = bool(_KEY.fullmatch(entry.name)) and entry.is_dir()
-    return named and ((entry / "key.json").is_file() or any(SHARD.fullmatch(file.name) for file in entry.iterdir()))
+    """Return whether a folder is that of a key, by its name and content: shards or ``key.json``, or both."""
+    has_name = bool(_KEY.fullmatch(entry.name)) and entry.is_dir()
+    return has_name and ((entry / "key.json").is_file() or any(SHARD.fullmatch(file.name) for file in entry.iterdir()))
 
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 SHARD = re.compile(r"[0-9a-f]{32}\.parquet")
-"""What a shard is called: see `shards.shard_name`."""
+"""Pattern of a shard's name: see `shards.shard_name`."""
 
 
 def store_of(store: Store | str | Path | UserStore | None) -> Store | None:
-    """A store, or the one in a folder, at a URL or of the user, which is made if it is not there; None is none."""
+    """Return a store, or that of a folder, a URL or the user, which is made if missing; None for None."""
     if isinstance(store, UserStore):
         return Store(store.place())
     return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
 def read_shards(folder: Place, key: Mapping[str, Any]) -> dict[str, pa.Table]:
-    """The tables in a key's shards, by name, in the order in which they count; what is no shard of it is set aside.
+    """Read the tables of a key's shards, by name, in order; files that are no shard of it are set aside.
 
     Args:
         folder: the key's.
@@ -458,7 +455,7 @@ def read_shards(folder: Place, key: Mapping[str, Any]) -> dict[str, pa.Table]:
         for shard in shards_of(folder):
             try:
                 content = _content(shard)
-                if content is None:  # another process has made one shard of several, or set this one aside
+                if content is None:  # another process has merged the shards, or set this one aside
                     gone = True
                     continue
                 table = shards.deserialize(content, shard.name, digest)
@@ -475,28 +472,28 @@ def read_shards(folder: Place, key: Mapping[str, Any]) -> dict[str, pa.Table]:
     return tables
 
 
-def _united(tables: Sequence[pa.Table]) -> list[pa.Table]:
-    """Tables as one, in which each name stands once: what was read last counts; none where there is none."""
+def _merge_tables(tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """Merge tables, the last row of each name counting; no table for none."""
     import pyarrow as pa
     from pyarrow import compute
 
     if len(tables) < 2:
         return list(tables)
-    whole = pa.concat_tables(tables).combine_chunks()
-    names = whole.column(shards.NAME)
-    if len(compute.unique(names)) == len(whole):
-        return [whole]
-    last = {name: at for at, name in enumerate(names.to_pylist())}
-    return [whole.take(arrays.of_numbers(np.array(sorted(last.values()))))]
+    merged = pa.concat_tables(tables).combine_chunks()
+    names = merged.column(shards.NAME)
+    if len(compute.unique(names)) == len(merged):
+        return [merged]
+    last = {name: index for index, name in enumerate(names.to_pylist())}
+    return [merged.take(arrays.of_numbers(np.array(sorted(last.values()))))]
 
 
 def shards_of(folder: Place) -> list[Place]:
-    """The shards of a key, in the order in which they are read."""
-    return listed(folder, "*.parquet")
+    """Return the shards of a key, in the order in which they are read."""
+    return matching_files(folder, "*.parquet")
 
 
-def listed(folder: Place, pattern: str) -> list[Place]:
-    """The files of a folder whose names fit a pattern, in order.
+def matching_files(folder: Place, pattern: str) -> list[Place]:
+    """Return the files of a folder whose names fit a pattern, in order.
 
     Raises:
         StoreError: it cannot be read.
@@ -506,11 +503,11 @@ def listed(folder: Place, pattern: str) -> list[Place]:
 
 
 class ShardSummary(NamedTuple):
-    """What a shard holds.
+    """Content of a shard.
 
     Attributes:
-        sound: it is what was written, and lies where it belongs.
-        names: of the examples, or measures, that it is about; none of one that is not sound.
+        sound: whether it is undamaged and in its key's folder.
+        names: of its examples, or measures; none if it is not sound.
         size: bytes.
     """
 
@@ -519,21 +516,21 @@ class ShardSummary(NamedTuple):
     size: int
 
 
-def looked_at(folder: Place) -> dict[Place, ShardSummary]:
-    """What each shard of a key holds; the folder is listed anew where another process removes some meanwhile.
+def summarize_shards(folder: Place) -> dict[Place, ShardSummary]:
+    """Summarize each shard of a key; the folder is listed anew where another process removes some meanwhile.
 
     Raises:
         StoreError: the folder cannot be read.
     """
     for _ in range(TRIES):
-        found = {shard: _looked(shard) for shard in shards_of(folder)}
-        if None not in found.values():
+        summaries = {shard: _summarize(shard) for shard in shards_of(folder)}
+        if None not in summaries.values():
             break
-    return {shard: one for shard, one in found.items() if one is not None}
+    return {shard: summary for shard, summary in summaries.items() if summary is not None}
 
 
-def _looked(shard: Place) -> ShardSummary | None:
-    """The same of one shard; None where it is gone by now."""
+def _summarize(shard: Place) -> ShardSummary | None:
+    """Summarize one shard; None where it is gone by now."""
     try:
         content = _content(shard)
         if content is None:
@@ -545,12 +542,7 @@ def _looked(shard: Place) -> ShardSummary | None:
 
 
 def _content(shard: Place) -> bytes | None:
-    """What is in a file; None where another process has removed it by now.
-
-    Raises:
-        ValueError: it is a pipe, a device or a folder.
-        StoreError: it cannot be read.
-    """
+    """Return the content of a file; None where it is gone by now; pipes, devices and folders raise ValueError."""
     with failures(shard, "read"):
         try:
             return contents_of(shard)

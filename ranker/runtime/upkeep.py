@@ -1,4 +1,4 @@
-"""A store looked after: what is kept in it, whether all of it is sound, and what can go."""
+"""Upkeep of a store: its contents, checks for damage, and removal of useless files."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from ranker.runtime.store import (
     NOTES,
     is_key,
     key_digest,
-    listed,
-    looked_at,
+    matching_files,
     name_earlier,
+    summarize_shards,
 )
 
 ABANDONED = 60.0
-"""Seconds after which a temporary file is nobody's: a shard is written in a fraction of one."""
+"""Age in seconds of a temporary file that no process writes: a shard takes a fraction of one."""
 
 
 @dataclass(frozen=True)
 class StoredEntry:
-    """What is kept under one key.
+    """Rows under one key.
 
     Attributes:
-        folder: where.
+        folder: of the key.
         key: the named fields; empty where ``key.json`` is damaged; it is written anew with the next row.
-        called: the model's name, as the last run called it that computed a row; empty where that is not known.
-        rows: how many texts are known; of scores, how many measures on some rows.
+        called: the model's name in the last run that computed a row; empty where unknown.
+        rows: number of texts; of scores, of measures on some rows.
         size: bytes of its shards.
     """
 
@@ -46,18 +46,18 @@ class StoredEntry:
     size: int
 
     def __str__(self) -> str:
-        """One line of a list."""
+        """Return one line of a list."""
         settings = ",".join(f"{name}={value}" for name, value in (self.key.get("settings") or {}).items())
         kind = "scores" if "scores" in self.key else self.key.get("backend", self.key.get("answers", "?"))
-        what = f"{kind}:{settings}".rstrip(":")
+        kind = f"{kind}:{settings}".rstrip(":")
         source = self.key.get("source") or {}
         model, dtype = str(source.get("content", "?"))[:12], source.get("dtype", "?")
-        model += f" {self.called!r}" if self.called else ""  # which anybody may have written into a shared store
-        return f"{self.folder.name[:12]}  {self.rows:>6,} rows  {self.size:>10,} bytes  model {model}  {dtype}  {what}"
+        model += f" {self.called!r}" if self.called else ""  # untrusted in a shared store
+        return f"{self.folder.name[:12]}  {self.rows:>6,} rows  {self.size:>10,} bytes  model {model}  {dtype}  {kind}"
 
 
 def contents(root: Place) -> list[StoredEntry]:
-    """What is kept in a store, key by key; damaged shards count nothing.
+    """List the contents of a store, key by key; damaged shards do not count.
 
     Args:
         root: the store's folder.
@@ -65,7 +65,7 @@ def contents(root: Place) -> list[StoredEntry]:
     Raises:
         StoreError: it is no store, or cannot be read.
     """
-    return [_kept(folder) for folder in _folders(root)]
+    return [_entry(folder) for folder in _folders(root)]
 
 
 def verify(root: Place) -> tuple[int, list[Place]]:
@@ -75,7 +75,7 @@ def verify(root: Place) -> tuple[int, list[Place]]:
         root: the store's folder.
 
     Returns:
-        How many files were compared, and those that are not what was written.
+        The number of files compared, and those that are damaged.
 
     Raises:
         StoreError: it is no store, or cannot be read.
@@ -83,56 +83,57 @@ def verify(root: Place) -> tuple[int, list[Place]]:
     files: dict[Place, bool] = {}
     for folder in _folders(root):
         files[folder / "key.json"] = _is_described(folder)
-        files |= {shard: one.sound for shard, one in looked_at(folder).items()}
+        files |= {shard: summary.sound for shard, summary in summarize_shards(folder).items()}
     return len(files), [file for file, sound in files.items() if not sound]
 
 
 def prune(root: Place, abandoned: float = ABANDONED) -> Iterator[tuple[Place, str]]:
-    """Remove what no run will read again. The answers of the store stay what they are, to the last bit.
+    """Remove files that no run will read again. The answers of the store stay unchanged, to the last bit.
 
-    That is: what crashed processes were writing, shards that are damaged or were set aside as such, and shards whose
-    every row stands in another that is read after them, as two processes at the same work can leave.
+    These are temporary files of crashed processes, damaged shards, and shards whose every row is in a later one, as two
+    processes at the same work can leave.
 
     Args:
         root: the store's folder.
-        abandoned: seconds after which a temporary file is nobody's.
+        abandoned: age in seconds of a temporary file that no process writes.
 
     Yields:
-        Each file that was removed, and why.
+        Each file that was removed, and the reason.
 
     Raises:
         StoreError: it is no store, or a file cannot be removed.
     """
     folders = _folders(root)
-    for file, why in chain(_temporary(root, abandoned), *(_useless(folder, abandoned) for folder in folders)):
+    for file, reason in chain(_temporary(root, abandoned), *(_useless(folder, abandoned) for folder in folders)):
         with failures(file, "removed"):
             file.unlink(missing_ok=True)
-        yield file, why
+        yield file, reason
 
 
 def _temporary(folder: Place, abandoned: float) -> list[tuple[Place, str]]:
     with failures(folder, "read"):
-        found = [file for file in listed(folder, ".*.tmp") if _TEMPORARY.fullmatch(file.name)]
-        return [(file, "temporary") for file in found if _age(file) >= abandoned]
+        files = [file for file in matching_files(folder, ".*.tmp") if _TEMPORARY.fullmatch(file.name)]
+        return [(file, "temporary") for file in files if _age(file) >= abandoned]
 
 
 def _useless(folder: Place, abandoned: float) -> Iterator[tuple[Place, str]]:
     yield from _temporary(folder, abandoned)
-    shards = looked_at(folder)
-    for file in [*listed(folder, "*.damaged"), *(shard for shard, one in shards.items() if not one.sound)]:
+    shards = summarize_shards(folder)
+    for file in [
+        *matching_files(folder, "*.damaged"),
+        *(shard for shard, summary in shards.items() if not summary.sound),
+    ]:
         yield file, "damaged"
     later: set[bytes] = set()
-    for shard, one in reversed(shards.items()):  # of a text's rows the last one read counts
-        if one.names and one.names <= later:
+    for shard, summary in reversed(shards.items()):  # the last row of a text counts
+        if summary.names and summary.names <= later:
             yield shard, "duplicate"
-        later |= one.names
+        later |= summary.names
 
 
 def _age(file: Place) -> float:
-    """Seconds since a file was written to; none where its writer has renamed it by now.
-
-    An object store has only the file that `Remote.check` writes and removes; one that is left over is of no age.
-    """
+    """Return the seconds since a file was written to; 0 where its writer has renamed it by now."""
+    # an object store has only the temporary file of `Remote.check`, which it removes
     if isinstance(file, Remote):
         return float("inf")
     try:
@@ -142,7 +143,7 @@ def _age(file: Place) -> float:
 
 
 def _folders(root: Place) -> list[Place]:
-    """The folder of each key."""
+    """Return the folder of each key."""
     with failures(root, "read"):
         if not root.is_dir():
             raise StoreError(f"`store`: there is no folder {root}")
@@ -155,22 +156,22 @@ def _folders(root: Place) -> list[Place]:
 
 
 def _entries(folder: Place) -> list[Place]:
-    found: list[Place] = sorted(folder.iterdir())
-    return found
+    entries: list[Place] = sorted(folder.iterdir())
+    return entries
 
 
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.tmp")
 
 
-def _kept(folder: Place) -> StoredEntry:
+def _entry(folder: Place) -> StoredEntry:
     key, called = _key(folder / "key.json") if _is_described(folder) else ({}, "")
-    shards = looked_at(folder).values()
+    shards = summarize_shards(folder).values()
     names = set[bytes]().union(*(shard.names for shard in shards))
     return StoredEntry(folder, key, called, len(names), sum(shard.size for shard in shards))
 
 
 def _is_described(folder: Place) -> bool:
-    """Say whether the ``key.json`` of a key is what was written."""
+    """Return whether the ``key.json`` of a key is undamaged."""
     file = folder / "key.json"
     try:
         return file.is_file() and key_digest(_key(file)[0])[:32] == file.parent.name
@@ -179,14 +180,9 @@ def _is_described(folder: Place) -> bool:
 
 
 def _key(file: Place) -> tuple[dict[str, Any], str]:
-    """The key in a ``key.json``, and what its model is called.
-
-    Raises:
-        ValueError, TypeError: there is none in it.
-        StoreError: it cannot be read.
-    """
+    """Return the key in a ``key.json``, and its model's name; ValueError or TypeError if there is none in it."""
     with failures(file, "read"):
-        read = dict(parse_json(file.read_bytes()))
-    called = read.pop(CALLED, "")
-    read.pop(NOTES, None)
-    return read, called if isinstance(called, str) else ""
+        content = dict(parse_json(file.read_bytes()))
+    called = content.pop(CALLED, "")
+    content.pop(NOTES, None)
+    return content, called if isinstance(called, str) else ""

@@ -1,4 +1,4 @@
-"""One model at work: what of a job is not known yet, and the model's answers to that."""
+"""Work of one model: the missing examples of a job, and the model's answers to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ranker.attribution.settings import Settings, settle
 from ranker.errors import ModelError
 from ranker.runtime.base import Answer, Job, JobOutcome, Request, WorkItem
 from ranker.runtime.estimate import estimate
-from ranker.runtime.store import Block, Keep, filling
+from ranker.runtime.store import Block, Keep, collect_blocks
 from ranker.sources.base import Machine, Predictor, ResourceCache, is_perturbed, version
 from ranker.tasks.answers import answer_class
 from ranker.tasks.base import ANSWERED, Predictions
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 REVISION = 1
-"""Of answers: raised when the same model comes to give other numbers; part of the store's key."""
+"""Version of answers, raised when the same model gives other numbers; part of the store's key."""
 
 NOT_FINITE = "the model gives numbers that are not finite"
 
 WORTH_SAYING = 2.0
-"""Seconds of work from which on an estimate is shown."""
+"""Seconds of work from which on an estimate is logged as information."""
 
 
 def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[str, Any]:
-    """Everything but the example that can change a number, by name.
+    """Return the store key: every input except the example that affects a number, by name.
 
     Args:
-        job: the model, and what it does.
-        settings: of an attribution backend, settled; None for the model's answers.
+        job: the model and its work.
+        settings: of an attribution backend, complete; None for the model's answers.
         shelf: of this process.
 
     Raises:
@@ -57,7 +57,7 @@ def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[st
 
 
 def content_of(job: Job, shelf: ResourceCache) -> str:
-    """What a job's model is known by, whatever its name and wherever it lies.
+    """Return the identity of a job's model, independent of its name and place.
 
     Raises:
         ModelError: the model cannot be read.
@@ -66,7 +66,7 @@ def content_of(job: Job, shelf: ResourceCache) -> str:
 
 
 def of_backend(settings: Settings) -> dict[str, Any]:
-    """A backend's part of the store's key."""
+    """Return a backend's part of the store's key."""
     return {
         "backend": settings.name,
         "settings": {name: value for name, value in asdict(settings).items() if name != settings.judges},
@@ -76,32 +76,36 @@ def of_backend(settings: Settings) -> dict[str, Any]:
 
 
 def find_work(job: Job, store: Store, shelf: ResourceCache) -> tuple[JobOutcome, list[WorkItem]]:
-    """What of a job is not known yet, and what its answers are kept under; no model is loaded.
+    """List the examples of a job that are missing from the store, with their keys; no model is loaded.
 
-    Requests for one kind of answer are one order.
+    Requests for one kind of answer are one item.
 
     Raises:
         ModelError: the model cannot be read; StoreError: the store cannot.
     """
-    settled = [one.settings and settle(one.settings, job.task) for one in job.requests]
-    asked: dict[Settings | None, list[Request]] = {}
+    settled = [request.settings and settle(request.settings, job.task) for request in job.requests]
+    by_settings: dict[Settings | None, list[Request]] = {}
     for settings, request in zip(settled, job.requests, strict=True):
-        asked.setdefault(settings, []).append(request)
+        by_settings.setdefault(settings, []).append(request)
     keys: dict[Settings | None, str] = {}
-    found, content = [], ""
-    for settings, requests in asked.items():
+    work, content = [], ""
+    for settings, requests in by_settings.items():
         key = key_of(job, settings, shelf)
         entry = store.entry(key, job.source.name)
         keys[settings], content = entry.digest, str(key["source"]["content"])
-        every = requests[0].examples if len(requests) == 1 else [one for part in requests for one in part.examples]
-        missing = entry.missing(every)
+        examples = (
+            requests[0].examples
+            if len(requests) == 1
+            else [example for request in requests for example in request.examples]
+        )
+        missing = entry.missing(examples)
         if missing:
-            found.append(WorkItem(key, settings, missing, all(one.optional for one in requests)))
-    return JobOutcome(tuple(keys[settings] for settings in settled), content), found
+            work.append(WorkItem(key, settings, missing, all(request.optional for request in requests)))
+    return JobOutcome(tuple(keys[settings] for settings in settled), content), work
 
 
 def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) -> JobOutcome:
-    """Do a job in this process: what is not known is asked of the model, and kept.
+    """Run a job in this process: ask the model for missing answers, and store them.
 
     Raises:
         StoreError: the store cannot be read or written.
@@ -110,13 +114,13 @@ def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) ->
         done, missing = find_work(job, store, shelf)
         if not missing:
             return done
-        opened = opening(job, shelf)
+        opened = model_opener(job, shelf)
         if job.dry:
             return replace(done, estimate=estimate(opened, missing))
         for order in missing:
             store.entry(order.key).prepare()
 
-        def noted(settings: Settings | None) -> Predictor:
+        def open_and_note(settings: Settings | None) -> Predictor:
             model = opened(settings)
             for order in missing:
                 store.entry(order.key).note(notes_of(job, shelf))
@@ -124,9 +128,9 @@ def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) ->
 
         carry_out(
             job.source.name,
-            noted,
+            open_and_note,
             missing,
-            lambda order: filling(order.examples, store.entry(order.key).add),
+            lambda order: collect_blocks(order.examples, store.entry(order.key).add),
             progress,
         )
         return done
@@ -141,17 +145,17 @@ def carry_out(
     keeping: Callable[[WorkItem], AbstractContextManager[Keep]],
     progress: Progress,
 ) -> None:
-    """Ask a model what is not known of it.
+    """Ask a model for its missing answers.
 
     Args:
         name: the model's.
-        opened: opens it, see `opening`.
-        missing: what to ask.
-        keeping: opens what takes the answers to an order, block by block.
+        opened: opens it, see `model_opener`.
+        missing: the missing work.
+        keeping: opens a function that takes the answers of an item, block by block.
         progress: opens a stage of the work.
 
     Raises:
-        ModelError: the model cannot be loaded or run, or gives a number that is none.
+        ModelError: the model cannot be loaded or run, or gives no finite number.
     """
     if log.isEnabledFor(logging.INFO):
         todo = estimate(opened, missing)
@@ -170,8 +174,8 @@ def carry_out(
                 raise
 
 
-def opening(job: Job, shelf: ResourceCache) -> Callable[[Settings | None], Predictor]:
-    """What opens a job's model in the number format of a backend, or of answers; once in each format."""
+def model_opener(job: Job, shelf: ResourceCache) -> Callable[[Settings | None], Predictor]:
+    """Return a function that opens a job's model in the number format of a backend, or of answers, once in each."""
     opened: dict[Machine, Predictor] = {}
 
     def predictor(settings: Settings | None) -> Predictor:
@@ -184,15 +188,15 @@ def opening(job: Job, shelf: ResourceCache) -> Callable[[Settings | None], Predi
 
 
 def notes_of(job: Job, shelf: ResourceCache) -> tuple[str, ...]:
-    """What a job's source has noted of the model while it was opened, a sentence each."""
+    """Return the notes of a job's source on the model from opening it, a sentence each."""
     return shelf.noted.get(job.source.place, (0, ()))[1]
 
 
 def answer_blocks(model: Predictor, name: str, order: WorkItem, advance: Advance) -> Iterator[Block]:
-    """A model's answers to an order, or what it looked at, block by block.
+    """Yield a model's answers to an item, or its attributions, block by block.
 
     Raises:
-        ModelError: the model cannot be run, lacks what a backend asks of it, or gives a number that is none.
+        ModelError: the model cannot be run, lacks an ability that a backend needs, or gives no finite number.
     """
     if order.settings is None:
         try:
@@ -209,13 +213,13 @@ def answer_blocks(model: Predictor, name: str, order: WorkItem, advance: Advance
 
 
 def read_precomputed(job: Job, shelf: ResourceCache) -> list[Answer | None]:
-    """The answers of a model that has them at hand, in the order of its requests; nothing is kept.
+    """Return the answers of a model with precomputed ones, in the order of its requests; nothing is stored.
 
     Raises:
-        ModelError: they cannot be read, or what is asked is not among them.
+        ModelError: they cannot be read, or an answer is missing.
     """
-    opened = opening(job, shelf)
-    found: list[Answer | None] = []
+    opened = model_opener(job, shelf)
+    answers: list[Answer | None] = []
     for request in job.requests:
         order = WorkItem({}, request.settings, request.examples, request.optional)
         try:
@@ -223,14 +227,14 @@ def read_precomputed(job: Job, shelf: ResourceCache) -> list[Answer | None]:
         except ModelError:
             if not request.optional:
                 raise
-            found.append(None)
+            answers.append(None)
             continue
-        found.append(together(blocks))
-    return found
+        answers.append(join_blocks(blocks))
+    return answers
 
 
-def together(blocks: Sequence[Block]) -> Answer:
-    """The blocks of one request as one answer: of answers of one kind, or of attributions."""
+def join_blocks(blocks: Sequence[Block]) -> Answer:
+    """Join the blocks of one request into one answer: answers of one kind, or attributions."""
     answers = [block for block in blocks if not isinstance(block, Sequence)]
     if answers:
         return Answer(type(answers[0]).joined(answers))
@@ -239,20 +243,20 @@ def together(blocks: Sequence[Block]) -> Answer:
 
 
 def _of_probabilities(probs: Floats) -> Predictions:
-    """The answers that (N, C) probabilities are, of a model that was asked what it looked at."""
+    """Return (N, C) probabilities of a model with attributions as answers."""
     return answer_class("classes").of_columns({"probs": probs, "state": np.full(len(probs), ANSWERED)})
 
 
 def answer(store: Store, key: str, request: Request) -> Answer | None:
-    """What the store keeps of a request that was asked; None where it could not be had, and need not.
+    """Return the stored answers of a request; None where they are incomplete and optional.
 
     Raises:
         StoreError: the store cannot be read.
     """
-    entry = store.kept(key)
+    entry = store.entry_of(key)
     if request.optional and entry.missing(request.examples):
         return None
     if request.settings is None:
         return Answer(entry.predictions(request.examples), key=key)
-    found = entry.attributions(request.examples)
-    return Answer(_of_probabilities(found.probs), found, key)
+    attributions = entry.attributions(request.examples)
+    return Answer(_of_probabilities(attributions.probs), attributions, key)

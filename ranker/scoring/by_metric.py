@@ -1,4 +1,4 @@
-"""Models compared by a metric that is no mean over rows: what decisions, comparisons and evaluations ask of it.
+"""Comparison of models by a metric that is no mean over rows, for decisions, comparisons and evaluations.
 
 Axis letters as in `statistics.engine`; k statistics a row, J rows that all models were judged on.
 """
@@ -23,13 +23,13 @@ from ranker.tasks.metrics import Metric
 
 @dataclass(frozen=True, eq=False)
 class MetricRows:
-    """What each row adds to a metric, for several models on the same rows.
+    """Statistics of each row for a metric, for several models on the same rows.
 
     Attributes:
-        metric: what is compared.
+        metric: the metric.
         judged: (N,) rows that all models were judged on.
         statistics: (M, J, k) of these.
-        unseen: (2, R, k) rows that may have been missed; None where they may change the metric by any amount.
+        unseen: (2, R, k) rows that may be missing; None where they may change the metric by any amount.
     """
 
     metric: Metric
@@ -39,28 +39,28 @@ class MetricRows:
 
     @classmethod
     def of(cls, metric: Metric, task: Task, answers: Sequence[Predictions], examples: Sequence[Example]) -> MetricRows:
-        """Judge the answers of models, on the rows where all of them can be judged.
+        """Compute the statistics of the models' answers, on the rows where all of them can be judged.
 
         Args:
-            metric: what is compared: one of the task's.
-            task: what the models were asked.
+            metric: the metric: one of the task's.
+            task: the task of the models.
             answers: (M,) of the models, each to all examples.
             examples: (N,) the rows.
 
         Raises:
-            UsageError: there is no row that all models were judged on, or answers that the metric cannot judge.
-            LabelError: answers do not say what the metric is of.
+            UsageError: no row that all models were judged on, or answers that the metric cannot judge.
+            LabelError: the answers lack the input of the metric.
 
         Example:
             >>> from ranker.tasks.classes import ClassificationTask
             >>> task = ClassificationTask("mood", ("no", "yes"))
-            >>> answers = [task.predictions(given) for given in ([0, 1, 1], [0, 0, 1])]
+            >>> answers = [task.predictions(labels) for labels in ([0, 1, 1], [0, 0, 1])]
             >>> examples = [Example("1", ("a",), 0), Example("2", ("b",), 1), Example("3", ("c",))]
             >>> rows = MetricRows.of(task.metric_named("macro-f1"), task, answers, examples)
             >>> rows.judged.tolist(), rows.values.round(3).tolist()
             ([True, True, False], [1.0, 0.333])
         """
-        outcomes = np.array([task.outcomes(one, examples) for one in answers])
+        outcomes = np.array([task.outcomes(predictions, examples) for predictions in answers])
         judged = ~np.isnan(outcomes).any(axis=0) & [example.labelled for example in examples]
         if not judged.any():
             raise UsageError(
@@ -68,8 +68,8 @@ class MetricRows:
             )
         places = np.flatnonzero(judged)
         rows = [examples[place] for place in places.tolist()]
-        inputs = [task.metric_inputs(one.part(places), rows) for one in answers]
-        statistics = np.stack([metric.statistics(given, targets) for given, targets in inputs])
+        inputs = [task.metric_inputs(predictions.part(places), rows) for predictions in answers]
+        statistics = np.stack([metric.statistics(values, targets) for values, targets in inputs])
         return cls(metric, judged, statistics, metric.unseen(inputs[0][1]))
 
     @cached_property
@@ -77,22 +77,22 @@ class MetricRows:
         """(M,) the metric, in its own unit."""
         return self.metric.value(self.statistics.mean(axis=1))
 
-    def turned(self, means: Floats) -> Floats:
-        """(...) the metric of (..., k) means, turned so that higher is better."""
+    def signed_value(self, means: Floats) -> Floats:
+        """Return (...) the metric of (..., k) means, turned so that higher is better."""
         return self.metric.value(means) if self.metric.higher_is_better else -self.metric.value(means)
 
     def intervals(self, rng: np.random.Generator, clusters: Ints | None = None) -> tuple[Floats, Floats]:
-        """(M,) lower and (M,) upper ends of the models' values in the domain, in the metric's unit.
+        """Return (M,) lower and (M,) upper ends of the models' values in the domain, in the metric's unit.
 
         Args:
             rng: the only source of randomness.
             clusters: (J,) the number of each row's cluster; None where rows are independent.
         """
-        found = [
-            resampling.interval(rows, self.turned, self.unseen, own, clusters)
-            for rows, own in zip(self.statistics, rng.spawn(len(self.statistics)), strict=True)
+        ends = [
+            resampling.interval(rows, self.signed_value, self.unseen, stream, clusters)
+            for rows, stream in zip(self.statistics, rng.spawn(len(self.statistics)), strict=True)
         ]
-        low, high = np.array(found).T
+        low, high = np.array(ends).T
         return (low, high) if self.metric.higher_is_better else (-high, -low)
 
     def compare_pairs(
@@ -103,25 +103,25 @@ class MetricRows:
         seed: int,
         clusters: Ints | None = None,
     ) -> tuple[PairedComparison, ...]:
-        """Compare models two at a time, by drawn weights and exchanged answers.
+        """Compare models in pairs, by drawn weights and exchanged answers.
 
-        What only a mean has stays None: its standard errors, what follows from these, and an unpaired test.
+        Fields that only a mean has stay None: standard errors, values that follow from these, and an unpaired test.
 
         Args:
             names: (M,) of the models.
-            outcomes: (M, J) how good each answer is, by which rows are counted on which one did better.
+            outcomes: (M, J) scores of the answers, for the counts of rows on which one model is better.
             pairs: places of the models, the one first in the order first.
             seed: of the draws; each pair has a generator of its own.
             clusters: (J,) the number of each row's cluster; None where rows are independent.
         """
         pairs = list(pairs)
         count = None if clusters is None else len(np.unique(clusters))
-        sign, found = 1 if self.metric.higher_is_better else -1, []
+        sign, tests = 1 if self.metric.higher_is_better else -1, []
         for (a, b), rng in zip(pairs, np.random.default_rng(seed).spawn(len(pairs)), strict=True):
-            both = self.statistics[[a, b]]
-            ends = resampling.interval_of_difference(both, self.turned, self.unseen, rng, clusters)
-            found.append((ends, resampling.swap_test(both, self.turned, rng, clusters)))
-        corrected = holm(np.array([p for _, (p, _) in found])).tolist() if found else []
+            pair_statistics = self.statistics[[a, b]]
+            ends = resampling.interval_of_difference(pair_statistics, self.signed_value, self.unseen, rng, clusters)
+            tests.append((ends, resampling.swap_test(pair_statistics, self.signed_value, rng, clusters)))
+        corrected = holm(np.array([p for _, (p, _) in tests])).tolist() if tests else []
         return tuple(
             PairedComparison(
                 a=names[a],
@@ -140,18 +140,18 @@ class MetricRows:
                 rows=outcomes.shape[1],
                 clusters=count,
             )
-            for (a, b), ((low, high), (p, test)), corrected_p in zip(pairs, found, corrected, strict=True)
+            for (a, b), ((low, high), (p, test)), corrected_p in zip(pairs, tests, corrected, strict=True)
         )
 
     def simulate(self, draws: Ints, decided: Bools, order: Ints) -> engine.Simulation:
         """Rank by the metric from drawn probes.
 
         Args:
-            draws: (B, K) of the N rows; those that not all models were judged on are passed over.
+            draws: (B, K) of the N rows; those that not all models were judged on are skipped.
             decided: (P,) pairs that have a true order.
             order: (M,) the models in it, best first.
         """
         models, _, size = self.statistics.shape
         values = np.full((models, size, len(self.judged)), np.nan)
         values[:, :, self.judged] = self.statistics[order].swapaxes(1, 2)
-        return engine.simulate(values, draws, decided, resampling.derive(self.turned))
+        return engine.simulate(values, draws, decided, resampling.derive(self.signed_value))

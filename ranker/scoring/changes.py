@@ -1,4 +1,4 @@
-"""What changed between two runs: models, methods, and what the runs were made with."""
+"""Changes between two runs: models, methods, and settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ranker.results.evaluation import Evaluation, MethodResult
 from ranker.results.ranking import Ranking
 from ranker.results.result import Mode
 from ranker.scoring.reference import Truth
-from ranker.scoring.score import turned
+from ranker.scoring.score import signed_scores
 from ranker.statistics import engine, intervals
 from ranker.statistics.agreement import Ranked, influences
 from ranker.statistics.methods import COINS
@@ -28,11 +28,11 @@ SETTINGS = ("ood", "suite", "metric", "attribution", "probe", "seed")
 
 
 def what_changed(before: Ranking, after: Ranking) -> Changes:
-    """Say what changed from one run to another.
+    """Compare two runs.
 
     Raises:
         UsageError: they are of different modes, evaluations on different OOD sets, or by different metrics of which one
-            is no mean: nothing in them is comparable.
+            is no mean, so that nothing in them is comparable.
 
     Example:
         >>> from ranker import Evidence, decide, load_set, load_suite, what_changed
@@ -65,15 +65,15 @@ def what_changed(before: Ranking, after: Ranking) -> Changes:
 
 
 def difference(before: MethodResult, after: MethodResult, variance: float | None = None) -> tuple[float, float, float]:
-    """The difference of two pairwise accuracies, and the ends of its 95 % interval.
+    """Return the difference of two pairwise accuracies, and the ends of its 95 % interval.
 
-    d = after - before; low = d - sqrt((after - after.low)^2 + (before.high - before)^2), and high likewise. This takes
-    the runs as independent. Two that share examples are not: their interval is d -+ 1.96 standard errors of the paired
+    d = after - before; low = d - sqrt((after - after.low)^2 + (before.high - before)^2), and high likewise. This
+    assumes independent runs. For two that share examples the interval is d -+ 1.96 standard errors of the paired
     difference.
 
     Args:
-        before, after: what was found of one method.
-        variance: of the paired difference; None where the runs are independent, or not known not to be.
+        before, after: the results of one method.
+        variance: of the paired difference; None for runs that may be independent.
 
     Source: Zou and Donner (2008), Construction of confidence limits about effect measures.
     """
@@ -86,36 +86,35 @@ def difference(before: MethodResult, after: MethodResult, variance: float | None
     return a - b, a - b - low, a - b + high
 
 
-def paired(before: Ranking, after: Ranking) -> dict[str, float]:
-    """The variance of each method's difference over samples of rows that are the same for both runs.
+def paired_variances(before: Ranking, after: Ranking) -> dict[str, float]:
+    """Return the variance of each method's difference over samples of rows that are the same for both runs.
 
     Each example's influence on the one pairwise accuracy is subtracted from that on the other, as ACC's influence is
-    within one run. The noise of the draws behind combined methods is left in, which makes their intervals rather too
-    wide.
+    within one run. The noise of the draws behind combined methods is left in, so their intervals are rather too wide.
 
     Returns:
-        Method -> variance; without the methods that see a pool, which is not kept with a run. Nothing where the rows
-        are not the same, the runs are made of drawn probes, or nobody knows the truth.
+        Method -> variance; without the methods that see a pool, which runs do not save. Empty where the rows differ,
+        the runs are of drawn probes, or the truth is unknown.
     """
-    prints = [data and data.fingerprint for data in (run.header.provenance.data for run in (before, after))]
+    prints = [rows and rows.fingerprint for rows in (run.header.provenance.data for run in (before, after))]
     same = None not in prints and prints[0] == prints[1] and before.table.examples == after.table.examples
-    exact = all(isinstance(one.found, Evaluation) and one.found.draws == "exact" for one in (before, after))
+    exact = all(isinstance(run.found, Evaluation) and run.found.draws == "exact" for run in (before, after))
     if not same or not exact:
         return {}
     old, new = _influences(before), _influences(after)
-    both = {name: (new[name] - old[name])[None] for name in old if name in new}
-    return {name: float(intervals.variance(change, np.zeros(1))[0]) for name, change in both.items()}
+    changes = {name: (new[name] - old[name])[None] for name in old if name in new}
+    return {name: float(intervals.variance(change, np.zeros(1))[0]) for name, change in changes.items()}
 
 
 def _influences(ranking: Ranking) -> dict[str, Floats]:
-    """Method -> (N,) how much each example weighs in its pairwise accuracy."""
+    """Return method -> (N,) influence of each example on its pairwise accuracy."""
     table, truth = ranking.table, Truth.of(ranking.table, None)
     probe, rng = ranking.header.probe, np.random.default_rng(ranking.header.seed)
     ranked = Ranked.of(table.methods, next((method.name for method in _of(ranking) if method.designed), None))
     draws = engine.draw_probes(rng, len(table.examples), probe, MANY)
-    found, _ = influences(turned(table)[truth.order], ranked, probe, truth.decided, draws)
+    by_method, _ = influences(signed_scores(table)[truth.order], ranked, probe, truth.decided, draws)
     coins = dict.fromkeys(COINS, np.zeros(len(table.examples)))
-    return coins | dict(zip((*ranked.names, *ranked.derived), found, strict=True))
+    return coins | dict(zip((*ranked.names, *ranked.derived), by_method, strict=True))
 
 
 def _of(ranking: Ranking) -> tuple[MethodResult, ...]:
@@ -149,11 +148,11 @@ def _models(before: Ranking, after: Ranking) -> Iterator[ModelChange]:
 
 
 def _by_name(ranking: Ranking) -> dict[str, tuple[int, float | None, float | None]]:
-    """Model -> rank, mean outcome, P(best)."""
-    found = ranking.found
-    if isinstance(found, Decision):
-        return {model.name: (model.rank, model.outcome, model.p_near_best) for model in found.models}
-    return {model.name: (model.rank, model.outcome, None) for model in found.models}
+    """Return model -> rank, mean outcome, P(near best)."""
+    decided = ranking.found
+    if isinstance(decided, Decision):
+        return {model.name: (model.rank, model.outcome, model.p_near_best) for model in decided.models}
+    return {model.name: (model.rank, model.outcome, None) for model in decided.models}
 
 
 def _status(name: str, ranked: Mapping[str, Any], ranking: Ranking) -> Status:
@@ -162,7 +161,7 @@ def _status(name: str, ranked: Mapping[str, Any], ranking: Ranking) -> Status:
 
 def _methods(before: Ranking, after: Ranking) -> Iterator[MethodChange]:
     old, new = ({method.name: method for method in _of(ranking)} for ranking in (before, after))
-    variances = paired(before, after)
+    variances = paired_variances(before, after)
     for name in dict.fromkeys([*new, *old]):
         was, is_now = (side[name].pairwise_accuracy if name in side else None for side in (old, new))
         if was is None or is_now is None:
@@ -174,26 +173,28 @@ def _methods(before: Ranking, after: Ranking) -> Iterator[MethodChange]:
 
 
 def same_pairs(before: Ranking, after: Ranking) -> bool:
-    """Whether two evaluations are of the same models with the same truth: their means are over the same pairs."""
-    first, second = ([(model.name, model.outcome) for model in one.found.models] for one in (before, after))
+    """Return whether two evaluations have the same models and truth, so that their means are over the same pairs."""
+    first, second = ([(model.name, model.outcome) for model in run.found.models] for run in (before, after))
     return sorted(first) == sorted(second)
 
 
 def _settings(before: Ranking, after: Ranking) -> Iterator[SettingChange]:
     old, new = (_made_with(ranking) for ranking in (before, after))
     for name in dict.fromkeys([*old, *new]):
-        new_or_gone = name.startswith(MODELS) and not (name in old and name in new)  # said of the model itself
+        new_or_gone = name.startswith(MODELS) and not (name in old and name in new)  # the model's own row shows it
         if old.get(name) != new.get(name) and not new_or_gone:
             yield SettingChange(name, old.get(name), new.get(name))
 
 
 def _made_with(ranking: Ranking) -> dict[str, Any]:
-    """What a run was made with, each value under its name, those of tables under "table.name"; no number depends on
-    the command, with its names of files."""
-    found = {name: getattr(ranking.header, name) for name in SETTINGS}
+    """Return the settings of a run by name, those of tables under "table.name"."""
+    # no number depends on the command, with its names of files
+    settings = {name: getattr(ranking.header, name) for name in SETTINGS}
     if isinstance(ranking.found, Evaluation):
-        found |= {"draws": ranking.found.draws, "near": ranking.found.near}
-    return found | dict(_flat(replace(ranking.header.provenance, command=None, attribution=None, error=None).to_dict()))
+        settings |= {"draws": ranking.found.draws, "near": ranking.found.near}
+    return settings | dict(
+        _flat(replace(ranking.header.provenance, command=None, attribution=None, error=None).to_dict())
+    )
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -219,13 +220,13 @@ def _notes(
 
 
 def _intervals(methods: tuple[MethodChange, ...]) -> Iterator[str]:
-    """Which of its two constructions the interval of a change is of."""
+    """Describe which intervals are paired, and which assume independent runs."""
     apart = [method.name for method in methods if method.paired is False]
     if any(method.paired for method in methods):
         yield "The interval of a change is paired: over other samples of rows, the same for both runs."
     if apart:
-        of = f"of {', '.join(apart)} " if any(method.paired for method in methods) else ""
+        of_some = f"of {', '.join(apart)} " if any(method.paired for method in methods) else ""
         yield (
-            f"The interval of a change {of}takes the two runs as independent; where they share examples it is too "
+            f"The interval of a change {of_some}takes the two runs as independent; where they share examples it is too "
             "wide, and a real change may hide in it."
         )

@@ -1,12 +1,11 @@
-"""Which of several models to take, from K labelled rows of a domain and no known truth.
+"""Decision between models, from K labelled rows of a domain without a known truth.
 
-The models are put in order by a ranking method. How sure that order is, is a question about outcomes, which
-`statistics.posterior` answers from how good each model was on which row. Where the method has an order for two models
-and the rows have none (they differ on no row, or as often one way as the other), the probability stays 1/2: how much
-the method then knows cannot be told without the truth.
+A ranking method orders the models. `statistics.posterior` computes the probability of that order from the models'
+outcomes on the rows. Where the method has an order for two models and the rows have none (they differ on no row, or as
+often one way as the other), the probability stays 1/2, since the method's own reliability is unknown without the truth.
 
-With a pool of unlabelled rows the models are put in order by the first method that sees one and some labels; how sure
-that is, the method itself says from labels and pool together.
+With a pool of unlabelled rows the first method that sees a pool and some labels orders the models, and computes the
+probabilities from labels and pool together.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ranker.results.decision import DecidedModel, Decision, RowResult
 from ranker.results.table import ScoreTable
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.paired_comparison import clusters_of, compare_pairs, pairs_of, warnings
-from ranker.scoring.score import averages, check, turned
+from ranker.scoring.score import averages, check, signed_scores
 from ranker.statistics import combined, engine, paired, posterior, resampling
 from ranker.statistics.engine import TIE
 from ranker.statistics.pool import Kind, Pool, PoolMethod, Posterior, Targets, possible
@@ -32,14 +31,14 @@ from ranker.statistics.posterior import LEVEL
 
 @dataclass(frozen=True)
 class UnlabelledContext:
-    """Rows of the domain without a label beside the labelled ones.
+    """Rows of the domain without a label, beside the labelled ones.
 
     Attributes:
-        pool: what the models make of all of them.
-        targets: what is known of them: of the labelled ones.
-        places: (K,) where the labelled ones stand in the pool; a row that several labelled stands there several times.
-        labels: (K,) what each of them was labelled.
-        methods: what may rank by them.
+        pool: the models' predictions on all of them.
+        targets: labels and outcomes of the labelled ones.
+        places: (K,) places of the labelled ones in the pool; a row that several people labelled occurs several times.
+        labels: (K,) their labels.
+        methods: those that may rank by them.
     """
 
     pool: Pool
@@ -50,25 +49,25 @@ class UnlabelledContext:
 
     @property
     def usable(self) -> dict[str, PoolMethod]:
-        """The methods that a decision can go by, by name."""
-        shown = self.targets.labels[self.places]
-        return {one.name: one for one in possible(self.methods, self.pool, shown) if one.decides}
+        """Methods that a decision can use, by name."""
+        labels = self.targets.labels[self.places]
+        return {method.name: method for method in possible(self.methods, self.pool, labels) if method.decides}
 
 
 @dataclass(frozen=True)
 class ModelOrder:
-    """What models are put in order by.
+    """Method that orders the models, and its scores.
 
     Attributes:
         method, kind: of the method.
-        score: (M,) what it gives them, higher is better.
-        known: how sure it is, where it says so itself.
+        score: (M,) of the models, higher is better.
+        posterior: of the method, where it has one.
     """
 
     method: str
     kind: Kind
     score: Floats
-    known: Posterior | None = None
+    posterior: Posterior | None = None
 
 
 STEPS = ("the order", "how sure it is", "pairs", "remarks")
@@ -87,26 +86,26 @@ def decide(
     beside: UnlabelledContext | None = None,
     rows: Sequence[RowResult] = (),
     groups: Sequence[str] = (),
-    kept: bool = False,
+    precomputed: bool = False,
     base: str | None = None,
     by_metric: MetricRows | None = None,
     watch: Callable[[str, int], object] = lambda step, done: None,
 ) -> Decision:
-    """Put models whose truth is not known in order, and say what of that order these rows support.
+    """Order models without a known truth, and compute how far these rows support the order.
 
     Args:
         table: the scores on the labelled rows.
-        method: what to order by; None for the first of a pool's methods that sees labels, without one for ACC+TIES
+        method: orders the models; None for the first of a pool's methods that sees labels, without one for ACC+TIES
             (the metric's), else the metric.
         designed: the factor declared for the domain, which then breaks the ties.
         seed: of the draws behind P(best).
         families: (M,) each model's architecture, in the order of the table.
-        misled: model -> how often the shortcut misleads it, a fraction, where that is known.
-        in_domain: model -> its mean outcome in the domain that it was trained for, where that is known.
+        misled: model -> share of rows on which the shortcut misleads it, where known.
+        in_domain: model -> its mean outcome in the domain that it was trained for, where known.
         beside: rows without labels; None where there are none.
         rows: (K,) the labelled rows as the models predict them, for reports.
-        groups: (K,) which of them belong together; none where rows are independent.
-        kept: the answers were made elsewhere, so that more of them could have been.
+        groups: (K,) the group of each row; none where rows are independent.
+        precomputed: whether the answers were made elsewhere, where more answers may have been possible.
         base: a model that each other one is compared with, however many they are.
         by_metric: what the rows add to a metric that is no mean, of the table's models and examples. Values, intervals,
             probabilities and comparisons are then of that metric, and the order, where no method is named.
@@ -122,29 +121,29 @@ def decide(
     watch(STEPS[0], 0)
     if by_metric is not None and method is None:
         name = by_metric.metric.name
-        by = ModelOrder(name, "baseline", by_metric.turned(by_metric.statistics.mean(axis=1)))
+        by = ModelOrder(name, "baseline", by_metric.signed_value(by_metric.statistics.mean(axis=1)))
     else:
         by = _order(table, method, designed, beside)
     order = np.argsort(-np.round(by.score, 12), kind="stable")
-    shown = averages(table)
+    scores = averages(table)
     metric_ties = f"{table.metric}{combined.TIES}"
-    if by.method not in (metric_ties, *shown[0]):
-        own = by.score if by_metric is None else by_metric.values
-        shown = [{**one, by.method: float(value)} for one, value in zip(shown, own, strict=True)]
+    if by.method not in (metric_ties, *scores[0]):
+        by_values = by.score if by_metric is None else by_metric.values
+        scores = [{**row, by.method: float(value)} for row, value in zip(scores, by_values, strict=True)]
     scored_by = table.metric if by.method == metric_ties else by.method
-    judged = engine.defined(table.values)[0] if by_metric is None else by_metric.judged
+    judged = engine.defined_for_all(table.values)[0] if by_metric is None else by_metric.judged
     if not judged.any():
         raise UsageError("there is no row that all models were judged on; do their answers belong to the same rows?")
     outcomes = table.outcomes[:, judged]
-    clusters = clusters_of([group for group, known in zip(groups, judged, strict=False) if known])
+    clusters = clusters_of([group for group, is_judged in zip(groups, judged, strict=False) if is_judged])
     rng = np.random.default_rng(seed)
     watch(STEPS[1], 1)
     if by_metric is not None:
-        better, (best, near), (low, high), more = _sure_of_metric(by_metric, outcomes, clusters, rng)
-    elif clusters is not None and not by.known:
-        better, (best, near), (low, high), more = _sure_of_clusters(outcomes, clusters, order, rng)
+        better, (best, near), (low, high), labels_needed = _sure_of_metric(by_metric, outcomes, clusters, rng)
+    elif clusters is not None and not by.posterior:
+        better, (best, near), (low, high), labels_needed = _sure_of_clusters(outcomes, clusters, order, rng)
     else:
-        better, (best, near), (low, high), more = _posterior_summary(outcomes, by.known, order, rng)
+        better, (best, near), (low, high), more = _posterior_summary(outcomes, by.posterior, order, rng)
     watch(STEPS[2], 1)
     rows_of = groups or ("",) * len(table.examples)
     if by_metric is not None:
@@ -155,7 +154,7 @@ def decide(
         pairs = () if beside is not None else compare_pairs(table, order.tolist(), rows_of, seed, base)
     watch(STEPS[3], 1)
     values = outcomes.mean(axis=1) if by_metric is None else by_metric.values
-    found = Decision(
+    decision = Decision(
         method=by.method,
         kind=by.kind,
         models=tuple(
@@ -163,12 +162,12 @@ def decide(
                 name=table.models[m],
                 family="" if families is None else families[m],
                 rank=1 + int((by.score > by.score[m] + TIE).sum()),
-                score=shown[m].get(scored_by),
+                score=scores[m].get(scored_by),
                 outcome=float(values[m]),
                 low=engine.none_if_nan(low[m]),
                 high=engine.none_if_nan(high[m]),
                 p_best=float(best[m]),
-                scores=shown[m],
+                scores=scores[m],
                 in_domain=(in_domain or {}).get(table.models[m]),
                 misled=(misled or {}).get(table.models[m]),
                 p_near_best=float(near[m]),
@@ -176,23 +175,25 @@ def decide(
             for m in order
         ),
         p_beats=tuple(map(tuple, better[np.ix_(order, order)].tolist())),
-        more_labels=tuple(tuple(None if n < 0 else n for n in row) for row in more[np.ix_(order, order)].tolist()),
+        more_labels=tuple(
+            tuple(None if n < 0 else n for n in row) for row in labels_needed[np.ix_(order, order)].tolist()
+        ),
         level=LEVEL,
         versus=pairs,
         rows=tuple(rows),
         metric="" if by_metric is None else by_metric.metric.name,
     )
-    notes = (*_notes(by.score[order], found, outcomes[order], beside), *warnings(pairs, kept))
+    notes = (*_notes(by.score[order], decision, outcomes[order], beside), *warnings(pairs, precomputed))
     if by_metric is not None:
         if not by_metric.metric.higher_is_better:
-            less = f"Less of {by_metric.metric.name} is better"
-            notes += (f"{less}; a difference above 0 says that the first model is better.",)
+            lower_is_better = f"Less of {by_metric.metric.name} is better"
+            notes += (f"{lower_is_better}; a difference above 0 says that the first model is better.",)
         notes += (f"How many more labels tell two models apart is said of means; {by_metric.metric.name} is none.",)
-    return replace(found, notes=notes)
+    return replace(decision, notes=notes)
 
 
 def resolve_method(method: str, names: Sequence[str], designed: str | None, pooled: Sequence[str] = ()) -> str:
-    """The method of a name that somebody wrote; case does not matter.
+    """Return the method of a name that a user wrote; case does not matter.
 
     Args:
         method: the name.
@@ -201,7 +202,7 @@ def resolve_method(method: str, names: Sequence[str], designed: str | None, pool
         pooled: the methods that read a pool, where there is one.
 
     Raises:
-        UnknownName: it is none of these, and no combination of them.
+        UnknownName: there is no such method or combination.
 
     Example:
         >>> resolve_method("acc+ties", ["ACC", "NLL"], None)
@@ -211,21 +212,21 @@ def resolve_method(method: str, names: Sequence[str], designed: str | None, pool
 
 
 def _order(table: ScoreTable, method: str | None, designed: str | None, beside: UnlabelledContext | None) -> ModelOrder:
-    """The method to order by, and what it gives the models."""
+    """Choose the method, and score the models by it."""
     names = [factor.name for factor in table.methods]
     mixed = combined.names(names, designed)
     pooled = {} if beside is None else beside.usable
-    first = next((one.name for one in pooled.values() if one.kind == "pool"), None)
+    first = next((candidate.name for candidate in pooled.values() if candidate.kind == "pool"), None)
     default = first or f"{table.metric}{combined.TIES}"
     method = resolve_method(
         method or (default if default in (*mixed, *pooled) else table.metric), names, designed, [*pooled]
     )
     if beside is not None and method in pooled:
-        one, shown = pooled[method], beside.places[None]
-        known = one.posterior(beside.pool, beside.places, beside.labels) if one.posterior else None
-        score = known.score if known else one.estimate(beside.pool, beside.targets, shown)[:, 0]
-        return ModelOrder(method, one.kind, score, known)
-    values = turned(table)
+        by = pooled[method]
+        by_pool = by.posterior(beside.pool, beside.places, beside.labels) if by.posterior else None
+        score = by_pool.score if by_pool else by.estimate(beside.pool, beside.targets, beside.places[None])[:, 0]
+        return ModelOrder(method, by.kind, score, by_pool)
+    values = signed_scores(table)
     means = engine.means(values, np.arange(values.shape[2])[None])
     if method in mixed:
         score = combined.scores(method, means[:, 0], means[:, names.index(mixed[method])])[:, 0]
@@ -239,41 +240,28 @@ Sure = tuple[Floats, tuple[Floats, Floats], tuple[Floats, Floats], Ints]
 
 
 def _posterior_summary(
-    outcomes: Floats, known: Posterior | None, order: Ints, rng: np.random.Generator, near: float = posterior.NEAR
+    outcomes: Floats, by_method: Posterior | None, order: Ints, rng: np.random.Generator, near: float = posterior.NEAR
 ) -> Sure:
-    """What is known of the models' mean outcomes in the domain: by the method itself, else by the labels alone.
-
-    Args:
-        outcomes: (M, K) on the labelled rows.
-        known: how sure the method is, if it says so.
-        order: (M,) the models in the predicted order, in which P(best) is drawn.
-        rng: the only source of randomness.
-        near: see `posterior.best`.
-    """
-    if known:
-        better, best = known.beats(), (known.best(), known.near(near))
-        ends, more = known.interval(), known.more_labels()
+    """Summarize the models' mean outcomes in the domain by the method's posterior, else by (M, K) outcomes."""
+    # P(best) is drawn in the predicted order of the models
+    if by_method:
+        better, best = by_method.beats(), (by_method.best(), by_method.near(near))
+        ends, labels_needed = by_method.interval(), by_method.more_labels()
     else:
         drawn, back = posterior.best(outcomes[order], rng, near=near), np.argsort(order)
         better, best = posterior.more_accurate(outcomes), (drawn[0][back], drawn[1][back])
-        ends, more = posterior.intervals_of_accuracy(outcomes), posterior.more_labels(outcomes)
-    more[np.maximum(better, 1 - better) >= LEVEL] = 0
-    np.fill_diagonal(more, 0)
-    return better, best, ends, more
+        ends, labels_needed = posterior.intervals_of_accuracy(outcomes), posterior.more_labels(outcomes)
+    labels_needed[np.maximum(better, 1 - better) >= LEVEL] = 0
+    np.fill_diagonal(labels_needed, 0)
+    return better, best, ends, labels_needed
 
 
 def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.random.Generator) -> Sure:
-    """The same of rows that belong together: a cluster is what is drawn anew, so that its rows have one weight.
-
-    A cluster's outcomes are summed, in units of the largest cluster; intervals are those of `statistics.paired`, robust
-    to clusters. How many more labels would tell two apart, is told in rows, of clusters of the mean size.
-
-    Args:
-        outcomes, order, rng: as for `_posterior_summary`.
-        clusters: (K,) the number of each row's cluster.
-    """
+    """Summarize outcomes of rows in clusters, which are resampled as a whole."""
+    # A cluster's outcomes are summed, in units of the largest cluster; intervals are those of `statistics.paired`,
+    # robust to clusters. Numbers of further labels are in rows, for clusters of the mean size.
     sizes = np.bincount(clusters)
-    better, best, _, more = _posterior_summary(
+    better, best, _, labels_needed = _posterior_summary(
         _cluster_shares(outcomes, clusters), None, order, rng, posterior.NEAR * sizes.mean() / sizes.max()
     )
     errors = paired.standard_errors(outcomes, clusters)
@@ -281,68 +269,56 @@ def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.ran
     ends = [paired.of_mean(mean, se, df) for mean, se in zip(outcomes.mean(axis=1), errors.tolist(), strict=True)]
     low = np.nan_to_num(np.array([end.low for end in ends]), nan=0.0)
     high = np.nan_to_num(np.array([end.high for end in ends]), nan=1.0)
-    rows = np.where(more > 0, np.ceil(more * sizes.mean()).astype(np.int64), more)
+    rows = np.where(labels_needed > 0, np.ceil(labels_needed * sizes.mean()).astype(np.int64), labels_needed)
     return better, best, (low, high), rows
 
 
 def _sure_of_metric(rows: MetricRows, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Sure:
-    """The same of a metric that is no mean, from draws of weights; how many more labels would do is not known.
-
-    Args:
-        rows: what each row adds to the metric.
-        outcomes, clusters, rng: as for `_sure_of_clusters`.
-    """
+    """Summarize a metric that is no mean, from draws of weights; numbers of further labels are unknown."""
     of_values, of_intervals = rng.spawn(2)
     prior = posterior.weigh(outcomes if clusters is None else _cluster_shares(outcomes, clusters))
-    drawn = resampling.posterior_values(rows.statistics, rows.turned, prior, of_values, clusters)
+    drawn = resampling.posterior_values(rows.statistics, rows.signed_value, prior, of_values, clusters)
     better = resampling.p_better(drawn)
-    more = np.where(np.maximum(better, 1 - better) >= LEVEL, 0, -1)
-    np.fill_diagonal(more, 0)
+    labels_needed = np.where(np.maximum(better, 1 - better) >= LEVEL, 0, -1)
+    np.fill_diagonal(labels_needed, 0)
     sure_of_first = resampling.p_best(drawn), resampling.p_near_best(drawn)
-    return better, sure_of_first, rows.intervals(of_intervals, clusters), more
+    return better, sure_of_first, rows.intervals(of_intervals, clusters), labels_needed
 
 
 def _cluster_shares(outcomes: Floats, clusters: Ints) -> Floats:
-    """(M, G) outcomes summed over clusters, in units of the largest one."""
+    """Return (M, G) outcomes summed over clusters, in units of the largest one."""
     return np.asarray(paired.cluster_sums(outcomes, clusters) / np.bincount(clusters).max())
 
 
-def _notes(score: Floats, found: Decision, outcomes: Floats, beside: UnlabelledContext | None) -> list[str]:
-    """What a reader of the decision has to know.
-
-    Args:
-        score: (M,) what the models were put in order by, in that order.
-        found: the decision.
-        outcomes: (M, K) of the models in that order.
-        beside: rows without labels, if there are any.
-    """
+def _notes(score: Floats, decision: Decision, outcomes: Floats, beside: UnlabelledContext | None) -> list[str]:
+    """Return notes on a decision, with (M,) scores and (M, K) outcomes in the order of its models."""
     notes, size, won = [], outcomes.shape[1], posterior.wins(outcomes)
     if beside is not None:
         # labelled rows of one text stand in one place
-        more = beside.pool.probs.shape[1] - len(set(beside.places.tolist()))
+        unlabelled = beside.pool.probs.shape[1] - len(set(beside.places.tolist()))
         notes += [
-            f"The pool adds {counted(more, 'row')} without a label.",
+            f"The pool adds {counted(unlabelled, 'row')} without a label.",
             "If `rank-models label` asked for the labelled rows, the accuracy on them is no estimate of accuracy in "
             "the domain. Rows drawn at random give one.",
         ]
-        one = beside.usable.get(found.method)
-        if one is not None and one.warning:
-            notes.append(f"{one.name} {'sees no label, and ' if one.kind == 'label-free' else ''}{one.warning}.")
-    if len(found.groups) == 1:
-        these = "this one label" if size == 1 else f"these {size} labels"
-        notes.append(f"No two models can be told apart with {these}.")
+        by = beside.usable.get(decision.method)
+        if by is not None and by.warning:
+            notes.append(f"{by.name} {'sees no label, and ' if by.kind == 'label-free' else ''}{by.warning}.")
+    if len(decision.groups) == 1:
+        labels = "this one label" if size == 1 else f"these {size} labels"
+        notes.append(f"No two models can be told apart with {labels}.")
     if np.ptp(score) <= TIE:
-        notes.append(f"{found.method} ties all models; their order is that in which they were given.")
+        notes.append(f"{decision.method} ties all models; their order is that in which they were given.")
     # counted, not taken from `p_beats`: with a pool these are no statement about the labels alone
     above = score[:, None] > score + TIE
-    against = [(found.names[j], found.names[i]) for i, j in np.argwhere(above & (won < won.T)).tolist()]
+    against = [(decision.names[j], decision.names[i]) for i, j in np.argwhere(above & (won < won.T)).tolist()]
     if against:
         b, a = against[0]
-        others = len(against) - 1
-        more_pairs = f", and {counted(others, 'more pair')} like this" if others else ""
+        count_others = len(against) - 1
+        more_pairs = f", and {counted(count_others, 'more pair')} like this" if count_others else ""
         notes.append(
-            f"{found.method} puts {a} above {b}, but on the labelled rows {b} did better more often{more_pairs}."
+            f"{decision.method} puts {a} above {b}, but on the labelled rows {b} did better more often{more_pairs}."
         )
-    if len({row.label for row in found.rows}) == 1 and found.rows[0].label:
+    if len({row.label for row in decision.rows}) == 1 and decision.rows[0].label:
         notes.append("All rows have the same label; a model that always says it looks perfect.")
     return notes

@@ -1,4 +1,4 @@
-"""How good a model's answers are, and its attributions by their own measure; and what to warn of."""
+"""Diagnostics of a model's answers and attributions, and warnings."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
 
 def misled_share(answers: ClassProbabilities, examples: Sequence[Example], task: ClassificationTask) -> float | None:
-    """The share of the examples on which the shortcut is wrong where a model gives the shortcut's label, a fraction.
+    """Return the share of examples with a wrong shortcut on which a model gives the shortcut's label.
 
-    None where the task has no such label, or every example that one.
+    It is None where the task has no such label, or every example has it.
     """
-    given = answers.predicted[[example.target != task.shortcut for example in examples]]
-    return float((given == task.shortcut).sum() / len(given)) if len(given) and task.shortcut is not None else None
+    predicted = answers.predicted[[example.target != task.shortcut for example in examples]]
+    return (
+        float((predicted == task.shortcut).sum() / len(predicted))
+        if len(predicted) and task.shortcut is not None
+        else None
+    )
 
 
 def judge_attributions(
     attributions: Sequence[Attributions], population: Sequence[Example], settings: Settings
 ) -> Floats:
-    """Judge a model's attributions, row by row.
+    """Check a model's attributions, row by row.
 
     Args:
         attributions: (N,); none where nothing was attributed.
@@ -38,13 +42,16 @@ def judge_attributions(
         (3, N) the error by the backend's own measure; 1 where it is over the tolerance; 1 where the row was cut.
     """
     pairs = zip(attributions, population, strict=bool(attributions))
-    return np.array([(settings.error(one), not settings.accepts(one), cut(one, row)) for one, row in pairs]).T.reshape(
-        3, -1
-    )
+    return np.array(
+        [
+            (settings.error(attribution), not settings.accepts(attribution), cut(attribution, row))
+            for attribution, row in pairs
+        ]
+    ).T.reshape(3, -1)
 
 
 def quality_of(judged: Floats) -> Quality:
-    """Summarize how good a model's attributions are, from what `judge_attributions` says of each row."""
+    """Summarize the quality of a model's attributions, from the rows of `judge_attributions`."""
     errors, over, truncated = judged
     errors = errors[np.isfinite(errors)]
     return Quality(
@@ -56,9 +63,9 @@ def quality_of(judged: Floats) -> Quality:
 
 
 def cut(attribution: Attributions, example: Example) -> bool:
-    """Whether a model did not see the end of a segment; not known of bare probabilities, and then not said.
+    """Return whether a model did not see the end of a segment; False for bare probabilities, where it is unknown.
 
-    A token may cover several words, as one [UNK] does neighbouring emoji: what counts is how far tokens reach.
+    A token may cover several words, as one [UNK] does neighbouring emoji, so the reach of the tokens counts.
     """
     if not len(attribution.tokens):
         return False
@@ -69,7 +76,7 @@ def cut(attribution: Attributions, example: Example) -> bool:
 
 
 def has_sign(text: str) -> bool:
-    """Whether a text has a sign of its own; accents, joiners and codes that stand alone have none, nor a token.
+    """Return whether a text has a sign of its own; accents, joiners and codes alone have none, nor a token.
 
     Example:
         >>> has_sign("."), has_sign("\\u200b")
@@ -79,7 +86,7 @@ def has_sign(text: str) -> bool:
 
 
 def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
-    """Warn of models that do worse in-domain than guessing does: their labels are probably mapped wrongly.
+    """Warn of models below chance in-domain: their labels are probably mapped wrongly.
 
     Args:
         in_domain: model -> accuracy, a fraction.
@@ -96,18 +103,18 @@ def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
 
 
 def copies(content: Mapping[str, str]) -> Iterator[str]:
-    """Point out models that are one, wherever they lie and whatever they are called.
+    """Report models that are copies of one, wherever they lie and whatever their names.
 
     Args:
-        content: model -> what identifies it.
+        content: model -> its identity.
 
     Example:
         >>> list(copies({"a": "4f", "b": "90", "c": "4f", "d": "4f"}))
         ['a, c and d are copies of one model: what they are loaded from is the same.']
     """
     alike: dict[str, list[str]] = {}
-    for name, one in content.items():
-        alike.setdefault(one, []).append(name)
+    for name, identity in content.items():
+        alike.setdefault(identity, []).append(name)
     for names in alike.values():
         if len(names) > 1:
             same = f"{', '.join(names[:-1])} and {names[-1]}"
@@ -115,11 +122,11 @@ def copies(content: Mapping[str, str]) -> Iterator[str]:
 
 
 def worse_than_guessing(right: Mapping[str, int], rows: Mapping[str, int], classes: int) -> Iterator[str]:
-    """Warn of models that are right less often than guessing is: labels or columns are probably read wrongly.
+    """Warn of models that are right less often than guessing: labels or columns are probably read wrongly.
 
     Args:
-        right: model -> on how many rows it is right.
-        rows: model -> on how many it gave a label.
+        right: model -> number of rows that it has right.
+        rows: model -> number of rows with a label from it.
         classes: C.
 
     Example:
@@ -132,18 +139,18 @@ def worse_than_guessing(right: Mapping[str, int], rows: Mapping[str, int], class
 
     unlikely = [name for name, hits in right.items() if bdtr(hits, rows[name], 1 / classes) < 0.01]
     if unlikely:
-        each = ", ".join(f"{name} ({right[name]} of {rows[name]} right)" for name in unlikely)
+        listing = ", ".join(f"{name} ({right[name]} of {rows[name]} right)" for name in unlikely)
         do, their = ("does", "its") if len(unlikely) == 1 else ("do", "their")
-        yield f"{each} {do} worse than guessing. Do {their} labels mean what those of the rows mean?"
+        yield f"{listing} {do} worse than guessing. Do {their} labels mean what those of the rows mean?"
     if not unlikely and right and all(hits <= rows[name] / classes for name, hits in right.items()):
         yield "No model does better than guessing on these rows."
 
 
 def shortcut_avoided(misled: Mapping[str, float]) -> Iterator[str]:
-    """Say so where no model follows the shortcut: what measures agreement with it has little to go by.
+    """Report that no model follows the shortcut, so that measures of agreement with it say little.
 
     Args:
-        misled: model -> how often the shortcut misleads it, a fraction; empty where that is not known.
+        misled: model -> share of rows on which the shortcut misleads it; empty where unknown.
 
     Example:
         >>> print(*shortcut_avoided({"a": 0.64, "b": 0.2}))  # doctest: +ELLIPSIS

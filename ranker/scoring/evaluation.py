@@ -1,4 +1,4 @@
-"""From a score table whose truth is known to an `Evaluation`: how well each method would have ranked these models."""
+"""Evaluation of each ranking method on a score table with known truth."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ranker.results.evaluation import EvaluatedModel, Evaluation, MethodResult, 
 from ranker.results.table import ScoreTable
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.reference import NEAR, Truth, guess_range
-from ranker.scoring.score import averages, check, turned
+from ranker.scoring.score import averages, check, signed_scores
 from ranker.statistics import engine, intervals, pooled
 from ranker.statistics.agreement import Draws, MethodAgreement, Ranked, measure, pairwise_accuracies
 from ranker.statistics.methods import COINS
 from ranker.statistics.pool import CHOSEN, MANY, RANDOM, Pool, PoolMethod, Targets, possible
 
-FEW = 60
-"""Examples below which intervals were seen to be too narrow (docs/STATISTICS.md)."""
+MIN_EXAMPLES = 60
+"""Examples below which intervals are too narrow (docs/STATISTICS.md)."""
 
 CURVE = (1, 2, 3, 5, 10, 20, 50)
-"""The probe sizes of the learning curve."""
+"""Probe sizes of the learning curve."""
 
 
 STEPS = ("probes", "the learning curve", "methods that see the pool", "remarks")
@@ -46,16 +46,16 @@ def evaluate(
     by_metric: MetricRows | None = None,
     watch: Callable[[str, int], object] = lambda step, done: None,
 ) -> Evaluation:
-    """Say how often each method, shown K examples, would have put two models in the right order.
+    """Measure how often each method, shown K examples, puts two models in the right order.
 
     Args:
         table: the scores, with known truth.
         probe: K.
-        draws: B, or "exact": all draws there are, for the methods that are means.
-        seed: of the draws, and of what has to be drawn even where the rest is exact.
+        draws: B, or "exact" for all draws, for the methods that are means.
+        seed: of the draws, and of methods that are drawn even where others are exact.
         families: (M,) each model's architecture, in the order of the table; splits the pairs.
-        misled: model -> how often the shortcut misleads it, a fraction; splits them, too.
-        in_domain: model -> its mean outcome in the domain that it was trained for, where that is known.
+        misled: model -> share of examples on which the shortcut misleads it; splits them, too.
+        in_domain: model -> its mean outcome in the domain that it was trained for, where known.
         designed: the factor designed for the set.
         curve: probe sizes of the learning curve; those above N are left out.
         methods: those that see rows without their labels.
@@ -71,7 +71,7 @@ def evaluate(
     """
     check(table, probe)
     truth = Truth.of(table, families, misled)
-    values = turned(table)[truth.order]
+    values = signed_scores(table)[truth.order]
     ranked = Ranked.of(table.methods, designed)
     of_probes, of_curve, of_halves, of_pools = np.random.default_rng(seed).spawn(4)
     watch(STEPS[0], 0)
@@ -79,38 +79,38 @@ def evaluate(
     watch(STEPS[1], 1)
     sizes = [size for size in curve if size <= len(table.examples)]
     curves: pooled.Curves = {
-        size: pairwise_accuracies(values, ranked, size, truth.decided, own)
-        for size, own in zip(sizes, of_curve.spawn(len(sizes)), strict=True)
+        size: pairwise_accuracies(values, ranked, size, truth.decided, stream)
+        for size, stream in zip(sizes, of_curve.spawn(len(sizes)), strict=True)
     }
     watch(STEPS[2], 1)
     if pool is None or targets is None:
         methods = ()
     else:
-        seen, known = pool.ordered(truth.order), Targets(targets.outcomes[truth.order], targets.labels)
-        methods = possible(methods, seen, known.labels)
-        halves = pooled.Halves.of(len(table.examples), probe, of_halves)
-        population = pooled.Population(seen, known, truth.decided, halves)
+        ordered, known_targets = pool.ordered(truth.order), Targets(targets.outcomes[truth.order], targets.labels)
+        methods = possible(methods, ordered, known_targets.labels)
+        halves = pooled.Halves.draw(len(table.examples), probe, of_halves)
+        population = pooled.Population(ordered, known_targets, truth.decided, halves)
         measured, curves = pooled.measure(methods, population, probe, measured, curves, of_pools)
     if by_metric is not None:
         own = np.random.default_rng(seed).spawn(5)[4]
         measured, curves = _with_metric(by_metric, truth, measured, curves, probe, draws, own)
     watch(STEPS[3], 1)
     measured = measured.with_coins(COINS if "across-family" in truth.splits else COINS[:1])
-    found = _methods(table, truth, measured, curves, designed, {one.name: one.rule for one in methods})
+    results = _methods(table, truth, measured, curves, designed, {method.name: method.rule for method in methods})
     return Evaluation(
         draws=draws,
         models=_models(table, truth, measured, misled or {}, in_domain or {}),
-        methods=found,
+        methods=results,
         pairs=_pairs(table, truth, measured),
         tied_pairs=int((~truth.decided).sum()),
         near=NEAR,
         metric="" if by_metric is None else by_metric.metric.name,
         notes=(
             *_notes(table, truth, measured, drawn),
-            *_drawn(by_metric, draws),
+            *_drawn_metric_note(by_metric, draws),
             *_one_label(targets),
-            *_guessed(truth, measured),
-            *_budget(found, probe),
+            *_guess_note(truth, measured),
+            *_label_worth_note(results, probe),
             *_traps(methods),
         ),
     )
@@ -125,35 +125,29 @@ def _with_metric(
     count: Draws,
     rng: np.random.Generator,
 ) -> tuple[MethodAgreement, pooled.Curves]:
-    """Put a metric that is no mean before the other methods: it is drawn, and they are measured against it.
-
-    Args:
-        rows: what the examples add to it.
-        truth: the order of the models.
-        measured, curves: what was found of the other methods.
-        probe: K.
-        count: B, or "exact", for which `MANY` are drawn.
-        rng: the only source of randomness.
-    """
+    """Put a metric that is no mean before the other methods: it is drawn, and they are measured against it."""
     name, examples = rows.metric.name, len(rows.judged)
     of_probes, *of_curve = rng.spawn(1 + len(curves))
     draws = engine.draw_probes(of_probes, examples, probe, MANY if count == "exact" else count)
-    found = rows.simulate(draws, truth.decided, truth.order)
-    right, noise = found.pairwise_accuracy, intervals.of_draws(found.pairwise_accuracy)
+    simulation = rows.simulate(draws, truth.decided, truth.order)
+    right, noise = simulation.pairwise_accuracy, intervals.of_draws(simulation.pairwise_accuracy)
     first = MethodAgreement(
         names=(name,),
         kinds=("baseline",),
-        beats=found.beats,
+        beats=simulation.beats,
         influence=intervals.drawn_influence(right, draws, examples),
         noise=noise - probe * right.var(axis=1) / len(draws),
         noise_of_difference=np.zeros(1),
     )
-    others = replace(measured, noise_of_difference=measured.noise + first.noise[0])
+    other_methods = replace(measured, noise_of_difference=measured.noise + first.noise[0])
     drawn = {}
-    for (size, known), own in zip(curves.items(), of_curve, strict=True):
-        some = engine.draw_probes(own, examples, size, MANY // 4)
-        drawn[size] = {name: float(rows.simulate(some, truth.decided, truth.order).pairwise_accuracy.mean()), **known}
-    return first.joined(others), drawn
+    for (size, accuracies), stream in zip(curves.items(), of_curve, strict=True):
+        probes = engine.draw_probes(stream, examples, size, MANY // 4)
+        drawn[size] = {
+            name: float(rows.simulate(probes, truth.decided, truth.order).pairwise_accuracy.mean()),
+            **accuracies,
+        }
+    return first.joined(other_methods), drawn
 
 
 def _methods(
@@ -187,7 +181,7 @@ def _methods(
             rule=rules.get(name, RANDOM),
             designed=name == designed,
             dropped=dict(table.dropped.get(name, {})),
-            curve={size: found.get(name, 0.5) for size, found in curves.items() if name in found or name in COINS},
+            curve={size: point.get(name, 0.5) for size, point in curves.items() if name in point or name in COINS},
             splits={part: float(measured.beats[rows, f].mean()) for part, rows in truth.splits.items()},
         )
         for f, name in enumerate(measured.names)
@@ -240,23 +234,23 @@ def _pairs(table: ScoreTable, truth: Truth, measured: MethodAgreement) -> tuple[
 
 
 def _notes(table: ScoreTable, truth: Truth, measured: MethodAgreement, drawn: Mapping[str, int]) -> list[str]:
-    """What a reader of the numbers has to know."""
+    """Return notes on the numbers."""
     notes = []
     if drawn:
         pairs = ", ".join(f"{name} {count}" for name, count in drawn.items())
         notes.append(f"From {MANY} draws, as no grid is fine enough to be exact: of {len(truth.gap)} pairs {pairs}.")
     for f, method in enumerate(table.methods):
-        usable = table.values[:, f, engine.defined(table.values)[f]]
+        usable = table.values[:, f, engine.defined_for_all(table.values)[f]]
         if not usable.size or np.ptp(usable, axis=0).max() <= engine.TIE:
-            why = "ties all models" if usable.size else "is defined on no example"
-            notes.append(f"{method.name} {why}; it counts as a coin.")
-    if len(table.examples) < FEW:
+            problem = "ties all models" if usable.size else "is defined on no example"
+            notes.append(f"{method.name} {problem}; it counts as a coin.")
+    if len(table.examples) < MIN_EXAMPLES:
         notes.append(f"{len(table.examples)} examples are few: intervals over other examples are rather too narrow.")
     return notes
 
 
-def _drawn(by_metric: MetricRows | None, count: Draws) -> list[str]:
-    """What to know of a metric that is no mean beside methods that are measured exactly."""
+def _drawn_metric_note(by_metric: MetricRows | None, count: Draws) -> list[str]:
+    """Return the note on a metric that is no mean beside methods that are measured exactly."""
     if by_metric is None or count != "exact":
         return []
     return [
@@ -266,11 +260,11 @@ def _drawn(by_metric: MetricRows | None, count: Draws) -> list[str]:
 
 def _one_label(targets: Targets | None) -> list[str]:
     labels = set() if targets is None else set(targets.labels.tolist())
-    alike = len(labels) == 1 and min(labels) >= 0  # below 0 are those that nobody knows
+    alike = len(labels) == 1 and min(labels) >= 0  # below 0 is unknown
     return ["All examples have the same label; a model that always says it looks perfect."] if alike else []
 
 
-def _guessed(truth: Truth, measured: MethodAgreement) -> list[str]:
+def _guess_note(truth: Truth, measured: MethodAgreement) -> list[str]:
     if "GUESS" not in measured.names:
         return []
     low, high = guess_range(truth)
@@ -280,28 +274,30 @@ def _guessed(truth: Truth, measured: MethodAgreement) -> list[str]:
     ]
 
 
-def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
-    """What a label is worth: at random, with a pool, and chosen; and how many random ones the metric would need."""
+def _label_worth_note(methods: Sequence[MethodResult], probe: int) -> list[str]:
+    """Return the note on the worth of a label: random, with a pool, or chosen, against random ones for the metric."""
     metric = methods[0]
-    with_pool = [one for one in methods if one.kind == "pool" and one.rule == RANDOM][:1]
-    for found in with_pool:
-        alone, reached = (percent(one.pairwise_accuracy) for one in (metric, found))
-        said = f"{counted(probe, 'label')}: {metric.name} {alone} %, {found.name} {reached} %"
-        for one in [one for one in methods if one.rule == CHOSEN][:1]:
-            said += f", and {percent(one.pairwise_accuracy)} % if `rank-models label` asks for them"
-        enough = [n for n, share in sorted(metric.curve.items()) if n > probe and share >= found.pairwise_accuracy]
-        if found.pairwise_accuracy > metric.pairwise_accuracy:
+    with_pool = [method for method in methods if method.kind == "pool" and method.rule == RANDOM][:1]
+    for pool_method in with_pool:
+        alone, reached = (percent(method.pairwise_accuracy) for method in (metric, pool_method))
+        note = f"{counted(probe, 'label')}: {metric.name} {alone} %, {pool_method.name} {reached} %"
+        for method in [method for method in methods if method.rule == CHOSEN][:1]:
+            note += f", and {percent(method.pairwise_accuracy)} % if `rank-models label` asks for them"
+        enough = [
+            n for n, share in sorted(metric.curve.items()) if n > probe and share >= pool_method.pairwise_accuracy
+        ]
+        if pool_method.pairwise_accuracy > metric.pairwise_accuracy:
             tried = max(n for n in (probe, *metric.curve) if not enough or n < enough[0])
             least = "" if enough and enough[0] == tried + 1 else f"{tried + 1} to "
             needs = f"{least}{enough[0]}" if enough else f"more than {tried}"
-            said += f". For the {reached} % of {found.name} {metric.name} needs {needs} labels"
-        return [f"{said}."]
+            note += f". For the {reached} % of {pool_method.name} {metric.name} needs {needs} labels"
+        return [f"{note}."]
     return []
 
 
 def _traps(methods: Sequence[PoolMethod]) -> list[str]:
-    """When those methods fail that see no label."""
-    traps = [f"{one.name}: {one.warning}" for one in methods if one.kind == "label-free" and one.warning]
+    """Return the note on when the label-free methods fail."""
+    traps = [f"{method.name}: {method.warning}" for method in methods if method.kind == "label-free" and method.warning]
     return [f"None of the methods that see no label is safe. {'; '.join(traps)}."] if traps else []
 
 

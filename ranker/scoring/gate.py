@@ -1,4 +1,4 @@
-"""Whether models are shown to be no worse than one of them: by what decisions say, and by what they lack."""
+"""Non-inferiority gate: tests that models are no worse than a base model, and checks for missing rows and tasks."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ranker.results.ranking import Ranking
 from ranker.statistics.paired import not_worse
 
 MARGIN = 0.02
-"""How much worse is no worse where nobody says: two points, which some hundred rows can show. At 0 a model that never
-differs from the base would never pass, since a row that nobody saw may be lost."""
+"""Default margin: two points, which some hundred rows can show. At 0 a model that never differs from the base would
+never pass, since it may lose an unseen row."""
 
 PARTIAL = "The log is partial"
-"""What a note says of a run that was cut short."""
+"""Start of the note on a run that was cut short."""
 
 
 def of_decision(ranking: Ranking, base: str, margin: float = MARGIN, allow_absent: bool = False) -> Gate:
-    """Hold every other model of a decision to one.
+    """Compare every other model of a decision with a base model.
 
     Args:
         ranking: a decision on labelled rows alone.
         base: a model that each other one was compared with.
-        margin: how much worse is no worse: a fraction, or in the unit of a metric that is no mean.
-        allow_absent: rows without an outcome, and partial logs, may be.
+        margin: the difference that counts as no worse: a fraction, or in the unit of a metric that is no mean.
+        allow_absent: whether to allow rows without an outcome, and partial logs.
 
     Raises:
         UnknownName: there is no such model.
@@ -43,42 +43,45 @@ def of_decision(ranking: Ranking, base: str, margin: float = MARGIN, allow_absen
         >>> of_decision(ranking, "inoc-800", margin=0.05).in_words
         'no worse than inoc-800 by more than 5.0 points: ...'
     """
-    found = ranking.decision
-    gate = _judged(base, margin, _held(found, base, margin), _absent(ranking), allow_absent)
-    return replace(gate, metric=found.metric)
+    decision = ranking.decision
+    gate = _make_gate(base, margin, _held_models(decision, base, margin), _missing_rows(ranking), allow_absent)
+    return replace(gate, metric=decision.metric)
 
 
 def of_tasks(
-    found: OverTasks,
-    asked: Mapping[str, Sequence[str]],
+    over_tasks: OverTasks,
+    asked_tasks: Mapping[str, Sequence[str]],
     base: str,
     margin: float = MARGIN,
     allow_absent: bool = False,
 ) -> Gate:
-    """Hold every other model to one on every task.
+    """Compare every other model with a base model on every task.
 
     Args:
-        found: the decisions.
-        asked: model -> the tasks that it was asked, of which the others may not have been asked all.
+        over_tasks: the decisions.
+        asked_tasks: model -> the tasks that it was asked, of which the others may lack some.
         base, margin, allow_absent: as in `of_decision`.
 
     Raises:
         UnknownName, UsageError: as in `of_decision`.
     """
-    tasks = found.rankings.items()
-    held = [one for task, ranking in tasks for one in _held(ranking.decision, base, margin, task)]
-    absent = [*_absent_tasks(asked, base), *(f"{what} ({task})" for task, one in tasks for what in _absent(one))]
-    return _judged(base, margin, held, absent, allow_absent)
+    tasks = over_tasks.rankings.items()
+    held = [model for task, ranking in tasks for model in _held_models(ranking.decision, base, margin, task)]
+    absent = [
+        *_absent_tasks(asked_tasks, base),
+        *(f"{gap} ({task})" for task, ranking in tasks for gap in _missing_rows(ranking)),
+    ]
+    return _make_gate(base, margin, held, absent, allow_absent)
 
 
-def _judged(base: str, margin: float, held: Iterable[HeldModel], absent: Iterable[str], allow_absent: bool) -> Gate:
+def _make_gate(base: str, margin: float, held: Iterable[HeldModel], absent: Iterable[str], allow_absent: bool) -> Gate:
     models, lacking = tuple(held), tuple(absent)
-    passes = all(one.passes for one in models) and (allow_absent or not lacking)
+    passes = all(model.passes for model in models) and (allow_absent or not lacking)
     return Gate(base, margin, models, lacking, allow_absent, passes)
 
 
-def _held(decision: Decision, base: str, margin: float, task: str = "") -> Iterator[HeldModel]:
-    """Each other model, with the lower end of the interval of its difference to the base."""
+def _held_models(decision: Decision, base: str, margin: float, task: str = "") -> Iterator[HeldModel]:
+    """Yield each other model, with the lower end of the interval of its difference to the base."""
     look_up("model", base, dict.fromkeys(decision.names))
     if not decision.versus:
         raise UsageError("`not_worse_than` is for labelled rows alone, and the models' files bring others, too")
@@ -90,29 +93,29 @@ def _held(decision: Decision, base: str, margin: float, task: str = "") -> Itera
 
 
 def _why(low: float | None, passes: bool, metric: str) -> str:
-    of = unit(metric)
+    metric_unit = unit(metric)
     if low is None:
         return "too few rows tell the two apart" if metric else "one row or cluster shows nothing"
     if low > 0:
-        return f"at least {of.value(low)}{of.points} better"
-    return f"{'at most' if passes else 'may be'} {of.value(-low)}{of.points} worse"
+        return f"at least {metric_unit.value(low)}{metric_unit.points} better"
+    return f"{'at most' if passes else 'may be'} {metric_unit.value(-low)}{metric_unit.points} worse"
 
 
-def _absent(ranking: Ranking) -> Iterator[str]:
-    """Rows on which a model has no outcome, so that none was compared there, and logs that are partial."""
+def _missing_rows(ranking: Ranking) -> Iterator[str]:
+    """Describe rows on which a model has no outcome, so that none was compared there, and partial logs."""
     for model, outcomes in zip(ranking.table.models, ranking.table.outcomes, strict=True):
         if count := int(np.isnan(outcomes).sum()):
             yield f"{model} has no outcome on {count:,} of {counted(len(outcomes), 'row')}"
     yield from (note.rstrip(".") for note in ranking.header.notes if PARTIAL in note)
 
 
-def _absent_tasks(asked: Mapping[str, Sequence[str]], base: str) -> Iterator[str]:
-    """The tasks that the base was asked, and another model was not.
+def _absent_tasks(asked_tasks: Mapping[str, Sequence[str]], base: str) -> Iterator[str]:
+    """Describe the tasks that the base was asked, and another model was not.
 
     Example:
         >>> list(_absent_tasks({"a": ["nli", "qa"], "b": ["nli", "sst2"]}, "a"))
         ['b was not asked qa']
     """
-    for model, tasks in asked.items():
-        if rest := [task for task in asked[base] if task not in tasks]:
-            yield f"{model} was not asked {listed(rest)}"
+    for model, tasks in asked_tasks.items():
+        if missing := [task for task in asked_tasks[base] if task not in tasks]:
+            yield f"{model} was not asked {listed(missing)}"

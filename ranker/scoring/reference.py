@@ -1,4 +1,4 @@
-"""What is known of the models of an evaluation: their true order, and which pairs of them have one.
+"""True order of the models of an evaluation, and the pairs that have one.
 
 Axis letters as in `statistics.engine`.
 """
@@ -17,12 +17,12 @@ from ranker.results.table import ScoreTable
 from ranker.statistics import engine
 
 NEAR = 0.1
-"""True outcomes less than this apart make a near pair."""
+"""Difference of true outcomes below which a pair is near."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The models in their true order, best first, and their pairs.
+    """Models in their true order, best first, and their pairs.
 
     Attributes:
         order: (M,) index into the table.
@@ -30,8 +30,8 @@ class Truth:
         gap: (P,) differences of these.
         decided: (P,) pairs that have a true order.
         near: (P,) pairs that are nearly level.
-        families: (M,) or None where not known.
-        splits: part of the pairs -> (P,) which are in it; parts without a decided pair are left out.
+        families: (M,); None where unknown.
+        splits: part of the pairs -> (P,) its members; parts without a decided pair are left out.
     """
 
     order: Ints
@@ -53,8 +53,8 @@ class Truth:
 
         Args:
             table: the scores, with known truth.
-            families: (M,) each model's architecture, in the order of the table; None where not known.
-            misled: model -> how often the shortcut misleads it, a fraction; None or empty where that is not known.
+            families: (M,) each model's architecture, in the order of the table; None where unknown.
+            misled: model -> share of examples on which the shortcut misleads it; None or empty where unknown.
 
         Raises:
             UsageError: no two models differ in their truth.
@@ -77,8 +77,8 @@ class Truth:
             splits |= {"within-family": alike, "across-family": ~alike}
         if misled:
             follows = np.array([misled[table.models[row]] >= FOLLOWS for row in order])
-            one = np.array(follows[first] | follows[second], dtype=np.bool_)
-            splits |= {"misled": one, "not-misled": ~one}
+            any_follows = np.array(follows[first] | follows[second], dtype=np.bool_)
+            splits |= {"misled": any_follows, "not-misled": ~any_follows}
         return cls(
             order=order,
             outcome=outcome,
@@ -91,9 +91,9 @@ class Truth:
 
 
 def guess_range(truth: Truth) -> tuple[float, float]:
-    """The share of pairs that a fixed preference for one model gets right: for the worst and for the best pick.
+    """Return the shares of pairs that a fixed preference for one model gets right, for the worst and the best pick.
 
-    Pairs without that model are a coin each.
+    Pairs without that model count as 1/2 each.
     """
     pairs = engine.pairs(len(truth.order))[truth.decided]
     shares = [

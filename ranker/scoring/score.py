@@ -1,4 +1,4 @@
-"""Factors applied to what models make of examples: the score table."""
+"""Score table: factors applied to the models' answers and attributions."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ if TYPE_CHECKING:
     from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
 Target = Literal["declared", "shortcut", "evidence", "true", "predicted"]
-"""Which label a factor's attributions speak for: as the factor declares it, or one rule for all factors."""
+"""Label that a factor's attributions are about: as the factor declares it, or one rule for all factors."""
 
 FIXED = ("shortcut", "evidence")
-"""The rules by which a factor is about one label on all rows: that which the task declares."""
+"""Rules by which a factor is about one label on all rows: that which the task declares."""
 
 UNJUDGED = "there is nothing to judge for some model"
-"""Why an example has no outcome: an answer to it is missing or failed."""
+"""Reason why an example has no outcome: an answer to it is missing or failed."""
 
 SILENT = "some model gives no answer"
-"""Why a factor has no value where there is nothing to read."""
+"""Reason why a factor has no value where there is no answer."""
 
 UNDEFINED = "undefined"
-"""Why a factor has no value where it returns nan or infinity, and raises nothing that would say so."""
+"""Reason why a factor has no value where it returns nan or infinity, and raises nothing."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What models are ranked by, beside the metric; None leaves the choice to the question that is asked.
+    """Methods that rank the models, beside the metric; None leaves the choice to the question that is asked.
 
     Attributes:
-        attribution: a backend, with its settings or as it comes ("shap", "ig:steps=50", `IGSettings(steps=50)`, see
+        attribution: a backend, with or without settings ("shap", "ig:steps=50", `IGSettings(steps=50)`, see
             `ranker.attribution.settings_of`); "none" for baselines alone. None is SHAP where a factor reads
             attributions of these rows, and no attribution where none does.
-        factors: what to measure. None: all that are built in where methods are evaluated; in a decision baselines, the
-            factor designed for the set, and the one that it goes by.
+        factors: factors to measure. None: all built-in ones where methods are evaluated; in a decision baselines, the
+            factor designed for the set, and the one that orders the models.
         methods: those that see a pool. None: the short list of `statistics.methods.DEFAULT` where methods are
-            evaluated, and all that come with the product where a decision goes by one of them.
+            evaluated, and all built-in ones where a decision uses one of them.
         target: "declared", or one label rule for all attribution factors.
-        norm: what an example's attributions are divided by before the factors see them.
+        norm: divisor of an example's attributions before the factors see them.
 
     Raises:
-        UsageError: a backend, a target or a norm that there is not, or two factors or methods of one name.
+        UsageError: an unknown backend, target or norm, or two factors or methods of one name.
 
     Example:
         >>> Evidence("ig:steps=50").settings.name
@@ -73,15 +73,15 @@ class Evidence:
         for name, value, kind in (("target", self.target, Target), ("norm", self.norm, Norm)):
             if value not in get_args(kind):
                 raise UsageError(f"`{name}` must be one of {', '.join(get_args(kind))} (got {value!r})")
-        named: list[Factor | PoolMethod] = [*(self.factors or ()), *(self.methods or ())]
-        names = Counter(one.name.casefold() for one in named)
+        methods: list[Factor | PoolMethod] = [*(self.factors or ()), *(self.methods or ())]
+        names = Counter(method.name.casefold() for method in methods)
         if twice := [name for name, count in names.items() if count > 1]:
             raise UsageError(f"two methods are named {twice[0].upper()}; name one of them otherwise")
         _ = self.settings
 
     @property
     def settings(self) -> Settings | None:
-        """Those of the backend; None where none is named."""
+        """Settings of the backend; None where none is named."""
         return None if self.attribution is None else settings_of(self.attribution)
 
 
@@ -91,7 +91,7 @@ class ModelScores:
 
     Attributes:
         values: (F, N) one scalar per (method, example), nan where undefined.
-        undefined: method -> reason -> the examples (indices) that the method could not be computed on.
+        undefined: method -> reason -> indices of the examples without a value.
     """
 
     values: Floats
@@ -110,14 +110,14 @@ def score_model(
 ) -> ModelScores:
     """Apply every factor to one model's attributions on every example.
 
-    A factor that raises on an example leaves a nan there, and its message is kept: one bad cell is not a lost run.
+    A factor that raises on an example leaves a nan there and its message as the reason, so the run goes on.
 
     Args:
-        answers: (N,) what the model answers, in the order of the examples.
-        attributions: (N,) what it looked at; empty where nothing was attributed, and then no factor reads any.
+        answers: (N,) of the model, in the order of the examples.
+        attributions: (N,) of the model; empty where nothing was attributed, and then no factor reads any.
         examples: (N,) the population.
-        factors: (F,) what to measure.
-        task: tells which label the shortcut speaks for and which the evidence speaks for.
+        factors: (F,) to measure.
+        task: declares the labels of the shortcut and of the evidence.
         target: "declared", or one rule that overrides what every attribution factor declares.
         norm: what each example's attributions are divided by before the factors see them.
         watch: is told the name of each factor before it is applied to a row.
@@ -134,11 +134,11 @@ def score_model(
             for factor in factors:
                 undefined.setdefault(factor.name, {}).setdefault(SILENT, set()).add(n)
             continue
-        probabilities = Attributions(answers.probs[n], predicted)  # what a baseline reads, of any label
-        seen = probabilities if row is None else row.normalised(norm)
+        probabilities = Attributions(answers.probs[n], predicted)  # baselines read these, of any label
+        attribution = probabilities if row is None else row.normalised(norm)
         toward: dict[str, Callable[[int], Attributions]] = {
             "baseline": probabilities.toward,
-            "factor": cache(seen.toward),  # factors of one label share its word scores
+            "factor": cache(attribution.toward),  # factors of one label share its word scores
         }
         for f, factor in enumerate(factors):
             reason = UNDEFINED
@@ -151,15 +151,19 @@ def score_model(
             if not np.isfinite(values[f, n]):
                 values[f, n] = np.nan
                 undefined.setdefault(factor.name, {}).setdefault(reason, set()).add(n)
-    frozen = {name: {why: frozenset(rows) for why, rows in reasons.items()} for name, reasons in undefined.items()}
+    frozen = {
+        name: {reason: frozenset(rows) for reason, rows in reasons.items()} for name, reasons in undefined.items()
+    }
     return ModelScores(values, frozen)
 
 
 def column_of(metric: str) -> Factor:
-    """The declaration of a metric's own column; its values are outcomes, higher is better, and come from the task."""
-    known = BUILTIN.get(metric)
-    if known and known.kind == "baseline" and known.higher_is_better:
-        return known
+    """Return the declaration of a metric's own column; its values are outcomes, higher is better, and come from the
+    task.
+    """
+    builtin = BUILTIN.get(metric)
+    if builtin and builtin.kind == "baseline" and builtin.higher_is_better:
+        return builtin
     return Factor(metric, not_saved, True, "true", "", "baseline")
 
 
@@ -171,15 +175,15 @@ def assemble(
     metric: str = "ACC",
     truth: Mapping[str, float] | None = None,
 ) -> ScoreTable:
-    """Put the models' scores into one table, in the order given; factors that are defined on no example are left out.
+    """Assemble the models' scores into one table, in the given order, without factors that are defined on no example.
 
     Args:
-        outcomes: model -> (N,) how good its answers are: the first column.
+        outcomes: model -> (N,) scores of its answers: the first column.
         scores: model -> its scores, all of the same factors and examples.
         examples: (N,) the population.
         factors: (F,) the other methods.
-        metric: what an outcome is.
-        truth: model -> mean outcome on the whole OOD set, a fraction, where it is known.
+        metric: the name of an outcome.
+        truth: model -> mean outcome on the whole OOD set, a fraction, where known.
     """
     lost: dict[str, dict[str, set[int]]] = {}
     for part in scores.values():
@@ -187,24 +191,26 @@ def assemble(
             for reason, rows in reasons.items():
                 lost.setdefault(name, {}).setdefault(reason, set()).update(rows)
     judged = np.stack(list(outcomes.values()))
-    if unjudged := int((~engine.defined(judged[:, None])[0]).sum()):
+    if unjudged := int((~engine.defined_for_all(judged[:, None])[0]).sum()):
         lost[metric] = {UNJUDGED: set(range(unjudged))}
     values = np.stack([part.values for part in scores.values()])
-    somewhere = np.asarray(engine.defined(values).any(axis=1))
-    kept = tuple(factor for factor, usable in zip(factors, somewhere, strict=True) if usable)
+    somewhere = np.asarray(engine.defined_for_all(values).any(axis=1))
+    defined_factors = tuple(factor for factor, usable in zip(factors, somewhere, strict=True) if usable)
     return ScoreTable(
         models=tuple(scores),
-        methods=(column_of(metric), *kept),
+        methods=(column_of(metric), *defined_factors),
         examples=tuple(example.id for example in examples),
         values=np.concatenate([judged[:, None], values[:, somewhere]], axis=1),
         metric=metric,
         truth=None if truth is None else np.array([truth[name] for name in scores]),
-        dropped={name: {why: len(rows) for why, rows in reasons.items()} for name, reasons in lost.items()},
+        dropped={
+            name: {reason_text: len(rows) for reason_text, rows in reasons.items()} for name, reasons in lost.items()
+        },
     )
 
 
 def defined_nowhere(table: ScoreTable) -> dict[str, str]:
-    """Why each method that is not in the table, being defined on no example for all models, is not.
+    """Return the reason why each method defined on no example for all models is not in the table.
 
     Example:
         >>> dropped = {"MINE": {"IndexError: index 5 is out of bounds": 2, "undefined": 10}}
@@ -223,7 +229,7 @@ def _nowhere(reasons: Sequence[str]) -> str:
 
 
 def target_label(explains: str, predicted: int, example: Example, task: ClassificationTask) -> int:
-    """The label that a factor is about, on one row.
+    """Return the label that a factor is about, on one row.
 
     Raises:
         ValueError: the task declares no such label.
@@ -247,10 +253,10 @@ def applicable(
     target: Target = "declared",
     only_label: int | None = None,
 ) -> tuple[list[Factor], dict[str, str]]:
-    """Split factors into those that can be measured on this data, and the others with the reason why not.
+    """Split factors into those that can be measured on this data, and the others with a reason.
 
     Args:
-        factors: what could be measured.
+        factors: all candidates.
         examples: the data.
         task: its labels.
         designed: the factor that was designed for this data, if any.
@@ -259,7 +265,7 @@ def applicable(
     """
     pairs = any(len(example.segments) == 2 for example in examples)
     marks = {mark for example in examples for mark in example.marks}
-    kept, left_out = [], {}
+    measurable, left_out = [], {}
     for factor in factors:
         if factor.pair and not pairs:
             left_out[factor.name] = "these examples have one segment, it compares two"
@@ -274,27 +280,27 @@ def applicable(
         elif factor.designed_only and factor.name != designed:
             left_out[factor.name] = f"is for sets that it was designed for; this one's is {designed or 'none'}"
         else:
-            kept.append(factor)
-    return kept, left_out
+            measurable.append(factor)
+    return measurable, left_out
 
 
 def label_rule(factor: Factor, target: Target) -> str:
-    """Which label a factor is about: as it declares, or by the one rule of the run, which baselines do not follow."""
+    """Return the rule for a factor's label: its own, or that of the run, which baselines do not follow."""
     return factor.explains if target == "declared" or factor.kind == "baseline" else target
 
 
 def about_one_label(factor: Factor, target: Target) -> bool:
-    """Whether a factor is about the same label on every row, so that it needs no true one."""
+    """Return whether a factor is about the same label on every row, so that it needs no true one."""
     return label_rule(factor, target) in FIXED
 
 
 def _fixed_label(factor: Factor, task: ClassificationTask, target: Target) -> int | None:
-    """The label that a factor is about on every row; None where it depends on the row."""
+    """Return the label that a factor is about on every row; None where it depends on the row."""
     return getattr(task, label_rule(factor, target)) if about_one_label(factor, target) else None
 
 
 def _other_label(labels: Sequence[str], about: int | None, only: int) -> str:
-    """Why a factor cannot be measured where the attributions speak for one label only."""
+    """Return the reason why a factor cannot be measured where the attributions are about one label only."""
     attributed = f"what is attributed is {labels[only]}"
     if about is None:
         return f"is about another label on each row, and {attributed}"
@@ -312,25 +318,25 @@ def check(table: ScoreTable, probe: int) -> None:
     check_probe(probe, len(table.examples), "the number of examples")
 
 
-def check_probe(probe: int, most: int, what: str) -> None:
+def check_probe(probe: int, most: int, noun: str) -> None:
     """Refuse a K that does not fit the examples.
 
     Args:
         probe: K.
-        most: examples there are.
-        what: what these are, for the message.
+        most: the number of examples.
+        noun: its description, for the message.
 
     Raises:
-        UsageError: so it is.
+        UsageError: K does not fit.
     """
     if not 1 <= probe <= most:
-        raise UsageError(f"`probe` must be between 1 and {most}, {what} (got {probe})")
+        raise UsageError(f"`probe` must be between 1 and {most}, {noun} (got {probe})")
 
 
-def turned(table: ScoreTable) -> Floats:
-    """(M, F, N) the scores, signed so that higher is better, each method's in a unit in which none is above 1.
+def signed_scores(table: ScoreTable) -> Floats:
+    """Return (M, F, N) scores, signed so that higher is better, in a unit of each method in which none is above 1.
 
-    The unit is a power of two, which changes no digit: `engine.TIE` is then above what rounding makes of equal means,
+    The unit is a power of two, which changes no digit. So `engine.TIE` is above the rounding errors of equal means,
     however large scores are.
     """
     signs = np.array([1.0 if method.higher_is_better else -1.0 for method in table.methods])
@@ -339,12 +345,12 @@ def turned(table: ScoreTable) -> Floats:
 
 
 def averages(table: ScoreTable) -> list[dict[str, float | None]]:
-    """Average each model's scores by each method, in the method's own unit, over what is defined for all models.
+    """Average each model's scores by each method, in the method's own unit, over examples defined for all models.
 
     Returns:
         (M,) method -> mean, None where it is defined on no example.
     """
-    usable = engine.defined(table.values)
+    usable = engine.defined_for_all(table.values)
     return [
         {
             method.name: float(table.values[m, f, usable[f]].mean()) if usable[f].any() else None

@@ -1,4 +1,4 @@
-"""How examples are shown as models read them, and which of them tell most."""
+"""Views of examples as models read them, and the choice of the most informative ones."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 NEEDS_LABEL = "needs the true label"
 
 TELLING = 3
-"""How many examples a report shows."""
+"""Most examples of a report."""
 
 
 @dataclass(frozen=True)
 class View:
-    """How examples are shown: toward which label, and what is measured on them.
+    """Settings of a view of examples: the label of positive scores, and the factors to measure.
 
     Attributes:
         task: the labels.
-        settings: of the attributions, settled.
-        factors: what is measured.
+        settings: of the attributions, complete.
+        factors: those to measure.
         designed: the factor that was designed for the set, if any; it need not be among the others.
-        toward: the label that positive scores are to speak for; None for the one that they speak for alone, else the
-            one that the shortcut speaks for, else the last.
+        toward: the label of positive scores; None for the only one that they can be about, else the shortcut's label,
+            else the last.
         target, norm: as in `ranker.scoring.score.score_model`.
     """
 
@@ -45,18 +45,18 @@ class View:
 
     @property
     def label(self) -> int:
-        """The label that positive scores speak for."""
+        """Label of positive scores."""
         last = len(self.task.labels) - 1
-        asked = (self.toward, self.settings.only_label(len(self.task.labels)), self.task.shortcut)
-        return next((label for label in asked if label is not None), last)
+        candidates = (self.toward, self.settings.only_label(len(self.task.labels)), self.task.shortcut)
+        return next((label for label in candidates if label is not None), last)
 
     @property
     def reader(self) -> Factor | None:
-        """The factor whose words are told: the designed one, where it is measured."""
+        """Factor whose words are marked: the designed one, where it is measured."""
         return next((factor for factor in self.factors if factor.name == self.designed), None)
 
     def explanation(self, example: Example, attributions: Mapping[str, Attributions]) -> Explanation:
-        """One example as models read it: model -> its attributions."""
+        """Return one example as models read it, from model -> its attributions."""
         return Explanation(
             example=example,
             labels=self.task.labels,
@@ -68,7 +68,7 @@ class View:
         )
 
     def reading(self, model: str, attribution: Attributions, example: Example) -> Reading:
-        """What one model made of an example; what needs the true label has no value where that is not known."""
+        """Return one model's reading of an example; factors of the true label have no value where it is unknown."""
         scaled = attribution.normalised(self.norm)
         values, undefined = measure(scaled, example, self.factors, self.task, self.target)
         words = tuple(words_of(scaled.toward(self.label), example, self.read(scaled, example)))
@@ -83,26 +83,26 @@ class View:
         )
 
     def read(self, attribution: Attributions, example: Example) -> tuple[int, ...]:
-        """The tokens that the designed factor reads, where it is known which label it is about."""
+        """Return the tokens that the designed factor reads, where the label that it is about is known."""
         if self.reader is None or not (example.labelled or about_one_label(self.reader, self.target)):
             return ()
         return read_by(self.reader, attribution, example, self.task, self.target)
 
 
-def telling(answers: Mapping[str, ClassProbabilities], examples: Sequence[Example], view: View) -> list[int]:
-    """The places of the examples that tell most about how models differ.
+def pick_informative(answers: Mapping[str, ClassProbabilities], examples: Sequence[Example], view: View) -> list[int]:
+    """Return the places of the examples on which models differ most.
 
-    Those that the most pairs of models predict differently; of equals, the first in the order of `examples`. Where the
-    designed factor reads a mark, only examples that have it.
+    These are those that the most pairs of models predict differently; of equals, the first in the order of `examples`.
+    Where the designed factor reads a mark, only examples with it count.
 
     Args:
         answers: model -> its (N,) answers.
         examples: (N,) the population.
-        view: how they are shown.
+        view: the settings.
     """
-    predicted = np.array([one.predicted for one in answers.values()])  # (M, N)
+    predicted = np.array([predictions.predicted for predictions in answers.values()])  # (M, N)
     votes = np.stack([np.sum(predicted == label, axis=0) for label in range(len(view.task.labels))])  # (C, N)
-    alike = np.sum(votes**2, axis=0)  # (N,) pairs of models of one mind
+    alike = np.sum(votes**2, axis=0)  # (N,) pairs of models that agree
     mark = None if view.reader is None else view.reader.mark
     usable = [n for n, example in enumerate(examples) if mark is None or mark in example.marks]
     return sorted(usable, key=lambda n: alike[n])[:TELLING]
@@ -111,9 +111,9 @@ def telling(answers: Mapping[str, ClassProbabilities], examples: Sequence[Exampl
 def read_by(
     factor: Factor, attribution: Attributions, example: Example, task: ClassificationTask, target: Target = "declared"
 ) -> tuple[int, ...]:
-    """The tokens that a factor reads: those whose score, if it were quite another, would give it another value.
+    """Return the tokens that a factor reads: those where a very different score gives it another value.
 
-    Nothing has to be declared for it, so that it holds for a user's own factor, too.
+    This needs no declaration, so it holds for a user's own factor, too.
     """
     if not len(attribution.tokens):
         return ()
@@ -124,7 +124,7 @@ def read_by(
         steps = far * np.eye(len(attribution.tokens))
         moved = ([replace(attribution, scores=attribution.scores + sign * step) for sign in (1, -1)] for step in steps)
         return tuple(
-            t for t, rows in enumerate(moved) if any(_differ(factor.of(other, example), value) for other in rows)
+            t for t, rows in enumerate(moved) if any(_differ(factor.of(changed, example), value) for changed in rows)
         )
     except (Exception, SystemExit):  # a user's own factor may raise anything
         return ()
@@ -141,9 +141,9 @@ def measure(
     task: ClassificationTask,
     target: Target = "declared",
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Every factor's value on one example, nan where it is undefined, and why it is, where there is something to say.
+    """Compute every factor's value on one example, nan where undefined, and the reasons, if there are any.
 
-    Where the true label is not known, a factor has a value if it is the same under every label.
+    Where the true label is unknown, a factor has a value if it is the same under every label.
     """
     labels = [example.target] if example.labelled else range(len(task.labels))
     answers = ClassProbabilities(attribution.probs[None])
@@ -163,18 +163,18 @@ def measure(
     return values, undefined
 
 
-def words_of(attribution: Attributions, example: Example, read: Sequence[int] = ()) -> list[Word]:
-    """The words of an example with the scores of an attribution, and the special tokens where they stand among them.
+def words_of(attribution: Attributions, example: Example, read_tokens: Sequence[int] = ()) -> list[Word]:
+    """Return the words of an example with the scores of an attribution, and the special tokens among them.
 
     Where a token covers several words, as one [UNK] does neighbouring emoji, its first word has its score, and the
-    others have 0. Words beyond the last token have none: they were not seen.
+    others have 0. Words beyond the last token have none, since the model did not see them.
 
     Args:
         attribution: the attributions.
         example: the text.
-        read: the tokens that the designed factor reads: see `read_by`.
+        read_tokens: the tokens that the designed factor reads: see `read_by`.
     """
-    looked_at = {int(attribution.word[t]) for t in read}
+    looked_at = {int(attribution.word[t]) for t in read_tokens}
     scores = np.full(len(example.words), np.nan)
     scores[: len(attribution.word_scores)] = attribution.word_scores
     for w, span in enumerate(example.words):
@@ -186,7 +186,11 @@ def words_of(attribution: Attributions, example: Example, read: Sequence[int] = 
         (
             int(behind[t]),
             Word(
-                attribution.tokens[t], max(int(behind[t]), 0), None, none_if_nan(attribution.scores[t]), read=t in read
+                attribution.tokens[t],
+                max(int(behind[t]), 0),
+                None,
+                none_if_nan(attribution.scores[t]),
+                read=t in read_tokens,
             ),
         )
         for t in np.flatnonzero(attribution.segment == SPECIAL)
@@ -196,7 +200,7 @@ def words_of(attribution: Attributions, example: Example, read: Sequence[int] = 
         for w, (span, score) in enumerate(zip(example.words, scores.tolist(), strict=True)):
             if span.segment == segment:
                 marks = (name for name, spans in example.marks.items() if any(span.overlaps(mark) for mark in spans))
-                text, own = example.text(span), (span.start, span.end)
-                words.append(Word(text, segment, own, none_if_nan(score), tuple(marks), w in looked_at))
+                text, place = example.text(span), (span.start, span.end)
+                words.append(Word(text, segment, place, none_if_nan(score), tuple(marks), w in looked_at))
         words += [word for before, word in special if before == segment]
     return words

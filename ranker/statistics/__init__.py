@@ -1,1 +1,1 @@
-"""How scores, and labels of a pool, rank models, and how sure that is: arrays in, arrays out."""
+"""Rankings of models from scores, and from labels of a pool, with their uncertainty: arrays in, arrays out."""

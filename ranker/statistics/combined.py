@@ -2,11 +2,11 @@
 
 They are called after the metric. Of classes that is ACC:
 
-- ACC+TIES: by ACC; models that ACC ties by the factor declared for the set, by NLL where it has none.
-- ACC+FACTOR: by the sum of ACC and that factor, each standardised over the models of the draw. Since the other models
-  set the standard, a model more or less can change how two others compare.
+- ACC+TIES: by ACC; models that tie by the factor declared for the set, or by NLL where it has none.
+- ACC+FACTOR: by the sum of ACC and that factor, each standardised over the models of the draw. So adding or removing a
+  model can change how two others compare.
 
-Nothing is fitted: which factor it is stands in the set's card, and the weights are equal.
+Nothing is fitted: the set's card names the factor, and the weights are equal.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from ranker.statistics.engine import TIE
 
 TIES = "+TIES"
 FACTOR = "+FACTOR"
-"""What the names of the two end like."""
+"""Ends of the names of the two kinds."""
 
 SAFE = "NLL"
-"""What breaks ties where no factor is declared."""
+"""Method that breaks ties where no factor is declared."""
 
 LEAST = 1e-6
-"""What breaks a tie moves a score by less than this; two accuracies on K < 10^6 examples differ by more."""
+"""Bound of the score that breaks ties; two accuracies on K < 10^6 examples differ by more."""
 
 
 def names(measured: Sequence[str], designed: str | None) -> dict[str, str]:
-    """The combined methods that can be had: name -> the method that the metric is combined with.
+    """Return the available combined methods: name -> the method that the metric is combined with.
 
     Args:
         measured: the methods of the table, the metric first.
@@ -48,7 +48,7 @@ def names(measured: Sequence[str], designed: str | None) -> dict[str, str]:
     return {ties: SAFE} if SAFE in measured else {}
 
 
-def scores(name: str, outcome: Floats, other: Floats) -> Floats:
+def scores(name: str, outcome: Floats, other_scores: Floats) -> Floats:
     """Score the models on each draw; higher is better.
 
     Args:
@@ -59,16 +59,18 @@ def scores(name: str, outcome: Floats, other: Floats) -> Floats:
     Returns:
         (M, B) scores; only their order within a draw means anything.
     """
-    return _with_ties(outcome, other) if name.endswith(TIES) else _standardised(outcome) + _standardised(other)
+    return (
+        _with_ties(outcome, other_scores) if name.endswith(TIES) else _standardise(outcome) + _standardise(other_scores)
+    )
 
 
-def _with_ties(outcome: Floats, other: Floats) -> Floats:
-    beaten = (other[:, None] > other + TIE).mean(axis=1)
+def _with_ties(outcome: Floats, other_scores: Floats) -> Floats:
+    beaten = (other_scores[:, None] > other_scores + TIE).mean(axis=1)
     return np.asarray(outcome + LEAST * beaten)
 
 
-def _standardised(scores: Floats) -> Floats:
-    """Zero mean and unit spread over the models; all zero where the models do not differ."""
+def _standardise(scores: Floats) -> Floats:
+    """Return scores with zero mean and unit spread over the models; all zero where the models do not differ."""
     centred: Floats = scores - scores.mean(axis=0)
     spread = centred.std(axis=0)
     return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > TIE))

@@ -1,4 +1,4 @@
-"""Whether one number goes with another over several sets: Pearson's and Spearman's correlations with intervals."""
+"""Pearson's and Spearman's correlations of two numbers over several sets, with intervals."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ranker.statistics.shift import DistanceMeasure
 
 
 def pearson(first: Floats, second: Floats) -> DistanceMeasure:
-    """Pearson's r with Fisher's interval: tanh(artanh r -+ 1.96 / sqrt(S - 3)).
+    """Measure Pearson's r with Fisher's interval: tanh(artanh r -+ 1.96 / sqrt(S - 3)).
 
     Args:
         first, second: (S,) a number of each set.
 
     Returns:
-        r, from -1 to 1; None with fewer than three sets, or where one number is the same for all. The interval takes
+        r, from -1 to 1; None with fewer than three sets, or where one number is the same for all. The interval needs
         four sets, and of |r| = 1 it has no width.
 
     Example:
-        >>> found = pearson(np.array([1.0, 2, 3, 4, 5]), np.array([1.0, 2, 2, 4, 6]))
-        >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+        >>> measure = pearson(np.array([1.0, 2, 3, 4, 5]), np.array([1.0, 2, 2, 4, 6]))
+        >>> round(measure.value, 3), round(measure.low, 3), round(measure.high, 3)
         (0.949, 0.407, 0.997)
 
     Source: Fisher 1921, "On the 'probable error' of a coefficient of correlation deduced from a small sample".
@@ -31,7 +31,7 @@ def pearson(first: Floats, second: Floats) -> DistanceMeasure:
 
 
 def spearman(first: Floats, second: Floats) -> DistanceMeasure:
-    """Spearman's rho, Pearson's r of the ranks, with a wider interval.
+    """Measure Spearman's rho, Pearson's r of the ranks, with a wider interval.
 
     tanh(artanh rho -+ 1.96 sqrt((1 + rho^2 / 2) / (S - 3))). Equal numbers share the mean of their ranks; those that
     differ in the twelfth decimal are equal.
@@ -44,7 +44,7 @@ def spearman(first: Floats, second: Floats) -> DistanceMeasure:
     """
     from scipy.stats import rankdata
 
-    rho = _r(*(rankdata(np.round(one, 12)) for one in (first, second)))
+    rho = _r(*(rankdata(np.round(numbers, 12)) for numbers in (first, second)))
     return _fisher("spearman", rho, len(first), 1 + rho**2 / 2)
 
 

@@ -17,17 +17,17 @@ import numpy.typing as npt
 from factors.types import Bools, Floats, Ints
 
 Derive = Callable[[Floats, Ints], Floats]
-"""(means of draws, these draws) -> scores to rank by; `simulate` says which shapes."""
+"""(means of draws, these draws) -> scores to rank by; see `simulate` for the shapes."""
 
 TIE = 1e-12
-"""Two means this close are equal: sums of equal numbers in another order differ by less, true differences by more."""
+"""Means this close are equal: sums of equal numbers in another order differ by less, true differences by more."""
 
 CHUNK = 1_000
 """Draws handled at once: memory is CHUNK * (2 M F + P F / 8) * 8 bytes, 25 MB at M = 50, F = 12, whatever B is."""
 
 
 def none_if_nan(value: float) -> float | None:
-    """A number as a record that is saved has it: None for nan.
+    """Return a number as saved records hold it: None for nan.
 
     Example:
         >>> none_if_nan(np.float64(0.5)), none_if_nan(np.nan)
@@ -62,8 +62,8 @@ def draw_probes(rng: np.random.Generator, examples: int, size: int, count: int) 
     return rng.integers(examples, size=(count, size))
 
 
-def defined(values: Floats) -> Bools:
-    """(F, N) where every model has a score: an example that is undefined for one model leaves the method for all."""
+def defined_for_all(values: Floats) -> Bools:
+    """Return (F, N) where every model has a score: an example undefined for one model leaves the method for all."""
     return np.asarray(~np.isnan(values).any(axis=0))
 
 
@@ -83,7 +83,7 @@ def means(values: Floats, draws: Ints) -> Floats:
         array([[[0.5, 1. , 0. ]]])
     """
     models, methods, examples = values.shape
-    usable = defined(values)
+    usable = defined_for_all(values)
     # one example's scores lie side by side, so that a draw is K reads of a long stretch each
     by_example = np.ascontiguousarray(np.where(usable, values, 0.0).reshape(-1, examples).T)
     sums = np.ascontiguousarray(_sums(by_example, draws).T).reshape(models, methods, len(draws))
@@ -94,7 +94,7 @@ def means(values: Floats, draws: Ints) -> Floats:
 
 
 def _sums(by_example: Floats, draws: Ints) -> Floats:
-    """(B, columns) sums over the examples of each draw; one example of every draw at a time, to stay in the cache."""
+    """Return (B, columns) sums over each draw; one example of every draw at a time, to stay in the cache."""
     total = np.take(by_example, draws[:, 0], axis=0)
     for examples in draws.T[1:]:
         total += np.take(by_example, examples, axis=0)
@@ -102,7 +102,7 @@ def _sums(by_example: Floats, draws: Ints) -> Floats:
 
 
 def pairs(models: int) -> Ints:
-    """(P, 2) the pairs of models, first before second, in the order that everything with an axis P follows.
+    """Return (P, 2) pairs of models, first before second, in the order of every axis P.
 
     Example:
         >>> pairs(3).tolist()
@@ -138,7 +138,7 @@ def compare_pairs(scores: Floats) -> npt.NDArray[np.int8]:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What B draws showed.
+    """Outcome of B draws.
 
     Attributes:
         beats: (P, F) share of draws in which the first model of the pair scores higher, a tie counting one half.
@@ -169,20 +169,20 @@ def simulate(values: Floats, draws: Ints, decided: Bools, derive: Derive = lambd
     """
     total, pairwise_accuracy = None, []
     for start in range(0, len(draws), CHUNK):
-        some = draws[start : start + CHUNK]
-        points = compare_pairs(derive(means(values, some), some))
+        chunk = draws[start : start + CHUNK]
+        points = compare_pairs(derive(means(values, chunk), chunk))
         part = points.sum(axis=2, dtype=np.int64)
         total = part if total is None else total + part
         halves = points[decided].sum(axis=0, dtype=np.int32)
-        known = decided.any()
-        pairwise_accuracy.append(halves / (2 * decided.sum()) if known else np.full(points.shape[1:], 0.5))
+        any_decided = decided.any()
+        pairwise_accuracy.append(halves / (2 * decided.sum()) if any_decided else np.full(points.shape[1:], 0.5))
     if total is None:
         raise ValueError("at least one draw is needed")
     return Simulation(total / (2 * len(draws)), np.concatenate(pairwise_accuracy, axis=1))
 
 
 def expected_ranks(beats: Floats, models: int) -> Floats:
-    """(M, F) the rank a method gives each model, 1 for the best, averaged over draws; models that tie share ranks.
+    """Return (M, F) ranks, 1 for the best, averaged over draws; models that tie share ranks.
 
     rank(a) = 1 + sum over b of (P(b beats a) + P(tie) / 2).
 

@@ -1,4 +1,4 @@
-"""How probable it is that a weighted sum of gamma variables is above zero: computed, not drawn.
+"""Probability that a weighted sum of gamma variables is above zero, computed without drawing.
 
     X = sum_k g_k d_k + G+ - G-,    g_k from Gamma(1), G+ and G- from Gamma(c), all independent; c is mixed over.
 
@@ -28,28 +28,28 @@ CHUNK = 512
 """Sums handled at once: memory is 8 bytes * CHUNK * (4 K + 12 nodes), the nodes 32 as a rule and at most `NODES`."""
 
 WIDEST = 0.25
-"""The first step whose result is looked at; there are at least 16 of them."""
+"""Largest step whose value is accepted; there are at least 16 steps."""
 
 NODES = 2**14
-"""Where refinement ends. 600 differences that all are 0.01 need 2^10."""
+"""Most nodes of the refinement. 600 differences that all are 0.01 need 2^10."""
 
 CLOSE = 1e-10
-"""So small a change, relative to M(-sigma), ends it before."""
+"""Change, relative to M(-sigma), at which refinement ends."""
 
-REST = 34.5
-"""The path ends where the integrand is below exp(-REST) = 1e-15 of M(-sigma)."""
+END_EXPONENT = 34.5
+"""The path ends where the integrand is below exp(-END_EXPONENT) = 1e-15 of M(-sigma)."""
 
 _NONE, _ONE = np.zeros(1), np.ones(1)
 
 
 def above_zero(rows: Floats, shapes: Floats = _NONE, weights: Floats = _ONE) -> Floats:
-    """Find P(X > 0) for each of P sums, to 1e-12.
+    """Compute P(X > 0) for each of P sums, to 1e-12.
 
     Args:
         rows: (P, K) the d_k of each sum, from -1 to 1. Each sum needs a d_k that is not 0, and where c may be 0 d_k of
             both signs.
         shapes: (C,) the values of c; 0 leaves G+ and G- out.
-        weights: (C,) how probable each is.
+        weights: (C,) the probability of each.
 
     Returns:
         (P,) probabilities.
@@ -58,12 +58,12 @@ def above_zero(rows: Floats, shapes: Floats = _NONE, weights: Floats = _ONE) -> 
         >>> above_zero(np.array([[0.5, -0.5], [1.0, -0.5]])).round(3).tolist()  # g_1 > g_2, and g_1 > g_2 / 2
         [0.5, 0.667]
     """
-    found = [_above_zero(rows[low : low + CHUNK], shapes, weights) for low in range(0, len(rows), CHUNK)]
-    return np.concatenate([np.empty(0), *found])
+    chances = [_above_zero(rows[low : low + CHUNK], shapes, weights) for low in range(0, len(rows), CHUNK)]
+    return np.concatenate([np.empty(0), *chances])
 
 
 def _above_zero(rows: Floats, shapes: Floats, weights: Floats) -> Floats:
-    """The same for a chunk of sums, each turned so that its mean is not below zero."""
+    """Return P(X > 0) for a chunk of sums, each turned so that its mean is not below zero."""
     turned = rows.sum(axis=1) < 0
     rows = np.where(turned[:, None], -rows, rows)
     sigma = _saddle(rows, shapes, weights)
@@ -72,21 +72,21 @@ def _above_zero(rows: Floats, shapes: Floats, weights: Floats) -> Floats:
     tilted = rows / tilted  # 1 - s d = (1 + sigma d) (1 - i tau tilted)
     end = _end(tilted, sigma)
 
-    def inside(which: Ints, v: Floats) -> Floats:
-        """(Q,) sums over the nodes v, (Q, nodes), of the integrand over `size`."""
-        tau = sigma[which, None] * np.sinh(v)
+    def inside(sums: Ints, v: Floats) -> Floats:
+        """Return (Q,) sums over the nodes v, (Q, nodes), of the integrand over `size`."""
+        tau = sigma[sums, None] * np.sinh(v)
         real, imaginary = np.ones_like(tau), np.zeros_like(tau)
-        for column in tilted[which].T:
+        for column in tilted[sums].T:
             turn = column[:, None] * tau
             real, imaginary = real + turn * imaginary, imaginary - turn * real
         value = (1 / np.cosh(v) + 1j * np.tanh(v)) / (real + 1j * imaginary)
-        square = 1 - (1j * tau - sigma[which, None]) ** 2
+        square = 1 - (1j * tau - sigma[sums, None]) ** 2
         mix = sum(weight * (square**-shape if shape else 1) for shape, weight in zip(shapes, weights, strict=True))
         return np.asarray((value * mix).real.sum(axis=1))
 
-    every, nodes = np.arange(len(rows)), 16
-    inner = inside(every, end[:, None] * np.arange(1, nodes + 1) / nodes)
-    mean, left = (inner + inside(every, np.zeros((len(rows), 1))) / 2) / nodes, every
+    everything, nodes = np.arange(len(rows)), 16
+    inner = inside(everything, end[:, None] * np.arange(1, nodes + 1) / nodes)
+    mean, left = (inner + inside(everything, np.zeros((len(rows), 1))) / 2) / nodes, everything
     while len(left) and nodes < NODES:
         between = inside(left, end[left, None] * (np.arange(nodes) + 0.5) / nodes) / nodes
         change = (between - mean[left]) / 2
@@ -98,10 +98,9 @@ def _above_zero(rows: Floats, shapes: Floats, weights: Floats) -> Floats:
 
 
 def _saddle(rows: Floats, shapes: Floats, weights: Floats) -> Floats:
-    """(P,) where M(-sigma) is smallest; at least 1 / sd(X), as 1 / s is infinite at 0, and half way to where M is.
-
-    log M has the derivative sum_k d_k / (1 - s d_k) + 2 c s / (1 - s^2), which grows with s; c is its mean here.
-    """
+    """Return (P,) sigmas that minimise M(-sigma), at least 1 / sd(X), at most half way to where M is infinite."""
+    # log M has the derivative sum_k d_k / (1 - s d_k) + 2 c s / (1 - s^2), which grows with s; c is its mean here;
+    # 1 / s is infinite at 0
     c = float(shapes @ weights)
     lowest = np.maximum(-rows.min(axis=1), 1.0 if c > 0 else 0.0)  # M is infinite from -1 / lowest on
     low, high = np.zeros(len(rows)), 0.5 / lowest
@@ -114,11 +113,9 @@ def _saddle(rows: Floats, shapes: Floats, weights: Floats) -> Floats:
 
 
 def _end(tilted: Floats, sigma: Floats) -> Floats:
-    """(P,) the v at which the path ends.
-
-    The integrand is at most prod_k (1 + (tau d_k)^2)^-1/2 <= (1 + (tau d_(j))^2)^(-j / 2), with d_(j) the j-th greatest
-    of all |d_k|. For each j that says where it is small enough; the first of these places does.
-    """
-    greatest = np.maximum(-np.sort(-np.abs(tilted), axis=1), 1e-100)  # a 0 says nothing
-    reach = np.sqrt(np.expm1(2 * REST / np.arange(1, 1 + tilted.shape[1])))
+    """Return (P,) the v at which the path ends."""
+    # The integrand is at most prod_k (1 + (tau d_k)^2)^-1/2 <= (1 + (tau d_(j))^2)^(-j / 2), with d_(j) the j-th
+    # greatest of all |d_k|. Each j gives a place where it is small enough; the first of these is the end.
+    greatest = np.maximum(-np.sort(-np.abs(tilted), axis=1), 1e-100)  # a 0 gives no bound
+    reach = np.sqrt(np.expm1(2 * END_EXPONENT / np.arange(1, 1 + tilted.shape[1])))
     return np.asarray(np.arcsinh((reach / greatest).min(axis=1) / sigma))

@@ -1,7 +1,7 @@
-"""Distributions of differences on a grid, and those of their sums: one Fourier transform for all K-fold convolutions.
+"""Distributions of differences on a grid, and of their sums: one Fourier transform for all K-fold convolutions.
 
-A difference that lies on a grid point stays there. One between points is split over the three nearest, so that mass,
-mean and variance are kept. Axis letters as in `engine`.
+A difference on a grid point stays there. One between points is split over the three nearest, so that mass, mean and
+variance are kept. Axis letters as in `engine`.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ import numpy.typing as npt
 from factors.types import Bools, Floats, Ints
 
 BEND = 2e-5
-"""The largest second difference of a distribution around zero that passes for smooth."""
+"""Largest second difference of a distribution around zero that counts as smooth."""
 
 AROUND = 3
-"""Grid points on each side of zero that are looked at."""
+"""Grid points on each side of zero whose second differences are checked."""
 
 RELATIVE = 0.01
-"""How much a distribution may bend where probabilities are read from it, as a share of their standard deviation."""
+"""Largest bend of a distribution where probabilities are read from it, relative to their standard deviation."""
 
-TINY = 1e-6
-"""What a distribution may bend in any case."""
+MIN_BEND = 1e-6
+"""Bend that is always allowed."""
 
 Complexes = npt.NDArray[np.complex128]
 
 
 def points_for(reach: Ints, size: int) -> Ints:
-    """(pairs,) the power of two that holds all sums of K differences, each split over three points, without a wrap."""
+    """Return (pairs,) powers of two that hold all sums of K differences, split over three points, without a wrap."""
     return np.asarray(2 ** np.ceil(np.log2(2 * size * (reach + 2) + 2 * AROUND + 2)), dtype=np.int64)
 
 
 def room(points: int, size: int) -> int:
-    """The reach that a grid of so many points has room for: `points_for` backwards."""
+    """Return the greatest reach on a grid with this many points, the inverse of `points_for`."""
     return (points - 2 * AROUND - 2) // (2 * size) - 2
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The distributions of some pairs' differences on grids of one number of points, G.
+    """Distributions of some pairs' differences on grids with the same number of points, G.
 
     Attributes:
         spectrum: (pairs, G / 2 + 1) their Fourier transforms.
         points: G.
         nearest: (pairs, N) the grid point nearest to each difference.
-        beside: (pairs, N) how far beyond that point it lies, in steps, -1/2 to 1/2.
+        beside: (pairs, N) offset from that point, in steps, -1/2 to 1/2.
         single: (pairs, 2 + 2 AROUND) `_near_zero` of the distribution of a single difference.
         zero: (pairs,) share of differences that are zero.
         positive: (pairs,) share that are above zero.
@@ -68,8 +68,8 @@ class Grid:
             difference: (pairs, N) of some pairs.
             widths: (pairs,) the step of each pair's grid.
             points: G.
-            reach: how many steps the greatest of the differences is away from zero, at most.
-            often: (pairs, N) how many examples have each difference; None where it is one.
+            reach: the most steps from zero to the greatest difference.
+            often: (pairs, N) counts of examples with each difference; None where it is one.
         """
         count = len(difference)
         beside = difference / widths[:, None]
@@ -101,57 +101,57 @@ class Grid:
         )
 
     def above_zero(self, size: int) -> tuple[Floats, Bools]:
-        """(pairs,) P(S > 0) + P(S = 0) / 2, and whether S is smooth around zero.
+        """Return (pairs,) P(S > 0) + P(S = 0) / 2, and whether S is smooth around zero.
 
-        Probes with at most one difference that is not zero are counted exactly; only the rest is read from the grid.
+        Probes with at most one difference that is not zero are counted exactly; the grid gives only the rest.
         """
         none = self.zero**size
-        one = size * self.zero ** (size - 1)
+        exactly_one = size * self.zero ** (size - 1)
         nothing = np.zeros(2 + 2 * AROUND)
         nothing[[0, 1 + AROUND]] = 0.5, 1.0
-        read = _read(_power(self.spectrum, size), self.points)
-        read -= one[:, None] * self.single + (none - one * self.zero)[:, None] * nothing
-        bend = np.abs(np.diff(read[:, 1:], 2, axis=1)).max(axis=1)
-        return np.clip(read[:, 0] + one * self.positive + none / 2, 0.0, 1.0), bend <= BEND
+        near_zero = _read(_power(self.spectrum, size), self.points)
+        near_zero -= exactly_one[:, None] * self.single + (none - exactly_one * self.zero)[:, None] * nothing
+        bend = np.abs(np.diff(near_zero[:, 1:], 2, axis=1)).max(axis=1)
+        return np.clip(near_zero[:, 0] + exactly_one * self.positive + none / 2, 0.0, 1.0), bend <= BEND
 
     def given_first(self, size: int) -> tuple[Floats, Bools]:
-        """(pairs, N) P(S > 0) + P(S = 0) / 2 given the first difference, and whether the grid is fine enough for it.
+        """Return (pairs, N) P(S > 0) + P(S = 0) / 2 given the first difference, and whether the grid is fine enough.
 
-        It is read from the distribution of the other K - 1, where these are all zero without the grid.
+        It comes from the distribution of the other K - 1; the case that these are all zero is added exactly.
         """
-        others = np.fft.irfft(_power(self.spectrum, size - 1), self.points, axis=1)
+        rest_mass = np.fft.irfft(_power(self.spectrum, size - 1), self.points, axis=1)
         none = self.zero ** (size - 1)
-        others[:, 0] -= none
+        rest_mass[:, 0] -= none
         reach = int(np.abs(self.nearest).max(initial=0)) + 1
-        # what lies at or above the point -l, half of that point itself counting, for l from -reach to reach
-        centred = np.roll(others, self.points // 2, axis=1)
+        # mass above the point -l, plus half of that at the point itself, for l from -reach to reach
+        centred = np.roll(rest_mass, self.points // 2, axis=1)
         upper = np.cumsum(centred[:, ::-1], axis=1)[:, ::-1]
         window = slice(self.points // 2 - reach, self.points // 2 + reach + 1)
         above = (upper[:, window] - centred[:, window] / 2)[:, ::-1]
-        at = np.take_along_axis(above, self.nearest + reach, axis=1)
+        at_nearest = np.take_along_axis(above, self.nearest + reach, axis=1)
         side = np.where(self.beside < 0, -1, 1)
         next_to = np.take_along_axis(above, self.nearest + side + reach, axis=1)
-        found = at + np.abs(self.beside) * (next_to - at)
-        found += none[:, None] * (1 + np.sign(self.nearest + self.beside)) / 2
+        chances = at_nearest + np.abs(self.beside) * (next_to - at_nearest)
+        chances += none[:, None] * (1 + np.sign(self.nearest + self.beside)) / 2
         # how the others' mass bends where it is read
         bends = np.diff(centred[:, window.start - 1 : window.stop + 1], 2, axis=1)[:, ::-1]
         bend = np.sqrt((np.take_along_axis(bends, self.nearest + reach, axis=1) ** 2).mean(axis=1))
-        return found, bend <= RELATIVE * found.std(axis=1) + TINY
+        return chances, bend <= RELATIVE * chances.std(axis=1) + MIN_BEND
 
 
 def share(values: Floats | Bools, often: Floats | None) -> Floats:
-    """(pairs,) the mean of (pairs, N) over the examples, of which each stands for one, or for so many."""
+    """Return (pairs,) means of (pairs, N) values over the examples, weighed by their counts if there are any."""
     return np.asarray(np.average(values, axis=1, weights=often))
 
 
 def _near_zero(masses: Floats) -> Floats:
-    """(pairs, 2 + 2 AROUND) the mass above zero plus half of that at zero, then the mass at each point around zero."""
+    """Return (pairs, 2 + 2 AROUND): mass above zero plus half of that at zero, then mass at each point around zero."""
     upper = masses[:, 1 : masses.shape[1] // 2].sum(axis=1) + masses[:, 0] / 2
     return np.column_stack([upper, masses[:, -AROUND:], masses[:, : AROUND + 1]])
 
 
 def _read(spectrum: Complexes, points: int) -> Floats:
-    """`_near_zero` of distributions, from their spectra."""
+    """Return `_near_zero` of distributions, from their spectra."""
     sums = 2 + 2 * AROUND
     if len(spectrum) < sums:
         return _near_zero(np.fft.irfft(spectrum, points, axis=1))
@@ -170,7 +170,7 @@ def _power(base: Complexes, exponent: int) -> Complexes:
     if exponent == 0:
         return np.ones_like(base)
     half = _power(base, exponent // 2) if exponent > 1 else np.ones((1, 1), dtype=base.dtype)
-    result = half * half
+    power = half * half
     if exponent % 2:
-        result = result * base
-    return result
+        power = power * base
+    return power

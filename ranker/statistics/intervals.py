@@ -1,4 +1,4 @@
-"""How sure a pairwise accuracy is: intervals over other examples, and over other models.
+"""Intervals of a pairwise accuracy, over other examples and over other models.
 
 Two questions, two intervals:
 
@@ -24,11 +24,11 @@ Z95 = 1.959963984540054
 
 
 def drawn_influence(pairwise_accuracy: Floats, draws: Ints, examples: int) -> Floats:
-    """Estimate how much each example weighs in a pairwise accuracy, from draws.
+    """Estimate the influence of each example on a pairwise accuracy from draws.
 
-    U_i = N Cov(c_i, a), with c_i how often example i occurs in a draw and a the draw's pairwise accuracy. The noise of
-    B draws adds K Var(a) / B to the variance that follows from it, which is to be taken off again. What can be computed
-    from all draws at once is better had from `exact.influence`.
+    U_i = N Cov(c_i, a), with c_i the count of example i in a draw and a the draw's pairwise accuracy. The noise of B
+    draws adds K Var(a) / B to the variance computed from it, which the caller subtracts. `exact.influence` is better
+    where it applies.
 
     Args:
         pairwise_accuracy: (F, B) of each draw, or a difference of two such.
@@ -43,12 +43,12 @@ def drawn_influence(pairwise_accuracy: Floats, draws: Ints, examples: int) -> Fl
     """
     size = draws.shape[1]
     centred = pairwise_accuracy - pairwise_accuracy.mean(axis=1, keepdims=True)
-    sums = [np.bincount(draws.ravel(), weights=np.repeat(one, size), minlength=examples) for one in centred]
+    sums = [np.bincount(draws.ravel(), weights=np.repeat(draw, size), minlength=examples) for draw in centred]
     return np.asarray(np.reshape(sums, (len(centred), examples)) * (examples / len(draws)))
 
 
 def variance(influence: Floats, noise: Floats) -> Floats:
-    """The variance of an estimate over populations of N examples: sum U_i^2 / N^2, and what draws add or have added.
+    """Return the variance of an estimate over populations of N examples: sum U_i^2 / N^2, corrected for draws.
 
     Args:
         influence: (F, N) derivatives U_i with respect to the examples' weights.
@@ -63,17 +63,17 @@ def variance(influence: Floats, noise: Floats) -> Floats:
 
 
 def of_draws(pairwise_accuracy: Floats) -> Floats:
-    """(F,) the variance of a mean over draws of (F, B) pairwise accuracies; infinite with one, which shows none."""
+    """Return (F,) variances of means over draws of (F, B) pairwise accuracies; infinite with one draw."""
     methods, count = pairwise_accuracy.shape
     return np.asarray(pairwise_accuracy.var(axis=1, ddof=1) / count) if count > 1 else np.full(methods, np.inf)
 
 
 def of_pairwise_accuracy(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The 95 % interval of a pairwise accuracy, symmetric in the arcsine of its root, so that it stays between 0 and 1.
+    """Return the 95 % interval of a pairwise accuracy, symmetric in the arcsine of its root, so it stays in [0, 1].
 
-    Near 0 and 1 that scale has hardly a slope, and would stretch a few points to all there are. So no end is turned
-    further than takes it from 0 or 1 by 1.96 standard errors. Log-odds stretch the ends further, and make of 98.4 -+ 4
-    points an interval from 83.
+    Near 0 and 1 that scale has hardly a slope, and would stretch a few points over the whole range. So no end moves
+    further than an interval of 1.96 standard errors from 0 or 1. Log-odds would stretch the ends further: 98.4 -+ 4
+    points would become an interval from 83.
 
     Example:
         >>> estimate, variance = np.array([0.97, 0.999, 1.0]), np.array([0.01, 0.04, 0.04]) ** 2
@@ -91,16 +91,16 @@ def of_pairwise_accuracy(estimate: Floats, variance: Floats) -> tuple[Floats, Fl
 
 
 def of_difference(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The 95 % interval of a difference of pairwise accuracies, estimate -+ 1.96 standard errors, cut at -1 and 1."""
+    """Return the 95 % interval of a difference of pairwise accuracies: 1.96 standard errors, cut at -1 and 1."""
     margin = Z95 * np.sqrt(variance)
     return np.clip(estimate - margin, -1.0, 1.0), np.clip(estimate + margin, -1.0, 1.0)
 
 
 def over_models(pairwise_accuracy: Floats, decided: Bools, models: int) -> tuple[Floats, Floats]:
-    """The 95 % interval of a mean over pairs, over the choice of the models, cut at 0 and 1.
+    """Return the 95 % interval of a mean over pairs, over the choice of the models, cut at 0 and 1.
 
-    The jackknife that leaves out one model with all its pairs, with a t quantile of M - 1 degrees of freedom; nan
-    where fewer than three models, or one whose pairs are all there is.
+    It is the jackknife that leaves out one model with all its pairs, with a t quantile of M - 1 degrees of freedom; nan
+    with fewer than three models, or where one model is in all pairs.
 
     Args:
         pairwise_accuracy: (P, F) of each pair by itself.
@@ -116,9 +116,9 @@ def over_models(pairwise_accuracy: Floats, decided: Bools, models: int) -> tuple
 
     without = [(pairs(models) != model).all(axis=1) & decided for model in range(models)]
     methods = pairwise_accuracy.shape[1]
-    if models < 3 or not all(kept.any() for kept in without):
+    if models < 3 or not all(remaining.any() for remaining in without):
         return np.full(methods, np.nan), np.full(methods, np.nan)
-    left = np.stack([pairwise_accuracy[kept].mean(axis=0) for kept in without])
+    left = np.stack([pairwise_accuracy[remaining].mean(axis=0) for remaining in without])
     spread = (models - 1) / models * ((left - left.mean(axis=0)) ** 2).sum(axis=0)
     mean, half = pairwise_accuracy[decided].mean(axis=0), stdtrit(models - 1, 0.975) * np.sqrt(spread)
     return np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)

@@ -1,7 +1,7 @@
-"""Who leads over many sets: ranks on each, whether the models differ at all, and which differ from which.
+"""Comparison of models over many sets: ranks on each, tests that the models differ, and pairs that differ.
 
-Each set counts the same, and nothing is known of its rows: a value of each model on each set is all that is needed.
-Axis letters as in `engine`, and S sets (or tasks, where the sets of a task were averaged).
+Each set counts the same, and only a value of each model on each set is needed. Axis letters as in `engine`, and S sets
+(or tasks, where the sets of a task were averaged).
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from factors.types import Floats, Ints
 from ranker.statistics.significance import TIE, sign_flip
 
 ALPHA = 0.05
-"""What tests are held to."""
+"""Significance level of the tests."""
 
 MODELS, SETS = 3, 3
-"""Fewer models or sets than these are too few for Friedman's test, and for a critical difference."""
+"""Fewest models and sets for Friedman's test, and for a critical difference."""
 
 PRIOR = 0.5
-"""Weight of the observation "no difference" that the Bayesian test starts from; each set weighs 1."""
+"""Weight of the prior observation "no difference" of the Bayesian test; each set weighs 1."""
 
 DRAWS = 10_000
-"""Weights of sets that the Bayesian test draws: a probability of 0.5 is off by 0.005."""
+"""Draws of the sets' weights in the Bayesian test: a probability of 0.5 is off by 0.005."""
 
-FEWEST = 1_000
-"""Of these, where pairs and sets are many: off by 0.016."""
+MIN_DRAWS = 1_000
+"""Fewest draws, where pairs and sets are many: a probability of 0.5 is off by 0.016."""
 
-WORTH = 2**27
-"""Drawn weights, over all pairs and sets, that are worth their time: seconds."""
+MAX_DRAWN_WEIGHTS = 2**27
+"""Most drawn weights over all pairs and sets, which takes seconds."""
 
 RESAMPLES = 2_000
 """Draws of tasks and rows: the ends of a 95 % interval of a rank hardly move with more."""
 
 CHUNK = 2**22
-"""Numbers in hand at once."""
+"""Numbers in memory at once."""
 
 
 @dataclass(frozen=True)
 class Friedman:
-    """Friedman's test that all models do equally well over the tasks, and what follows from it.
+    """Friedman's test that all models do equally well over the tasks, and its follow-up.
 
     Attributes:
         statistic, df: chi-square, corrected for ties, and its degrees of freedom, M - 1.
@@ -77,8 +77,8 @@ def ranks(values: Floats) -> Floats:
     return np.asarray(rankdata(-np.round(values, 12), axis=0, nan_policy="omit"))
 
 
-def imputed(ranked: Floats) -> Floats:
-    """Put models that have no value on a set in the middle of it, and the others to both sides of them.
+def impute_ranks(ranked: Floats) -> Floats:
+    """Give models without a value on a set its middle rank, and spread the other ranks around it.
 
     On a set that m of M models have, rank r becomes r (M + 1) / (m + 1), and that of the others (M + 1) / 2: so the
     ranks of each set have the mean (M + 1) / 2.
@@ -87,7 +87,7 @@ def imputed(ranked: Floats) -> Floats:
         ranked: (M, S) from `ranks`.
 
     Example:
-        >>> imputed(np.array([[1.0], [2.0], [np.nan]])).tolist()
+        >>> impute_ranks(np.array([[1.0], [2.0], [np.nan]])).tolist()
         [[1.3333333333333333], [2.6666666666666665], [2.0]]
 
     Source: the middle rank for what is missing, as in Prentice 1979, "On the problem of m incomplete rankings".
@@ -97,7 +97,7 @@ def imputed(ranked: Floats) -> Floats:
 
 
 def friedman(values: Floats, names: Sequence[str]) -> Friedman | None:
-    """Test whether the models' ranks differ at all, and say which do not.
+    """Test whether the models' ranks differ at all, and group the models that do not differ.
 
     With R_m the mean rank of a model, chi2 = 12 S / (M (M + 1)) sum of (R_m - (M + 1) / 2)^2, over 1 less the share of
     ties, and F = (S - 1) chi2 / (S (M - 1) - chi2) with M - 1 and (M - 1)(S - 1) degrees of freedom.
@@ -107,11 +107,11 @@ def friedman(values: Floats, names: Sequence[str]) -> Friedman | None:
         names: (M,) of the models.
 
     Returns:
-        The test; None of fewer than three models or sets, or where all are tied everywhere.
+        The test; None with fewer than three models or sets, or where all are tied everywhere.
 
     Example:
-        >>> found = friedman(np.array([[0.9, 0.8, 0.7, 0.9], [0.8, 0.7, 0.6, 0.8], [0.7, 0.6, 0.5, 0.7]]), "abc")
-        >>> round(found.statistic, 9), found.df, round(found.p, 4), found.groups
+        >>> test = friedman(np.array([[0.9, 0.8, 0.7, 0.9], [0.8, 0.7, 0.6, 0.8], [0.7, 0.6, 0.5, 0.7]]), "abc")
+        >>> round(test.statistic, 9), test.df, round(test.p, 4), test.groups
         (8.0, 2, 0.0183, (('a', 'b'), ('b', 'c')))
 
     Source: Friedman 1940; Iman and Davenport 1980; both as in Demsar 2006, section 3.2.2.
@@ -130,12 +130,12 @@ def friedman(values: Floats, names: Sequence[str]) -> Friedman | None:
     left = sets * (models - 1) - statistic
     p_f = 0.0 if left <= TIE else float(fdtrc(models - 1, (models - 1) * (sets - 1), (sets - 1) * statistic / left))
     difference = critical_difference(models, sets)
-    alike = tuple(tuple(names[at] for at in group) for group in groups(ranked.mean(axis=1), difference))
+    alike = tuple(tuple(names[model] for model in group) for group in groups(ranked.mean(axis=1), difference))
     return Friedman(statistic, models - 1, float(chdtrc(models - 1, statistic)), p_f, difference, alike)
 
 
 def critical_difference(models: int, sets: int, alpha: float = ALPHA) -> float:
-    """The least difference of two mean ranks that Nemenyi's test tells from none.
+    """Return the least difference of two mean ranks that Nemenyi's test tells from none.
 
     CD = q sqrt(M (M + 1) / (6 S)), with q the quantile of the studentised range of M means, over sqrt(2).
 
@@ -151,12 +151,12 @@ def critical_difference(models: int, sets: int, alpha: float = ALPHA) -> float:
 
 
 def nemenyi(apart: Floats, models: int, sets: int) -> Floats:
-    """(P,) p of Nemenyi's test that two models have the same mean rank, corrected for all pairs of the models.
+    """Return (P,) p of Nemenyi's test that two models have the same mean rank, corrected for all pairs of models.
 
     Args:
-        apart: (P,) how far apart the mean ranks of two models are, over sets that all models have.
-        models: how many models there are.
-        sets: how many sets.
+        apart: (P,) distance of the mean ranks of two models, over sets that all models have.
+        models: the number of models.
+        sets: the number of sets.
 
     Example:
         >>> nemenyi(np.array([0.0, 1.25]), 4, 14).round(2).tolist()
@@ -166,13 +166,13 @@ def nemenyi(apart: Floats, models: int, sets: int) -> Floats:
     """
     from scipy.stats import studentized_range
 
-    known, place = np.unique(np.round(np.abs(apart), 9), return_inverse=True)
-    p = studentized_range.sf(known * np.sqrt(12 * sets / (models * (models + 1))), models, np.inf)
+    distances, place = np.unique(np.round(np.abs(apart), 9), return_inverse=True)
+    p = studentized_range.sf(distances * np.sqrt(12 * sets / (models * (models + 1))), models, np.inf)
     return np.asarray(np.clip(p, 0.0, 1.0)[place])
 
 
 def groups(mean_ranks: Floats, difference: float) -> list[tuple[int, ...]]:
-    """The models that a critical difference does not tell apart: the bars of its diagram.
+    """Group the models that a critical difference does not tell apart: the bars of its diagram.
 
     Args:
         mean_ranks: (M,).
@@ -188,13 +188,13 @@ def groups(mean_ranks: Floats, difference: float) -> list[tuple[int, ...]]:
     order = np.argsort(mean_ranks, kind="stable")
     sorted_ranks = mean_ranks[order]
     ends = np.searchsorted(sorted_ranks, sorted_ranks + difference + TIE, side="right")
-    found = [(start, int(end)) for start, end in enumerate(ends) if end - start > 1]
-    kept = [one for i, one in enumerate(found) if i == 0 or one[1] > found[i - 1][1]]
-    return [tuple(int(order[i]) for i in range(start, end)) for start, end in kept]
+    spans = [(start, int(end)) for start, end in enumerate(ends) if end - start > 1]
+    maximal = [span for i, span in enumerate(spans) if i == 0 or span[1] > spans[i - 1][1]]
+    return [tuple(int(order[i]) for i in range(start, end)) for start, end in maximal]
 
 
 def signed_rank(differences: Floats, rng: np.random.Generator) -> float:
-    """Wilcoxon's signed-rank test that differences lie as far above 0 as below: exact, with ties, too.
+    """Run Wilcoxon's signed-rank test that differences lie as far above 0 as below: exact, also with ties.
 
     Differences of 0 are left out; the others are ranked by their size, and the signs of the ranks are flipped in all
     ways (drawn where they are too many: see `significance.sign_flip`).
@@ -214,58 +214,58 @@ def signed_rank(differences: Floats, rng: np.random.Generator) -> float:
     """
     from scipy.stats import rankdata
 
-    told = differences[np.abs(differences) > TIE]
-    return sign_flip(np.sign(told) * rankdata(np.round(np.abs(told), 12)), rng)[0]
+    nonzero = differences[np.abs(differences) > TIE]
+    return sign_flip(np.sign(nonzero) * rankdata(np.round(np.abs(nonzero), 12)), rng)[0]
 
 
 def bayesian_signed_rank(
     differences: Floats, rope: float, rng: np.random.Generator, draws: int | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """How probable it is that the one model is better by more than a margin, as good, or worse, on sets like these.
+    """Estimate the probabilities that the first model is better by more than a margin, as good, or worse.
 
-    The sets weigh w, drawn from a Dirichlet distribution with parameter 1 for each and 1/2 for a set without a
-    difference. A pair of sets i, j (each with itself, too) speaks for the first model where z_i + z_j > 2 rope, for the
-    second where it is < -2 rope, else for neither. The probability of each of the three is the share of drawn weights
-    under which the sum of w_i w_j over its pairs is the largest of the three.
+    These hold for sets like the given ones. The sets have weights w from a Dirichlet distribution, with parameter 1 for
+    each and 1/2 for a pseudo-set without a difference. A pair of sets i, j (also i = j) favours the first model where
+    z_i + z_j > 2 rope, the second where it is < -2 rope, else neither. The probability of each of the three is the
+    share of drawn weights under which the sum of w_i w_j over its pairs is the largest of the three.
 
     Args:
         differences: (P, S) of two models each, on each set.
         rope: half the width of the region of practical equivalence, a fraction.
         rng: the only source of randomness.
-        draws: how many weights; None for `DRAWS`, or fewer of so many pairs and sets that they would take long.
+        draws: draws of the weights; None for `DRAWS`, or fewer where pairs and sets are many.
 
     Returns:
         (P,) P(better), P(as good) and P(worse) of the first model of each pair; they sum to 1.
 
     Example:
-        >>> found = bayesian_signed_rank(np.array([[0.05, 0.06, 0.04, 0.05]]), 0.01, np.random.default_rng(0))
-        >>> [round(float(p[0]), 1) for p in found]
+        >>> shares = bayesian_signed_rank(np.array([[0.05, 0.06, 0.04, 0.05]]), 0.01, np.random.default_rng(0))
+        >>> [round(float(p[0]), 1) for p in shares]
         [1.0, 0.0, 0.0]
 
     Source: Benavoli, Corani, Demsar, Zaffalon 2017, "Time for a change", section 4.2; Benavoli et al. 2014.
     """
     shape, sets = len(differences), differences.shape[1]
     if draws is None:
-        draws = max(FEWEST, min(DRAWS, WORTH // max(shape * sets, 1)))
+        draws = max(MIN_DRAWS, min(DRAWS, MAX_DRAWN_WEIGHTS // max(shape * sets, 1)))
     gammas = rng.standard_gamma(np.r_[PRIOR, np.ones(sets)], size=(draws, sets + 1))
     weights = gammas / gammas.sum(axis=1, keepdims=True)
-    known = np.column_stack([np.zeros(shape), differences])
+    with_prior = np.column_stack([np.zeros(shape), differences])
     better, worse = np.empty(shape), np.empty(shape)
-    for pair, one in enumerate(known):
-        order = np.argsort(one, kind="stable")
-        values, drawn = one[order], weights[:, order]
+    for pair, row in enumerate(with_prior):
+        order = np.argsort(row, kind="stable")
+        values, drawn = row[order], weights[:, order]
         below = np.column_stack([np.zeros(draws), np.cumsum(drawn, axis=1)])  # of the sets with the least differences
-        # for each set the weight of those with which it speaks for the one model, or for the other
+        # for each set the weight of those with which it favours the first model, or the second
         first = 1.0 - below[:, np.searchsorted(values, 2 * rope + TIE - values, side="right")]
         second = below[:, np.searchsorted(values, -2 * rope - TIE - values, side="left")]
-        above, under = ((drawn * one).sum(axis=1) for one in (first, second))
+        above, under = ((drawn * weight).sum(axis=1) for weight in (first, second))
         same = 1.0 - above - under
         better[pair] = ((above > under) & (above >= same)).mean()
         worse[pair] = ((under > above) & (under >= same)).mean()
     return better, np.maximum(1.0 - better - worse, 0.0), worse
 
 
-def resampled(
+def resample_means(
     values: Floats,
     errors: Floats,
     outcomes: Sequence[Floats | None],
@@ -273,15 +273,15 @@ def resampled(
     rng: np.random.Generator,
     draws: int = RESAMPLES,
 ) -> Floats:
-    """What the models' mean values might have been over other tasks like these, and on other rows of each set.
+    """Resample the models' mean values over other tasks like these, and over other rows of each set.
 
-    Tasks are drawn with replacement; the sets of one are averaged first. On a set whose rows are known they are drawn
-    so, too, the same for all models; else each value is moved by a normal error, where its size is known.
+    Tasks are drawn with replacement; the sets of a task are averaged first. Where the rows of a set are known, they are
+    drawn with replacement, too, the same for all models; else each value gets a normal error, if its size is known.
 
     Args:
         values: (M, S), none missing.
         errors: (M, S) standard errors of the values; nan where unknown.
-        outcomes: for each set the outcomes (M, N) that its values are the means of; None where they are not known.
+        outcomes: for each set the outcomes (M, N) whose means are its values; None where they are unknown.
         tasks: (S,) the task of each set, numbered from 0.
         rng: the only source of randomness.
         draws: B.
@@ -293,19 +293,19 @@ def resampled(
     sizes = np.bincount(tasks)
     counts = rng.multinomial(len(sizes), np.full(len(sizes), 1 / len(sizes)), size=draws) / len(sizes)  # (B, tasks)
     means = np.zeros((models, draws))
-    for at, task in enumerate(tasks):
-        known = outcomes[at]
+    for place, task in enumerate(tasks):
+        set_outcomes = outcomes[place]
         drawn = (
-            values[:, at, None] + np.nan_to_num(errors[:, at])[:, None] * rng.standard_normal((models, draws))
-            if known is None
-            else _means_of_rows(known, rng, draws)
+            values[:, place, None] + np.nan_to_num(errors[:, place])[:, None] * rng.standard_normal((models, draws))
+            if set_outcomes is None
+            else _means_of_rows(set_outcomes, rng, draws)
         )
         means += counts[:, task] / sizes[task] * drawn
     return means
 
 
 def _means_of_rows(outcomes: Floats, rng: np.random.Generator, draws: int) -> Floats:
-    """(M, B) means of (M, N) outcomes over rows that are drawn with replacement."""
+    """Return (M, B) means of (M, N) outcomes over rows drawn with replacement."""
     size = outcomes.shape[1]
     step = max(CHUNK // size, 1)
     drawn = [
@@ -316,17 +316,17 @@ def _means_of_rows(outcomes: Floats, rng: np.random.Generator, draws: int) -> Fl
 
 
 def rank_intervals(means: Floats) -> tuple[Ints, Ints, Floats]:
-    """Where the models might stand by their means, and how often each is first.
+    """Compute intervals of the models' ranks by their means, and the share of draws in which each is first.
 
     Args:
-        means: (M, B) from `resampled`.
+        means: (M, B) from `resample_means`.
 
     Returns:
         (M,) lower and (M,) upper ends of the 95 % intervals of the ranks, and (M,) the shares of draws in which each is
         first; models that are first together share a draw.
 
     Example:
-        >>> [found.tolist() for found in rank_intervals(np.array([[3.0, 3.0], [1.0, 2.0], [2.0, 1.0]]))]
+        >>> [array.tolist() for array in rank_intervals(np.array([[3.0, 3.0], [1.0, 2.0], [2.0, 1.0]]))]
         [[1, 2, 2], [1, 3, 3], [1.0, 0.0, 0.0]]
     """
     ranked = ranks(means)

@@ -1,4 +1,4 @@
-"""The methods that rank beside the columns of a score table, an entry each: all that is known of them stands here."""
+"""Methods that rank beside the columns of a score table, a complete entry for each."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ranker.statistics.beliefs import Beliefs, believe
 from ranker.statistics.pool import Need, Pool, PoolMethod, Targets
 
 COINS = ("RANDOM", "GUESS")
-"""Methods that are right half of the time, whatever K is."""
+"""Methods that are right half of the time for every K."""
 
 
 DRAWS = 100
-"""Draws of labels that SURROGATE is shown in an evaluation: each takes 3 to 20 ms."""
+"""Draws of labels for SURROGATE in an evaluation: each takes 3 to 20 ms."""
 
 
-def _believed(pool: Pool, rows: Ints, labels: Ints) -> Beliefs:
+def _posterior(pool: Pool, rows: Ints, labels: Ints) -> Beliefs:
     return believe(pool.patterns(rows), rows, labels)
 
 
@@ -29,7 +29,7 @@ def _estimates(pool: Pool, targets: Targets, rows: Ints) -> Floats:
     return np.stack([believe(patterns, draw, targets.labels[draw]).score for draw in rows], axis=1)
 
 
-def _asked(pool: Pool, targets: Targets, count: int) -> Ints:
+def _pick_rows(pool: Pool, targets: Targets, count: int) -> Ints:
     patterns, rows = pool.patterns(), np.zeros(0, dtype=np.int64)
     for _ in range(count):
         rows = np.append(rows, next_rows(believe(patterns, rows, targets.labels[rows])))
@@ -45,7 +45,7 @@ def _free(
     of_parts: Callable[[Pool, Sequence[Ints]], Floats] | None = None,
     default: bool = False,
 ) -> PoolMethod:
-    """A method that needs no label: (pool) -> (M,) scores, the same for every draw."""
+    """Return a method without labels from (pool) -> (M,) scores, the same for every draw."""
 
     def estimate(pool: Pool, targets: Targets, rows: Ints) -> Floats:
         return np.repeat(score(pool)[:, None], len(rows), axis=1)
@@ -68,7 +68,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
         "pool",
         _estimates,
         frozenset({"labels"}),
-        posterior=_believed,
+        posterior=_posterior,
         draws=DRAWS,
         source="a vote of the models, drawn by sequential Monte Carlo: ours",
         default=True,
@@ -78,7 +78,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
         "pool",
         _estimates,
         frozenset({"labels"}),
-        pick=_asked,
+        pick=_pick_rows,
         draws=DRAWS,
         source="expected loss after one more answer, Raiffa and Schlaifer 1961; of an order: ours",
         default=True,
@@ -157,7 +157,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
         default=True,
     ),
 )
-"""Those that come with the product."""
+"""Built-in methods."""
 
-DEFAULT = tuple(one for one in BUILTIN if one.default)
-"""Those that are shown where nobody says which."""
+DEFAULT = tuple(method for method in BUILTIN if method.default)
+"""Methods of a run that names none."""

@@ -1,6 +1,6 @@
-"""Which model is best on average over sets of which few rows are labelled, and which set needs more labels.
+"""Best model on average over sets with few labelled rows, and the labels that each set needs.
 
-Axis letters as in `engine`, and S sets; B draws of what the models' mean outcomes may be.
+Axis letters as in `engine`, and S sets; B draws of the models' mean outcomes.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ import numpy as np
 from factors.types import Floats, Ints
 from ranker.statistics.posterior import LEVEL
 
-MOST = 10_000
-"""More labels than these are no answer."""
+MAX_MORE_LABELS = 10_000
+"""Largest number of further labels that is an answer."""
 
-TOLD = 1e-6
-"""A probability nearer to 0, 1/2 or 1 says nothing of how far apart two models are drawn."""
+MIN_DISTANCE = 1e-6
+"""Distance from 0, 1/2 and 1 below which a probability says nothing about a difference's variance."""
 
 
 def normal_draws(means: Floats, errors: Floats, beats: Floats, rng: np.random.Generator, draws: int) -> Floats:
-    """Draw mean outcomes of which only means, errors and probabilities of each order are known.
+    """Draw mean outcomes from means, errors and probabilities of each order.
 
-    The variance of a difference is what gives P(a beats b) = Phi((mean_a - mean_b) / sd). Where that says nothing, the
-    correlation is the median of what the other pairs say, or none. What is no covariance is brought to the nearest by
-    leaving out negative eigenvalues, and the errors are kept.
+    The variance of a difference follows from P(a beats b) = Phi((mean_a - mean_b) / sd). Where that says nothing, the
+    correlation is the median over the other pairs, or 0. Negative eigenvalues are set to 0, and the errors are kept.
 
     Args:
         means, errors: (M,) of the mean outcomes.
@@ -42,11 +41,15 @@ def normal_draws(means: Floats, errors: Floats, beats: Floats, rng: np.random.Ge
         sd = apart / ndtri(beats)
         correlation = (errors[:, None] ** 2 + errors[None, :] ** 2 - sd**2) / (2 * errors[:, None] * errors[None, :])
     off = ~np.eye(len(means), dtype=bool)
-    known = (
-        off & (np.abs(beats - 0.5) > TOLD) & (np.abs(beats - 0.5) < 0.5 - TOLD) & (sd > 0) & np.isfinite(correlation)
+    usable = (
+        off
+        & (np.abs(beats - 0.5) > MIN_DISTANCE)
+        & (np.abs(beats - 0.5) < 0.5 - MIN_DISTANCE)
+        & (sd > 0)
+        & np.isfinite(correlation)
     )
-    rest = float(np.median(np.clip(correlation[known], -1, 1))) if known.any() else 0.0
-    correlation = np.where(known, np.clip(correlation, -1, 1), rest)
+    typical = float(np.median(np.clip(correlation[usable], -1, 1))) if usable.any() else 0.0
+    correlation = np.where(usable, np.clip(correlation, -1, 1), typical)
     np.fill_diagonal(correlation, 1.0)
     values, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -56,7 +59,7 @@ def normal_draws(means: Floats, errors: Floats, beats: Floats, rng: np.random.Ge
 
 
 def beats_on_average(drawn: Sequence[Floats]) -> Floats:
-    """(M, M) P(the mean over sets of the model of the row is higher than that of the column); 1/2 on the diagonal.
+    """Return (M, M) P(the row's model has a higher mean over sets than the column's); 1/2 on the diagonal.
 
     Args:
         drawn: for each set (B, M), independent of the other sets.
@@ -67,12 +70,15 @@ def beats_on_average(drawn: Sequence[Floats]) -> Floats:
     """
     means = np.mean(drawn, axis=0)
     return np.array(
-        [((one[:, None] > means).mean(axis=0) + (one[:, None] == means).mean(axis=0) / 2) for one in means.T]
+        [
+            ((model_means[:, None] > means).mean(axis=0) + (model_means[:, None] == means).mean(axis=0) / 2)
+            for model_means in means.T
+        ]
     )
 
 
 def best_on_average(drawn: Sequence[Floats], near: float) -> tuple[Floats, Floats]:
-    """(M,) P(no other is better on average), models that are level sharing it, and (M,) P(none by more than `near`).
+    """Return (M,) P(no other is better on average), which models that tie share, and (M,) P(none by more than `near`).
 
     Example:
         >>> best_on_average([np.array([[0.9, 0.1], [0.5, 0.5]])], 0.01)[0].tolist()
@@ -85,7 +91,7 @@ def best_on_average(drawn: Sequence[Floats], near: float) -> tuple[Floats, Float
 
 
 def more_labels(drawn: Sequence[Floats], labels: Ints, first: int, second: int, level: float = LEVEL) -> Ints | None:
-    """How many more labels each set needs until the first model is known to be better than the second on average.
+    """Find how many more labels each set needs until the first model is known to be better than the second on average.
 
     The difference on a set has the mean d_s and the variance v_s of its draws, which shrinks as 1 over its labels n_s.
     Each label goes to the set where it takes most off the variance of the mean difference, sum of v_s / S^2, until
@@ -93,12 +99,12 @@ def more_labels(drawn: Sequence[Floats], labels: Ints, first: int, second: int, 
 
     Args:
         drawn: for each set (B, M).
-        labels: (S,) how many rows are labelled, n_s.
+        labels: (S,) numbers of labelled rows, n_s.
         first, second: the models.
         level: the probability that is enough.
 
     Returns:
-        (S,) labels; None where the difference is not above 0, or `MOST` labels do not do.
+        (S,) labels; None where the difference is not above 0, or `MAX_MORE_LABELS` are not enough.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -108,14 +114,14 @@ def more_labels(drawn: Sequence[Floats], labels: Ints, first: int, second: int, 
     """
     from scipy.special import ndtri
 
-    apart = [one[:, first] - one[:, second] for one in drawn]
-    sets, mean = len(apart), float(np.mean([one.mean() for one in apart]))
-    spread = np.array([one.var() for one in apart]) * labels / sets**2  # over labels it is the variance
+    leads = [draws[:, first] - draws[:, second] for draws in drawn]
+    sets, mean = len(leads), float(np.mean([lead.mean() for lead in leads]))
+    spread = np.array([lead.var() for lead in leads]) * labels / sets**2  # over labels it is the variance
     if mean <= 0:
         return None
-    enough, more = (mean / float(ndtri(level))) ** 2, np.zeros(sets, dtype=np.int64)
-    while (spread / (labels + more)).sum() > enough:
-        if more.sum() >= MOST:
+    enough, added = (mean / float(ndtri(level))) ** 2, np.zeros(sets, dtype=np.int64)
+    while (spread / (labels + added)).sum() > enough:
+        if added.sum() >= MAX_MORE_LABELS:
             return None
-        more[int((spread / (labels + more) - spread / (labels + more + 1)).argmax())] += 1
-    return more
+        added[int((spread / (labels + added) - spread / (labels + added + 1)).argmax())] += 1
+    return added

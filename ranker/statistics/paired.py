@@ -1,13 +1,13 @@
-"""How far apart two models are that were judged on the same rows, and how sure that is.
+"""Differences between two models on the same rows, with intervals and tests.
 
 A row has an outcome in [0, 1] for each model: 1 right, 0 wrong, or between (a graded answer, a mean over epochs).
-All is computed from the differences row by row, so what makes a row hard for both models cancels out. Rows of one
-cluster belong together (questions on one passage, cases from one template): then clusters are independent, and rows are
-not.
+Everything is computed from the differences row by row, so that the difficulty of a row cancels out. Rows of one cluster
+belong together (questions on one passage, cases from one template): then clusters are independent, and rows are not.
 
-`compare` answers for two models, `corrected` for many pairs at once, `mean_over_tasks` and `difference_over_tasks` for
-several tasks. How probable it is that one model is better, `posterior` says; intervals of differences are
-`score_interval`'s. Axis letters as in `engine`, and G clusters (N where every row is one).
+`compare` compares two models, `correct_for_pairs` corrects for many pairs, `mean_over_tasks` and
+`difference_over_tasks` combine several tasks. `posterior` has the probability that one model is better;
+`score_interval` has the intervals of differences. Axis letters as in `engine`, and G clusters (N where every row is
+one).
 
 A quantity is nan where one cluster is all there is, in a `PairedComparison` None: one cluster shows no spread.
 
@@ -31,7 +31,7 @@ from ranker.statistics.significance import MCNEMAR, TIE, Test, holm, mcnemar, si
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean or a difference of means, with what is known of its error.
+    """Mean or difference of means, with its error.
 
     Attributes:
         value: between 0 and 1, or -1 and 1.
@@ -49,25 +49,25 @@ class Estimate:
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Two models on the same labelled rows: how far apart they are, and how sure that is.
+    """Difference between two models on the same labelled rows, with its error.
 
     Attributes:
         a, b: the models, the one that is first in the order first.
         difference: the mean outcome of a minus that of b.
         se: its standard error, robust to clusters of rows; None where one cluster is all there is, as below.
         low, high: its 95 % interval.
-        better, worse: rows on which a did better, and worse, than b.
+        better, worse: rows on which a was better, and worse, than b.
         p: of a two-sided test that both do equally well; 1 where no row tells them apart.
         test: where p comes from: "mcnemar", "sign-flip", or "sign-flip-drawn".
         p_corrected: the same, corrected for the number of pairs (Holm).
-        p_unpaired: what a test would have said that takes the two as judged on different rows (Welch's); None, too,
-            where each model has the same outcome on every row, and not the other's.
+        p_unpaired: p of a test that assumes different rows for the two (Welch's); None, too, where each model has the
+            same outcome on every row, and not the other's.
         detectable: the smallest true difference that as many such rows find in 80 % of cases, at p < 0.05; None where
             no row tells the two apart.
-        rows: how many rows both were judged on.
-        clusters: how many clusters these make; None where rows are independent.
-        se_rows: what the standard error would be if rows were independent; None where one row is all there is, and in
-            runs that were saved before it was kept.
+        rows: number of rows of both.
+        clusters: number of clusters of these; None where rows are independent.
+        se_rows: the standard error if rows were independent; None where one row is all there is, and in runs that were
+            saved before it was kept.
     """
 
     a: str
@@ -96,8 +96,8 @@ def estimate_mean(outcomes: Floats, clusters: Ints | None = None) -> Estimate:
         clusters: (N,) the number of each row's cluster, in any order; None where rows are independent.
 
     Example:
-        >>> found = estimate_mean(np.array([1.0, 1.0, 1.0, 0.0]))
-        >>> found.value, round(found.se, 3), round(found.low, 2), round(found.high, 2)
+        >>> mean = estimate_mean(np.array([1.0, 1.0, 1.0, 0.0]))
+        >>> mean.value, round(mean.se, 3), round(mean.low, 2), round(mean.high, 2)
         (0.75, 0.25, 0.13, 0.98)
     """
     df = cluster_sums(outcomes[None], clusters).shape[1] - 1
@@ -115,8 +115,8 @@ def estimate_difference(outcomes: Floats, clusters: Ints | None = None) -> Estim
         ValueError: shapes do not fit, or an outcome is not finite or not in [0, 1].
 
     Example:
-        >>> found = estimate_difference(np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]))
-        >>> found.value, round(found.se, 3)
+        >>> difference = estimate_difference(np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]))
+        >>> difference.value, round(difference.se, 3)
         (0.5, 0.289)
     """
     _check(outcomes, clusters)
@@ -141,20 +141,20 @@ def compare(
         clusters: (N,) the number of each row's cluster, in any order; None where rows are independent.
 
     Returns:
-        The comparison as of one pair alone; `corrected` takes the p of several together.
+        The comparison as of one pair alone; `correct_for_pairs` corrects p for several.
 
     Raises:
         ValueError: shapes do not fit, or an outcome is not finite or not in [0, 1].
 
     Example:
         >>> outcomes = np.array([[1, 1, 1, 1, 1, 1, 1, 0], [1, 0, 0, 0, 0, 0, 0, 0]], dtype=np.float64)
-        >>> found = compare(("a", "b"), outcomes, np.random.default_rng(0))
-        >>> found.difference, round(found.low, 2), round(found.high, 2)
+        >>> pair = compare(("a", "b"), outcomes, np.random.default_rng(0))
+        >>> pair.difference, round(pair.low, 2), round(pair.high, 2)
         (0.75, 0.1, 0.96)
-        >>> found.better, found.worse, found.test, found.p, round(found.p_unpaired, 3)
+        >>> pair.better, pair.worse, pair.test, pair.p, round(pair.p_unpaired, 3)
         (6, 0, 'mcnemar', 0.03125, 0.001)
     """
-    found = estimate_difference(outcomes, clusters)
+    difference = estimate_difference(outcomes, clusters)
     differences = _differences(outcomes)
     sums = cluster_sums(differences[None], clusters)[0]
     better, worse = int((differences > 0).sum()), int((differences < 0).sum())
@@ -162,33 +162,33 @@ def compare(
         p, test = float(mcnemar(np.array(better), np.array(worse))), MCNEMAR
     else:
         p, test = sign_flip(sums, rng)
-    own = [estimate_mean(one, clusters) for one in outcomes]
+    means = [estimate_mean(row, clusters) for row in outcomes]
     return PairedComparison(
         *names,
-        difference=found.value,
-        se=none_if_nan(found.se),
-        low=none_if_nan(found.low),
-        high=none_if_nan(found.high),
+        difference=difference.value,
+        se=none_if_nan(difference.se),
+        low=none_if_nan(difference.low),
+        high=none_if_nan(difference.high),
         better=better,
         worse=worse,
         p=p,
         test=test,
         p_corrected=p,
-        p_unpaired=none_if_nan(_p_of_t(*weighted(own, np.array([1.0, -1.0])))),
-        detectable=none_if_nan(detectable(found.se)),
+        p_unpaired=none_if_nan(_p_of_t(*weighted_sum(means, np.array([1.0, -1.0])))),
+        detectable=none_if_nan(detectable(difference.se)),
         rows=outcomes.shape[1],
         clusters=None if clusters is None else len(sums),
         se_rows=none_if_nan(float(standard_errors(differences[None])[0])),
     )
 
 
-def corrected(found: Sequence[PairedComparison]) -> tuple[PairedComparison, ...]:
-    """The comparisons with their p corrected for how many they are.
+def correct_for_pairs(comparisons: Sequence[PairedComparison]) -> tuple[PairedComparison, ...]:
+    """Correct the p of comparisons for their number.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
     """
-    p = holm(np.array([one.p for one in found])).tolist() if found else []
-    return tuple(replace(one, p_corrected=of) for one, of in zip(found, p, strict=True))
+    adjusted = holm(np.array([pair.p for pair in comparisons])).tolist() if comparisons else []
+    return tuple(replace(pair, p_corrected=p) for pair, p in zip(comparisons, adjusted, strict=True))
 
 
 def cluster_sums(values: Floats, clusters: Ints | None) -> Floats:
@@ -213,7 +213,7 @@ def cluster_sums(values: Floats, clusters: Ints | None) -> Floats:
 
 
 def standard_errors(values: Floats, clusters: Ints | None = None) -> Floats:
-    """The standard error of means over rows, robust to whatever binds the rows of a cluster.
+    """Return the standard errors of means over rows, robust to correlation within a cluster.
 
     sqrt(G / (G - 1) * sum over clusters of (sum over its rows of (x_k - mean))^2) / N, which is called CR1. Where every
     row is a cluster this is sd / sqrt(N), with N - 1 for the divisor of the variance.
@@ -242,13 +242,13 @@ def standard_errors(values: Floats, clusters: Ints | None = None) -> Floats:
 
 
 def of_mean(value: float, se: float, df: float) -> Estimate:
-    """A mean of outcomes in [0, 1] with its 95 % interval, which stays in [0, 1] and has a width at 0 and at 1, too.
+    """Return a mean of outcomes in [0, 1] with its 95 % interval, which stays in [0, 1] and has a width at 0 and 1.
 
     Wilson's, with t in place of the normal quantile:
 
         (value + t^2 / 2n -+ t sqrt(value (1 - value) / n + t^2 / 4n^2)) / (1 + t^2 / n)
 
-    n = value (1 - value) / se^2 is how many independent rows of 0 and 1 would have this standard error. Where se is 0,
+    n = value (1 - value) / se^2 is the number of independent rows of 0 and 1 with this standard error. Where se is 0,
     as for a model that has every row right, n = G. (value -+ t se would then have no width.)
 
     Args:
@@ -256,8 +256,8 @@ def of_mean(value: float, se: float, df: float) -> Estimate:
         df: degrees of freedom of t, G - 1.
 
     Example:
-        >>> found = of_mean(1.0, 0.0, 99)
-        >>> round(found.low, 3), found.high
+        >>> mean = of_mean(1.0, 0.0, 99)
+        >>> round(mean.low, 3), mean.high
         (0.962, 1.0)
 
     Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference"; n: Korn and Graubard
@@ -273,7 +273,7 @@ def of_mean(value: float, se: float, df: float) -> Estimate:
 
 
 def detectable(se: float, power: float = 0.8) -> float:
-    """The smallest true difference that is found, at p < 0.05, with a given probability: (z_.975 + z_power) * se.
+    """Return the smallest true difference found at p < 0.05 with a given probability: (z_.975 + z_power) * se.
 
     Args:
         se: of a difference.
@@ -295,9 +295,9 @@ def detectable(se: float, power: float = 0.8) -> float:
 
 
 def not_worse(low: float, by: float) -> bool:
-    """Whether a model is shown to be no worse than another, but for a margin: the 95 % interval lies above -margin.
+    """Return whether a model is shown to be no worse than another by a margin: its 95 % interval lies above -margin.
 
-    A test of one side at 2.5 %. One cluster shows nothing, so the answer is no.
+    This is a one-sided test at 2.5 %. With one cluster the answer is no.
 
     Args:
         low: the lower end of the 95 % interval of the model minus the other; nan where there is none.
@@ -314,9 +314,9 @@ def not_worse(low: float, by: float) -> bool:
 
 
 def p_of(difference: Estimate) -> float:
-    """The p of a two-sided t-test that there is no difference, below 0.05 just where its interval leaves out 0.
+    """Return the p of a two-sided t-test of no difference, below 0.05 just where the interval leaves out 0.
 
-    Its standard error is read off the end of the interval that is nearer to 0: a mean over tasks without any spread
+    Its standard error follows from the end of the interval that is nearer to 0: a mean over tasks without any spread
     has an interval, and so a p.
 
     Example:
@@ -330,10 +330,10 @@ def p_of(difference: Estimate) -> float:
 
 
 def mean_over_tasks(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
-    """The weighted mean of a model's means on several tasks.
+    """Return the weighted mean of a model's means on several tasks.
 
-    The tasks are these and no others; what varies is their rows, independently from task to task. With weights n_j / N,
-    of n_j of N rows, every row counts the same (pooled); with 1 / J, of J tasks, every task does (macro).
+    The tasks are fixed; their rows vary, independently from task to task. With weights n_j / N, for n_j of N rows,
+    every row counts the same (pooled); with 1 / J, for J tasks, every task does (macro).
 
     Args:
         tasks: one estimate a task.
@@ -341,14 +341,14 @@ def mean_over_tasks(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
 
     Source: Cochran 1977, "Sampling techniques", section 5.3 (each task is a stratum).
     """
-    return of_mean(*weighted(tasks, weights))
+    return of_mean(*weighted_sum(tasks, weights))
 
 
 def difference_over_tasks(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
-    """The weighted mean of the differences of two models on several tasks, which are taken as in `mean_over_tasks`.
+    """Return the weighted mean of two models' differences on several tasks, which are fixed as in `mean_over_tasks`.
 
-    Its interval goes as far as the roots of the sums of squares of how far the weighted ends of the differences' own
-    intervals are from them: where none has a spread, it has a width.
+    Its ends lie at the root of the sum of squares of the weighted distances between each difference and its own end, so
+    it has a width even where no difference has a spread.
 
     Args:
         tasks: one estimate a task.
@@ -362,13 +362,13 @@ def difference_over_tasks(tasks: Sequence[Estimate], weights: Floats) -> Estimat
 
     Source: Zou and Donner 2008, "Construction of confidence limits about effect measures: a general approach".
     """
-    value, se, df = weighted(tasks, weights)
+    value, se, df = weighted_sum(tasks, weights)
     low, high = _combined_ends(tasks, weights)
     return Estimate(value, se, df, max(low, -1.0), min(high, 1.0))
 
 
 def combine_intervals(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
-    """Average values of a metric that is no mean over several tasks, by their intervals alone.
+    """Average the values of a metric that is no mean over several tasks, by their intervals alone.
 
     Args:
         tasks: one estimate a task; their standard errors are not read.
@@ -390,7 +390,7 @@ def combine_intervals(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
 
 
 def p_of_interval(difference: Estimate) -> float:
-    """Two-sided p that is read off a 95 % interval, whose side toward 0 is taken for 1.96 standard errors.
+    """Return the two-sided p from a 95 % interval, whose side toward 0 counts as 1.96 standard errors.
 
     Source: Altman and Bland 2011, "How to obtain the P value from a confidence interval".
 
@@ -407,14 +407,14 @@ def p_of_interval(difference: Estimate) -> float:
 
 
 def _combined_ends(tasks: Sequence[Estimate], weights: Floats) -> tuple[float, float]:
-    """The ends of the interval of a weighted sum, each from the same ends of its parts."""
+    """Return the ends of the interval of a weighted sum, each from the same ends of its parts."""
     value = float(weights @ np.array([task.value for task in tasks]))
     ends = np.array([(task.value - task.low, task.high - task.value) for task in tasks])
     down, up = np.sqrt((weights**2) @ ends**2).tolist()
     return value - down, value + up
 
 
-def weighted(estimates: Sequence[Estimate], weights: Floats) -> tuple[float, float, float]:
+def weighted_sum(estimates: Sequence[Estimate], weights: Floats) -> tuple[float, float, float]:
     """Sum independent estimates with weights.
 
     df = (sum of v)^2 / (sum of v^2 / df), with v = weight^2 se^2; the sum of the df where every standard error is 0.
@@ -427,14 +427,14 @@ def weighted(estimates: Sequence[Estimate], weights: Floats) -> tuple[float, flo
         The sum, its standard error, and the degrees of freedom of that.
 
     Example:
-        >>> found = weighted([of_mean(0.8, 0.03, 99), of_mean(0.5, 0.04, 99)], np.array([1.0, -1.0]))
-        >>> [round(number, 2) for number in found]
+        >>> total = weighted_sum([of_mean(0.8, 0.03, 99), of_mean(0.5, 0.04, 99)], np.array([1.0, -1.0]))
+        >>> [round(number, 2) for number in total]
         [0.3, 0.05, 183.61]
 
     Source: Welch 1947, "The generalization of 'Student's' problem"; Satterthwaite 1946, "An approximate
     distribution of estimates of variance components".
     """
-    values, errors, df = np.array([(one.value, one.se, one.df) for one in estimates]).T
+    values, errors, df = np.array([(estimate.value, estimate.se, estimate.df) for estimate in estimates]).T
     variances = (weights * errors) ** 2
     se = float(np.sqrt(variances.sum()))
     freedom = variances.sum() ** 2 / (variances**2 / df).sum() if se > TIE else df.sum()
@@ -442,7 +442,7 @@ def weighted(estimates: Sequence[Estimate], weights: Floats) -> tuple[float, flo
 
 
 def _ends(outcomes: Floats, sums: Floats, clusters: Ints | None) -> tuple[float, float]:
-    """The ends of the interval of a difference whose clusters have these sums."""
+    """Return the ends of the interval of a difference whose clusters have these sums."""
     if len(sums) == 1:
         return np.nan, np.nan
     if _right_or_wrong(outcomes, sums):
@@ -453,19 +453,19 @@ def _ends(outcomes: Floats, sums: Floats, clusters: Ints | None) -> tuple[float,
 
 
 def _right_or_wrong(outcomes: Floats, sums: Floats) -> bool:
-    """Whether rows are independent, and every outcome is 0 or 1."""
+    """Return whether rows are independent, and every outcome is 0 or 1."""
     return len(sums) == outcomes.shape[1] and bool(np.isin(outcomes, (0, 1)).all())
 
 
 def _differences(outcomes: Floats) -> Floats:
-    """(N,) the first model's outcomes minus the second's; what rounding leaves of no difference is none."""
+    """Return (N,) the first model's outcomes minus the second's; differences within rounding are 0."""
     differences = np.asarray(outcomes[0] - outcomes[1])
     differences[np.abs(differences) <= TIE] = 0.0
     return differences
 
 
 def _check(outcomes: Floats, clusters: Ints | None) -> None:
-    """Refuse what is no two models on the same rows."""
+    """Refuse outcomes that are not those of two models on the same rows."""
     if outcomes.ndim != 2 or outcomes.shape[0] != 2 or outcomes.shape[1] < 1:
         raise ValueError(f"outcomes must have the shape (2, N), with N >= 1 (got {outcomes.shape})")
     if not ((outcomes >= 0) & (outcomes <= 1)).all():
@@ -475,14 +475,14 @@ def _check(outcomes: Floats, clusters: Ints | None) -> None:
 
 
 def _t_quantile(df: float) -> float:
-    """The 97.5 % quantile of Student's t; nan without degrees of freedom."""
+    """Return the 97.5 % quantile of Student's t; nan without degrees of freedom."""
     from scipy.special import stdtrit  # scipy takes longer to import than everything else here takes to run
 
     return float(stdtrit(df, 0.975)) if df > 0 else np.nan
 
 
 def _p_of_t(value: float, se: float, df: float) -> float:
-    """The two-sided p of Student's t; without any spread 1 for equal means, and nan for others."""
+    """Return the two-sided p of Student's t; without any spread 1 for equal means, and nan for others."""
     from scipy.special import stdtr
 
     if abs(value) <= TIE:

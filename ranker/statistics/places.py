@@ -1,4 +1,4 @@
-"""Points on a plane whose distances are about the given ones."""
+"""Points on a plane whose distances approximate given ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from factors.types import Floats
 
 
 def places(distances: Floats) -> Floats:
-    """Classical scaling to two dimensions.
+    """Place points by classical scaling to two dimensions.
 
     The axes are those of the greatest variance, and the first point that is off an axis lies on its positive side.
 
@@ -28,8 +28,8 @@ def places(distances: Floats) -> Floats:
     centring = np.eye(size) - 1 / size
     values, axes = np.linalg.eigh(-centring @ distances**2 @ centring / 2)
     order = np.argsort(-values, kind="stable")[:2]
-    found = np.zeros((size, 2))
-    found[:, : len(order)] = axes[:, order] * np.sqrt(np.maximum(values[order], 0.0))
-    found[np.abs(found) < 1e-9] = 0.0
-    first = found[np.argmax(found != 0, axis=0), np.arange(2)]
-    return np.asarray(found * np.where(first < 0, -1.0, 1.0))
+    points = np.zeros((size, 2))
+    points[:, : len(order)] = axes[:, order] * np.sqrt(np.maximum(values[order], 0.0))
+    points[np.abs(points) < 1e-9] = 0.0
+    first = points[np.argmax(points != 0, axis=0), np.arange(2)]
+    return np.asarray(points * np.where(first < 0, -1.0, 1.0))

@@ -1,4 +1,4 @@
-"""Rows of the new domain as the models see them, labelled or not, and what a method is that ranks by them.
+"""Rows of the new domain with the models' predictions, labelled or not, and methods that rank by them.
 
 Axis letters as in `engine`, and C classes, H in-domain rows.
 """
@@ -16,25 +16,25 @@ from factors.types import Floats, Ints
 from ranker.statistics.patterns import ROWS, Patterns, fold
 
 Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
-"""What a method reads: probabilities, attributions, both; a pool and some labels; a pool and none."""
+"""Input of a method: probabilities, attributions, both; a pool and some labels; a pool and none."""
 
 Need = Literal["in_domain", "factor", "labels", "probabilities"]
-"""What may be lacking: an attribute of a `Pool`, probabilities, or a true label of a row that is shown."""
+"""Requirements of a method: an attribute of a `Pool`, probabilities, or true labels of the rows that it sees."""
 
 RANDOM, CHOSEN = "random", "chosen"
-"""How the rows of a draw are picked for a method: any, or those that it asks for, one after the other."""
+"""Choice of the rows of a draw for a method: random ones, or those that it asks for, one after the other."""
 
 SUREST = 1e4
-"""Odds above which a model is no surer: probabilities of 0 and 1 are labels alone."""
+"""Largest odds of a prediction: probabilities of 0 and 1 are labels alone."""
 
 LOUDEST = 16.0
-"""The most that a prediction counts in a vote, where 1 is the model's mean."""
+"""Largest strength of a prediction, where 1 is the model's mean."""
 
 TINY = 1e-30
-"""Of nothing, no logarithm and no share is taken."""
+"""Floor that avoids division by zero and the logarithm of zero."""
 
 MANY = 20_000
-"""Draws behind whatever cannot be had exactly; their own noise is then below a tenth of what the examples add."""
+"""Draws behind numbers that have no exact value; their noise is below a tenth of the examples'."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class InDomain:
     """Labelled rows of the domain that the models were trained for.
 
     Attributes:
-        probs: (M, H, C) what each model makes of them.
+        probs: (M, H, C) each model's probabilities.
         labels: (H,) their true labels.
     """
 
@@ -51,20 +51,20 @@ class InDomain:
 
     @property
     def accuracy(self) -> Floats:
-        """(M,) share of the rows that each model is right on."""
+        """(M,) share of the rows that each model has right."""
         return np.asarray((self.probs.argmax(axis=2) == self.labels).mean(axis=1))
 
 
 @dataclass(frozen=True)
 class Pool:
-    """What the models make of rows of a domain; of none of these a label is needed.
+    """Predictions of the models on rows of a domain; no labels of these rows are needed.
 
     Attributes:
         probs: (M, N, C) each model's probabilities.
         in_domain: labelled in-domain rows, for the methods that need some; None where there are none.
         factor: (M, N) scores by the factor designed for the domain, higher is better, nan where undefined, if it is
             about one label on every row and so needs no true one; else None.
-        silence: whether the last of the C classes is silence, which no row has for its label.
+        silence: whether the last of the C classes is silence, which is no row's label.
 
     Raises:
         ValueError: no row, one class, or probabilities of another shape.
@@ -81,31 +81,31 @@ class Pool:
 
     @cached_property
     def predicted(self) -> Ints:
-        """(M, N) the label that each model takes for the most probable."""
+        """(M, N) most probable label by each model."""
         return np.asarray(self.probs.argmax(axis=2))
 
     @property
     def labels(self) -> int:
-        """How many labels a row may have: C, or one less where one of the classes is silence."""
+        """Number of labels that a row may have: C, or one less where one of the classes is silence."""
         return int(self.probs.shape[2]) - self.silence
 
     @property
-    def said(self) -> Ints:
-        """(M, N) the label that each model takes for the most probable; -1 where it is silent.
+    def answered_labels(self) -> Ints:
+        """(M, N) most probable label by each model; -1 where it is silent.
 
         Example:
-            >>> Pool(np.array([[[0.1, 0.9, 0.0], [0.0, 0.0, 1.0]]]), silence=True).said.tolist()
+            >>> Pool(np.array([[[0.1, 0.9, 0.0], [0.0, 0.0, 1.0]]]), silence=True).answered_labels.tolist()
             [[1, -1]]
         """
         return np.where(self.predicted < self.labels, self.predicted, -1)
 
     @cached_property
     def strength(self) -> Floats:
-        """(M, N) how sure each model is of the label that it predicts, by its mean over rows.
+        """(M, N) log odds of each prediction, relative to the model's mean over rows.
 
-        That is the logarithm of the odds against the label that it finds the next most probable, of `SUREST` at most.
-        Models are not sure on one scale, so each is measured by itself: one that gives labels alone, or is as sure of
-        each, has 1 everywhere. No prediction has more than `LOUDEST`.
+        The odds are those against the second most probable label, at most `SUREST`. Models have different scales of
+        confidence, so each is measured by itself: one that gives labels alone, or is equally sure of each, has 1
+        everywhere. No prediction has more than `LOUDEST`.
 
         Example:
             >>> Pool(np.array([[[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]], [[1, 0], [1, 0], [0, 1]]])).strength.tolist()
@@ -115,32 +115,32 @@ class Pool:
             return np.ones(self.probs.shape[:2])
         two = np.sort(self.probs[:, :, : self.labels], axis=2)[:, :, -2:]
         odds = np.diff(np.log(np.maximum(two, two[:, :, 1:] / SUREST) + TINY), axis=2)[:, :, 0]
-        counted = self.said >= 0
+        counted = self.answered_labels >= 0
         mean = (odds * counted).sum(axis=1, keepdims=True) / np.maximum(counted.sum(axis=1, keepdims=True), 1)
         return np.where(mean > 0, np.minimum(odds / np.maximum(mean, TINY), LOUDEST), 1.0)
 
     def patterns(self, labelled: Ints | None = None) -> Patterns:
-        """The pool folded for a vote: `patterns.fold`. Of a large pool a sample is read, with all labelled rows."""
+        """Return the pool folded for a vote: `patterns.fold`. A large pool is sampled, with all labelled rows."""
         if self.probs.shape[1] <= ROWS:
             return self._patterns
-        return fold(self.said, self.labels, labelled, strength=self.strength)
+        return fold(self.answered_labels, self.labels, labelled, strength=self.strength)
 
     @cached_property
     def _patterns(self) -> Patterns:
-        return fold(self.said, self.labels, strength=self.strength)
+        return fold(self.answered_labels, self.labels, strength=self.strength)
 
     @cached_property
     def graded(self) -> bool:
-        """Whether every model gives probabilities, and not labels alone."""
+        """True if every model gives probabilities, not labels alone."""
         return bool(((self.probs > 0) & (self.probs < 1)).any(axis=(1, 2)).all())
 
     def part(self, rows: Sequence[int] | Ints) -> Pool:
-        """The pool of some of its rows."""
+        """Return the pool of some of its rows."""
         factor = None if self.factor is None else self.factor[:, rows]
         return replace(self, probs=self.probs[:, rows], factor=factor)
 
     def ordered(self, models: Sequence[int] | Ints) -> Pool:
-        """The pool with its models in another order, or some of them."""
+        """Return the pool with its models in another order, or with some of them."""
         in_domain = None if self.in_domain is None else replace(self.in_domain, probs=self.in_domain.probs[models])
         factor = None if self.factor is None else self.factor[models]
         return replace(self, probs=self.probs[models], in_domain=in_domain, factor=factor)
@@ -148,66 +148,64 @@ class Pool:
 
 @dataclass(frozen=True)
 class Targets:
-    """What is known of the truth of a pool's rows. A method looks at the rows that it is shown, and at no others.
+    """Known outcomes and labels of a pool's rows. A method reads those of the rows that it is shown, and no others.
 
     Attributes:
-        outcomes: (M, N) how good each model's answers are, in [0, 1]; nan where that is not known.
-        labels: (N,) the true labels; below 0 where they are not known.
+        outcomes: (M, N) scores of each model's answers, in [0, 1]; nan where unknown.
+        labels: (N,) the true labels; below 0 where unknown.
     """
 
     outcomes: Floats
     labels: Ints
 
     def part(self, rows: Sequence[int] | Ints) -> Targets:
-        """Those of some of the rows."""
+        """Return the targets of some of the rows."""
         return Targets(self.outcomes[:, rows], self.labels[rows])
 
 
 class Posterior(Protocol):
-    """What labels and pool say of the models' mean outcomes in the domain that the pool is a sample of."""
+    """Posterior of the models' mean outcomes in the domain that the pool is a sample of."""
 
     @property
     def score(self) -> Floats:
-        """(M,) what the models are ranked by."""
+        """(M,) scores that the models are ranked by."""
 
     def beats(self) -> Floats:
-        """(M, M) P(the model of the row is better than that of the column); 1/2 on the diagonal."""
+        """Return (M, M) P(the row's model is better than the column's); 1/2 on the diagonal."""
 
     def best(self) -> Floats:
-        """(M,) P(no other model is better); they sum to 1."""
+        """Return (M,) P(no other model is better); they sum to 1."""
 
     def near(self, margin: float) -> Floats:
-        """(M,) P(no other model is better by more than the margin)."""
+        """Return (M,) P(no other model is better by more than the margin)."""
 
     def interval(self) -> tuple[Floats, Floats]:
-        """(M,) lower and (M,) upper ends of the 95 % interval of each mean outcome."""
+        """Return (M,) lower and (M,) upper ends of the 95 % interval of each mean outcome."""
 
     def more_labels(self) -> Ints:
-        """(M, M) how many more labels would tell two models apart; below 0 where that cannot be said."""
+        """Return (M, M) numbers of further labels that would tell two models apart; below 0 where unknown."""
 
 
 @dataclass(frozen=True)
 class PoolMethod:
-    """A method that ranks models by their answers to all rows of a pool, and the labels of some of them or of none.
+    """Method that ranks models by their answers to all rows of a pool, and the labels of some rows or of none.
 
     Attributes:
         name: as it stands in tables, one word: "SURROGATE".
         kind: "pool" sees labels of some rows, "label-free" sees none.
-        estimate: (pool, targets, rows (B, K)) -> (M, B) scores, higher is better. It looks at the targets of a draw's
-            rows alone, and gives each model the same whatever the order of the models.
-        needs: what must be known of the pool, and of the rows that it is shown.
-        posterior: (pool, rows (K,), the label given to each (K,)) -> how sure the ranking is, where a row may stand
-            several times with other labels; None where nobody knows, and a decision then says what the labels alone
-            tell.
-        of_parts: (pool, rows of each part) -> (parts, M) what `estimate` gives on each part of a pool, no row shown,
-            where it is faster to have them all at once; None where it is not.
-        pick: (pool, targets, K) -> (K,) the rows that it asks for, one after the other, each after it was told the
-            target of the one before; fewer where no more can be of use. None where it is shown any rows, or none.
-        draws: an evaluation shows it so many draws at most, B; fewer for each point of a learning curve, and for how
-            sure that is.
-        warning: what to know before it is believed, a clause that goes on from its name.
-        source: the paper and section that it comes from, or "ours".
-        default: it is shown where nobody says which methods are.
+        estimate: (pool, targets, rows (B, K)) -> (M, B) scores, higher is better. It reads the targets of a draw's rows
+            alone, and does not depend on the order of the models.
+        needs: requirements on the pool, and on the rows that it is shown.
+        posterior: (pool, rows (K,), the label of each (K,)) -> the posterior, where a row may occur several times with
+            other labels; None where there is none, and a decision then goes by the labels alone.
+        of_parts: (pool, rows of each part) -> (parts, M) values of `estimate` on each part of a pool, no row shown,
+            where all at once are faster; else None.
+        pick: (pool, targets, K) -> (K,) the rows that it asks for, one after the other, each after it saw the target
+            of the one before; fewer where more are of no use. None where it is shown random rows, or none.
+        draws: most draws in an evaluation, B; fewer for each point of a learning curve, and for intervals.
+        warning: its main caveat, a clause that continues its name.
+        source: its paper and section, or "ours".
+        default: whether a run that names no methods shows it.
 
     Raises:
         ValueError: a name that cannot be asked for, or fewer than two draws, which show no spread.
@@ -240,29 +238,29 @@ class PoolMethod:
 
     @property
     def rule(self) -> str:
-        """How the rows of a draw are picked for it; "" where it reads all unlabelled rows and no draw."""
+        """Choice of the rows of a draw for it; "" where it reads all unlabelled rows and no draw."""
         if self.kind == "label-free":
             return ""
         return RANDOM if self.pick is None else CHOSEN
 
     @property
     def drawn(self) -> bool:
-        """Whether it is shown the labels of random rows."""
+        """True if it is shown the labels of random rows."""
         return self.rule == RANDOM
 
     @property
     def decides(self) -> bool:
-        """Whether a decision can go by it: it takes the rows that are labelled, whichever these are."""
+        """True if a decision can use it: it takes any labelled rows."""
         return self.kind == "label-free" or self.drawn
 
 
 def possible(methods: Iterable[PoolMethod], pool: Pool, labels: Ints) -> list[PoolMethod]:
-    """The methods that can be had of a pool.
+    """Return the methods whose needs a pool meets.
 
     Args:
-        methods: those that there are.
-        pool: what the models make of the rows.
-        labels: of the rows that may be shown; below 0 where they are not known.
+        methods: all methods.
+        pool: the models' predictions on the rows.
+        labels: of the rows that may be shown; below 0 where unknown.
     """
     lacking = {
         "in_domain": pool.in_domain is None,
@@ -270,4 +268,4 @@ def possible(methods: Iterable[PoolMethod], pool: Pool, labels: Ints) -> list[Po
         "labels": bool((labels < 0).any()),
         "probabilities": not pool.graded,
     }
-    return [one for one in methods if not any(lacking[need] for need in one.needs)]
+    return [method for method in methods if not any(lacking[need] for need in method.needs)]

@@ -1,12 +1,11 @@
-"""How often the methods that see a whole pool put two models in their true order, and how sure that is.
+"""Pairwise accuracy of the methods that see a whole pool, and its variance.
 
-Those that are shown random labels are measured on as few draws as they declare, beside the metric, whose pairwise
-accuracy is known: what the metric happens to have more or less on these draws is taken off by as much as the two go
-together (a control variate). The label-free ones see no label, so that no draw changes them;
-those that are shown chosen rows see the labels of the K rows that they ask for, always the same ones. What varies then
-is the pool: halves of the population are drawn, without replacement, and each is a pool; of a large half so are evenly
-spaced rows. The spread over halves is also how sure the result is, since leaving out half of the rows shakes an
-estimate about as much as drawing all of them anew (the delete-half jackknife).
+Methods that see random labels are measured on as few draws as they declare, beside the metric, whose pairwise accuracy
+is known. The metric's error on these draws serves as a control variate. Label-free methods see no label, so no draw
+changes them. Methods that choose rows always see the labels of the same K rows. For these two kinds the pool varies:
+halves of the population are drawn without replacement, and each half (or evenly spaced rows of a large one) is a pool.
+The variance over halves estimates that of the result, since leaving out half of the rows changes an estimate about as
+much as drawing all of them anew (the delete-half jackknife).
 
 Sources: Owen 2013, "Monte Carlo theory, methods and examples", section 8.9; Shao and Wu 1989, "A general theory for
 jackknife variance estimation". Axis letters as in `engine`.
@@ -26,31 +25,31 @@ from ranker.statistics.agreement import MethodAgreement
 from ranker.statistics.pool import MANY, Pool, PoolMethod, Targets
 
 HALVES = 50
-"""Halves of the population that are drawn."""
+"""Number of halves drawn from the population."""
 
 DRAWN = 400
-"""Draws of K labels from each of them, at most; what their noise adds to the variance is taken off."""
+"""Most draws of K labels from each half. The variance that their noise adds is subtracted."""
 
 FEWER_HALVES = 25
-"""Halves that a method is asked about that takes few draws, as many over all of them as over the whole."""
+"""Number of halves for a method with few draws; all halves together take as many draws as the whole pool."""
 
 POOLS, POOL_ROWS = 8, 500
-"""Halves that rows are chosen from, and how many rows of a half make a pool: each step reads all of them."""
+"""Number of halves that rows are chosen from, and rows of a half in a pool: choosing a row reads all of them."""
 
-WORK, FEWEST = 5_000_000, 16
-"""Draws x models x rows that a slow method is measured by, and the fewest draws."""
+MAX_CELLS, MIN_DRAWS = 5_000_000, 16
+"""Budget of draws x models x rows that bounds the time of a slow method, and its fewest draws."""
 
 CURVE = 8
-"""A point of a learning curve takes so many times fewer draws."""
+"""Factor by which a point of a learning curve takes fewer draws."""
 
-LONGEST, ASKED = 20, 2_000_000
-"""Labels that are asked for to draw a learning curve, and the most of them x models x rows of all pools. Where either
-is less than K, there is no more to the curve than K labels. Each is a step of its own."""
+MAX_CURVE_LABELS, MAX_CURVE_CELLS = 20, 2_000_000
+"""Most labels of a learning curve of chosen rows, and most labels x models x rows of all pools: each label is a step
+of its own. Where either bound is below K, the curve ends at K labels."""
 
 
 @dataclass(frozen=True)
 class Halves:
-    """Halves of a population, and probes from each: the same for every method.
+    """Halves of a population, and probes from each; the same for every method.
 
     Attributes:
         rows: (halves) the examples of each, in their order.
@@ -61,26 +60,26 @@ class Halves:
     draws: Sequence[Ints]
 
     @classmethod
-    def of(cls, examples: int, probe: int, rng: np.random.Generator) -> Halves:
-        """Draw them.
+    def draw(cls, examples: int, probe: int, rng: np.random.Generator) -> Halves:
+        """Draw the halves and their probes.
 
         Args:
             examples: N.
             probe: K.
             rng: the only source of randomness.
         """
-        of_rows, of_draws = rng.spawn(2)
-        rows = [np.sort(of_rows.permutation(examples)[: (examples + 1) // 2]) for _ in range(HALVES)]
-        return cls(rows, [engine.draw_probes(of_draws, len(half), probe, DRAWN) for half in rows])
+        row_rng, draw_rng = rng.spawn(2)
+        rows = [np.sort(row_rng.permutation(examples)[: (examples + 1) // 2]) for _ in range(HALVES)]
+        return cls(rows, [engine.draw_probes(draw_rng, len(half), probe, DRAWN) for half in rows])
 
 
 @dataclass(frozen=True)
 class Population:
-    """What is ranked on.
+    """Models and rows that the methods are measured on.
 
     Attributes:
-        pool: what the models make of the N examples; the models in their true order.
-        targets: what is known of these.
+        pool: the models' predictions on the N examples; the models in their true order.
+        targets: labels and outcomes of these.
         decided: (P,) pairs that have a true order.
         halves: of the examples.
     """
@@ -103,33 +102,36 @@ def measure(
     curves: Curves,
     rng: np.random.Generator,
 ) -> tuple[MethodAgreement, Curves]:
-    """Rank by the methods that see the whole pool.
+    """Measure the methods that see the whole pool.
 
     Args:
-        methods: those that the pool has what they need for; of the others nothing is said.
-        on: the population. Methods that are shown chosen rows are left out where K is above N / 2.
+        methods: those whose needs the pool meets; the result leaves the others out.
+        on: the population. Methods that choose rows are left out where K is above N / 2.
         probe: K.
-        metric: what was found of the table's methods with K labels, the metric first.
-        curves: what these reach with other numbers of labels.
+        metric: the result of the table's methods with K labels, the metric first.
+        curves: their pairwise accuracies with other numbers of labels.
         rng: the only source of randomness.
 
     Returns:
-        What was found of all with K labels, those of the table first; and of each what it reaches with other numbers.
+        The result of all methods with K labels, those of the table first, and their accuracies with other numbers.
     """
     half = on.pool.probs.shape[1] // 2
-    shown, reached = drawn([one for one in methods if one.drawn], on, probe, metric, curves, rng)
-    free, always = unsupervised_accuracy([one for one in methods if one.kind == "label-free"], on)
-    picking = [one for one in methods if one.pick is not None and probe <= half]
-    each = on.pool.probs.shape[0] * min(half, POOL_ROWS) * POOLS
-    few = [size for size in curves if size <= min(half, max(probe, min(LONGEST, ASKED // each)))]
-    told, picked = chosen(picking, on, probe, few if picking else [])
-    found = metric.joined(shown).joined(told.joined(free).beside(metric))
-    return found, {
-        size: {**known, **reached.get(size, {}), **picked.get(size, {}), **always} for size, known in curves.items()
+    random_labels, reached = measure_random_labels(
+        [method for method in methods if method.drawn], on, probe, metric, curves, rng
+    )
+    free, always = unsupervised_accuracy([method for method in methods if method.kind == "label-free"], on)
+    picking = [method for method in methods if method.pick is not None and probe <= half]
+    cells = on.pool.probs.shape[0] * min(half, POOL_ROWS) * POOLS
+    sizes = [size for size in curves if size <= min(half, max(probe, min(MAX_CURVE_LABELS, MAX_CURVE_CELLS // cells)))]
+    chosen_rows, picked = measure_chosen_rows(picking, on, probe, sizes if picking else [])
+    agreement = metric.joined(random_labels).joined(chosen_rows.joined(free).beside(metric))
+    return agreement, {
+        size: {**accuracies, **reached.get(size, {}), **picked.get(size, {}), **always}
+        for size, accuracies in curves.items()
     }
 
 
-def drawn(
+def measure_random_labels(
     methods: Sequence[PoolMethod],
     on: Population,
     probe: int,
@@ -137,72 +139,78 @@ def drawn(
     curves: Curves,
     rng: np.random.Generator,
 ) -> tuple[MethodAgreement, Curves]:
-    """Rank by methods that are shown the labels of random rows, as many draws as each declares; see `measure`."""
+    """Measure methods that see the labels of random rows, with the draws that each declares; see `measure`."""
     beats, noise, noise_of_difference, sampled = [], [], [], {}
-    name, (models, examples) = metric.names[0], on.pool.said.shape
+    name, (models, examples) = metric.names[0], on.pool.answered_labels.shape
     of_metric = intervals.variance(metric.influence[:1], np.zeros(1))[0]
     reached: dict[int, dict[str, float]] = {size: {} for size in curves}
-    most = max(WORK // (models * examples), FEWEST)
-    methods = [one if one.draws == MANY else replace(one, draws=min(one.draws, most)) for one in methods]
-    for one, own in zip(methods, rng.spawn(len(methods)), strict=True):
-        shown = _beside(one, on.pool, on.targets, on.decided, engine.draw_probes(own, examples, probe, one.draws))
-        together = _together(*shown.pairwise_accuracy)
-        of_draws = intervals.of_draws(shown.pairwise_accuracy[1:] - together * shown.pairwise_accuracy[0])[0]
-        of_rows, of_lead = variances(one, on)
-        beats.append(np.clip(shown.beats[:, 1] + together * (metric.beats[:, 0] - shown.beats[:, 0]), 0.0, 1.0))
-        noise.append(of_draws + (together**2 * metric.noise[0] if together else 0.0) + of_rows)
-        rest = (1 - together) ** 2 * metric.noise[0] if together != 1 else 0.0
-        noise_of_difference.append(of_draws + rest + of_lead - of_metric)
-        if one.draws < MANY:
-            sampled[one.name] = one.draws, float(np.sqrt(of_draws))
-        draws = engine.draw_probes(own, examples, max(one.draws // CURVE, 2), max(curves, default=1)).T
-        for size, known in curves.items():  # the same draws, longer and longer: a curve of few is smooth
-            few = _beside(one, on.pool, on.targets, on.decided, draws[:, :size]).pairwise_accuracy.mean(axis=1)
-            reached[size][one.name] = float(np.clip(few[1] + together * (known[name] - few[0]), 0.0, 1.0))
-    found = MethodAgreement(
-        names=tuple(one.name for one in methods),
-        kinds=tuple(one.kind for one in methods),
+    max_draws = max(MAX_CELLS // (models * examples), MIN_DRAWS)
+    methods = [
+        method if method.draws == MANY else replace(method, draws=min(method.draws, max_draws)) for method in methods
+    ]
+    for method, method_rng in zip(methods, rng.spawn(len(methods)), strict=True):
+        simulation = _simulate(
+            method, on.pool, on.targets, on.decided, engine.draw_probes(method_rng, examples, probe, method.draws)
+        )
+        slope = _slope(*simulation.pairwise_accuracy)
+        of_draws = intervals.of_draws(simulation.pairwise_accuracy[1:] - slope * simulation.pairwise_accuracy[0])[0]
+        of_rows, of_lead = population_variances(method, on)
+        beats.append(np.clip(simulation.beats[:, 1] + slope * (metric.beats[:, 0] - simulation.beats[:, 0]), 0.0, 1.0))
+        noise.append(of_draws + (slope**2 * metric.noise[0] if slope else 0.0) + of_rows)
+        metric_noise = (1 - slope) ** 2 * metric.noise[0] if slope != 1 else 0.0
+        noise_of_difference.append(of_draws + metric_noise + of_lead - of_metric)
+        if method.draws < MANY:
+            sampled[method.name] = method.draws, float(np.sqrt(of_draws))
+        draws = engine.draw_probes(method_rng, examples, max(method.draws // CURVE, 2), max(curves, default=1)).T
+        for size, accuracies in curves.items():  # the same draws, longer and longer: a curve of few is smooth
+            few = _simulate(method, on.pool, on.targets, on.decided, draws[:, :size]).pairwise_accuracy.mean(axis=1)
+            reached[size][method.name] = float(np.clip(few[1] + slope * (accuracies[name] - few[0]), 0.0, 1.0))
+    agreement = MethodAgreement(
+        names=tuple(method.name for method in methods),
+        kinds=tuple(method.kind for method in methods),
         beats=np.reshape(beats, (len(methods), len(on.decided))).T,
         influence=np.zeros((len(methods), examples)),
         noise=np.array(noise),
         noise_of_difference=np.array(noise_of_difference),
         sampled=sampled,
     )
-    return found, reached
+    return agreement, reached
 
 
-def variances(method: PoolMethod, on: Population) -> tuple[float, float]:
-    """The variances of a method's pairwise accuracy, and of its difference to the metric, over populations.
+def population_variances(method: PoolMethod, on: Population) -> tuple[float, float]:
+    """Return the variances over populations of a method's pairwise accuracy, and of its difference to the metric.
 
-    Both the labels that it is shown and its pool are of the population, so that no single example's weight tells them.
+    Both its labels and its pool come from the population, so influences of single examples do not give them.
 
     Args:
-        method: one that is shown random labels.
+        method: one that sees random labels.
         on: the population, with its halves.
     """
-    each = max(min(method.draws // FEWER_HALVES, DRAWN), 2)
-    halves = HALVES if each == DRAWN else FEWER_HALVES
+    draws_per_half = max(min(method.draws // FEWER_HALVES, DRAWN), 2)
+    halves = HALVES if draws_per_half == DRAWN else FEWER_HALVES
     means, noise = [], []
     for half, draws in zip(on.halves.rows[:halves], on.halves.draws, strict=False):
-        pool, known = on.pool.part(half), on.targets.part(half)
-        found = engine.simulate(known.outcomes[:, None], draws[:each], on.decided, _beside_metric(method, pool, known))
-        metric, own = found.pairwise_accuracy
-        both = np.stack([own, own - metric])
-        means.append(both.mean(axis=1))
-        noise.append(intervals.of_draws(both))
+        pool, targets = on.pool.part(half), on.targets.part(half)
+        simulation = engine.simulate(
+            targets.outcomes[:, None], draws[:draws_per_half], on.decided, _beside_metric(method, pool, targets)
+        )
+        metric, accuracy = simulation.pairwise_accuracy
+        values = np.stack([accuracy, accuracy - metric])
+        means.append(values.mean(axis=1))
+        noise.append(intervals.of_draws(values))
     of_accuracy, of_difference = np.maximum(np.var(means, axis=0) - np.mean(noise, axis=0), 0.0).tolist()
     return of_accuracy, of_difference
 
 
-def _beside(method: PoolMethod, pool: Pool, targets: Targets, decided: Bools, draws: Ints) -> engine.Simulation:
-    """What the metric has on these draws, and what a method has."""
+def _simulate(method: PoolMethod, pool: Pool, targets: Targets, decided: Bools, draws: Ints) -> engine.Simulation:
+    """Simulate the metric and a method on the same draws."""
     return engine.simulate(targets.outcomes[:, None], draws, decided, _beside_metric(method, pool, targets))
 
 
-def _together(metric: Floats, own: Floats) -> float:
-    """By how much a method's pairwise accuracy rises with the metric's, over draws: the slope of a regression."""
+def _slope(metric: Floats, accuracy: Floats) -> float:
+    """Return the slope of the regression of a method's pairwise accuracy on the metric's, over draws."""
     spread = metric.var()
-    return float(np.mean((metric - metric.mean()) * (own - own.mean())) / spread) if spread > 0 else 0.0
+    return float(np.mean((metric - metric.mean()) * (accuracy - accuracy.mean())) / spread) if spread > 0 else 0.0
 
 
 def _beside_metric(method: PoolMethod, pool: Pool, targets: Targets) -> engine.Derive:
@@ -213,39 +221,41 @@ def _beside_metric(method: PoolMethod, pool: Pool, targets: Targets) -> engine.D
 
 
 def unsupervised_accuracy(methods: Sequence[PoolMethod], on: Population) -> tuple[MethodAgreement, dict[str, float]]:
-    """Rank by what needs no label: what was found, and each method's pairwise accuracy, whatever K is."""
+    """Measure label-free methods; return the result, and each one's pairwise accuracy, which holds for every K."""
     if not methods:
         return _agreement(methods, np.zeros((len(on.decided), 0)), np.zeros(0), on), {}
     parts = [np.arange(on.pool.probs.shape[1]), *on.halves.rows]
-    scores = np.array([one.of_parts(on.pool, parts) if one.of_parts else _of_each(one, on) for one in methods])
+    scores = np.array(
+        [method.of_parts(on.pool, parts) if method.of_parts else _of_each(method, on) for method in methods]
+    )
     points = engine.compare_pairs(scores.transpose(2, 0, 1)) / 2  # of (M, F, 1 + halves)
     pairwise_accuracy = points[on.decided].mean(axis=0)
-    found = _agreement(methods, points[:, :, 0], pairwise_accuracy[:, 1:].var(axis=1), on)
-    return found, dict(zip(found.names, pairwise_accuracy[:, 0].tolist(), strict=True))
+    agreement = _agreement(methods, points[:, :, 0], pairwise_accuracy[:, 1:].var(axis=1), on)
+    return agreement, dict(zip(agreement.names, pairwise_accuracy[:, 0].tolist(), strict=True))
 
 
 def _of_each(method: PoolMethod, on: Population) -> Floats:
-    """(1 + halves, M) what a method that sees no label gives on a pool, and on each half of it."""
-    nothing = np.zeros((1, 0), dtype=np.int64)
+    """Return (1 + halves, M) scores of a label-free method on the pool and on each half of it."""
+    no_draws = np.zeros((1, 0), dtype=np.int64)
     parts = ((on.pool.part(half), on.targets.part(half)) for half in on.halves.rows)
-    return np.array([method.estimate(*part, nothing)[:, 0] for part in chain([(on.pool, on.targets)], parts)])
+    return np.array([method.estimate(*part, no_draws)[:, 0] for part in chain([(on.pool, on.targets)], parts)])
 
 
-def chosen(
+def measure_chosen_rows(
     methods: Sequence[PoolMethod], on: Population, probe: int, sizes: Sequence[int]
 ) -> tuple[MethodAgreement, dict[int, dict[str, float]]]:
-    """Rank by methods that are shown the labels of the rows that they ask for.
+    """Measure methods that choose the rows whose labels they see.
 
-    Few halves tell the variance roughly, and the interval is made wider by as much as that of Student's t is.
+    Few halves give a rough variance; it is scaled so that the interval is as wide as that of Student's t.
 
     Args:
-        methods: those that ask.
+        methods: those that choose rows.
         on: the population.
         probe: K.
         sizes: other K; all are at most N / 2.
 
     Returns:
-        What was found with K labels, and K -> method -> pairwise accuracy.
+        The result with K labels, and K -> method -> pairwise accuracy.
     """
     from scipy.special import stdtrit
 
@@ -255,35 +265,38 @@ def chosen(
     scores = []
     for rows in on.halves.rows[:POOLS]:
         half = rows[:: max(len(rows) // max(POOL_ROWS, probe), 1)]
-        part, own = on.pool.part(half), on.targets.part(half)
-        asked = [(one, one.pick(part, own, max(wanted))) for one in methods if one.pick]  # the first k are asked first
-        scores.append([one.estimate(part, own, these[None, :size])[:, 0] for size in wanted for one, these in asked])
+        part, targets = on.pool.part(half), on.targets.part(half)
+        picks = [
+            (method, method.pick(part, targets, max(wanted))) for method in methods if method.pick
+        ]  # the first k come first
+        scores.append(
+            [method.estimate(part, targets, picked[None, :size])[:, 0] for size in wanted for method, picked in picks]
+        )
     points = engine.compare_pairs(np.array(scores).transpose(2, 1, 0)) / 2  # (P, sizes x methods, halves)
     pairwise_accuracy = points[on.decided].mean(axis=0)
     first, halves = slice(len(methods)), len(scores)  # K labels
     wider = (stdtrit(halves - 1, 0.975) / intervals.Z95) ** 2 if halves > 1 else np.inf
-    found = _agreement(
+    agreement = _agreement(
         methods,
         points[:, first].mean(axis=2),
         wider * pairwise_accuracy[first].var(axis=1, ddof=min(halves - 1, 1)),
         on,
     )
     error = np.sqrt(pairwise_accuracy[first].var(axis=1, ddof=min(halves - 1, 1)) / halves)
-    sampled = {one.name: (halves, float(own)) for one, own in zip(methods, error, strict=True)}
+    sampled = {method.name: (halves, float(deviation)) for method, deviation in zip(methods, error, strict=True)}
     reached = pairwise_accuracy.mean(axis=1).reshape(len(wanted), len(methods)).tolist()
-    return replace(found, sampled=sampled), {
-        size: dict(zip(found.names, each, strict=True)) for size, each in zip(wanted, reached, strict=True)
+    return replace(agreement, sampled=sampled), {
+        size: dict(zip(agreement.names, accuracies, strict=True))
+        for size, accuracies in zip(wanted, reached, strict=True)
     }
 
 
 def _agreement(methods: Sequence[PoolMethod], beats: Floats, noise: Floats, on: Population) -> MethodAgreement:
-    """What was found, as of methods that no single example's weight is known to change.
-
-    The difference to the metric is taken for that of independent estimates, so that its interval is rather too wide.
-    """
+    """Return the result of methods without influences of single examples."""
+    # the difference to the metric counts as one of independent estimates, so its interval is rather too wide
     return MethodAgreement(
-        names=tuple(one.name for one in methods),
-        kinds=tuple(one.kind for one in methods),
+        names=tuple(method.name for method in methods),
+        kinds=tuple(method.kind for method in methods),
         beats=beats,
         influence=np.zeros((len(methods), on.pool.probs.shape[1])),
         noise=noise,

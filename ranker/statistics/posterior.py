@@ -1,29 +1,28 @@
-"""How probable it is that one model is better than others in a domain, from how good each was on each of K rows.
+"""Probability that one model is better than others in a domain, from the outcomes of each on K rows.
 
-An outcome is how good a model's answer to a row is, from 0 to 1: right or wrong, or anything between. How good a model
-is in the domain is the mean of its outcomes there; of right and wrong ones that is its accuracy.
+An outcome scores a model's answer to a row from 0 to 1: right, wrong, or between. A model's quality in the domain is
+the mean of its outcomes there; for outcomes of 0 and 1 that is its accuracy.
 
-A Bayesian bootstrap with a prior. The domain is a mix of row types; a type says how good each of the M models is on it.
-Before any row is seen, the mix is a Dirichlet process whose base measure gives all 2^M types in which each model is
-right or wrong the same mass, 4 c rows in all. Each labelled row adds the mass of one row to its type. A Dirichlet is
-made of gammas. So, with d_k the outcome of model a less that of b on row k in units of u,
+The model is a Bayesian bootstrap with a prior. The domain is a mix of row types; a type holds the outcomes of the M
+models. The prior of the mix is a Dirichlet process whose base measure gives all 2^M types of outcomes 0 and 1 the same
+mass, 4 c rows in all. Each labelled row adds the mass of one row to its type. A Dirichlet is made of gammas. So, with
+d_k the outcome of model a minus that of b on row k in units of u,
 
     P(a is better than b) = P(sum_k g_k d_k + G+ - G- > 0),    g_k from Gamma(1), G+ and G- from Gamma(c).
 
-`gammas` computes it. Where all d_k are -1, 0 or 1, it is P(Beta(n_ab + c, n_ba + c) > 1/2): n_ab of their disagreements
-a won, n_ba b. The unit u is how large differences are, over all pairs and rows: the sum of their squares over the sum
-of their sizes, 1 for right and wrong. Without it the prior, which stands for whole rows won or lost, would outweigh
-small differences however regular they are.
+`gammas` computes it. Where all d_k are -1, 0 or 1, it is P(Beta(n_ab + c, n_ba + c) > 1/2): a won n_ab of their
+disagreements, b n_ba. The unit u is the typical size of differences, over all pairs and rows: the sum of their squares
+over the sum of their sizes, 1 for outcomes of 0 and 1. Without it the prior, which stands for whole rows won or lost,
+would outweigh small differences however regular they are.
 
-Rows on which the two are equally good say nothing about it. How large c is, says how one-sided disagreements are
-between models of this kind: a small c expects one of two models to win nearly all of them, as among steps of one
-training, a large c that both win as many. It is not set but learnt from these very rows: each c of `PRIORS` weighs as
-much as it makes the disagreements of all pairs likely (beta-binomial, to the power 2 / M, since pairs that share a
-model are not independent). Where outcomes are real numbers, n_ab is the sum of what a is better by, in units. No truth
-is used.
+Rows on which the two are equally good do not matter. c measures how one-sided disagreements are between models of this
+kind: a small c expects one of two models to win nearly all of them, as among steps of one training, a large c that both
+win as many. It is learnt from these rows: each c of `PRIORS` has as its weight the likelihood of the disagreements of
+all pairs (beta-binomial, to the power 2 / M, since pairs that share a model are not independent). Where outcomes are
+real numbers, n_ab is the sum of a's leads, in units.
 P(best), and P(near best), which allows for a point, have no closed form and are drawn from the same model. The interval
-of one model is its own, a Bayesian bootstrap over its outcomes with one more row of 0 and one of 1:
-Beta(r + 1, K - r + 1) with r of K rows right.
+of one model is a Bayesian bootstrap over its outcomes with one more row of 0 and one of 1: Beta(r + 1, K - r + 1) with
+r of K rows right.
 
 Sources: Ferguson 1973, "A Bayesian analysis of some nonparametric problems"; Rubin 1981, "The Bayesian bootstrap";
 Varin, Reid, Firth 2011 (powers of pairwise likelihoods); Sethuraman 1994 (the draws). Axis letters as in
@@ -41,43 +40,44 @@ from ranker.statistics.engine import TIE
 from ranker.statistics.gammas import above_zero
 
 PRIORS: Floats = np.array([1.0, 2.0, 4.0])
-"""The c that are weighed against each other: 1 (nothing is known of who wins) to 4 (both win about as many)."""
+"""Values of c that are weighed: from 1 (nothing is assumed about who wins) to 4 (both win about as many)."""
 
 LEVEL = 0.9
-"""The probability at which two models count as told apart."""
+"""Probability at which two models count as told apart."""
 
 NEAR = 0.01
-"""A model whose mean outcome is a point below that of the best, or less, is as good a choice as the best."""
+"""Distance below the best mean outcome, a point, within which a model is as good a choice as the best."""
 
 SAMPLES = 20_000
 """Draws behind P(best): off by less than 0.01."""
 
 CHUNK = 500
-"""Of these at once. Of more rows than these, those on which the models are equally good are drawn together: of two
-models that are right or wrong there are four kinds."""
+"""Draws at once. With more rows than this, rows with the same outcomes are drawn together: of two models that are right
+or wrong there are four kinds."""
 
 TYPES = 1 << 20
-"""Row types of all models that are drawn from the prior at once: memory is 2 * 8 bytes of each, 17 MB."""
+"""Row types of all models drawn from the prior at once: memory is 2 * 8 bytes of each, 17 MB."""
 
 STICKS = 64
-"""Row types drawn from the prior in each of them; what is left beyond is at most (16/17)^64 = 2 % of it."""
+"""Row types per draw of the prior; the remaining mass is at most (16/17)^64 = 2 % of it."""
 
 
 PAIRS = 512
 """Pairs compared at once: memory is 8 bytes * 2 * PAIRS * K, 5 MB at 600 rows, beside that of `gammas`."""
 
-MOST = 2**40
-"""So many more labels are no answer. Real outcomes may differ by so little; those of 0 and 1 on over 10^5 rows only."""
+MAX_MORE_LABELS = 2**40
+"""Largest number of further labels that is an answer. Only real outcomes that hardly differ, or 10^5 rows of 0 and 1,
+need more."""
 
 HALVINGS = 42
-"""Of the interval from 0 to 1, until the end of a 95 % interval is known to 2e-13."""
+"""Halvings of the interval from 0 to 1 until the end of a 95 % interval is exact to 2e-13."""
 
 
 def wins(outcomes: Floats) -> Ints:
     """Count the rows on which one model is better than another, by more than `TIE`.
 
     Args:
-        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
+        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
 
     Returns:
         (M, M) rows on which the model of the row is better than that of the column.
@@ -89,17 +89,17 @@ def wins(outcomes: Floats) -> Ints:
     outcomes = np.asarray(outcomes, dtype=np.float64)
     if _right_or_wrong(outcomes):
         return np.asarray(np.rint(gains(outcomes)), dtype=np.int64)
-    return np.stack([(one - outcomes > TIE).sum(axis=1) for one in outcomes])
+    return np.stack([(row - outcomes > TIE).sum(axis=1) for row in outcomes])
 
 
 def gains(outcomes: Floats) -> Floats:
-    """Sum up what one model is better by than another: n_ab, the number of rows where outcomes are 0 and 1.
+    """Sum up each model's leads over each other: n_ab, the number of rows where outcomes are 0 and 1.
 
     Args:
-        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
+        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
 
     Returns:
-        (M, M) what the model of the row is better by than that of the column, on the rows where it is the better one.
+        (M, M) sum of the leads of the row's model over the column's, on the rows where it is the better one.
 
     Example:
         >>> gains(np.array([[1.0, 1.0, 0.5], [1.0, 0.0, 0.75]])).tolist()
@@ -107,12 +107,12 @@ def gains(outcomes: Floats) -> Floats:
     """
     outcomes = np.asarray(outcomes, dtype=np.float64)
     if _right_or_wrong(outcomes):
-        return np.asarray(outcomes @ (1 - outcomes).T)  # whole numbers, of which no sum is rounded
-    return np.stack([np.maximum(one - outcomes, 0).sum(axis=1) for one in outcomes])
+        return np.asarray(outcomes @ (1 - outcomes).T)  # whole numbers, so no sum is rounded
+    return np.stack([np.maximum(row - outcomes, 0).sum(axis=1) for row in outcomes])
 
 
 def _right_or_wrong(outcomes: Floats) -> bool:
-    """Whether each is 0 or 1, so that models are compared by counts."""
+    """Return whether every outcome is 0 or 1, so that models are compared by counts."""
     return bool(((outcomes == 0) | (outcomes == 1)).all())
 
 
@@ -120,7 +120,7 @@ def weigh(outcomes: Floats) -> Floats:
     """Weigh the priors by how one-sided the disagreements of these models are.
 
     Args:
-        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
+        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
 
     Returns:
         (3,) the weight of each c of `PRIORS`; they sum to 1.
@@ -140,10 +140,10 @@ def weigh(outcomes: Floats) -> Floats:
 
 
 def more_accurate(outcomes: Floats) -> Floats:
-    """Find how probable it is, for each two models, that the one is better in the domain than the other.
+    """Compute for each two models the probability that the one is better in the domain than the other.
 
     Args:
-        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
+        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
 
     Returns:
         (M, M) P(the model of the row is better than that of the column); 1/2 on the diagonal. P(a better) and
@@ -155,7 +155,7 @@ def more_accurate(outcomes: Floats) -> Floats:
         >>> more_accurate(np.array([[0.9, 0.8, 0.7], [0.9, 0.2, 0.6]])).round(2).tolist()
         [[0.5, 0.74], [0.26, 0.5]]
     """
-    weights, outcomes = weigh(outcomes), _rounded(outcomes) / _unit(outcomes)
+    weights, outcomes = weigh(outcomes), _round_outcomes(outcomes) / _unit(outcomes)
     first, second = np.triu_indices(len(outcomes), 1)
     gained = gains(outcomes)
     above = _by_counts(gained[first, second], gained[second, first], weights)
@@ -171,40 +171,38 @@ def more_accurate(outcomes: Floats) -> Floats:
 
 
 def _by_counts(won: Floats, lost: Floats, weights: Floats) -> Floats:
-    """(P,) how probable it is that the first is better in the domain, where differences in units are -1, 0 or 1."""
+    """Return (P,) probabilities that the first is better in the domain, for differences of -1, 0 or 1 units."""
     from scipy.special import betainc
 
     return np.asarray(betainc(lost[:, None] + PRIORS, won[:, None] + PRIORS, 0.5) @ weights)
 
 
 def _unit(outcomes: Floats) -> float:
-    """How large differences between models are: the mean of their sizes, each weighed by itself; 1 if there are none.
-
-    Differences next to 0, of which there may be many, hardly count.
-    """
-    outcomes = _rounded(outcomes)
+    """Return the mean size of differences between models, each weighed by itself; 1 if there are none."""
+    # so the differences next to 0, of which there may be many, hardly count
+    outcomes = _round_outcomes(outcomes)
     if _right_or_wrong(outcomes):
         return 1.0
-    sizes = sum(float(np.abs(one - outcomes).sum()) for one in outcomes)
-    squares = sum(float(((one - outcomes) ** 2).sum()) for one in outcomes)
+    sizes = sum(float(np.abs(row - outcomes).sum()) for row in outcomes)
+    squares = sum(float(((row - outcomes) ** 2).sum()) for row in outcomes)
     return squares / sizes if sizes else 1.0
 
 
-def _rounded(outcomes: Floats) -> Floats:
-    """Outcomes to 12 digits, so that means of the same numbers in another order are equal."""
+def _round_outcomes(outcomes: Floats) -> Floats:
+    """Return outcomes to 12 digits, so that means of the same numbers in another order are equal."""
     return np.asarray(np.round(np.asarray(outcomes, dtype=np.float64), 12))
 
 
 def best(
     outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES, near: float = NEAR
 ) -> tuple[Floats, Floats]:
-    """Find how probable it is, for each model, that none is better in the domain, and that none is much better.
+    """Estimate for each model the probability that none is better in the domain, and that none is much better.
 
     Args:
-        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
+        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
         rng: the only source of randomness.
         samples: how many to draw, a multiple of `CHUNK`.
-        near: how much better is much, in outcomes.
+        near: the lead that counts as much better, in outcomes.
 
     Returns:
         (M,) P(none is better), which sum to 1, and (M,) P(none is better by more than `near`). Models that are equally
@@ -215,14 +213,14 @@ def best(
         [0.5, 0.5]
     """
     unit = _unit(outcomes)
-    outcomes = _rounded(outcomes) / unit
+    outcomes = _round_outcomes(outcomes) / unit
     count, close = np.zeros(len(outcomes)), np.zeros(len(outcomes))
     for mean, mass in _drawn(outcomes, rng, samples):
         # models that are equally good on all these rows share the first place
         first = mean == mean.max(axis=1, keepdims=True)
         count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
         close += (mean >= mean.max(axis=1, keepdims=True) - near / unit * mass).sum(axis=0)
-    # the rows tell these apart in nothing, and the draws are not to
+    # the rows do not tell these apart, so the draws must not either
     kinds: dict[bytes, int] = {}
     alike = np.array([kinds.setdefault((row + 0.0).tobytes(), len(kinds)) for row in outcomes])  # -0.0 + 0.0 is 0.0
     many = np.bincount(alike)
@@ -230,11 +228,11 @@ def best(
     return shared[0], shared[1]
 
 
-def draws(outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
-    """What the models' mean outcomes in the domain may be.
+def draw_mean_outcomes(outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
+    """Draw the models' mean outcomes in the domain from the posterior.
 
     Args:
-        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
+        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
         rng: the only source of randomness.
         samples: how many to draw, a multiple of `CHUNK`.
 
@@ -242,48 +240,46 @@ def draws(outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES) ->
         (samples, M) mean outcomes, drawn together.
 
     Example:
-        >>> found = draws(np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]]), np.random.default_rng(0))
-        >>> [float(one) for one in found.mean(axis=0).round(1)]
+        >>> drawn = draw_mean_outcomes(np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]]), np.random.default_rng(0))
+        >>> drawn.mean(axis=0).round(1).tolist()
         [0.7, 0.5]
     """
     unit = _unit(outcomes)
-    found = [mean / mass for mean, mass in _drawn(_rounded(outcomes) / unit, rng, samples)]
-    return np.asarray(np.concatenate(found) * unit)
+    means = [mean / mass for mean, mass in _drawn(_round_outcomes(outcomes) / unit, rng, samples)]
+    return np.asarray(np.concatenate(means) * unit)
 
 
 def _drawn(outcomes: Floats, rng: np.random.Generator, samples: int) -> Iterator[tuple[Floats, Floats]]:
-    """(CHUNK, M) drawn means of outcomes in units, times a mass that all models share, and (CHUNK, 1) that mass.
-
-    The gammas of rows of one kind add up to one gamma.
-    """
+    """Yield (CHUNK, M) means of outcomes in units times a mass that all models share, and (CHUNK, 1) that mass."""
+    # the gammas of rows of one kind add up to one gamma
     weights = weigh(outcomes)
     models, size = outcomes.shape
     outcomes, rows = np.unique(outcomes, axis=1, return_counts=True) if size > CHUNK else (outcomes, np.ones(size))
     for _ in range(samples // CHUNK):
         mass = 4 * rng.choice(PRIORS, size=(CHUNK, 1), p=weights)
-        seen = rng.standard_gamma(rows, (CHUNK, len(rows)))
+        row_gammas = rng.standard_gamma(rows, (CHUNK, len(rows)))
         broken = rng.beta(1.0, mass, (CHUNK, STICKS))
         left = np.cumprod(np.column_stack([np.ones(CHUNK), 1 - broken[:, :-1]]), axis=1)
         shares, step = (broken * left)[:, None], max(TYPES // (STICKS * models), 1)
         unseen = np.concatenate(
             [
-                np.matmul(some, rng.integers(2, size=(len(some), STICKS, models)).astype(np.float64))[:, 0]
-                for some in (shares[start : start + step] for start in range(0, CHUNK, step))
+                np.matmul(sticks, rng.integers(2, size=(len(sticks), STICKS, models)).astype(np.float64))[:, 0]
+                for sticks in (shares[start : start + step] for start in range(0, CHUNK, step))
             ]
         )
         prior = rng.standard_gamma(mass)
-        yield seen @ outcomes.T + prior * unseen, seen.sum(axis=1, keepdims=True) + prior
+        yield row_gammas @ outcomes.T + prior * unseen, row_gammas.sum(axis=1, keepdims=True) + prior
 
 
 def intervals_of_accuracy(outcomes: Floats) -> tuple[Floats, Floats]:
-    """Find where a model's accuracy, the mean of its outcomes in the domain, is with 95 % probability.
+    """Compute the 95 % interval of each model's accuracy, the mean of its outcomes in the domain.
 
     With y_k its outcomes and all g from Gamma(1), the mean is (sum_k g_k y_k + g') / (sum_k g_k + g' + g''). It is
     above q where sum_k g_k (y_k - q) + g' (1 - q) - g'' q is above zero. For r of K rows right it is
     Beta(r + 1, K - r + 1).
 
     Args:
-        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
+        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
 
     Returns:
         (M,) lower and (M,) upper ends.
@@ -295,43 +291,42 @@ def intervals_of_accuracy(outcomes: Floats) -> tuple[Floats, Floats]:
     """
     from scipy.special import betaincinv
 
-    outcomes = _rounded(outcomes)
+    outcomes = _round_outcomes(outcomes)
     right, ends = outcomes.sum(axis=1) + 1, np.array([[0.025], [0.975]])
-    found = np.asarray(betaincinv(right, outcomes.shape[1] + 2 - right, ends))
+    ends_found = np.asarray(betaincinv(right, outcomes.shape[1] + 2 - right, ends))
     graded = (outcomes % 1 != 0).any(axis=1)
     if graded.any():
-        known = np.pad(outcomes[graded], ((0, 0), (0, 2)))
-        known[:, -1] = 1
-        found[:, graded] = [_quantile(known, float(end)) for end in ends[:, 0]]
-    return found[0], found[1]
+        with_prior_rows = np.pad(outcomes[graded], ((0, 0), (0, 2)))
+        with_prior_rows[:, -1] = 1
+        ends_found[:, graded] = [_quantile(with_prior_rows, float(end)) for end in ends[:, 0]]
+    return ends_found[0], ends_found[1]
 
 
-def _quantile(known: Floats, level: float) -> Floats:
-    """(M,) the q that the weighted mean of (M, K) outcomes, with weights from Gamma(1), is below as often as said."""
-    low, high = np.zeros(len(known)), np.ones(len(known))
+def _quantile(outcomes: Floats, level: float) -> Floats:
+    """Return the (M,) quantiles of the mean of (M, K) outcomes with weights from Gamma(1)."""
+    low, high = np.zeros(len(outcomes)), np.ones(len(outcomes))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        above = above_zero(known - middle[:, None]) > 1 - level
+        above = above_zero(outcomes - middle[:, None]) > 1 - level
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return (low + high) / 2
 
 
 def more_labels(outcomes: Floats) -> Ints:
-    """Find how many more labels would tell two models apart, if they go on to differ as they did.
+    """Compute how many more labels would tell two models apart, if they go on to differ as they did.
 
     With n more rows the lead is normal with mean (K + n) delta and variance n (d - delta^2), where d is the mean square
-    of the differences, the share of rows on which the two disagree if outcomes are 0 and 1, and delta the mean lead of
-    the better one, both in units of `_unit`. After squares that sum to D and a lead of L the probability that the
-    better one is better in the domain is, in a normal approximation,
-    sum over c of w_c Phi(L sqrt(D + 2 c + 1) / (D + 2 c)). The answer is the n for which that reaches `LEVEL` with the
-    probability `LEVEL`.
+    of the differences (for outcomes of 0 and 1 the share of disagreements) and delta the mean lead of the better one,
+    both in units of `_unit`. With a sum D of squares and a lead L the probability that the better one is better in the
+    domain is, in a normal approximation, sum over c of w_c Phi(L sqrt(D + 2 c + 1) / (D + 2 c)). The answer is the n
+    for which that reaches `LEVEL` with the probability `LEVEL`.
 
     Args:
-        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
+        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
 
     Returns:
-        (M, M) the numbers, at least 1; -1 where the two are equally good on average, so that no number
-        would do, or so nearly that it is above `MOST`.
+        (M, M) numbers, at least 1; -1 where the two are equally good on average, so that no number
+        would do, or so nearly that it is above `MAX_MORE_LABELS`.
 
     Example:
         >>> more_labels(np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0], [0.5, 1.0, 0.5, 0.5]]))
@@ -341,7 +336,7 @@ def more_labels(outcomes: Floats) -> Ints:
     """
     from scipy.special import ndtr, ndtri
 
-    outcomes, weights, unit, z = _rounded(outcomes), weigh(outcomes), _unit(outcomes), float(ndtri(LEVEL))
+    outcomes, weights, unit, z = _round_outcomes(outcomes), weigh(outcomes), _unit(outcomes), float(ndtri(LEVEL))
     size, gained = outcomes.shape[1], gains(outcomes)
     lead = np.abs(gained - gained.T) / size
     possible = lead > TIE
@@ -349,18 +344,18 @@ def more_labels(outcomes: Floats) -> Ints:
     if _right_or_wrong(outcomes):
         disagree = (gained + gained.T) / size
     else:
-        disagree = np.stack([((one - outcomes) ** 2).mean(axis=1) for one in outcomes]) / unit**2
+        disagree = np.stack([((row - outcomes) ** 2).mean(axis=1) for row in outcomes]) / unit**2
     pairs = np.triu_indices(len(outcomes), 1)
     lead, disagree, possible = lead[pairs], disagree[pairs], possible[pairs]
 
-    def enough(more: Floats) -> Bools:
-        seen = (size + more) * disagree
-        safe = (size + more) * lead - z * np.sqrt(more * np.maximum(disagree - lead**2, 0))
-        mass = seen[..., None] + 2 * PRIORS
+    def enough(count: Floats) -> Bools:
+        disagreements = (size + count) * disagree
+        safe = (size + count) * lead - z * np.sqrt(count * np.maximum(disagree - lead**2, 0))
+        mass = disagreements[..., None] + 2 * PRIORS
         return np.asarray(ndtr(safe[..., None] * np.sqrt(mass + 1) / mass) @ weights >= LEVEL)
 
     high = np.ones(lead.shape)
-    while (short := possible & (high < MOST) & ~enough(high)).any():
+    while (short := possible & (high < MAX_MORE_LABELS) & ~enough(high)).any():
         high[short] *= 2
     possible &= enough(high)
     low = np.floor(high / 2)
@@ -368,6 +363,6 @@ def more_labels(outcomes: Floats) -> Ints:
         middle = np.floor((low + high) / 2)
         reached = enough(middle)
         high, low = np.where(reached, middle, high), np.where(reached, low, middle)
-    found = np.full((len(outcomes), len(outcomes)), -1, np.int64)
-    found[pairs] = found.T[pairs] = np.where(possible, np.maximum(high, 1), -1)
-    return found
+    numbers = np.full((len(outcomes), len(outcomes)), -1, np.int64)
+    numbers[pairs] = numbers.T[pairs] = np.where(possible, np.maximum(high, 1), -1)
+    return numbers

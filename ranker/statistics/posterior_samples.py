@@ -1,4 +1,4 @@
-"""What a few labels teach of how to read the models' predictions: draws of a vote, by sequential Monte Carlo.
+"""Draws from the posterior of a vote of the models, given a few labels, by sequential Monte Carlo.
 
 The vote. With Q_m the label that model m predicts on a row, the row's label is c with probability
 
@@ -12,29 +12,27 @@ The prior, with x and z standard normal, M models and log-uniform sigma and beta
     w_m = mu g_m + sigma x_m,    b_c = beta z_c,    log(M mu) ~ Normal(log MEAN, MEAN_SPREAD^2),
     sigma in SPREAD sqrt(8 / M),    beta in BIAS,    g_m = 1 + h (a_m - mean a) / sd a,    h ~ Normal(AGREEMENT).
 
-a_m is how much a model agrees with the others (`Patterns.agreement`): where models err each in its own way, those that
-agree more are right more often; where most err alike, they are not, so that h may be below 0. In some draws the models
-share a wrong shortcut, or have nothing in common, and no model is believed before labels speak: mu is 0, and sigma is
-sqrt(8 / M). Nor is it believed then that labels are as frequent as models say, who may all say one too often. So the
-mean over rows of what c gets from the models is taken off b_c: a prediction counts by how far it departs from what its
-model usually says.
+a_m is a model's agreement with the others (`Patterns.agreement`). Where each model errs in its own way, models that
+agree more are right more often; where most err alike, they are not, so h may be below 0. In some draws the models share
+a wrong shortcut, or have nothing in common, and the prior trusts no model: mu is 0, and sigma is sqrt(8 / M). Such a
+draw does not trust the models' label frequencies either, since all may predict one label too often. So b_c is reduced
+by the mean over rows of the models' votes for c: a prediction counts by how far it departs from its model's average.
 
-The share of these draws is the least of APART where all pairs of models agree alike and often. It rises to the greatest
-with the standard deviation of the pairs' agreements, over UNEVEN: models of one family, that follow a shortcut to
-different degrees, agree with those next to them and contradict the others. And it does so as their mean falls, over
-RARE: models that hardly agree have little in common, and most of them may be wrong.
+The share of these draws is the lower end of APART where all pairs of models agree alike and often. It rises to the
+upper end with the standard deviation of the pairs' agreements, over UNEVEN: models of one family that follow a shortcut
+to different degrees agree with their neighbours and contradict the others. It also rises as the mean agreement falls,
+over RARE: models that hardly agree have little in common, and most of them may be wrong.
 
-The posterior. A row that was answered counts with its likelihood to the power TRUST. No vote is the truth, and rows are
-chosen where models differ, so an answer tells less than it would if the vote were the truth. A draw is a *world*. The
-worlds start at the prior. The power of all answers is raised from 0 to TRUST in steps, each as long as half of the
-worlds stay effective; at each the worlds are resampled by weight, and moved by sweeps that leave the posterior as it
-is: elliptical slice sampling of (x, z), and Metropolis steps of (mu, sigma, beta, h) and of whether mu is 0. All
-answers come in together, so that their order decides nothing. Only patterns that have an answer enter, which keeps it
-cheap.
+The posterior. The likelihood of a labelled row counts to the power TRUST. The vote is only a model, and rows are chosen
+where models differ, so an answer says less than it would if the vote were the truth. A draw is a *world*. The worlds
+start at the prior. The power of all answers rises from 0 to TRUST in steps, each as long as half of the worlds stay
+effective. At each step the worlds are resampled by weight, and moved by sweeps that leave the posterior unchanged:
+elliptical slice sampling of (x, z), and Metropolis steps of (mu, sigma, beta, h) and of whether mu is 0. All answers
+enter together, so their order does not matter. Only patterns with an answer enter, which keeps the cost low.
 
-Everything that decides (likelihoods, levels, weights) is computed in double precision. Processors sum and round
-differently; in double precision that flips no decision, so that a seed gives the same draws on all of them. Only the
-labels of a pool's rows, which decide nothing here, are in single precision.
+Likelihoods, levels and weights, on which decisions depend, are in double precision. Processors sum and round
+differently; in double precision that flips no decision, so a seed gives the same draws on all of them. Only the labels
+of a pool's rows, on which no decision here depends, are in single precision.
 
 Sources: Del Moral, Doucet, Jasra 2006, "Sequential Monte Carlo samplers", section 3; Jasra et al. 2011 (steps of the
 power); Murray, Adams, MacKay 2010, "Elliptical slice sampling"; Kitagawa 1996 (systematic resampling); Bissiri, Holmes,
@@ -51,59 +49,59 @@ from factors.types import Bools, Floats, Ints
 from ranker.statistics.patterns import Patterns, Readings
 
 WORLDS = 500
-"""S: a mean over worlds is off by their spread over sqrt(S)."""
+"""S, the number of draws: the error of a mean over worlds is their spread over sqrt(S)."""
 
 TRUST = 0.7
-"""The power of an answer's likelihood."""
+"""Power of an answer's likelihood."""
 
 MEAN, MEAN_SPREAD = 3.2, 0.5
-"""What all weights together come to, and the spread of its logarithm."""
+"""Sum of all weights, and the spread of its logarithm."""
 
 SPREAD = (0.3, 1.5)
-"""How far the weight of a model of eight may be from that of another."""
+"""Range of the standard deviation of weights, for eight models."""
 
 BIAS = (0.3, 1.0)
-"""How much more frequent than another a label may be, on the scale of log odds."""
+"""Range of the standard deviation of the labels' log odds."""
 
 AGREEMENT = (0.3, 0.3)
-"""The mean and the spread of how much more a model is believed that agrees more by one standard deviation, in units of
-the mean weight."""
+"""Mean and spread of the extra weight of a model that agrees more by one standard deviation, in units of the mean
+weight."""
 
 LEAST_AGREEMENT = 0.02
-"""The least standard deviation of agreements that is one: below, models agree alike."""
+"""Floor of the standard deviation of agreements: below it, models agree alike."""
 
 APART = (0.1, 0.97)
-"""The least and the greatest share of worlds in which no model is believed before labels speak."""
+"""Least and greatest share of worlds in which the prior trusts no model."""
 
 UNEVEN = (0.15, 0.25)
-"""The standard deviations of the pairs' agreements between which that share rises."""
+"""Standard deviations of the pairs' agreements between which that share rises."""
 
 RARE = (0.45, 0.3)
-"""The means of the pairs' agreements between which it rises, too, as they fall."""
+"""Means of the pairs' agreements between which that share rises, as they fall."""
 
 EFFECTIVE = 0.5
-"""The share of the worlds that stays effective in a step of the power."""
+"""Share of the worlds that stays effective in a step of the power."""
 
 SWEEPS = 2
 """Moves of each world after a step."""
 
-KEPT = 0.7
-"""How much of mu, sigma, beta and h a Metropolis step keeps: the correlation of old and new."""
+CORRELATION = 0.7
+"""Correlation of old and new mu, sigma, beta and h in a Metropolis step."""
 
 SCALES = 4
-"""Numbers that a world has beside its weights and biases: those that mu, sigma, beta and h are made of."""
+"""Standard normal numbers of a world for mu, sigma, beta and h, beside its weights and biases."""
 
 TINY = 1e-30
-"""The least likelihood that has a logarithm."""
+"""Floor of likelihoods, which avoids the logarithm of zero."""
 
-MOST = 80.0
-"""The most that the log odds of two labels may be in single precision: more than any vote comes to."""
+MAX_LOG_ODDS = 80.0
+"""Bound of the log odds of two labels, which avoids overflow in single precision; no vote reaches it."""
 
 CHUNK = 250_000
-"""Probabilities of labels that are computed at once: 1 MB, which a processor holds near."""
+"""Label probabilities computed at once: 1 MB, which fits the processor's cache."""
 
 SHRINKS = 30
-"""Of a slice, until a world stays where it is."""
+"""Most shrinks of a slice; after these a world stays where it is."""
 
 
 @dataclass(frozen=True)
@@ -111,40 +109,40 @@ class PosteriorSamples:
     """Draws of the vote.
 
     Attributes:
-        weights: (S, M) how much each model's prediction counts.
-        biases: (S, C) what each label has without a prediction.
+        weights: (S, M) weights of the models' predictions.
+        biases: (S, C) logits of the labels without a prediction.
     """
 
     weights: Floats
     biases: Floats
 
-    def labels(self, said: Ints, strength: Floats | None = None) -> Floats:
-        """(C, S, U) the probabilities of labels, in single precision, of rows on which models predict (U, M).
+    def labels(self, predicted: Ints, strength: Floats | None = None) -> Floats:
+        """Return (C, S, U) label probabilities, in single precision, of rows with (U, M) predictions.
 
         Args:
-            said: (U, M) what they predict.
-            strength: (U, M) how much that counts; None where all count alike.
+            predicted: (U, M) the predicted labels.
+            strength: (U, M) weights of the predictions; None where all count alike.
         """
         size, classes = self.biases.shape
         biases = (self.biases[:, :-1] - self.biases[:, -1:]).T[:, :, None]
-        found = np.empty((classes, size, len(said)), dtype=np.float32)
-        each = max(CHUNK // (size * classes), 1)
-        for low in range(0, len(said), each):
-            given = votes(said[low : low + each], classes, None if strength is None else strength[low : low + each])
-            logits = self.weights @ (given[:-1] - given[-1])  # to the last label; summed in double precision
+        probabilities = np.empty((classes, size, len(predicted)), dtype=np.float32)
+        step = max(CHUNK // (size * classes), 1)
+        for low in range(0, len(predicted), step):
+            vote = votes(predicted[low : low + step], classes, None if strength is None else strength[low : low + step])
+            logits = self.weights @ (vote[:-1] - vote[-1])  # to the last label; summed in double precision
             logits += biases
-            odds = np.minimum(logits, MOST, out=logits).astype(np.float32)
+            odds = np.minimum(logits, MAX_LOG_ODDS, out=logits).astype(np.float32)
             np.exp(odds, out=odds)
-            last, rest = found[-1, :, low : low + each], found[:-1, :, low : low + each]
+            last, first_labels = probabilities[-1, :, low : low + step], probabilities[:-1, :, low : low + step]
             np.reciprocal(odds.sum(axis=0) + 1, out=last)
-            np.multiply(odds, last, out=rest)
-        return np.asarray(found)
+            np.multiply(odds, last, out=first_labels)
+        return np.asarray(probabilities)
 
 
-def votes(said: Ints, classes: int, strength: Floats | None = None) -> Floats:
-    """(C, M, U) 1, or the strength, where the model predicts the label on the row, else 0."""
-    given = np.arange(classes)[:, None, None] == said.T
-    return np.asarray(given if strength is None else given * strength.T, dtype=np.float64)
+def votes(predicted: Ints, classes: int, strength: Floats | None = None) -> Floats:
+    """Return (C, M, U) 1, or the strength, where the model predicts the label on the row, else 0."""
+    chosen = np.arange(classes)[:, None, None] == predicted.T
+    return np.asarray(chosen if strength is None else chosen * strength.T, dtype=np.float64)
 
 
 def sample_posterior(
@@ -154,7 +152,7 @@ def sample_posterior(
 
     Args:
         patterns: of the pool.
-        readings: what was answered.
+        readings: the answers.
         rng: the only source of randomness.
         worlds: S.
 
@@ -172,15 +170,15 @@ def sample_posterior(
     while len(readings.counts) and power < TRUST:
         step = _step(state.likelihood, TRUST - power)
         power = TRUST if step >= TRUST - power else power + step
-        state = state.taken(_resampled(step * state.likelihood, rng))
+        state = state.select(_resample(step * state.likelihood, rng))
         for _ in range(SWEEPS):
-            state = chain.moved(state, power)
+            state = chain.sweep(state, power)
     vote = chain.vote(state.normal, state.scales, state.apart)
     return PosteriorSamples(vote[:, : patterns.models], vote[:, patterns.models :])
 
 
 def distrust_probability(agreements: Floats) -> float:
-    """The share of worlds in which no model is believed before labels speak.
+    """Return the share of worlds in which the prior trusts no model.
 
     Args:
         agreements: (M, M) of pairs of models, see `Patterns.agreements`.
@@ -199,7 +197,7 @@ def distrust_probability(agreements: Floats) -> float:
 
 
 def _step(likelihood: Floats, most: float) -> float:
-    """The longest step of the power after which so many worlds stay effective as are wanted."""
+    """Return the longest step of the power that leaves the share `EFFECTIVE` of the worlds effective."""
 
     def effective(step: float) -> float:
         weight = np.exp(step * (likelihood - likelihood.max()))
@@ -214,8 +212,8 @@ def _step(likelihood: Floats, most: float) -> float:
     return high
 
 
-def _resampled(logarithms: Floats, rng: np.random.Generator) -> Ints:
-    """(S,) worlds drawn by weight, evenly spaced: each as often as its share says, rounded up or down."""
+def _resample(logarithms: Floats, rng: np.random.Generator) -> Ints:
+    """Return (S,) worlds drawn by weight, evenly spaced: each as often as its share says, rounded up or down."""
     weight = np.exp(logarithms - logarithms.max())
     reach = np.cumsum(weight) / weight.sum()
     ticks = (rng.random() + np.arange(len(weight))) / len(weight)
@@ -232,7 +230,7 @@ class _State:
         apart: (S,) whether mu is 0.
         logits: (D, S, R) of the labels that stand out on the labelled rows.
         biases: (S, C) the logits of all others.
-        likelihood: (S,) the logarithm of that of all answers.
+        likelihood: (S,) the log likelihood of all answers.
     """
 
     normal: Floats
@@ -242,8 +240,8 @@ class _State:
     biases: Floats
     likelihood: Floats
 
-    def taken(self, worlds: Ints) -> _State:
-        """These of its worlds."""
+    def select(self, worlds: Ints) -> _State:
+        """Return the state of some of its worlds."""
         return _State(
             self.normal[worlds],
             self.scales[worlds],
@@ -253,37 +251,34 @@ class _State:
             self.likelihood[worlds],
         )
 
-    def where(self, accepted: Bools, other: _State) -> _State:
-        """The worlds of the other state where they are accepted."""
-        each = accepted[:, None]
+    def where(self, accepted: Bools, proposal: _State) -> _State:
+        """Return this state, with the other's worlds where they are accepted."""
+        rows = accepted[:, None]
         return _State(
-            np.where(each, other.normal, self.normal),
-            np.where(each, other.scales, self.scales),
-            np.where(accepted, other.apart, self.apart),
-            np.where(each, other.logits, self.logits),
-            np.where(each, other.biases, self.biases),
-            np.where(accepted, other.likelihood, self.likelihood),
+            np.where(rows, proposal.normal, self.normal),
+            np.where(rows, proposal.scales, self.scales),
+            np.where(accepted, proposal.apart, self.apart),
+            np.where(rows, proposal.logits, self.logits),
+            np.where(rows, proposal.biases, self.biases),
+            np.where(accepted, proposal.likelihood, self.likelihood),
         )
 
 
-def _outstanding(said: Ints, likelihood: Floats) -> Ints:
-    """(D, R) the labels that stand out on each row: predicted by a model, or likelier by the answers than the others.
-
-    Rows with fewer have others beside them.
-    """
+def _tracked_labels(predicted: Ints, likelihood: Floats) -> Ints:
+    """Return (D, R) labels that a model predicts or the answers make likelier, filled up with other labels."""
     rows, classes = likelihood.shape
     stands = likelihood > likelihood.min(axis=1, keepdims=True)
-    row, model = np.nonzero(said >= 0)
-    stands[row, said[row, model]] = True
+    row, model = np.nonzero(predicted >= 0)
+    stands[row, predicted[row, model]] = True
     most = int(stands.sum(axis=1).max(initial=1))
     return np.sort(np.argsort(~stands, axis=1, kind="stable")[:, :most], axis=1).T
 
 
 class _Chain:
-    """The posterior that worlds are moved in: the prior, and the likelihood of the answers.
+    """Posterior that worlds are moved in: the prior, and the likelihood of the answers.
 
-    On a row D labels stand out, which a model predicts or somebody answered. The others have no more than their biases,
-    and one likelihood, so that they count together: 200 labels cost no more than a few.
+    On a row D labels stand out: predicted by a model, or answered. The others have only their biases and one common
+    likelihood, so they count together: 200 labels cost no more than a few.
     """
 
     def __init__(self, patterns: Patterns, readings: Readings, rng: np.random.Generator) -> None:
@@ -293,97 +288,97 @@ class _Chain:
         self.apart = distrust_probability(patterns.agreements)
         self.usual = patterns.usual
         self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
-        said, strength = patterns.ballots(readings.pattern)
-        self.labels = _outstanding(said, readings.likelihood)
-        given = self.labels[:, None] == said.T
-        self.design: Floats = np.asarray(given if strength is None else given * strength.T, dtype=np.float64)
+        predicted, strength = patterns.ballots(readings.pattern)
+        self.labels = _tracked_labels(predicted, readings.likelihood)
+        chosen = self.labels[:, None] == predicted.T
+        self.design: Floats = np.asarray(chosen if strength is None else chosen * strength.T, dtype=np.float64)
         self.answers = np.take_along_axis(readings.likelihood.T, self.labels, axis=0)[:, None]  # (D, 1, R)
         self.of_others = readings.likelihood.min(axis=1)
         self.counts = readings.counts
 
     def start(self, worlds: int) -> _State:
-        """Worlds from the prior."""
+        """Draw worlds from the prior."""
         normal, scales = self.standard(worlds), self.rng.standard_normal((worlds, SCALES))
         return self.at(normal, scales, self.rng.random(worlds) < self.apart)
 
     def standard(self, worlds: int) -> Floats:
-        """(S, M + C) standard normal numbers, each model's the same wherever it is listed."""
+        """Draw (S, M + C) standard normal numbers; a model has the same ones wherever it is listed."""
         return self.rng.standard_normal((worlds, self.models + self.classes))[:, self.columns]
 
     def at(self, normal: Floats, scales: Floats, apart: Bools) -> _State:
-        """The state with these numbers."""
+        """Return the state with these numbers."""
         vote = self.vote(normal, scales, apart)
         logits, biases = self.logits(vote), vote[:, self.models :]
         return _State(normal, scales, apart, logits, biases, self.likelihood(logits, biases))
 
     def centre(self, scales: Floats, apart: Bools) -> Floats:
-        """(S, M + C) the prior's mean of weights and biases."""
+        """Return the prior's (S, M + C) means of weights and biases."""
         mean = np.where(apart, 0.0, MEAN / self.models * np.exp(MEAN_SPREAD * scales[:, 0]))
-        more = AGREEMENT[0] + AGREEMENT[1] * scales[:, 3]
-        believed = mean[:, None] * (1 + more[:, None] * self.agreeing)
+        slope = AGREEMENT[0] + AGREEMENT[1] * scales[:, 3]
+        believed = mean[:, None] * (1 + slope[:, None] * self.agreeing)
         return np.concatenate([believed, np.zeros((len(mean), self.classes))], axis=1)
 
     def spread(self, scales: Floats, apart: Bools) -> Floats:
-        """(S, M + C) the prior's standard deviation of weights and biases."""
+        """Return the prior's (S, M + C) standard deviations of weights and biases."""
         from scipy.special import ndtr
 
-        def between(ends: tuple[float, float], at: Floats) -> Floats:
-            return np.asarray(ends[0] * (ends[1] / ends[0]) ** ndtr(at))
+        def between(ends: tuple[float, float], normal: Floats) -> Floats:
+            return np.asarray(ends[0] * (ends[1] / ends[0]) ** ndtr(normal))
 
         of_weights = np.sqrt(8 / self.models) * np.where(apart, 1.0, between(SPREAD, scales[:, 1]))
         of_biases = between(BIAS, scales[:, 2])
         return np.repeat(np.stack([of_weights, of_biases], axis=1), [self.models, self.classes], axis=1)
 
     def vote(self, normal: Floats, scales: Floats, apart: Bools) -> Floats:
-        """(S, M + C) weights and biases."""
-        return self.departing(self.centre(scales, apart) + self.spread(scales, apart) * normal, apart)
+        """Return (S, M + C) weights and biases."""
+        return self.subtract_usual_vote(self.centre(scales, apart) + self.spread(scales, apart) * normal, apart)
 
-    def departing(self, vote: Floats, apart: Bools) -> Floats:
-        """(S, M + C) the vote; where no model is believed, biases are less by what its weights usually give."""
+    def subtract_usual_vote(self, vote: Floats, apart: Bools) -> Floats:
+        """Return (S, M + C) the vote; where no model is trusted, biases are reduced by the mean vote of its weights."""
         weights, biases = vote[:, : self.models], vote[:, self.models :]
         return np.concatenate([weights, biases - apart[:, None] * (weights @ self.usual)], axis=1)
 
     def logits(self, vote: Floats) -> Floats:
-        """(D, S, R) of the labels that stand out on the labelled rows, from weights and biases."""
-        found = vote[:, : self.models] @ self.design
-        found += vote[:, self.models :].T[self.labels].transpose(0, 2, 1)
-        return np.asarray(found)
+        """Return (D, S, R) logits of the labels that stand out on the labelled rows, from weights and biases."""
+        logits = vote[:, : self.models] @ self.design
+        logits += vote[:, self.models :].T[self.labels].transpose(0, 2, 1)
+        return np.asarray(logits)
 
     def likelihood(self, logits: Floats, biases: Floats) -> Floats:
-        """(S,) the logarithm of the likelihood of all answers."""
+        """Return the (S,) log likelihood of all answers."""
         highest = logits.max(axis=0)
         odds = logits - highest
         np.exp(odds, out=odds)
-        right, every = (odds * self.answers).sum(axis=0), odds.sum(axis=0)
+        right, total = (odds * self.answers).sum(axis=0), odds.sum(axis=0)
         if len(self.labels) < self.classes:
             weights = np.exp(biases - biases.max(axis=1, keepdims=True))
-            others = weights.sum(axis=1, keepdims=True) - weights.T[self.labels].sum(axis=0).T
-            others = np.maximum(others, 0) * np.exp(biases.max(axis=1, keepdims=True) - highest)
-            right, every = right + others * self.of_others, every + others
-        return np.asarray(np.log(right / every + TINY) @ self.counts)
+            other_odds = weights.sum(axis=1, keepdims=True) - weights.T[self.labels].sum(axis=0).T
+            other_odds = np.maximum(other_odds, 0) * np.exp(biases.max(axis=1, keepdims=True) - highest)
+            right, total = right + other_odds * self.of_others, total + other_odds
+        return np.asarray(np.log(right / total + TINY) @ self.counts)
 
-    def moved(self, state: _State, power: float) -> _State:
-        """Each world after one sweep, with the answers' likelihood to that power."""
-        state = self.sliced(state, power)
+    def sweep(self, state: _State, power: float) -> _State:
+        """Return each world after one sweep, with the answers' likelihood to that power."""
+        state = self.slice_step(state, power)
         count = len(state.apart)
-        scales = KEPT * state.scales + np.sqrt(1 - KEPT**2) * self.rng.standard_normal((count, SCALES))
-        state = self.accepted(state, self.at(state.normal, scales, state.apart), power)
-        return self.accepted(state, self.at(state.normal, state.scales, self.rng.random(count) < self.apart), power)
+        scales = CORRELATION * state.scales + np.sqrt(1 - CORRELATION**2) * self.rng.standard_normal((count, SCALES))
+        state = self.metropolis(state, self.at(state.normal, scales, state.apart), power)
+        return self.metropolis(state, self.at(state.normal, state.scales, self.rng.random(count) < self.apart), power)
 
-    def accepted(self, state: _State, proposed: _State, power: float) -> _State:
-        """The proposal, which keeps the prior, where Metropolis accepts it."""
+    def metropolis(self, state: _State, proposed: _State, power: float) -> _State:
+        """Return the proposal, which leaves the prior unchanged, where Metropolis accepts it."""
         lift = power * (proposed.likelihood - state.likelihood)
         return state.where(np.log(self.rng.random(len(lift))) < lift, proposed)
 
-    def sliced(self, state: _State, power: float) -> _State:
-        """Each world at another place of an ellipse through it and a draw of the prior, above a random level."""
+    def slice_step(self, state: _State, power: float) -> _State:
+        """Return each world at another place of an ellipse through it and a draw of the prior, above a random level."""
         count = len(state.apart)
-        own, other = state.normal, self.standard(count)
+        current, proposal = state.normal, self.standard(count)
         spread = self.spread(state.scales, state.apart)
-        votes_of = [self.departing(spread * one, state.apart) for one in (own, other)]
-        of_own, of_other = map(self.logits, votes_of)
-        own_biases, other_biases = (vote[:, self.models :] for vote in votes_of)
-        fixed, fixed_biases = state.logits - of_own, state.biases - own_biases
+        votes_of = [self.subtract_usual_vote(spread * draw, state.apart) for draw in (current, proposal)]
+        current_logits, proposal_logits = map(self.logits, votes_of)
+        current_biases, proposal_biases = (vote[:, self.models :] for vote in votes_of)
+        fixed, fixed_biases = state.logits - current_logits, state.biases - current_biases
         level = power * state.likelihood + np.log(self.rng.random(count))
         angle = 2 * np.pi * self.rng.random(count)
         low, high = angle - 2 * np.pi, angle.copy()
@@ -392,12 +387,16 @@ class _Chain:
         for _ in range(SHRINKS):
             turned = angle[left, None]
             cosine, sine = np.cos(turned), np.sin(turned)
-            tried = fixed[:, left] + cosine * of_own[:, left] + sine * of_other[:, left]
-            tried_biases = fixed_biases[left] + cosine * own_biases[left] + sine * other_biases[left]
-            found = self.likelihood(tried, tried_biases)
-            above = power * found > level[left]
+            tried = fixed[:, left] + cosine * current_logits[:, left] + sine * proposal_logits[:, left]
+            tried_biases = fixed_biases[left] + cosine * current_biases[left] + sine * proposal_biases[left]
+            tried_likelihood = self.likelihood(tried, tried_biases)
+            above = power * tried_likelihood > level[left]
             done = left[above]
-            logits[:, done], biases[done], likelihood[done] = tried[:, above], tried_biases[above], found[above]
+            logits[:, done], biases[done], likelihood[done] = (
+                tried[:, above],
+                tried_biases[above],
+                tried_likelihood[above],
+            )
             left = left[~above]
             if not len(left):
                 break
@@ -406,5 +405,5 @@ class _Chain:
             high[left] = np.where(back, high[left], angle[left])
             angle[left] = low[left] + self.rng.random(len(left)) * (high[left] - low[left])
         angle[left] = 0.0
-        normal = own * np.cos(angle)[:, None] + other * np.sin(angle)[:, None]
+        normal = current * np.cos(angle)[:, None] + proposal * np.sin(angle)[:, None]
         return replace(state, normal=normal, logits=logits, biases=biases, likelihood=likelihood)

@@ -1,22 +1,22 @@
-"""How sure a metric is that is no mean over rows, from the statistics of rows that models share.
+"""Intervals and tests for metrics that are no means over rows, by resampling rows that models share.
 
 A metric here is a function `value` of the means of k statistics a row: (..., k) means -> (...) values, higher is better
-(`ranker.tasks.metrics`; turn the sign of a metric of which less is better). Rows are drawn anew by weights: with g from
+(`ranker.tasks.metrics`; turn the sign of a metric where lower is better). Rows are resampled by weights: with g from
 Gamma(1) for each row, a draw of the value is value(sum g_n s_n / sum g_n), the Bayesian bootstrap. Rows of one cluster
-have one weight. What k is, and what `value` computes, no function here knows.
+have one weight. No function here depends on k, or on the formula of `value`.
 
-- `posterior_values`: what the models' values in the domain may be, together; `p_better`, `p_best` and `p_near_best` are
-  read off these. `posterior` says the same of means. A domain has rows that nobody saw: the prior is the mass of some
-  rows more, each of them a seen row on which models differ, with the models' answers exchanged at random. It is as
-  large as that of `posterior`: for each two models c rows that the one wins and c that the other wins, on average.
-  For accuracies P(a is better) is that of `posterior.more_accurate`.
-- `interval` and `interval_of_difference`: 95 %, with one row more, at its worst for the lower end and at its best for
-  the upper end. So they have a width where all rows are answered alike. Of a mean in [0, 1] this is Gaffke's bound; of
-  an accuracy, the interval of Clopper and Pearson. Where no such row is known, its ends are further out, as far as
-  Student's t is from the normal distribution: see `_expanded`.
-- `swap_test`: whether two models may be equally good. On each row, or cluster, their answers are exchanged, or not,
-  alike probably. Of accuracies it is McNemar's test, of other means `significance.sign_flip`.
-- `derive`: how `engine.simulate` ranks by such a metric, from the means of drawn probes.
+- `posterior_values` draws the models' values in the domain together; `p_better`, `p_best` and `p_near_best` follow from
+  these. `posterior` does the same for means. A domain has unseen rows: the prior is the mass of some extra rows, each
+  of them a seen row on which models differ, with the models' answers exchanged at random. It is as large as that of
+  `posterior`: for each two models c rows that the one wins and c that the other wins, on average. For accuracies
+  P(a is better) is that of `posterior.more_accurate`.
+- `interval` and `interval_of_difference` have 95 %, with one extra row, at its worst for the lower end and at its best
+  for the upper end. So they have a width where all rows are answered alike. For a mean in [0, 1] this is Gaffke's
+  bound; for an accuracy, the interval of Clopper and Pearson. Where no such row is known, the ends are further out, by
+  the ratio of Student's t to the normal distribution: see `_expanded_tail`.
+- `swap_test` tests whether two models may be equally good. On each row, or cluster, their answers are exchanged with
+  probability 1/2. For accuracies it is McNemar's test, for other means `significance.sign_flip`.
+- `derive` lets `engine.simulate` rank by such a metric, from the means of drawn probes.
 
 Axis letters as in `engine`; k statistics, S draws of weights, G clusters (N, where every row is one), R kinds of rows
 that may have been missed. Memory is at most 8 `CELLS` bytes for each of some five arrays, beside the statistics.
@@ -48,28 +48,28 @@ CELLS = 2**22
 """Numbers in an array of draws: 32 MB."""
 
 CHUNK = 500
-"""Draws of weights that share the rows of the prior, which are drawn anew for the next."""
+"""Draws of weights that share the rows of the prior; the next chunk draws new ones."""
 
 PRIOR_ROWS = 256
-"""Rows that the mass of the prior is spread over. A Dirichlet process has a weight for each of endlessly many; of 64
-a draw has hardly more than eight with a weight that matters."""
+"""Rows that the mass of the prior is spread over. A Dirichlet process has infinitely many weights; with 64 rows hardly
+more than eight of a draw matter."""
 
 INTERVAL_DRAWS = 4_000
 """Draws behind an interval: 2.5 % beyond an end are off by 0.25 (one standard error)."""
 
 LISTED = 2**16
-"""Ways to exchange answers that are all listed; of more, `significance.DRAWS` are drawn."""
+"""Most ways to exchange answers that are all listed; of more, `significance.DRAWS` are drawn."""
 
 TAIL = 0.025
-"""What of the draws is below the lower end, and above the upper one."""
+"""Share of the draws below the lower end, and above the upper one."""
 
 APART = 20
-"""Rows, or clusters, that tell two models apart, below which there is no interval of their difference where a row that
-was missed may change it by any amount."""
+"""Fewest rows, or clusters, that tell two models apart for an interval of their difference where a missed row may
+change it by any amount."""
 
 
 def derive(value: Value) -> engine.Derive:
-    """Make the scores that `engine.simulate` ranks by from means of statistics.
+    """Return the scores function of `engine.simulate` for a metric of means of statistics.
 
     Args:
         value: the metric.
@@ -94,7 +94,7 @@ def posterior_values(
     clusters: Ints | None = None,
     samples: int = SAMPLES,
 ) -> Floats:
-    """Draw what the models' values in the domain may be, to compare them.
+    """Draw the models' values in the domain from the posterior, to compare them.
 
     Models that answer alike on all rows are one model, whose values they share.
 
@@ -120,34 +120,34 @@ def posterior_values(
     """
     units = _units(statistics, clusters)
     sums, models = np.unique(units.sums, axis=1, return_inverse=True)
-    differ = _differing(sums)
+    differ = _differing_shares(sums)
     mass = 2 / np.average(differ[differ > 0], weights=units.counts[differ > 0]) if differ.any() else 0.0
     units = _Units(sums, units.sizes, units.counts)
     chosen = units.counts * (differ > 0)
-    found = []
-    for count in _blocks(samples, min(CHUNK, _fitting(len(sums) + PRIOR_ROWS + sums[0].size))):
+    values = []
+    for count in _blocks(samples, min(CHUNK, _batch_size(len(sums) + PRIOR_ROWS + sums[0].size))):
         weights = rng.standard_gamma(units.counts, (count, len(sums)))
-        drawn, total = _weighted(weights, units)
+        drawn, total = _weighted_sums(weights, units)
         if mass:
             rows = rng.choice(len(sums), PRIOR_ROWS, p=chosen / chosen.sum())
             exchanged = rng.permuted(np.tile(np.arange(sums.shape[1]), (PRIOR_ROWS, 1)), axis=1)
-            more = _Units(sums[rows[:, None], exchanged], units.sizes[rows], np.ones(PRIOR_ROWS))
+            prior_units = _Units(sums[rows[:, None], exchanged], units.sizes[rows], np.ones(PRIOR_ROWS))
             c = rng.choice(PRIORS, size=(count, 1), p=prior)
-            added, size = _weighted(rng.standard_gamma(c * mass / PRIOR_ROWS, (count, PRIOR_ROWS)), more)
+            added, size = _weighted_sums(rng.standard_gamma(c * mass / PRIOR_ROWS, (count, PRIOR_ROWS)), prior_units)
             drawn, total = drawn + added, total + size
-        found.append(value(drawn / total[:, None, None]))
-    return np.asarray(np.concatenate(found)[:, models.reshape(-1)])
+        values.append(value(drawn / total[:, None, None]))
+    return np.asarray(np.concatenate(values)[:, models.reshape(-1)])
 
 
 def p_better(drawn: Floats) -> Floats:
-    """Find how probable it is, for each two models, that the one is better than the other.
+    """Estimate for each two models the probability that the one is better than the other.
 
     Args:
         drawn: (S, M) values, drawn together.
 
     Returns:
-        (M, M) P(the model of the row is better than that of the column), values within `TIE` counting half. None is
-        nearer to 0 or 1 than S draws can tell, half of a draw; 1/2 on the diagonal.
+        (M, M) P(the row's model is better than the column's), values within `TIE` counting half; 1/2 on the diagonal.
+        Clipped to [0.5/S, 1 - 0.5/S], since S draws cannot resolve more.
 
     Example:
         >>> p_better(np.array([[0.5, 0.4], [0.5, 0.4], [0.5, 0.5], [0.2, 0.6]])).tolist()
@@ -164,7 +164,7 @@ def p_better(drawn: Floats) -> Floats:
 
 
 def p_best(drawn: Floats) -> Floats:
-    """Find how probable it is, for each model, that none is better.
+    """Estimate for each model the probability that none is better.
 
     Args:
         drawn: (S, M) values, drawn together.
@@ -181,11 +181,11 @@ def p_best(drawn: Floats) -> Floats:
 
 
 def p_near_best(drawn: Floats, near: float = NEAR) -> Floats:
-    """Find how probable it is, for each model, that none is much better.
+    """Estimate for each model the probability that none is much better.
 
     Args:
         drawn: (S, M) values, drawn together.
-        near: how much better is much, in the metric's unit.
+        near: the lead that counts as much better, in the metric's unit.
 
     Example:
         >>> p_near_best(np.array([[0.5, 0.4, 0.495], [0.1, 0.4, 0.3]])).tolist()
@@ -202,10 +202,10 @@ def interval(
     clusters: Ints | None = None,
     samples: int = INTERVAL_DRAWS,
 ) -> tuple[float, float]:
-    """Find where a model's value in the domain is, with 95 % probability.
+    """Compute the 95 % interval of a model's value in the domain.
 
     Args:
-        statistics: (N, k) of the rows that it was judged on.
+        statistics: (N, k) of its rows.
         value: the metric.
         unseen: (2, R, k) rows that may have been missed, answered rightly and wrongly; None where there are none.
         rng: the only source of randomness.
@@ -225,8 +225,8 @@ def interval(
         >>> round(low, 1), round(high, 12)  # Clopper and Pearson: 0.025 ** (1 / 10)
         (0.7, 1.0)
     """
-    more = None if unseen is None else (unseen[1][:, None], unseen[0][:, None])
-    return _interval(_units(statistics[None], clusters), lambda means: value(means[..., 0, :]), more, rng, samples)
+    extremes = None if unseen is None else (unseen[1][:, None], unseen[0][:, None])
+    return _interval(_units(statistics[None], clusters), lambda means: value(means[..., 0, :]), extremes, rng, samples)
 
 
 def interval_of_difference(
@@ -237,9 +237,9 @@ def interval_of_difference(
     clusters: Ints | None = None,
     samples: int = INTERVAL_DRAWS,
 ) -> tuple[float, float]:
-    """Find where the first model's value less the second's is in the domain, with 95 % probability.
+    """Compute the 95 % interval of the first model's value minus the second's in the domain.
 
-    Both are drawn with the same weights. The row more is one that only the second model has right, at the lower end,
+    Both are drawn with the same weights. The extra row is one that only the second model has right, at the lower end,
     and only the first, at the upper one.
 
     Args:
@@ -248,7 +248,7 @@ def interval_of_difference(
 
     Returns:
         The lower and the upper end; nan where `unseen` is None and fewer than `APART` rows, or clusters, tell the two
-        apart: then nothing bounds what was missed.
+        apart: then nothing bounds a missed row.
 
     Raises:
         ValueError: a statistic is nan, or shapes do not agree.
@@ -260,11 +260,11 @@ def interval_of_difference(
         >>> [round(end, 3) for end in ends]  # 0.025 ** (1 / 300) - 1 and 1 - 0.025 ** (1 / 300)
         [-0.012, 0.012]
     """
-    more = None if unseen is None else (unseen[::-1].swapaxes(0, 1), unseen.swapaxes(0, 1))
+    extremes = None if unseen is None else (unseen[::-1].swapaxes(0, 1), unseen.swapaxes(0, 1))
     units = _units(statistics, clusters)
-    if more is None and units.counts[_differing(units.sums) > 0].sum() < APART:
+    if extremes is None and units.counts[_differing_shares(units.sums) > 0].sum() < APART:
         return math.nan, math.nan
-    return _interval(units, lambda means: value(means[..., 0, :]) - value(means[..., 1, :]), more, rng, samples)
+    return _interval(units, lambda means: value(means[..., 0, :]) - value(means[..., 1, :]), extremes, rng, samples)
 
 
 def swap_test(
@@ -272,9 +272,9 @@ def swap_test(
 ) -> tuple[float, Test]:
     """Test whether two models may be equally good, by exchanging their answers.
 
-    If they are, what the one answers on a row, or on the rows of a cluster, the other might have. So
+    If they are, their answers on a row, or on the rows of a cluster, can be swapped. So
 
-        p = P(|value of the first - value of the second| >= the difference that was seen),
+        p = P(|value of the first - value of the second| >= the observed difference),
 
     over all ways to exchange answers where there are at most `LISTED`, rows that change the two in the same way counted
     together. Else exchanges are drawn, and p = (b + 1) / (B + 1), with b of B at least as far from 0.
@@ -303,19 +303,19 @@ def swap_test(
     """
     units = _units(statistics, clusters)
     rows = float(units.counts @ units.sizes)
-    both = np.tensordot(units.counts, units.sums.sum(axis=1), 1) / rows
+    total = np.tensordot(units.counts, units.sums.sum(axis=1), 1) / rows
     lead, counts = _exchanges(units)
     if not len(lead):
         return 1.0, "sign-flip"
     lead = lead / rows
 
     def distances(flipped: Floats) -> Floats:
-        """(S,) distances of the two values, where so many rows of each kind are flipped."""
+        """Return (S,) distances of the two values after (S, T) flips of each kind of rows."""
         moved = (counts - 2 * flipped) @ lead
-        return np.asarray(np.abs(value((both + moved) / 2) - value((both - moved) / 2)))
+        return np.asarray(np.abs(value((total + moved) / 2) - value((total - moved) / 2)))
 
-    ways, fitting = math.prod(int(count) + 1 for count in counts), _fitting(len(counts) + 4 * lead.shape[1])
-    seen = np.abs(np.subtract(*value(np.tensordot(units.counts, units.sums, 1) / rows)))
+    ways, fitting = math.prod(int(count) + 1 for count in counts), _batch_size(len(counts) + 4 * lead.shape[1])
+    observed = np.abs(np.subtract(*value(np.tensordot(units.counts, units.sums, 1) / rows)))
     if ways <= LISTED:
         from scipy.special import gammaln
 
@@ -324,23 +324,23 @@ def swap_test(
             places = np.arange(start, min(start + fitting, ways))
             flipped = np.stack(np.unravel_index(places, counts.astype(np.int64) + 1), axis=1).astype(np.float64)
             logs = gammaln(counts + 1) - gammaln(flipped + 1) - gammaln(counts - flipped + 1) - counts * math.log(2)
-            p += float(np.exp(logs.sum(axis=1)) @ (distances(flipped) >= seen - TIE))
+            p += float(np.exp(logs.sum(axis=1)) @ (distances(flipped) >= observed - TIE))
         return min(p, 1.0), "sign-flip"
     farther = 0
     for count in _blocks(DRAWS, fitting):
         flipped = rng.binomial(counts.astype(np.int64), 0.5, (count, len(counts))).astype(np.float64)
-        farther += int((distances(flipped) >= seen - TIE).sum())
+        farther += int((distances(flipped) >= observed - TIE).sum())
     return (farther + 1) / (DRAWS + 1), "sign-flip-drawn"
 
 
 @dataclass(frozen=True, eq=False)
 class _Units:
-    """What is independent, clusters or rows, of one kind counted together.
+    """Independent units, clusters or rows, with those of one kind counted together.
 
     Attributes:
         sums: (U, M, k) the statistics of a unit's rows, summed.
-        sizes: (U,) its rows.
-        counts: (U,) how many units there are of this kind.
+        sizes: (U,) rows of a unit.
+        counts: (U,) units of this kind.
     """
 
     sums: Floats
@@ -349,11 +349,7 @@ class _Units:
 
 
 def _units(statistics: Floats, clusters: Ints | None) -> _Units:
-    """Sum statistics over clusters, and count those that are alike.
-
-    Raises:
-        ValueError: a statistic is nan, or shapes do not agree.
-    """
+    """Sum statistics over clusters, and count those that are alike."""
     models, rows, size = statistics.shape
     if not rows or not np.isfinite(statistics).all():
         raise ValueError("statistics must be finite, of at least one row: leave out rows with nothing to judge")
@@ -369,15 +365,15 @@ def _units(statistics: Floats, clusters: Ints | None) -> _Units:
     return _Units(flat[:, 1:].reshape(-1, models, size), flat[:, 0], counts.astype(np.float64))
 
 
-def _differing(sums: Floats) -> Floats:
-    """(U,) the share of the pairs of models that a unit tells apart."""
+def _differing_shares(sums: Floats) -> Floats:
+    """Return (U,) shares of the pairs of models that a unit tells apart."""
     models = sums.shape[1]
     apart = [(sums[:, first] != sums[:, second]).any(axis=1) for first, second in engine.pairs(models)]
     return np.asarray(np.mean(apart, axis=0)) if apart else np.zeros(len(sums))
 
 
-def _weighted(weights: Floats, units: _Units) -> tuple[Floats, Floats]:
-    """(S, M, k) weighted sums of the units, and (S,) of their sizes."""
+def _weighted_sums(weights: Floats, units: _Units) -> tuple[Floats, Floats]:
+    """Return (S, M, k) weighted sums of the units, and (S,) of their sizes."""
     sums = weights @ units.sums.reshape(len(units.sums), -1)
     return sums.reshape(len(weights), *units.sums.shape[1:]), weights @ units.sizes
 
@@ -385,25 +381,27 @@ def _weighted(weights: Floats, units: _Units) -> tuple[Floats, Floats]:
 def _interval(
     units: _Units,
     value: Callable[[Floats], Floats],
-    more: tuple[Floats, Floats] | None,
+    extremes: tuple[Floats, Floats] | None,
     rng: np.random.Generator,
     samples: int,
 ) -> tuple[float, float]:
-    """The ends of a function of (..., M, k) means; `more` holds (R, M, k) rows that lower it and others."""
+    """Return the ends of a function of (..., M, k) means; `extremes` holds (R, M, k) rows that lower and raise it."""
     rows, groups = float(units.counts @ units.sizes), float(units.counts.sum())
     typical, tail = rows / groups, TAIL
-    seen = np.tensordot(units.counts, units.sums, 1)
-    ends: list[tuple[Floats, float]] = [(np.zeros(seen.shape), 0.0)] * 2  # what is added, and the size of it
-    if more is not None:
-        low, high = (value((seen + typical * added) / (rows + typical)) for added in more)
-        ends = [(typical * more[0][low.argmin()], typical), (typical * more[1][high.argmax()], typical)]
+    total_sums = np.tensordot(units.counts, units.sums, 1)
+    ends: list[tuple[Floats, float]] = [
+        (np.zeros(total_sums.shape), 0.0)
+    ] * 2  # the extra row of each end, and its size
+    if extremes is not None:
+        low, high = (value((total_sums + typical * added) / (rows + typical)) for added in extremes)
+        ends = [(typical * extremes[0][low.argmin()], typical), (typical * extremes[1][high.argmax()], typical)]
     elif len(units.counts) == 1:
         return math.nan, math.nan
     else:
-        tail = _expanded(groups)
+        tail = _expanded_tail(groups)
     drawn: tuple[list[Floats], list[Floats]] = ([], [])
-    for count in _blocks(samples, _fitting(len(units.counts) + 4 * seen.size)):
-        sums, sizes = _weighted(rng.standard_gamma(units.counts, (count, len(units.counts))), units)
+    for count in _blocks(samples, _batch_size(len(units.counts) + 4 * total_sums.size)):
+        sums, sizes = _weighted_sums(rng.standard_gamma(units.counts, (count, len(units.counts))), units)
         extra = rng.standard_exponential(count)
         for values, (added, size) in zip(drawn, ends, strict=True):
             total = sizes + extra * size
@@ -412,18 +410,16 @@ def _interval(
     return float(np.quantile(low_end, tail)), float(np.quantile(high_end, 1 - tail))
 
 
-def _expanded(groups: float) -> float:
-    """The tail of draws of so few units that has what a t-interval leaves out: draws vary less than means of units.
-
-    Source: Hesterberg 2015, "What teachers should know about the bootstrap", section 3.2 (expanded percentiles).
-    """
+def _expanded_tail(groups: float) -> float:
+    """Return the tail of draws that matches a t-interval, since draws vary less than means of few units."""
+    # Source: Hesterberg 2015, "What teachers should know about the bootstrap", section 3.2 (expanded percentiles)
     from scipy.special import ndtr, stdtrit
 
     return float(ndtr(np.sqrt(groups / (groups - 1)) * stdtrit(groups - 1, TAIL)))
 
 
 def _exchanges(units: _Units) -> tuple[Floats, Floats]:
-    """(T, k) what units add to the first model more than to the second, up to the sign, and (T,) how many do."""
+    """Return (T, k) leads of units for the first model, up to the sign, and (T,) counts of units with each."""
     lead = units.sums[:, 0] - units.sums[:, 1]
     apart = (np.abs(lead) > TIE).any(axis=1)
     lead = np.round(lead[apart], 12)
@@ -433,16 +429,16 @@ def _exchanges(units: _Units) -> tuple[Floats, Floats]:
 
 
 def _near(drawn: Floats, near: float) -> Bools:
-    """(S, M) which models are at most so much below the best of a draw."""
+    """Return (S, M) whether models are at most `near` below the best of a draw."""
     return np.asarray(drawn >= drawn.max(axis=1, keepdims=True) - near - TIE)
 
 
-def _fitting(numbers: int) -> int:
-    """How many draws of so many numbers fit into `CELLS`."""
+def _batch_size(numbers: int) -> int:
+    """Return the number of draws of so many numbers that fit into `CELLS`."""
     return max(CELLS // max(numbers, 1), 1)
 
 
 def _blocks(samples: int, most: int) -> Iterator[int]:
-    """The sizes of blocks of draws."""
+    """Yield the sizes of blocks of draws."""
     for start in range(0, samples, most):
         yield min(most, samples - start)

@@ -1,16 +1,16 @@
 """The 95 % interval of a paired difference by its score test, which has a width where no row tells two models apart.
 
 A difference delta is in the interval unless a test rejects it. Under delta the sum of r_c = s_c - n_c delta over the
-clusters is 0 on average (s_c: the differences of a cluster, summed; n_c: its rows). What the rows say of delta is
+clusters is 0 on average (s_c: the differences of a cluster, summed; n_c: its rows). The test statistic is
 
     z(delta) = (|sum of r_c| - 1/2) / sqrt(G sum of p_c r_c^2),
 
-p the most probable law of clusters under delta: on those that were seen and on one more, all of whose rows are lost
-(or won) by one model. So a difference that nobody saw yet is in the interval as long as it may have been missed. The
-1/2 is a row: sums move in whole rows.
+p the most probable law of clusters under delta: on the observed ones and on one unseen cluster, all of whose rows one
+model loses (or wins). So an unseen difference is in the interval as long as it may have been missed. The 1/2 is a
+continuity correction: sums move in whole rows.
 
 Rows of 0 and 1 without clusters are clusters of one row: there this is Tango's interval, and z is normal. Else z is
-compared with Student's t of G - 1 degrees of freedom, and the cluster that was not seen has the mean size.
+compared with Student's t of G - 1 degrees of freedom, and the unseen cluster has the mean size.
 
 Source: Tango 1998, "Equivalence test and confidence interval for the difference in proportions for the paired-sample
 design"; the law of other values: Owen 1988, "Empirical likelihood ratio confidence intervals for a single functional",
@@ -31,11 +31,11 @@ HALF = 0.5
 """Continuity correction, in rows. Without it coverage falls to 93 %, and one end is missed in 5 % of cases."""
 
 STEPS = 44
-"""Halvings of a bracket of at most 2: an end is exact to 2e-13."""
+"""Halvings of a bracket of at most 2, which leave an error of 2e-13."""
 
 
 def of_counts(better: int, worse: int, rows: int, critical: float) -> tuple[float, float]:
-    """The interval of a difference of two accuracies on the same, independent rows.
+    """Return the interval of a difference of two accuracies on the same, independent rows.
 
     Args:
         better, worse: rows that the first model alone, and the second alone, has right.
@@ -58,7 +58,7 @@ def of_counts(better: int, worse: int, rows: int, critical: float) -> tuple[floa
 
 
 def of_sums(sums: Floats, sizes: Floats, critical: float) -> tuple[float, float]:
-    """The interval of a mean difference of any outcomes in [0, 1], of clusters of rows that are independent.
+    """Return the interval of a mean difference of any outcomes in [0, 1], of independent clusters of rows.
 
     Args:
         sums: (G,) the differences of each cluster's rows, summed; of independent rows the differences.
@@ -83,26 +83,26 @@ def of_sums(sums: Floats, sizes: Floats, critical: float) -> tuple[float, float]
 
 
 def _low(z: Callable[[float], float], value: float, critical: float) -> float:
-    """The least difference, at least -1, from which on z is no greater than `critical`."""
-    rejected, kept = -1.0, value
+    """Return the least difference, at least -1, from which on z is no greater than `critical`."""
+    rejected, accepted = -1.0, value
     for _ in range(STEPS):
-        middle = (rejected + kept) / 2
+        middle = (rejected + accepted) / 2
         if z(middle) > critical:
             rejected = middle
         else:
-            kept = middle
-    return rejected if rejected == -1.0 else kept
+            accepted = middle
+    return rejected if rejected == -1.0 else accepted
 
 
 def _tango(better: int, worse: int, rows: int, delta: float) -> float:
-    """The z of `of_counts`; q is the most probable share of rows that the second alone has right."""
+    """Return z of `of_counts`; q is the most probable share of rows that the second alone has right."""
     linear = (2 * rows - better + worse) * delta - better - worse
     q = (math.sqrt(max(linear**2 + 8 * rows * worse * delta * (1 - delta), 0.0)) - linear) / (4 * rows)
-    return _divided(better - worse - rows * delta, rows * (2 * q + delta * (1 - delta)))
+    return _corrected_z(better - worse - rows * delta, rows * (2 * q + delta * (1 - delta)))
 
 
 def _z(residuals: Floats, counts: Ints, lost: float) -> float:
-    """The z of residuals; that of a cluster which was not seen may be as far below 0 as `lost`."""
+    """Return z of residuals; that of an unseen cluster may be as far below 0 as `lost`."""
     from scipy.optimize import brentq
 
     total, groups = float(counts @ residuals), float(counts.sum())
@@ -116,11 +116,11 @@ def _z(residuals: Floats, counts: Ints, lost: float) -> float:
     open_end = 1 - 1e-12
     turn = 1.0 if (most := pull(open_end)) >= 0 else float(brentq(pull, 0.0, open_end, xtol=1e-12))
     mass = counts / (groups * (1 + min(turn, open_end) * residuals / lost))
-    rest = max(1 - float(mass.sum()), 0.0) if most >= 0 else 0.0
-    return _divided(total, groups * float(mass @ residuals**2 + rest * lost**2))
+    unseen_mass = max(1 - float(mass.sum()), 0.0) if most >= 0 else 0.0
+    return _corrected_z(total, groups * float(mass @ residuals**2 + unseen_mass * lost**2))
 
 
-def _divided(total: float, variance: float) -> float:
+def _corrected_z(total: float, variance: float) -> float:
     if total <= HALF:
         return -math.inf
     return (total - HALF) / math.sqrt(variance) if variance > 0 else math.inf

@@ -1,20 +1,20 @@
-"""Whether a model can be said to be the best on a pool, by its labels, however often one looks.
+"""Sequential tests that a model is the best on a pool, valid however often they are checked.
 
-Model a is accepted against b once it is shown that b does not have more than `margin` of the N rows more right than a:
-the hypothesis is that, over the rows on which the two predict differently, d = (a is right) - (b is right) sums up to
-T or less, T = -(floor(margin N) + 1). Rows are drawn at random without replacement. With s the sum of d over the D - n
-rows that are known and n those that are left, the hypothesis says that the next d is at most m = (T - s) / n on
-average. A bet of the share f of what is owned, f / (1 + m) on d > m, multiplies it by
+Model a is accepted against b once it is shown that b has at most `margin` of the N rows more right than a. The
+hypothesis is that, over the rows on which the two predict differently, d = (a is right) - (b is right) sums to T or
+less, T = -(floor(margin N) + 1). Rows are drawn at random without replacement. With s the sum of d over the D - n rows
+that are known and n the rows that are left, the next d is under the hypothesis at most m = (T - s) / n on average. A
+bet of the share f of the wealth, f / (1 + m) on d > m, multiplies it by
 
     1 + f (d - m) / (1 + m)
 
-so that under the hypothesis wealth grows from 1 to 20 or more with probability 1/20 at most, over all looks together
-(Ville). It is the mean over bets of the shares `SHARES`. Of M models the winner has to beat M - 1 others. One is
-wrongly accepted against the best with probability `error` at most, where each needs a wealth of (M - 1) / error.
+so under the hypothesis wealth grows from 1 to 20 or more with probability 1/20 at most, over all checks together
+(Ville). It is the mean over bets of the shares `SHARES`. Of M models the winner has to beat M - 1 others. A wrong one
+is accepted against the best with probability `error` at most, where each needs a wealth of (M - 1) / error.
 
-Rows are drawn from those on which the leader, the model that has most right, and those that it is not yet accepted
-against do not all agree. A pair bets only while all of its rows are among these, so that each is a random one of them;
-rows that come in otherwise are known. Once the rest can no longer make the hypothesis true, wealth is unlimited.
+Rows are drawn from those on which the leader (the model with most rows right) and the models that it is not yet
+accepted against do not all agree. A pair bets only while all of its rows are among these, so that each is a random one
+of them; other rows count as known. Once the remaining rows can no longer make the hypothesis true, wealth is unlimited.
 
 Source: Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting", section 5; Ville 1939.
 Axis letters as in `pool`, and A answers.
@@ -29,10 +29,10 @@ import numpy as np
 from factors.types import Bools, Ints
 
 ERROR = 0.05
-"""The probability, at most, that the winner is worse than the best by more than the margin."""
+"""Largest probability that the winner is worse than the best by more than the margin."""
 
 TINY = 1e-12
-"""What is left of a row where the hypothesis allows nothing else."""
+"""Floor that avoids division by zero where the hypothesis leaves one outcome only."""
 
 SHARES = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 """Shares of the wealth that are bet, each by a sixth of it."""
@@ -40,10 +40,10 @@ SHARES = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 
 @dataclass(frozen=True)
 class BettingEvidence:
-    """What answers to random rows show.
+    """Evidence from answers to random rows.
 
     Attributes:
-        accepted: (M, M) whether the model of the row is accepted against that of the column.
+        accepted: (M, M) whether the row's model is accepted against the column's.
         leader: the model that is accepted against all others; while there is none, the one that has most rows right.
         frame: (N,) the rows that the next one is drawn from; none where the leader is accepted against all.
     """
@@ -54,12 +54,12 @@ class BettingEvidence:
 
     @property
     def settled(self) -> bool:
-        """Whether the leader is accepted against all others."""
+        """True if the leader is accepted against all others."""
         return bool(self.accepted[self.leader].all())
 
 
 def weigh(
-    predicted: Ints, rows: Ints, labels: Ints, margin: float = 0.01, known: int = 0, error: float = ERROR
+    predicted: Ints, rows: Ints, labels: Ints, margin: float = 0.01, undrawn: int = 0, error: float = ERROR
 ) -> BettingEvidence:
     """Weigh answers to rows of a pool.
 
@@ -67,8 +67,8 @@ def weigh(
         predicted: (M, N) the label that each model predicts on each row; below 0 where it predicts none.
         rows: (A,) the rows that were answered, in the order of the answers, each once.
         labels: (A,) the answers.
-        margin: how much less accurate on the pool the winner may be than another model.
-        known: how many of the rows were not drawn from the `frame` of those before; they come first.
+        margin: accuracy on the pool by which the winner may be below another model.
+        undrawn: how many of the rows were not drawn from the `frame` of those before; they come first.
         error: the probability, at most, that a winner is wrong.
 
     Example:
@@ -86,16 +86,16 @@ def weigh(
     wealth = np.ones((len(SHARES), models, models))
     accepted = left <= allowed
     open_ = np.ones(size, dtype=bool)
-    for at, (row, label) in enumerate(zip(rows, labels, strict=True)):
+    for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
         betting = differ[:, :, row]
-        if at >= known:
+        if place >= undrawn:
             _, frame = _frame(differ, open_, accepted, total, left, allowed)
             betting = betting & ~(differ & open_ & ~frame).any(axis=2)
         right = (predicted[:, row] == label).astype(np.int64)
         won = right[:, None] - right
         expected = (-allowed - 1 - total) / np.maximum(left, 1)
         gain = 1 + SHARES[:, None, None] * (won - expected) / np.maximum(1 + expected, TINY)
-        wealth = np.where(betting & (at >= known), wealth * np.maximum(gain, 0.0), wealth)
+        wealth = np.where(betting & (place >= undrawn), wealth * np.maximum(gain, 0.0), wealth)
         total, left = total + won, left - differ[:, :, row]
         open_[row] = False
         accepted |= (wealth.mean(axis=0) >= max(models - 1, 1) / error) | (total - left >= -allowed)
@@ -104,17 +104,17 @@ def weigh(
 
 
 def _frame(differ: Bools, open_: Bools, accepted: Bools, total: Ints, left: Ints, allowed: int) -> tuple[int, Bools]:
-    """The leader, and (N,) the open rows on which it differs from a model that it is not accepted against."""
+    """Return the leader, and (N,) open rows on which it differs from a model that it is not accepted against."""
     beaten = (total + left < -allowed).any(axis=1)  # by more than the margin, whatever the rest is
     leader = int(np.lexsort((-accepted.sum(axis=1), -total.sum(axis=1), beaten, ~accepted.all(axis=1)))[0])
     return leader, open_ & differ[leader][~accepted[leader]].any(axis=0)
 
 
 def rows_apart(predicted: Ints) -> Ints:
-    """(M, M) on how many rows two models predict differently: their accuracies are at most so far apart.
+    """Count (M, M) rows on which two models predict differently, a bound of how far their accuracies differ.
 
     Example:
         >>> rows_apart(np.array([[0, 1, 1], [0, 0, 1]])).tolist()
         [[0, 1], [1, 0]]
     """
-    return np.stack([(predicted != one).sum(axis=1) for one in predicted])
+    return np.stack([(predicted != labels).sum(axis=1) for labels in predicted])

@@ -1,9 +1,8 @@
-"""How far apart two samples are, and how sure that is.
+"""Distances between two samples, with intervals.
 
-Two samples are vectors of texts, or counts of words, or labels; the first is in-domain, the second new. Every measure
-comes as a `DistanceMeasure`: its value, and value -+ 1.96 standard deviations over resampled texts, cut where the
-measure ends. (Percentiles of resampled values are not used: a resample has fewer words and further centroids than the
-sample.)
+A sample is vectors of texts, or counts of words, or labels; the first is in-domain, the second new. Every measure is a
+`DistanceMeasure`: its value, and value -+ 1.96 standard deviations over resampled texts, cut at the ends of its range.
+(Percentiles of resampled values are not used: a resample has fewer words and further centroids than the sample.)
 
 Axis letters here: N texts in-domain, O new ones, D dimensions, V words, C classes, R resamples.
 """
@@ -24,10 +23,10 @@ RESAMPLES = 200
 """Resamples behind an interval, and permutations behind a p-value: the least p is 1 / 201."""
 
 BLOCK = 2**22
-"""Numbers that are held at once, at most: 32 MB."""
+"""Most numbers in memory at once: 32 MB."""
 
 PAIRS = 10_000
-"""Pairs of vectors that the median distance is taken from."""
+"""Pairs of vectors behind the median distance."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class DistanceMeasure:
     """One measure of how far two samples are from each other, or of one of them.
 
     Attributes:
-        name: which: see `docs/shift.md`.
+        name: as in `docs/shift.md`.
         value: None where it is not defined.
         low, high: its 95 % interval; None where there is none.
     """
@@ -49,21 +48,21 @@ class DistanceMeasure:
 def estimate(
     name: str, value: float, resampled: Floats, least: float = -np.inf, most: float = np.inf
 ) -> DistanceMeasure:
-    """A value with its interval: value -+ 1.96 standard deviations of what resamples give, cut at both ends.
+    """Return a value with its interval: value -+ 1.96 standard deviations of resampled values, cut at both ends.
 
     Args:
         name: of the measure.
         value: of the samples themselves; nan where it is not defined.
         resampled: (R,) of resamples; those that are nan are left out.
-        least, most: where the measure ends.
+        least, most: the range of the measure.
 
     Example:
-        >>> found = estimate("share", 0.9, np.array([0.8, 1.0]), most=1.0)
-        >>> round(found.low, 3), found.high
+        >>> measure = estimate("share", 0.9, np.array([0.8, 1.0]), most=1.0)
+        >>> round(measure.low, 3), measure.high
         (0.623, 1.0)
     """
-    there = resampled[~np.isnan(resampled)]
-    half = Z95 * float(there.std(ddof=1)) if len(there) > 1 else np.nan
+    values = resampled[~np.isnan(resampled)]
+    half = Z95 * float(values.std(ddof=1)) if len(values) > 1 else np.nan
     low, high = np.maximum(value - half, least), np.minimum(value + half, most)
     return DistanceMeasure(name, none_if_nan(value), none_if_nan(low), none_if_nan(high))
 
@@ -71,7 +70,7 @@ def estimate(
 def resamples(
     rng: np.random.Generator, size: int, count: int = RESAMPLES, at_once: int | None = None
 ) -> Iterator[Floats]:
-    """Resamples with replacement, a block at a time: how often each of N texts is in each.
+    """Draw resamples with replacement, a block at a time: the count of each of N texts in each.
 
     Args:
         rng: the only source of randomness.
@@ -94,12 +93,12 @@ def resamples(
 
 
 def resampled_sums(rng: np.random.Generator, values: Any, count: int = RESAMPLES) -> Floats:
-    """(R, D) sums over resampled rows of (N, D) values, dense or a sparse matrix of scipy."""
+    """Return (R, D) sums over resampled rows of (N, D) values, dense or a sparse matrix of scipy."""
     return np.concatenate([np.asarray(block @ values) for block in resamples(rng, values.shape[0], count)])
 
 
 def cosine(first: Floats, second: Floats) -> Floats:
-    """(...) the cosine of the angle between (..., D) vectors; nan where one of them is 0.
+    """Return (...) cosines of the angles between (..., D) vectors; nan where one of them is 0.
 
     Example:
         >>> cosine(np.array([1.0, 0.0]), np.array([1.0, 1.0])).round(3).tolist()
@@ -109,11 +108,11 @@ def cosine(first: Floats, second: Floats) -> Floats:
     return np.asarray((first * second).sum(axis=-1) / np.where(norms > 0, norms, np.nan))
 
 
-def of_centroids(first: Floats, second: Floats, rng: np.random.Generator) -> DistanceMeasure:
-    """The cosine of the centroids of two sets of sentence vectors, from -1 to 1.
+def centroid_cosine(first: Floats, second: Floats, rng: np.random.Generator) -> DistanceMeasure:
+    """Measure the cosine of the centroids of two sets of sentence vectors, from -1 to 1.
 
-    The centroid of a small set is off by chance, so that its cosine is rather too low: two halves of 20 texts are
-    nearer than they look.
+    The centroid of a small set is off by chance, so its cosine is rather too low: two halves of 20 texts are nearer
+    than they look.
 
     Args:
         first, second: (N, D) and (O, D) vectors.
@@ -121,24 +120,26 @@ def of_centroids(first: Floats, second: Floats, rng: np.random.Generator) -> Dis
 
     Example:
         >>> a, b = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 1.0], [2.0, 2.0]])
-        >>> round(of_centroids(a, b, np.random.default_rng(0)).value, 3)
+        >>> round(centroid_cosine(a, b, np.random.default_rng(0)).value, 3)
         1.0
 
     Source: Yuan et al. 2023, "Revisiting out-of-distribution robustness in NLP" (BOSS), section 2.3.
     """
     value = float(cosine(first.mean(axis=0), second.mean(axis=0)))
-    drawn = cosine(*(resampled_sums(one, values) for one, values in zip(rng.spawn(2), (first, second), strict=True)))
+    drawn = cosine(
+        *(resampled_sums(child, values) for child, values in zip(rng.spawn(2), (first, second), strict=True))
+    )
     return estimate("cosine", value, drawn, -1.0, 1.0)
 
 
 class Mmd(NamedTuple):
-    """The squared maximum mean discrepancy of two samples.
+    """Squared maximum mean discrepancy of two samples.
 
     Attributes:
         squared: MMD^2, unbiased: about 0 where nothing differs, and below it half of the time.
         p: the share of permutations that are as far apart; one-sided.
         bandwidth: sigma of the kernel.
-        size, draws: how many vectors of each sample a draw has, and how many draws there are.
+        size, draws: vectors of each sample in a draw, and the number of draws.
     """
 
     squared: DistanceMeasure
@@ -149,12 +150,12 @@ class Mmd(NamedTuple):
 
 
 def median_distance(vectors: Floats, rng: np.random.Generator, pairs: int = PAIRS) -> float:
-    """The median distance of two vectors, from pairs drawn at random; of the unequal ones, where most are equal.
+    """Return the median distance of random pairs of vectors; that of the unequal ones, where most are equal.
 
     Args:
         vectors: (N, D), at least two.
         rng: draws the pairs.
-        pairs: how many; where there are no more than these, all are taken.
+        pairs: how many; where there are no more, all are taken.
 
     Returns:
         The distance; 0.0 where all vectors are equal.
@@ -165,16 +166,16 @@ def median_distance(vectors: Floats, rng: np.random.Generator, pairs: int = PAIR
     """
     size = len(vectors)
     if size * (size - 1) // 2 <= pairs:
-        one, other = np.triu_indices(size, 1)
+        first, second = np.triu_indices(size, 1)
     else:
-        one = rng.integers(size, size=pairs)
-        other = (one + rng.integers(1, size, size=pairs)) % size
-    distances = np.linalg.norm(vectors[one] - vectors[other], axis=1)
+        first = rng.integers(size, size=pairs)
+        second = (first + rng.integers(1, size, size=pairs)) % size
+    distances = np.linalg.norm(vectors[first] - vectors[second], axis=1)
     middle = float(np.median(distances))
     if middle > TIE:
         return middle
-    apart = distances[distances > TIE]
-    return float(np.median(apart)) if len(apart) else 0.0
+    positive = distances[distances > TIE]
+    return float(np.median(positive)) if len(positive) else 0.0
 
 
 def mmd(
@@ -185,7 +186,7 @@ def mmd(
     draws: int = 5,
     count: int = RESAMPLES,
 ) -> Mmd:
-    """MMD^2 with a Gaussian kernel, from equally many vectors of both samples, averaged over draws.
+    """Measure MMD^2 with a Gaussian kernel, from equally many vectors of both samples, averaged over draws.
 
         MMD^2 = sum_{i != j} k(x_i, x_j) / (n (n - 1)) + sum_{i != j} k(y_i, y_j) / (n (n - 1))
                 - 2 sum_{i, j} k(x_i, y_j) / n^2,     k(x, y) = exp(-|x - y|^2 / (2 sigma^2))
@@ -216,20 +217,20 @@ def mmd(
     Source: Gretton et al. 2012, "A kernel two-sample test", equation 3 and section 8 (the median); Yang et al. 2023,
     "GLUE-X", appendix C.2.
     """
-    there = min(len(first), len(second))
-    if there < 2:
+    available = min(len(first), len(second))
+    if available < 2:
         raise ValueError(f"each sample must have two vectors or more (got {len(first)} and {len(second)})")
-    draws = max(1, min(draws, -(-there // size)))
-    size = min(size, there // draws)
+    draws = max(1, min(draws, -(-available // size)))
+    size = min(size, available // draws)
     picking, spreading, permuting, *sampling = rng.spawn(5)
-    parts = [picking.permutation(len(one))[: draws * size].reshape(draws, size) for one in (first, second)]
+    parts = [picking.permutation(len(sample))[: draws * size].reshape(draws, size) for sample in (first, second)]
     vectors = [np.concatenate([first[x], second[y]]) for x, y in zip(*parts, strict=True)]
     bandwidth = median_distance(np.concatenate(vectors), spreading)
     labels = np.repeat([1.0, 0.0], size)
     of_draws = []
     for pooled in vectors:
         shuffled = permuting.permuted(np.tile(labels, (count, 1)), axis=1)
-        drawn = [np.concatenate([*resamples(one, size, count)]) for one in sampling]
+        drawn = [np.concatenate([*resamples(child, size, count)]) for child in sampling]
         none = np.zeros_like(drawn[0])
         inside = np.concatenate([labels[None], shuffled, np.concatenate([drawn[0], none], axis=1)])
         new = np.concatenate([1 - labels[None], 1 - shuffled, np.concatenate([none, drawn[1]], axis=1)])
@@ -241,13 +242,13 @@ def mmd(
 
 
 def weighted_mmd(vectors: Floats, inside: Floats, new: Floats, bandwidth: float) -> Floats:
-    """(W,) unbiased MMD^2 of weighted vectors, for several weightings at once; a vector never meets itself.
+    """Return (W,) unbiased MMD^2 of weighted vectors, for several weightings at once; a vector never meets itself.
 
-    nan where all the weight of a sample is on one vector.
+    It is nan where all the weight of a sample is on one vector.
 
     Args:
         vectors: (S, D) of both samples.
-        inside, new: (S, W) how often each is in the one, and in the other; 0 in one of them.
+        inside, new: (S, W) counts of each in the in-domain and in the new sample; 0 in one of them.
         bandwidth: sigma; 0 takes all vectors for equal.
     """
     size = len(vectors)
@@ -270,12 +271,12 @@ def weighted_mmd(vectors: Floats, inside: Floats, new: Floats, bandwidth: float)
 
 
 def total_variation(first: Ints, second: Ints, rng: np.random.Generator) -> DistanceMeasure:
-    """How far the frequencies of labels are apart, half the sum of |p_c - q_c|: 0 the same, 1 none in common.
+    """Measure the distance of label frequencies, half the sum of |p_c - q_c|: 0 the same, 1 none in common.
 
-    It is never negative, so that two halves of one file have a little.
+    It is never negative, so two halves of one file have a small one.
 
     Args:
-        first, second: (C,) how often each label is there.
+        first, second: (C,) counts of the labels.
         rng: of the resamples.
 
     Example:
@@ -284,31 +285,31 @@ def total_variation(first: Ints, second: Ints, rng: np.random.Generator) -> Dist
     """
     shares = [counts / counts.sum() for counts in (first, second)]
     drawn = [
-        one.multinomial(counts.sum(), share, size=RESAMPLES) / counts.sum()
-        for one, counts, share in zip(rng.spawn(2), (first, second), shares, strict=True)
+        child.multinomial(counts.sum(), share, size=RESAMPLES) / counts.sum()
+        for child, counts, share in zip(rng.spawn(2), (first, second), shares, strict=True)
     ]
-    apart = float(np.abs(shares[0] - shares[1]).sum() / 2)
-    return estimate("label_shift", apart, np.abs(drawn[0] - drawn[1]).sum(axis=1) / 2, 0, 1)
+    distance = float(np.abs(shares[0] - shares[1]).sum() / 2)
+    return estimate("label_shift", distance, np.abs(drawn[0] - drawn[1]).sum(axis=1) / 2, 0, 1)
 
 
 def word_overlap(first: Any, second: Any, rng: np.random.Generator) -> DistanceMeasure:
-    """The share of the new set's distinct words that are in-domain, too.
+    """Measure the share of the new set's distinct words that are in-domain, too.
 
-    More texts have more words: compare it over as many texts of each.
+    More texts have more words, so compare equally many texts of each.
 
     Args:
-        first, second: (N, V) and (O, V) how often each word is in each text; sparse matrices of scipy.
+        first, second: (N, V) and (O, V) counts of each word in each text; sparse matrices of scipy.
         rng: of the resamples.
 
     Source: Yang et al. 2023, "GLUE-X", appendix C.1, which shows it and gives no formula; this is ours.
     """
-    return _of_words("word_overlap", first, second, rng, shared)
+    return _of_words("word_overlap", first, second, rng, share_of_words)
 
 
 def vocabulary_overlap(first: Any, second: Any, rng: np.random.Generator, most: int = 10_000) -> DistanceMeasure:
-    """The share of words that two vocabularies have in common, each the most frequent words of a set.
+    """Measure the share of words that two vocabularies share, each the most frequent words of a set.
 
-    |A and B| / min(|A|, |B|); of words that are equally frequent the first columns are taken.
+    |A and B| / min(|A|, |B|); of equally frequent words the first columns are taken.
 
     Args:
         first, second: (N, V) and (O, V) counts as above, without the stop words.
@@ -317,59 +318,61 @@ def vocabulary_overlap(first: Any, second: Any, rng: np.random.Generator, most: 
 
     Source: Yuan et al. 2025, "DomainSum", section 3.3, which gives no denominator; with full vocabularies it is 10,000.
     """
-    return _of_words("vocabulary_overlap", first, second, rng, lambda a, b: common(a, b, most))
+    return _of_words("vocabulary_overlap", first, second, rng, lambda a, b: share_in_common(a, b, most))
 
 
 def _of_words(
     name: str, first: Any, second: Any, rng: np.random.Generator, measure: Callable[[Floats, Floats], float]
 ) -> DistanceMeasure:
     at_once = max(1, BLOCK // max(first.shape[0], *second.shape))
-    blocks = [resamples(one, x.shape[0], at_once=at_once) for one, x in zip(rng.spawn(2), (first, second), strict=True)]
+    blocks = [
+        resamples(child, x.shape[0], at_once=at_once) for child, x in zip(rng.spawn(2), (first, second), strict=True)
+    ]
     drawn = [measure(a, b) for x, y in zip(*blocks, strict=True) for a, b in zip(x @ first, y @ second, strict=True)]
-    own = [np.asarray(one.sum(axis=0)).ravel() for one in (first, second)]
-    return estimate(name, measure(own[0], own[1]), np.array(drawn), 0.0, 1.0)
+    counts = [np.asarray(texts.sum(axis=0)).ravel() for texts in (first, second)]
+    return estimate(name, measure(counts[0], counts[1]), np.array(drawn), 0.0, 1.0)
 
 
-def shared(first: Floats, second: Floats) -> float:
-    """The share of the words counted in the second (V,) that are counted in the first, too; nan where it has none.
+def share_of_words(first: Floats, second: Floats) -> float:
+    """Return the share of the second (V,) counts' words that the first has, too; nan where the second has none.
 
     Example:
-        >>> shared(np.array([3, 1, 0]), np.array([1, 0, 2]))
+        >>> share_of_words(np.array([3, 1, 0]), np.array([1, 0, 2]))
         0.5
     """
     new = second > 0
     return float((first[new] > 0).mean()) if new.any() else np.nan
 
 
-def common(first: Floats, second: Floats, most: int) -> float:
-    """|A and B| / min(|A|, |B|) of the most frequent words of two (V,) counts; nan where one has no word.
+def share_in_common(first: Floats, second: Floats, most: int) -> float:
+    """Return |A and B| / min(|A|, |B|) of the most frequent words of two (V,) counts; nan where one has none.
 
     Example:
-        >>> common(np.array([3, 1, 0, 2]), np.array([1, 0, 2, 1]), most=2)
+        >>> share_in_common(np.array([3, 1, 0, 2]), np.array([1, 0, 2, 1]), most=2)
         0.5
     """
-    kept = [_most(one, most) for one in (first, second)]
-    least = min(one.sum() for one in kept)
-    return float((kept[0] & kept[1]).sum() / least) if least else np.nan
+    vocabularies = [_most(counts, most) for counts in (first, second)]
+    least = min(vocabulary.sum() for vocabulary in vocabularies)
+    return float((vocabularies[0] & vocabularies[1]).sum() / least) if least else np.nan
 
 
 def _most(counts: Floats, most: int) -> Bools:
-    """(V,) which words are the most frequent; of equal ones the first."""
+    """Return (V,) whether each word is among the most frequent; of equal ones the first."""
     if np.count_nonzero(counts) <= most:
         return np.asarray(counts > 0)
     last = np.partition(counts, -most)[-most]
-    kept = np.asarray(counts > last)
-    kept[np.flatnonzero(counts == last)[: most - kept.sum()]] = True
-    return kept
+    chosen = np.asarray(counts > last)
+    chosen[np.flatnonzero(counts == last)[: most - chosen.sum()]] = True
+    return chosen
 
 
 def auc(scores: Floats, new: Floats, weights: Floats) -> Floats:
-    """P(a new text has a higher score than an in-domain one); an equal score counts half.
+    """Return P(a new text has a higher score than an in-domain one); an equal score counts half.
 
     Args:
         scores: (S,) of texts of both sets.
         new: (S,) 1 for a new text, 0 for an in-domain one.
-        weights: (W, S) how often each text counts.
+        weights: (W, S) counts of each text.
 
     Returns:
         (W,) areas under the ROC curve; nan where only texts of one set count.
@@ -392,11 +395,11 @@ def auc(scores: Floats, new: Floats, weights: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class LabelShift:
-    """Frequencies of labels in a new domain, estimated from what a model predicts there.
+    """Frequencies of labels in a new domain, estimated from a model's predictions there.
 
     Attributes:
         shares: (C,) of each label, cut at 0 and summing to 1.
-        condition: of the confusion matrix: what an error of the predicted frequencies is multiplied by, at most.
+        condition: of the confusion matrix: the most by which it multiplies an error of the predicted frequencies.
     """
 
     shares: Floats
@@ -406,24 +409,25 @@ class LabelShift:
 def black_box_shift(true: Ints, predicted: Ints, new: Ints, classes: int) -> LabelShift | None:
     """Estimate the frequencies of labels in a new domain from a model's predictions there.
 
-    C_ij = P(predicted i, true j) in-domain, mu_i = P(predicted i) in the new domain; w = C^-1 mu is how much more
-    frequent each label has become, and w_j P(true j) its frequency. It holds where texts of one label are alike in both
-    domains, p(x | y) = q(x | y), as they seldom are: a model that is worse in the new domain looks like a label shift.
+    C_ij = P(predicted i, true j) in-domain, mu_i = P(predicted i) in the new domain; w = C^-1 mu are the factors by
+    which labels became more frequent, and w_j P(true j) their frequencies. This holds where texts of one label are
+    alike in both domains, p(x | y) = q(x | y), which is rare: a model that is worse in the new domain looks like a
+    label shift.
 
     Args:
-        true, predicted: (N,) labels in-domain, and what the model predicts there.
-        new: (O,) what it predicts in the new domain.
+        true, predicted: (N,) true and predicted labels in-domain.
+        new: (O,) predicted labels in the new domain.
         classes: C.
 
     Returns:
-        The estimate; None where the confusion matrix cannot be inverted: a label is never there, or the model does not
+        The estimate; None where the confusion matrix cannot be inverted: a label does not occur, or the model does not
         tell two labels apart.
 
     Example:
         >>> true = np.array([0] * 10 + [1] * 10)
         >>> predicted = np.array([0] * 9 + [1] * 10 + [0])
-        >>> found = black_box_shift(true, predicted, np.array([0] * 26 + [1] * 74), 2)
-        >>> found.shares.round(2).tolist()
+        >>> estimated = black_box_shift(true, predicted, np.array([0] * 26 + [1] * 74), 2)
+        >>> estimated.shares.round(2).tolist()
         [0.2, 0.8]
 
     Source: Lipton, Wang, Smola 2018, "Detecting and correcting for label shift with black box predictors", section 3.
@@ -438,7 +442,7 @@ def black_box_shift(true: Ints, predicted: Ints, new: Ints, classes: int) -> Lab
 
 
 def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.Generator) -> DistanceMeasure:
-    """The mean of the new numbers as a multiple of that of the in-domain ones; nan where this is 0.
+    """Measure the mean of the new numbers as a multiple of that of the in-domain ones; nan where this is 0.
 
     Args:
         first, second: (N,) and (O,) numbers of at least 0, such as lengths.
@@ -449,28 +453,28 @@ def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.G
         1.5
     """
     drawn = [
-        resampled_sums(one, values) / len(values) for one, values in zip(rng.spawn(2), (first, second), strict=True)
+        resampled_sums(child, values) / len(values) for child, values in zip(rng.spawn(2), (first, second), strict=True)
     ]
     ratios = drawn[1] / np.where(drawn[0] > 0, drawn[0], np.nan)
     value = float(second.mean() / first.mean()) if first.any() else np.nan
     return estimate("length_ratio", value, ratios, 0.0)
 
 
-def share(name: str, there: Bools) -> DistanceMeasure:
-    """The share of texts of which something holds, with Wilson's interval.
+def share(name: str, holds: Bools) -> DistanceMeasure:
+    """Measure the share of texts for which something holds, with Wilson's interval.
 
     Args:
         name: of the measure.
-        there: (O,) of which it holds.
+        holds: (O,) whether it holds for each text.
 
     Example:
-        >>> found = share("repeated", np.array([True] + [False] * 99))
-        >>> found.value, round(found.low, 3), round(found.high, 3)
+        >>> measure = share("repeated", np.array([True] + [False] * 99))
+        >>> measure.value, round(measure.low, 3), round(measure.high, 3)
         (0.01, 0.002, 0.054)
 
     Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference".
     """
-    size, value = len(there), float(there.mean())
+    size, value = len(holds), float(holds.mean())
     pull = Z95**2 / size
     middle, half = value + pull / 2, np.sqrt(pull * (value * (1 - value) + pull / 4))
     return DistanceMeasure(name, value, float((middle - half) / (1 + pull)), float((middle + half) / (1 + pull)))

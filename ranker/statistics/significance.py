@@ -1,7 +1,7 @@
-"""Whether two models on the same rows may be equally good: exact tests, and many of them at once.
+"""Exact tests that two models are equally good on the same rows, and corrections for many tests.
 
-Nothing is asked of how outcomes are distributed. If two models are equally good, what the one has on a row, or on all
-rows of a cluster, the other might have had: each difference is as probable with either sign.
+The tests assume no distribution of outcomes. If two models are equally good, their outcomes on a row, or on all rows of
+a cluster, can be swapped: each difference is as probable with either sign.
 
 Axis letters as in `engine`, and G clusters of rows.
 """
@@ -15,21 +15,21 @@ import numpy as np
 from factors.types import Floats, Ints
 
 Test: TypeAlias = Literal["mcnemar", "sign-flip", "sign-flip-drawn"]
-"""What a p comes from: rows that one model alone has right, all signs of the clusters, or a sample of these signs."""
+"""Source of a p: rows that one model alone has right, all signs of the clusters, or a sample of these signs."""
 
 MCNEMAR: Test = "mcnemar"
 
 TIE = 1e-12
-"""Outcomes, and means, this near to each other are equal."""
+"""Outcomes, and means, this close are equal."""
 
 STEPS = 100
-"""Sums that are multiples of 1/q for a q up to this one lie on a grid: means over up to 10 epochs, percentages."""
+"""Largest q for which sums that are multiples of 1/q lie on a grid: means over up to 10 epochs, percentages."""
 
-WORK = 2**28
-"""Additions on that grid that a p is worth: less than a second."""
+MAX_ADDITIONS = 2**28
+"""Most additions on that grid for a p: less than a second."""
 
 LISTED = 16
-"""Sums off the grid whose signs are all listed: 2^16 of them."""
+"""Most sums off the grid whose signs are all listed: 2^16 of them."""
 
 DRAWS = 19_999
 """Signs that are drawn where there are more: no p is below 1/20,000, and one of 0.05 is off by 0.0015."""
@@ -39,7 +39,7 @@ CHUNK = 2**20
 
 
 def mcnemar(better: Ints, worse: Ints) -> Floats:
-    """The exact two-sided test of McNemar: of the rows that one model alone has right, each has half of them.
+    """Run McNemar's exact two-sided test: of the rows that one model alone has right, each has half of them.
 
     p = 2 P(X <= min(better, worse)), X binomial (better + worse, 1/2), at most 1.
 
@@ -92,7 +92,7 @@ def sign_flip(sums: Floats, rng: np.random.Generator) -> tuple[float, Test]:
     if (step := _step(sizes)) is not None:
         units = np.rint(sizes * step).astype(np.int64)
         flipped = (int(units.sum()) - round(distance * step)) // 2
-        if len(units) * (flipped + 1) <= WORK:
+        if len(units) * (flipped + 1) <= MAX_ADDITIONS:
             return _on_a_grid(units, flipped), "sign-flip"
     if len(sizes) <= LISTED:
         totals = np.zeros(1)
@@ -131,16 +131,14 @@ def holm(p: Floats) -> Floats:
 
 
 def _step(sizes: Floats) -> int | None:
-    """The smallest q for which all sizes are multiples of 1/q; None where none up to `STEPS` is it."""
+    """Return the smallest q for which all sizes are multiples of 1/q; None where no q up to `STEPS` is."""
     return next((q for q in range(1, STEPS + 1) if (np.abs(sizes * q - np.rint(sizes * q)) < 1e-9).all()), None)
 
 
 def _on_a_grid(units: Ints, flipped: int) -> float:
-    """P(|sum of e_c u_c| >= sum of u_c - 2 flipped) over all signs, for whole numbers u_c.
-
-    The sum is that far above 0 where the u_c with a minus add to no more than `flipped`, and as often that far below.
-    Only additions of positive numbers, so a small p has as many digits as a large one.
-    """
+    """Return P(|sum of e_c u_c| >= sum of u_c - 2 flipped) over all signs, for whole numbers u_c."""
+    # The sum is that far above 0 where the u_c with a minus add to no more than `flipped`, and as often that far below.
+    # Only positive numbers are added, so a small p has as many digits as a large one.
     law = np.zeros(flipped + 1)  # P(those with a minus add to 0, 1, ...)
     law[0] = 1.0
     for unit in units:

@@ -1,11 +1,12 @@
-"""When enough rows are labelled, and when what the models' votes say of labels is not to be believed.
+"""Stopping rules for labelling, and an alarm where the models' votes do not describe the labels.
 
 - *Probable*: the leader is within the margin of the best model with a probability of `PROBABLE` or more, under the vote
-  of `worlds`. It is looked at after each answer. How often such a winner is right was measured, and is not guaranteed.
-- *Certain*: `betting`.
-- *Alarm*: each answer had a probability before it was given. Where all of them together are `BEHIND` times less
+  of `posterior_samples`. It is checked after each answer. The share of such winners that are right was measured, and is
+  not guaranteed.
+- *Certain*: `sequential_tests`.
+- *Alarm*: the vote gave each answer a probability in advance. Where all of them together are `BEHIND` times less
   probable than under (n_c + 1) / (n + C), the shares of the labels before, the models' votes do not describe these
-  labels, and nothing more is claimed. If they did, this would happen in one case of `BEHIND` at most, over all looks
+  labels, and nothing more is claimed. If they did, this would happen in one case of `BEHIND` at most, over all checks
   (Ville 1939).
 
 Axis letters as in `beliefs`.
@@ -19,17 +20,17 @@ from factors.types import Bools, Floats, Ints
 from ranker.statistics.beliefs import Beliefs, least_number
 
 PROBABLE = 0.965
-"""The probability at which it is enough: by rows that are asked for the best model, 94 % of such winners were right."""
+"""Probability that is enough: with rows chosen for the best model, 94 % of such winners were right."""
 
 MARGIN = 0.01
-"""How much less accurate than the best model in the domain a winner may be."""
+"""Accuracy by which a winner may be below the best model in the domain."""
 
 BEHIND = 20.0
-"""How many times less probable than their own shares labels have to be."""
+"""Factor by which labels must be less probable under the vote than under their own shares to raise the alarm."""
 
 
-def behind(chances: Floats, labels: Ints, classes: int) -> Floats:
-    """How many times less probable labels were, under the vote, than under the shares of the labels before.
+def evidence_against_vote(chances: Floats, labels: Ints, classes: int) -> Floats:
+    """Compute how many times less probable labels were under the vote than under the shares of the labels before.
 
     Args:
         chances: (K,) the probability that each answer had before it was given, in the order of the answers.
@@ -40,40 +41,42 @@ def behind(chances: Floats, labels: Ints, classes: int) -> Floats:
         (K,) after each answer: the probabilities of all answers so far under their shares, by those under the vote.
 
     Example:
-        >>> behind(np.array([0.5, 0.25, 0.1]), np.array([1, 1, 1]), 2).round(2).tolist()
+        >>> evidence_against_vote(np.array([0.5, 0.25, 0.1]), np.array([1, 1, 1]), 2).round(2).tolist()
         [1.0, 2.67, 20.0]
     """
-    given = labels[:, None] == np.arange(classes)
-    before = np.cumsum(given, axis=0) - given
+    is_label = labels[:, None] == np.arange(classes)
+    before = np.cumsum(is_label, axis=0) - is_label
     shares = (before[np.arange(len(labels)), labels] + 1) / (np.arange(len(labels)) + classes)
     return np.asarray(np.exp(np.cumsum(np.log(shares) - np.log(chances))))
 
 
-def alarmed(chances: Floats, labels: Ints, classes: int) -> bool:
-    """Whether labels ever were `BEHIND` times less probable under the vote: see `behind`."""
-    return bool((behind(chances, labels, classes) >= BEHIND).any())
+def raises_alarm(chances: Floats, labels: Ints, classes: int) -> bool:
+    """Return whether labels ever were `BEHIND` times less probable under the vote (`evidence_against_vote`)."""
+    return bool((evidence_against_vote(chances, labels, classes) >= BEHIND).any())
 
 
-def chance(beliefs: Beliefs, row: int, label: int) -> float:
-    """The probability that the answer to a row is this label, before it is given."""
-    labels = beliefs.worlds.labels(*beliefs.patterns.ballots(beliefs.patterns.of[[row]]))[:, :, 0].mean(axis=1)
+def answer_probability(beliefs: Beliefs, row: int, label: int) -> float:
+    """Return the probability that the answer to a row is this label, before it is given."""
+    labels = beliefs.worlds.labels(*beliefs.patterns.ballots(beliefs.patterns.pattern_of_row[[row]]))[:, :, 0].mean(
+        axis=1
+    )
     return float((1 - beliefs.label_noise) * labels[label] + beliefs.label_noise / beliefs.patterns.classes)
 
 
 def more_answers(beliefs: Beliefs, row: int, margin: float = MARGIN, probable: float = PROBABLE) -> int:
-    """Guess how many more answers it takes until the leader is probably within the margin of the best.
+    """Estimate how many more answers it takes until the leader is probably within the margin of the best.
 
-    Each further answer is taken to tell as much as that to the next row, and the leader to lead by as much as now. The
-    last answers tell less, so that this is rather a lower end.
+    The estimate assumes that each further answer is worth as much as that to the next row, and that the lead stays as
+    it is. The last answers are worth less, so it is rather a lower bound.
 
     Args:
-        beliefs: what is known.
-        row: that is asked next.
-        margin: how much less accurate than the best the leader may be.
+        beliefs: the posterior so far.
+        row: the next row to label.
+        margin: accuracy by which the leader may be below the best.
         probable: the probability that is enough.
 
     Returns:
-        0 where it is enough now; -1 where no number would do with this pool.
+        0 where it is enough now; -1 where no number would be enough with this pool.
     """
     from scipy.special import ndtri
 
@@ -82,13 +85,13 @@ def more_answers(beliefs: Beliefs, row: int, margin: float = MARGIN, probable: f
     if probable >= 1:
         return -1  # a normal distribution has no end
     leader = int(beliefs.score.argmax())
-    asked = (beliefs.candidates == beliefs.patterns.of[row]).astype(np.int64)
+    next_pattern = (beliefs.candidates == beliefs.patterns.pattern_of_row[row]).astype(np.int64)
     lead = beliefs.score[leader] - beliefs.score + margin
-    rest = beliefs.apart[leader] / beliefs.rows
-    now, raised = beliefs.narrowing(asked)
+    sampling_variance = beliefs.difference_variance[leader] / beliefs.rows
+    now, raised = beliefs.precision_gain(next_pattern)
 
-    def enough(more: Ints) -> Bools:
-        left = now[leader] / (1 + more * raised[leader])
-        return np.asarray((lead >= ndtri(probable) * np.sqrt(left + rest)).all())
+    def enough(count: Ints) -> Bools:
+        left = now[leader] / (1 + count * raised[leader])
+        return np.asarray((lead >= ndtri(probable) * np.sqrt(left + sampling_variance)).all())
 
     return int(least_number(enough, np.array(True)))

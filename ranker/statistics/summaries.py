@@ -1,7 +1,7 @@
-"""What a summary takes from its document: the eight measures of DomainSum, of one pair, and their means over pairs.
+"""Overlap of summaries with their documents: the eight measures of DomainSum, of one pair, and their means over pairs.
 
-Tokens are numbers, equal tokens equal numbers. G_n is the list of n-grams with repeats, U_n the set of them; every
-share is the mean over n = 1, 2, 3.
+Tokens are numbers, equal for equal tokens. G_n is the list of n-grams with repeats, U_n their set; every share is the
+mean over n = 1, 2, 3.
 
 Source: Yuan and Zhang 2025, "DomainSum", section 3.2.1; fragments: Grusky, Naaman, Artzi 2018, "Newsroom", figure 4.
 """
@@ -32,7 +32,7 @@ SIZES = (1, 2, 3)
 
 
 def measures(document: Sequence[int], summary: Sequence[int]) -> Floats:
-    """(8,) the measures of one document and its summary, as `MEASURES` names them.
+    """Return (8,) measures of one document and its summary, as `MEASURES` names them.
 
     - compression: |D| / |S|
     - density: sum over fragments of their length squared / |S|; fragments are the longest stretches of S that stand in
@@ -47,8 +47,8 @@ def measures(document: Sequence[int], summary: Sequence[int]) -> Floats:
         document, summary: numbers of tokens.
 
     Example:
-        >>> found = dict(zip(MEASURES, measures([1, 2, 3, 4, 5, 6], [2, 3, 7]).round(3).tolist()))
-        >>> found["density"], found["coverage"], found["abstractiveness"], found["compression"]
+        >>> values = dict(zip(MEASURES, measures([1, 2, 3, 4, 5, 6], [2, 3, 7]).round(3).tolist()))
+        >>> values["density"], values["coverage"], values["abstractiveness"], values["compression"]
         (1.333, 0.389, 0.611, 2.0)
     """
     if not document or not summary:
@@ -57,20 +57,21 @@ def measures(document: Sequence[int], summary: Sequence[int]) -> Floats:
     coverage, novel = [], []
     for n in SIZES:
         counts = [Counter(_grams(tokens, n)) for tokens in (document, summary)]
-        for shares, own in zip(diversity, counts, strict=True):
-            if own:
-                shares.append(len(own) / own.total())
-        there, own = counts
-        if own:
-            coverage.append((own & there).total() / own.total())
-            novel.append(sum(count for gram, count in own.items() if gram not in there) / own.total())
+        for shares, grams in zip(diversity, counts, strict=True):
+            if grams:
+                shares.append(len(grams) / grams.total())
+        in_document, in_summary = counts
+        if in_summary:
+            coverage.append((in_summary & in_document).total() / in_summary.total())
+            new = sum(count for gram, count in in_summary.items() if gram not in in_document)
+            novel.append(new / in_summary.total())
     density = sum(length**2 for length in fragments(document, summary)) / len(summary)
-    shares = [float(np.mean(one)) for one in (*diversity, coverage, novel)]
+    shares = [float(np.mean(sizes)) for sizes in (*diversity, coverage, novel)]
     return np.array([len(document), len(summary), len(document) / len(summary), density, *shares])
 
 
 def fragments(document: Sequence[int], summary: Sequence[int]) -> list[int]:
-    """The lengths of the stretches that a summary takes from its document, greedily: the longest at each place.
+    """Return the lengths of the stretches that a summary takes from its document, greedily the longest at each place.
 
     Example:
         >>> fragments([1, 2, 3, 1, 2, 9], [1, 2, 9, 5, 3])
@@ -79,19 +80,21 @@ def fragments(document: Sequence[int], summary: Sequence[int]) -> list[int]:
     places: dict[int, list[int]] = {}
     for place, token in enumerate(document):
         places.setdefault(token, []).append(place)
-    found, start = [], 0
+    lengths, start = [], 0
     while start < len(summary):
-        longest = max((_common(document, at, summary, start) for at in places.get(summary[start], ())), default=0)
+        longest = max(
+            (_common(document, position, summary, start) for position in places.get(summary[start], ())), default=0
+        )
         if longest:
-            found.append(longest)
+            lengths.append(longest)
         start += max(longest, 1)
-    return found
+    return lengths
 
 
 def means(
     pairs: Iterable[tuple[Sequence[int], Sequence[int]]], rng: np.random.Generator
 ) -> tuple[DistanceMeasure, ...]:
-    """The mean of each measure over documents with their summaries; a pair without a token is left out.
+    """Measure the mean of each measure over documents with their summaries; a pair without a token is left out.
 
     Args:
         pairs: documents and summaries.
@@ -115,7 +118,7 @@ def _grams(tokens: Sequence[int], size: int) -> Iterable[tuple[int, ...]]:
     return zip(*(tokens[shift:] for shift in range(size)), strict=False)
 
 
-def _common(first: Sequence[int], at: int, second: Sequence[int], start: int) -> int:
-    """How many tokens are alike, from two places on."""
-    most = min(len(first) - at, len(second) - start)
-    return next((n for n in range(most) if first[at + n] != second[start + n]), most)
+def _common(first: Sequence[int], offset: int, second: Sequence[int], start: int) -> int:
+    """Count the tokens that are alike from two places on."""
+    most = min(len(first) - offset, len(second) - start)
+    return next((n for n in range(most) if first[offset + n] != second[start + n]), most)

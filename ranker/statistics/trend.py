@@ -1,4 +1,4 @@
-"""What in-domain values say of others: a line, two joined lines, or nothing, over models.
+"""Trends of values on another set by in-domain values: a line, two joined lines, or nothing, over models.
 
 Each model is a point (x, y): its in-domain value, and that on another set. Axis letters: M models, B draws, and J
 places where two lines may be joined.
@@ -20,51 +20,51 @@ Shape = Literal["flat", "line", "joined"]
 SHAPES: tuple[Shape, ...] = ("flat", "line", "joined")
 
 NUMBERS: Mapping[Shape, int] = {"flat": 2, "line": 3, "joined": 6}
-"""How many numbers each is made of: heights, slopes, the noise; and the place where lines meet, which counts twice.
+"""Number of parameters of each shape: heights, slopes, the noise; and the place where lines meet, which counts twice.
 
-That place is searched for, so noise is followed further than by a slope. Where it counted once, 15 % of simulations
-took one line of 12 models for two; where it counts twice, 8 %.
+That place is searched for, so it fits more noise than a slope. Counted once, 15 % of simulations took one line of 12
+models for two; counted twice, 8 %.
 """
 
 Type = Literal["flat", "I", "II", "III", "negative", "other"]
-"""BOSS's: a rising line; two rising lines; a V; falling lines. Else flat, or rising lines that turn down."""
+"""Types of BOSS: a rising line; two rising lines; a V; falling lines. Else flat, or rising lines that turn down."""
 
 TYPES: tuple[Type, ...] = ("I", "II", "III", "negative", "flat", "other")
 
 LEG = 3
 """Models with different x that each of two joined lines needs; or a tenth of the models, where that is more."""
 
-FEW = 6
-"""With fewer models nothing is told."""
+MIN_MODELS = 6
+"""Fewest models for a trend."""
 
 DRAWS = 1_000
 """Resamples of the models: a share of 0.5 is off by 0.016."""
 
 CHUNK = 2**21
-"""Numbers in hand at once."""
+"""Numbers in memory at once."""
 
 FAR = 4.0
-"""Robust standard deviations from a robust line beyond which a model lies far off."""
+"""Robust standard deviations from a robust line beyond which a model is far off."""
 
 LEVEL = 0.95
-"""Confidence of the interval of a joint."""
+"""Confidence level of the interval of a joint."""
 
 SURE = 0.5
-"""The share of resamples below which a type is not told."""
+"""Share of resamples below which a type is not reported."""
 
 JOINTS = 200
-"""Places that are tried for a joint, at most; of more, these lie evenly among the models."""
+"""Most places that are tried for a joint; of more, so many spread evenly among the models."""
 
 LEAST = 1e-12
-"""The least share of the squares of y that is taken for left over: below is rounding."""
+"""Least share of the squares of y that counts as a residual; below is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """The best of each shape, for each of B sets of weights.
+    """Best fit of each shape, for each of B sets of weights.
 
     Attributes:
-        squares: (B, 3) sums of squares that each of `SHAPES` leaves; inf where it cannot be fitted.
+        squares: (B, 3) residual sums of squares of each of `SHAPES`; inf where it cannot be fitted.
         levels: (B, 3) y at `joints`.
         slopes: (B, 3, 2) before and after.
         joints: (B, 3) x where the lines meet; of the other shapes a place on them.
@@ -76,18 +76,20 @@ class Fits:
     joints: Floats
 
     def at(self, x: Floats) -> Floats:
-        """(B, 3) what each says at (B,) or () x."""
+        """Return (B, 3) predictions of each shape at (B,) or () x."""
         apart = np.broadcast_to(x, len(self.joints))[:, None] - self.joints
         return self.levels + np.where(apart < 0, self.slopes[..., 0], self.slopes[..., 1]) * apart
 
     def types(self, chosen: Ints) -> list[Type]:
-        """The type of the chosen shape, for each of the B."""
+        """Return the type of the chosen shape, for each of the B."""
         rows = np.arange(len(chosen))
-        return [type_of(SHAPES[at], *slopes) for at, slopes in zip(chosen, self.slopes[rows, chosen], strict=True)]
+        return [
+            type_of(SHAPES[shape], *slopes) for shape, slopes in zip(chosen, self.slopes[rows, chosen], strict=True)
+        ]
 
 
 def type_of(shape: Shape, before: float, after: float) -> Type:
-    """What a fit is called.
+    """Return the type of a fit.
 
     Example:
         >>> type_of("line", 0.5, 0.5), type_of("joined", 0.1, 0.9), type_of("joined", -0.5, 0.9)
@@ -107,8 +109,8 @@ def type_of(shape: Shape, before: float, after: float) -> Type:
 def fit(x: Floats, y: Floats, weights: Floats) -> Fits:
     """Fit each shape by least squares, for many weights of the models at once.
 
-    Two lines may meet at a model, or midway between two, where `LEG` models that weigh something lie to either side of
-    that place, or at it: `leg` of these, each with an x of its own.
+    Two lines may meet at a model, or midway between two, where `leg` models with a weight, each with its own x, lie at
+    that place or to either side of it.
 
     Args:
         x, y: (M,) the points.
@@ -116,8 +118,8 @@ def fit(x: Floats, y: Floats, weights: Floats) -> Fits:
 
     Example:
         >>> x = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-        >>> found = fit(x, np.abs(x - 3), np.ones((1, 7)))
-        >>> float(found.joints[0, 2]), found.slopes[0, 2].round(9).tolist(), found.squares[0].round(9).tolist()
+        >>> fits = fit(x, np.abs(x - 3), np.ones((1, 7)))
+        >>> float(fits.joints[0, 2]), fits.slopes[0, 2].round(9).tolist(), fits.squares[0].round(9).tolist()
         (3.0, [-1.0, 1.0], [7.428571429, 7.428571429, 0.0])
     """
     middle, width = x.mean(), max(float(np.ptp(x)), LEAST)
@@ -133,7 +135,7 @@ def fit(x: Floats, y: Floats, weights: Floats) -> Fits:
         (weights * (u - centre) * (v - mean)).sum(axis=1), spread, out=zero[:, 0].copy(), where=spread > 0
     )
     line = np.where(spread > 0, flat - slope**2 * spread, np.inf)
-    squares, levels, slopes, joints = _joined(u, v, weights)
+    squares, levels, slopes, joints = _fit_joined(u, v, weights)
     return Fits(
         np.maximum(np.column_stack([flat, line, squares]), 0.0),
         np.column_stack([mean[:, 0], mean[:, 0], levels]) + height,
@@ -143,7 +145,7 @@ def fit(x: Floats, y: Floats, weights: Floats) -> Fits:
 
 
 def leg(models: int) -> int:
-    """How many models each of two joined lines needs.
+    """Return how many models each of two joined lines needs.
 
     Example:
         >>> leg(12), leg(104)
@@ -153,60 +155,55 @@ def leg(models: int) -> int:
 
 
 def _possible_joints(places: Floats, least: int) -> Floats:
-    """(J,) models, and places midway between two, with `least` of the different x to either side, or at them.
-
-    Args:
-        places: (P,) the different x, sorted.
-        least: how many of these each side needs.
-    """
+    """Return (J,) models, and places midway between two, with `least` of the sorted `places` at or to either side."""
     joints = np.sort(np.r_[places, (places[1:] + places[:-1]) / 2])[2 * least - 2 : 2 * len(places) - 2 * least + 1]
     return joints[np.unique(np.linspace(0, len(joints) - 1, min(len(joints), JOINTS)).round().astype(np.int64))]
 
 
 def _design(u: Floats, joints: Floats) -> Floats:
-    """(J, M, 3) what the level at each joint, and the slopes before and after it, are multiplied by."""
+    """Return (J, M, 3) factors of the level at each joint, and of the slopes before and after it."""
     apart = u[None, :] - joints[:, None]
     return np.stack([np.ones_like(apart), np.minimum(apart, 0), np.maximum(apart, 0)], axis=2)
 
 
-def _joined(u: Floats, v: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Two lines that meet: (B,) squares, levels, (B, 2) slopes, and (B,) joints."""
+def _fit_joined(u: Floats, v: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Fit two lines that meet: (B,) squares, levels, (B, 2) slopes, and (B,) joints."""
     places, between = np.unique(u, return_inverse=True)
     least = leg(len(u))
     joints = _possible_joints(places, least)
     draws = len(weights)
-    squares, levels, where = np.full(draws, np.inf), np.zeros(draws), np.zeros(draws)
+    squares, levels, best_joints = np.full(draws, np.inf), np.zeros(draws), np.zeros(draws)
     slopes = np.zeros((draws, 2))
     if not len(joints):
-        return squares, levels, slopes, where
+        return squares, levels, slopes, best_joints
     design = _design(u, joints)
     products = (design[..., :, None] * design[..., None, :]).transpose(1, 0, 2, 3).reshape(len(u), -1)
     answers = (design * v[None, :, None]).transpose(1, 0, 2).reshape(len(u), -1)
-    here = np.zeros((len(places), len(u)))
-    here[between, np.arange(len(u))] = 1.0
+    at_place = np.zeros((len(places), len(u)))
+    at_place[between, np.arange(len(u))] = 1.0
     below = (places[None, :] <= joints[:, None] + LEAST).astype(np.float64)
     above = (places[None, :] >= joints[:, None] - LEAST).astype(np.float64)
     for start in range(0, draws, step := max(CHUNK // products.shape[1], 1)):
-        some = slice(start, start + step)
-        known = weights[some]
-        seen = (known @ here.T > 0).astype(np.float64)
-        possible = (seen @ below.T >= least) & (seen @ above.T >= least)  # (B, J)
-        gram = (known @ products).reshape(len(known), len(joints), 3, 3)
-        right = (known @ answers).reshape(len(known), len(joints), 3)
+        chunk = slice(start, start + step)
+        chunk_weights = weights[chunk]
+        present = (chunk_weights @ at_place.T > 0).astype(np.float64)
+        possible = (present @ below.T >= least) & (present @ above.T >= least)  # (B, J)
+        gram = (chunk_weights @ products).reshape(len(chunk_weights), len(joints), 3, 3)
+        right = (chunk_weights @ answers).reshape(len(chunk_weights), len(joints), 3)
         solved = np.linalg.solve(np.where(possible[..., None, None], gram, np.eye(3)), right[..., None])[..., 0]
-        left = (known @ v**2)[:, None] - (solved * right).sum(axis=2)
+        left = (chunk_weights @ v**2)[:, None] - (solved * right).sum(axis=2)
         left = np.where(possible, left, np.inf)
         best = left.argmin(axis=1)
-        rows = np.arange(len(known))
-        squares[some], where[some] = left[rows, best], joints[best]
-        levels[some], slopes[some] = solved[rows, best, 0], solved[rows, best, 1:]
-    return squares, levels, slopes, where
+        rows = np.arange(len(chunk_weights))
+        squares[chunk], best_joints[chunk] = left[rows, best], joints[best]
+        levels[chunk], slopes[chunk] = solved[rows, best, 0], solved[rows, best, 1:]
+    return squares, levels, slopes, best_joints
 
 
 def joint_interval(x: Floats, y: Floats, joint: float) -> tuple[float, float] | None:
-    """Accept each place for the joint that an F test does not tell from the best one.
+    """Return the places for the joint that an F test does not tell from the best one.
 
-    With S(j) the squares that two lines leave that meet at j, a place j is accepted where
+    With S(j) the residual squares of two lines that meet at j, a place j is accepted where
 
         S(j) <= S(joint) (1 + 2 F / (M - 5)),
 
@@ -222,8 +219,7 @@ def joint_interval(x: Floats, y: Floats, joint: float) -> tuple[float, float] | 
         joint: the x where `fit` lets the lines meet.
 
     Returns:
-        The low and the high end; None where it cannot be told: a joint at the first models is accepted, and one at the
-        last.
+        The low and the high end; None where joints at the first and at the last models are both accepted.
 
     Example:
         >>> x = np.linspace(0.0, 1.0, 21)
@@ -252,7 +248,7 @@ def joint_interval(x: Floats, y: Floats, joint: float) -> tuple[float, float] | 
 
 
 def bic(squares: Floats, count: Floats | float) -> Floats:
-    """(B, 3) M log(squares / M) + numbers log M of each shape; lower is better.
+    """Return (B, 3) M log(squares / M) + numbers log M of each shape; lower is better.
 
     Source: Schwarz 1978, with normal noise of unknown size.
     """
@@ -265,15 +261,15 @@ def bic(squares: Floats, count: Floats | float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TrendFit:
-    """The trend of the points of a set, to predict new ones by.
+    """Trend of the points of a set, to predict new ones by.
 
     Attributes:
         x, y: (M,) the points.
-        shape: by BIC, and two lines only where they predict a model that was left out better than one.
-        type: what that is called.
+        shape: by BIC; two lines only where they predict left-out models better than one.
+        type: the type of the shape.
         shares: type -> share of resamples of the models in which BIC chooses it.
         level, slopes, joint: y at the joint, slopes before and after it, and its x.
-        joint_low, joint_high: the 95 % interval of the joint; None where lines do not meet, or it cannot be told.
+        joint_low, joint_high: the 95 % interval of the joint; None where lines do not meet, or it has no bounds.
         bic: (3,) of `SHAPES`.
         loo: (3,) root mean squared error on models left out; nan where a shape cannot be fitted.
     """
@@ -292,17 +288,17 @@ class TrendFit:
     loo: Floats
 
     @property
-    def told(self) -> bool:
-        """Whether half of the resamples agree."""
+    def is_sure(self) -> bool:
+        """True if half of the resamples agree on the type."""
         return self.shares[self.type] >= SURE
 
     def at(self, x: Floats) -> Floats:
-        """What the trend says at each x."""
+        """Return the trend's value at each x."""
         apart = x - self.joint
         return self.level + np.where(apart < 0, self.slopes[0], self.slopes[1]) * apart
 
     def predict(self, x: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-        """The ends of prediction intervals for new models.
+        """Return the ends of prediction intervals for new models.
 
         y = f(x) -+ t s sqrt(1 + g(x)' (G'G)^-1 g(x)), with g the derivatives of f by its numbers, G those at the
         models, s^2 the squares left over the degrees of freedom. Exact for a line with normal noise; for joined lines
@@ -310,19 +306,19 @@ class TrendFit:
 
         Args:
             x: (N,) in-domain values.
-            level: how many new models it holds.
+            level: the share of new models in the interval.
         """
         from scipy.special import stdtrit
 
-        known, new = self._derivatives(self.x), self._derivatives(x)
-        df = len(self.x) - known.shape[1]
+        at_models, new = self._derivatives(self.x), self._derivatives(x)
+        df = len(self.x) - at_models.shape[1]
         error = ((self.y - self.at(self.x)) ** 2).sum() / df
-        spread = np.einsum("ni,ij,nj->n", new, np.linalg.pinv(known.T @ known), new)
+        spread = np.einsum("ni,ij,nj->n", new, np.linalg.pinv(at_models.T @ at_models), new)
         reach = stdtrit(df, (1 + level) / 2) * np.sqrt(error * (1 + spread))
         return self.at(x) - reach, self.at(x) + reach
 
     def _derivatives(self, x: Floats) -> Floats:
-        """(N, numbers) of the trend by its level, its slopes and its joint."""
+        """Return (N, numbers) derivatives of the trend by its level, slopes and joint."""
         apart = x - self.joint
         if self.shape == "flat":
             return np.ones((len(x), 1))
@@ -333,11 +329,11 @@ class TrendFit:
         return np.column_stack([np.ones(len(x)), np.where(before, apart, 0), np.where(before, 0, apart), moved])
 
 
-def tell(x: Floats, y: Floats, rng: np.random.Generator, draws: int = DRAWS) -> TrendFit:
-    """Say which shape the points have, and how sure that is.
+def fit_trend(x: Floats, y: Floats, rng: np.random.Generator, draws: int = DRAWS) -> TrendFit:
+    """Fit the shape of the points, and how sure it is.
 
     Args:
-        x, y: (M,) in-domain values, and those on a set; at least `FEW` models, and x not all the same.
+        x, y: (M,) in-domain values, and those on a set; at least `MIN_MODELS` models, and x not all the same.
         rng: the only source of randomness.
         draws: resamples of the models.
 
@@ -347,35 +343,35 @@ def tell(x: Floats, y: Floats, rng: np.random.Generator, draws: int = DRAWS) -> 
     Example:
         >>> x = np.linspace(0.5, 0.9, 20)
         >>> y = 0.3 + 1.2 * np.abs(x - 0.7) + np.random.default_rng(1).normal(0, 0.01, 20)
-        >>> found = tell(x, y, np.random.default_rng(0))
-        >>> found.type, found.told, round(found.joint, 2)
+        >>> trend = fit_trend(x, y, np.random.default_rng(0))
+        >>> trend.type, trend.is_sure, round(trend.joint, 2)
         ('III', True, 0.7)
 
     Source: shapes as in BOSS (Yuan et al. 2023, section 3); joined lines as in Hudson 1966.
     """
     size = len(x)
-    if size < FEW or np.ptp(x) <= LEAST:
-        raise ValueError(f"at least {FEW} models with different x are needed (got {size})")
-    whole, without = fit(x, y, np.ones((1, size))), fit(x, y, 1 - np.eye(size))
+    if size < MIN_MODELS or np.ptp(x) <= LEAST:
+        raise ValueError(f"at least {MIN_MODELS} models with different x are needed (got {size})")
+    full, without = fit(x, y, np.ones((1, size))), fit(x, y, 1 - np.eye(size))
     errors = np.where(np.isfinite(without.squares), without.at(x) - y[:, None], np.nan)
     loo = np.sqrt((errors**2).mean(axis=0))
-    scores = bic(whole.squares, size)[0]
+    scores = bic(full.squares, size)[0]
     best = int(scores.argmin())
     if SHAPES[best] == "joined" and not loo[2] < loo[:2].min():
         best = int(scores[:2].argmin())
     weights = rng.multinomial(size, np.full(size, 1 / size), size=draws).astype(np.float64)
     drawn = fit(x, y, weights)
     types = drawn.types(bic(drawn.squares, size).argmin(axis=1))
-    joint = float(whole.joints[0, best])
+    joint = float(full.joints[0, best])
     low, high = (joint_interval(x, y, joint) if SHAPES[best] == "joined" else None) or (None, None)
-    before, after = map(float, whole.slopes[0, best])
+    before, after = map(float, full.slopes[0, best])
     return TrendFit(
         x=x,
         y=y,
         shape=SHAPES[best],
         type=type_of(SHAPES[best], before, after),
-        shares={one: types.count(one) / draws for one in TYPES},
-        level=float(whole.levels[0, best]),
+        shares={type_name: types.count(type_name) / draws for type_name in TYPES},
+        level=float(full.levels[0, best]),
         slopes=(before, after),
         joint=joint,
         joint_low=low,
@@ -386,10 +382,10 @@ def tell(x: Floats, y: Floats, rng: np.random.Generator, draws: int = DRAWS) -> 
 
 
 def far_off(x: Floats, y: Floats) -> Bools:
-    """(M,) the models that lie far off a robust line: more than `FAR` robust standard deviations.
+    """Find (M,) models that lie more than `FAR` robust standard deviations off a robust line.
 
     The line has the median of the slopes between any two models, and the deviation is 1.4826 times the median distance
-    from it. At most a tenth of the models are named: of more, the line is no trend.
+    from it. At most a tenth of the models are returned: with more, the line is no trend.
 
     Example:
         >>> x = np.linspace(0, 1, 20)
@@ -401,7 +397,7 @@ def far_off(x: Floats, y: Floats) -> Bools:
     first, second = np.triu_indices(len(x), 1)
     apart = x[second] - x[first]
     usable = np.abs(apart) > LEAST
-    rest = y - np.median((y[second] - y[first])[usable] / apart[usable]) * x
-    rest = np.abs(rest - np.median(rest))
-    off = rest > FAR * 1.4826 * np.median(rest) + LEAST
+    residuals = y - np.median((y[second] - y[first])[usable] / apart[usable]) * x
+    residuals = np.abs(residuals - np.median(residuals))
+    off = residuals > FAR * 1.4826 * np.median(residuals) + LEAST
     return np.asarray(off if off.sum() <= len(x) // 10 else np.zeros(len(x), dtype=bool))

@@ -1,1 +1,1 @@
-"""What an answer is, and how good it is."""
+"""Tasks: types of answers, and their scores."""

@@ -1,4 +1,4 @@
-"""The kinds of answers by name. Whoever keeps or sends answers knows their protocol, and no class."""
+"""Kinds of answers by name. Code that stores or sends answers uses their protocol, and no class."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ BUILTIN = {
     "classes": "ranker.tasks.classes:ClassProbabilities",
     "scores": "ranker.tasks.precomputed:PrecomputedScores",
 }
-"""A kind -> the class of its answers."""
+"""Built-in kinds of answers: kind -> class."""
 
 GROUP = "rank_models.answers"
-"""Entry point group of packages with kinds of answers: each entry point is named by its kind."""
+"""Entry point group of packages with kinds of answers: the name of an entry point is its kind."""
 
 
 def answer_class(kind: str) -> type[Predictions]:
     """Find the class of a kind of answers.
 
     Raises:
-        UnknownName: no kind bears that name.
-        UsageError: a package gives a class of another kind, or none.
+        UnknownName: no kind has that name.
+        UsageError: a package gives another object than the class of that kind.
 
     Example:
         >>> answer_class("classes").__name__
@@ -34,7 +34,7 @@ def answer_class(kind: str) -> type[Predictions]:
         added = {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)}
         place = look_up("kind of answers", kind, BUILTIN | added)
     module, _, name = place.partition(":")
-    found = getattr(import_module(module), name, None)
-    if getattr(found, "kind", None) != kind or not hasattr(found, "of_columns"):
+    loaded = getattr(import_module(module), name, None)
+    if getattr(loaded, "kind", None) != kind or not hasattr(loaded, "of_columns"):
         raise UsageError(f"{place}: it must be the class of the answers called {kind!r}")
-    return cast("type[Predictions]", found)
+    return cast("type[Predictions]", loaded)

@@ -1,4 +1,4 @@
-"""Tasks and answers, of whatever kind: answers are columns, a row for each example, and a task judges them."""
+"""Tasks and answers of any kind: answers are columns, a row for each example, and a task scores them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from factors.types import Example, Floats, Ints
 from ranker.tasks.metrics import Metric
 
 ANSWERED, NO_ANSWER, ERROR, MISSING = range(4)
-"""The states of an answer: given; asked for and not given (an abstention, what cannot be read); not given because
-something failed; never asked for. What was asked for and not answered is wrong; of the last two nothing is known."""
+"""States of an answer: given; requested and not given (an abstention, an unreadable one); failed; never requested. A
+requested answer that was not given is wrong; the last two are unknown."""
 
 
 def states_of(answers: Sequence[Any]) -> Ints:
-    """(N,) The states of answers that were all asked for: `NO_ANSWER` where there is None.
+    """Return (N,) states of answers that were all requested: `NO_ANSWER` for None.
 
     Example:
         >>> states_of(["a", None]).tolist()
@@ -26,10 +26,10 @@ def states_of(answers: Sequence[Any]) -> Ints:
 
 
 class Predictions(Protocol):
-    """What a model answers to N examples: answer n is to example n of the request.
+    """Answers of a model to N examples: answer n is to example n of the request.
 
     Attributes:
-        kind: of the answers, by which `ranker.tasks.answers` knows their class: "classes", ...
+        kind: of the answers, by which `ranker.tasks.answers` finds their class: "classes", ...
     """
 
     kind: ClassVar[str]
@@ -41,107 +41,107 @@ class Predictions(Protocol):
     def __len__(self) -> int: ...
 
     def part(self, places: Sequence[int] | Ints) -> Self:
-        """Some of the answers, in another order."""
+        """Return some of the answers, in any order."""
         ...
 
     def answers(self) -> Sequence[Any] | None:
-        """The answers row by row, as `Task.show` takes them; None for a row without one. None where none was kept."""
+        """Return the answers row by row, for `Task.show`, None for a row without one; None if they are not stored."""
         ...
 
     def columns(self) -> Mapping[str, Any]:
-        """The answers by name, as they are kept: arrays of numbers whose first axis is N, or pyarrow's own, (N,)."""
+        """Return the answers by name, for storage: arrays of numbers whose first axis is N, or pyarrow's own, (N,)."""
         ...
 
     def probabilities(self) -> Floats | None:
-        """(N, C) of the labels, nan where there is no answer; None where answers have none."""
+        """Return (N, C) probabilities of the labels, nan without an answer; None where answers have none."""
         ...
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Any]) -> Self:
-        """The inverse of `columns`.
+        """Return the answers of `columns`.
 
         Raises:
-            KeyError, TypeError, ValueError: they are not those of such answers.
+            KeyError, TypeError, ValueError: the columns are of other answers.
         """
         ...
 
     @classmethod
     def joined(cls, blocks: Sequence[Self]) -> Self:
-        """Several blocks of answers as one."""
+        """Join several blocks of answers."""
         ...
 
 
 class Task(Protocol):
-    """What the models are asked, what cells of files say of it, and how good an answer is.
+    """Task of the models: the meaning of cells of files, and the scores of answers.
 
-    Nothing else is known of a task where models and rows of any kind meet. What belongs to labels alone (their names,
-    the one that the shortcut speaks for) is `ranker.tasks.classes.ClassificationTask`'s, and of no other task.
+    Code for models and rows of any kind uses only this. `ranker.tasks.classes.ClassificationTask` adds the properties
+    of labels (their names, the shortcut's label).
 
     Attributes:
-        answers: the kind of the answers that it judges.
+        answers: the kind of the answers that it scores.
     """
 
     answers: ClassVar[str]
 
     @property
     def name(self) -> str:
-        """Suites and rows say which task they are for."""
+        """Name of the task, by which suites and rows refer to it."""
 
     @property
     def metric(self) -> str:
-        """What an outcome is, the name of its column in tables: one word: "ACC", "EXACT-MATCH"."""
+        """Name of an outcome, and of its column in tables: one word: "ACC", "EXACT-MATCH"."""
 
     def target_of(self, cell: Any) -> Any:
-        """What is right for a row, as a cell of its file says it: `Example.target`, which hashes.
+        """Return the correct answer of a row from a cell of its file: `Example.target`, which hashes.
 
         Raises:
-            ValueError: the cell says nothing of the kind.
+            ValueError: the cell holds no target.
         """
 
     def answer_of(self, cell: Any) -> Any:
-        """What a model answers to a row, as a cell of its file says it.
+        """Return a model's answer to a row from a cell of its file.
 
         Raises:
             ValueError: it cannot be read as an answer.
         """
 
     def predictions(self, answers: Sequence[Any], state: Ints | None = None) -> Predictions:
-        """Answers as `answer_of` gives them, None for a row without one.
+        """Return answers from values of `answer_of`, None for a row without one.
 
         Args:
             answers: (N,) one of each row.
-            state: (N,) their states; None where all were asked for.
+            state: (N,) their states; None where all were requested.
         """
         ...
 
     def show(self, answer: Any) -> str:
-        """An answer, or a target, as reports write it."""
+        """Return an answer, or a target, as text for reports."""
         ...
 
     def metric_named(self, name: str) -> Metric | None:
-        """The metric of that name; "" names the task's own. None where that is the mean outcome.
+        """Return the metric of that name, or the task's own for ""; None where that is the mean outcome.
 
         Raises:
             UsageError: there is no such metric of these answers.
         """
 
     def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Any, Any]:
-        """N answers and N targets as `Metric.statistics` takes them; all of them can be judged.
+        """Return N answers and N targets for `Metric.statistics`; all of them can be judged.
 
         Raises:
-            LabelError: the answers do not say what the metrics of the task are of.
+            LabelError: the answers lack the input of the task's metrics.
         """
         ...
 
     def outcomes(self, answers: Predictions, examples: Sequence[Example]) -> Floats:
-        """(N,) how good the answers are, in [0, 1].
+        """Return (N,) scores of the answers, in [0, 1].
 
-        An answer that was asked for and not given is 0; nan is where there is nothing to judge: an answer that is
-        missing or failed, or an example whose truth is not known.
+        A requested answer that was not given is 0; a missing or failed answer, and an example without a known truth,
+        is nan.
 
         Raises:
-            TypeError: the answers are of a kind that the task does not judge.
+            TypeError: the task does not score answers of this kind.
         """
 
     def identity(self) -> Mapping[str, Any]:
-        """What of it can change a model's answers, as plain JSON: its part of the store's key."""
+        """Return its part of the store's key, as plain JSON: all of it that affects a model's answers."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeGuard
 import numpy as np
 
 from factors.types import Example, Floats, Frozen, Ints
-from ranker.errors import LabelError, UnknownName, repeated
+from ranker.errors import LabelError, UnknownName, find_repeat
 from ranker.tasks import metrics
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task, states_of
 from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
@@ -18,16 +18,16 @@ from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
 
 @dataclass(frozen=True)
 class ClassificationTask:
-    """What the models are asked. Labels that differ in case alone are two labels, and so are "+" and "-".
+    """Task with a fixed set of labels. Labels that differ in case alone are two labels, and so are "+" and "-".
 
     Attributes:
-        name: "nli", "paraphrase", ...: suites say which task they are for.
+        name: "nli", "paraphrase", ...: suites refer to it.
         labels: (C,) in class order; `Example.target` is an index into it. In a binary task class 1 is the positive one.
         aliases: label -> other names of it, in files and in the configurations of checkpoints. Several of a
             checkpoint's labels may be aliases of one label: their probabilities add up.
-        shortcut: the label that the shortcut speaks for; None where there is no such label.
-        evidence: the label that the right evidence (the marked words) speaks for; None where it depends on the row.
-        ordered: somebody gave the labels this order, so that numbers can stand for them; else it is the alphabet's.
+        shortcut: the label that the shortcut predicts; None where there is none.
+        evidence: the label that the right evidence (the marked words) supports; None where it depends on the row.
+        ordered: whether the user chose the labels' order, so that numbers can stand for them; else it is alphabetical.
 
     Raises:
         ValueError: fewer than two labels, a name that stands for two of them, or an alias of no label.
@@ -56,18 +56,18 @@ class ClassificationTask:
                 raise UnknownName("label with aliases", label, self.labels)
         folded = {*map(fold, self.labels)}
         aliases = [fold(alias) for names in self.aliases.values() for alias in names]
-        twice = repeated([*map(str.strip, self.labels)]) or repeated([*folded, *aliases])
+        twice = find_repeat([*map(str.strip, self.labels)]) or find_repeat([*folded, *aliases])
         if twice is not None:
             raise ValueError(f"the label name {twice!r} is given twice")
         object.__setattr__(self, "aliases", Frozen(self.aliases))
 
     @property
     def metric(self) -> str:
-        """An answer is right or wrong: the mean outcome is the accuracy."""
+        """Name of the mean outcome, the accuracy."""
         return "ACC"
 
     def outcomes(self, answers: Predictions, examples: Sequence[Example]) -> Floats:
-        """(N,) 1 where the most probable label is the true one, else 0: see `ranker.tasks.base.Task`.
+        """Return (N,) 1 where the most probable label is the true one, else 0: see `ranker.tasks.base.Task`.
 
         Example:
             >>> answers = ClassProbabilities(np.array([[0.2, 0.8], [0.6, 0.4], [0.1, 0.9]]))
@@ -79,11 +79,11 @@ class ClassificationTask:
             raise TypeError(f"the task {self.name} judges classes (got {answers.kind})")
         labels = labels_of(examples)
         right = (answers.predicted == labels) & (labels >= 0)
-        known = (labels >= 0) & (answers.state <= NO_ANSWER)
-        return np.where(known, right.astype(np.float64), np.nan)
+        judged = (labels >= 0) & (answers.state <= NO_ANSWER)
+        return np.where(judged, right.astype(np.float64), np.nan)
 
     def target_of(self, cell: Any) -> int:
-        """The class that a cell gives: by name, by alias or by number.
+        """Return the class of a cell, by name, alias or number.
 
         Raises:
             ValueError: it is no label of the task.
@@ -102,11 +102,11 @@ class ClassificationTask:
         return label
 
     def answer_of(self, cell: Any) -> int:
-        """The class that a cell gives as an answer: see `target_of`."""
+        """Return the class of an answer's cell: see `target_of`."""
         return self.target_of(cell)
 
     def predictions(self, answers: Sequence[int | None], state: Ints | None = None) -> ClassProbabilities:
-        """Answers as probabilities, 1 for the label that was given.
+        """Return answers as probabilities, 1 for the label that was given.
 
         Example:
             >>> ClassificationTask("mood", ("bad", "good")).predictions([1, None]).probs.tolist()
@@ -117,25 +117,25 @@ class ClassificationTask:
         return ClassProbabilities(probs.reshape(-1, len(self.labels)), states_of(answers) if state is None else state)
 
     def show(self, answer: int) -> str:
-        """The name of a label."""
+        """Return the name of a label."""
         return self.labels[answer]
 
     def metric_named(self, name: str) -> metrics.Metric | None:
-        """The metric of that name; None for the accuracy, which is the mean outcome: see `ranker.tasks.base.Task`."""
+        """Return the metric of that name; None for accuracy, the mean outcome: see `ranker.tasks.base.Task`."""
         if name.casefold() in ("", "acc", "accuracy"):
             return None
         return metrics.metric_named(name, self.labels, self.ordered)
 
     def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Ints, Ints]:
-        """(N,) the labels that are given, -1 for none, and (N,) the true ones: see `ranker.tasks.base.Task`."""
+        """Return (N,) predicted labels, -1 for none, and (N,) true ones: see `ranker.tasks.base.Task`."""
         return predicted_labels(answers), labels_of(examples)
 
     def identity(self) -> dict[str, Any]:
-        """The labels, in the order of the probabilities, and their aliases, by which outputs are told."""
+        """Return the labels, in the order of the probabilities, and their aliases, which identify outputs."""
         return {"labels": [[label, sorted(self.aliases.get(label, ()))] for label in self.labels]}
 
     def index(self, name: str) -> int | None:
-        """The class that a label name, or an alias, stands for; None if it is no name of this task.
+        """Return the class of a label name, or an alias; None if it is no name of this task.
 
         An exact name goes first. Else case does not matter, and "_", "-" and a blank are the same, where no second
         label could be meant.
@@ -156,20 +156,20 @@ class ClassificationTask:
 
 
 def has_labels(task: Task) -> TypeGuard[ClassificationTask]:
-    """Whether the answers to a task are labels, so that models can be asked about them with words hidden."""
+    """Return whether the answers to a task are labels, so that words can be hidden from models."""
     return isinstance(task, ClassificationTask)
 
 
 def are_classes(answers: Predictions) -> TypeGuard[ClassProbabilities]:
-    """Whether answers are probabilities of labels that a model gave, and not how good others found what it gave."""
+    """Return whether answers are probabilities of labels, not scores of judged answers."""
     return isinstance(answers, ClassProbabilities)
 
 
 def require_labels(task: Task, model: str) -> ClassificationTask:
-    """The task, for a model that answers with classes.
+    """Return the task, for a model that answers with classes.
 
     Raises:
-        LabelError: its answers are none.
+        LabelError: its answers are no classes.
     """
     if has_labels(task):
         return task
@@ -177,12 +177,12 @@ def require_labels(task: Task, model: str) -> ClassificationTask:
 
 
 def label_names(task: Task) -> tuple[str, ...]:
-    """(C,) The names of the labels among which each answer to a task is; none where answers are of another kind."""
+    """Return (C,) names of a task's labels; none where answers are of another kind."""
     return getattr(task, "labels", ())
 
 
 def labels_of(examples: Sequence[Example]) -> Ints:
-    """(N,) The true labels of examples; -1 where the label is not known.
+    """Return (N,) true labels of examples; -1 where unknown.
 
     Example:
         >>> labels_of([Example("1", ("a",), 1), Example("2", ("b",))]).tolist()
@@ -192,7 +192,7 @@ def labels_of(examples: Sequence[Example]) -> Ints:
 
 
 def predicted_labels(answers: Predictions) -> Ints:
-    """(N,) The label of the highest probability; of equals, the first; -1 where there is no answer.
+    """Return (N,) labels of the highest probability; of equals, the first; -1 where there is no answer.
 
     Raises:
         LabelError: the answers have no labels.
@@ -200,17 +200,17 @@ def predicted_labels(answers: Predictions) -> Ints:
     probs = answers.probabilities()
     if probs is None:
         raise LabelError("the answers say how good they are, and not which label they give")
-    known = (answers.state == ANSWERED) & ~np.isnan(probs).any(axis=1)
-    return np.where(known, probs.argmax(axis=1), -1)
+    valid = (answers.state == ANSWERED) & ~np.isnan(probs).any(axis=1)
+    return np.where(valid, probs.argmax(axis=1), -1)
 
 
 def given_labels(answers: Predictions) -> list[int | None]:
-    """The labels of answers that have some, row by row; None where there is no answer."""
+    """Return the predicted labels, row by row; None where there is no answer."""
     return [None if label < 0 else label for label in predicted_labels(answers).tolist()]
 
 
 def softmax(logits: Floats) -> Floats:
-    """(R, C) logits -> (R, C) probabilities."""
+    """Return (R, C) probabilities of (R, C) logits."""
     with np.errstate(over="ignore"):  # finite ones that are too far apart: a probability of 0
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
@@ -218,11 +218,11 @@ def softmax(logits: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ClassProbabilities:
-    """The probabilities of the classes, of N examples: a `ranker.tasks.base.Predictions`.
+    """Probabilities of the classes for N examples; a `ranker.tasks.base.Predictions`.
 
     Attributes:
         probs: (N, C) in the order of the task's labels; a row of nan where there is no answer. Read-only.
-        state: (N,) the states of the answers; all are given where it is left out. Read-only.
+        state: (N,) the states of the answers; all are given if it is left out. Read-only.
 
     Raises:
         ValueError: the shapes do not agree, a state is none, or an answer has numbers that are not finite.
@@ -261,34 +261,34 @@ class ClassProbabilities:
         return predicted_labels(self)
 
     def part(self, places: Sequence[int] | Ints) -> Self:
-        """Some of the answers, in another order."""
-        at = np.asarray(places, dtype=np.int64)
-        return type(self)(self.probs[at], self.state[at])
+        """Return some of the answers, in any order."""
+        indices = np.asarray(places, dtype=np.int64)
+        return type(self)(self.probs[indices], self.state[indices])
 
     def answers(self) -> list[int | None]:
-        """The labels that are given; None where there is no answer."""
+        """Return the predicted labels; None where there is no answer."""
         return given_labels(self)
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The answers by the name of their column: see `of_columns`."""
+        """Return the answers by the name of their column: see `of_columns`."""
         return {"state": self.state, "probs": self.probs}
 
     def probabilities(self) -> Floats:
-        """(N, C) the probabilities: `probs`."""
+        """Return (N, C) probabilities: `probs`."""
         return self.probs
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, np.ndarray]) -> Self:
-        """What `columns` made."""
+        """Return the answers of `columns`."""
         return cls(columns["probs"], columns["state"])
 
     @classmethod
     def joined(cls, blocks: Sequence[Self]) -> Self:
-        """Several blocks of answers as one.
+        """Join several blocks of answers.
 
         Example:
             >>> first, second = ClassProbabilities(np.array([[0.2, 0.8]])), ClassProbabilities(np.eye(2))
             >>> len(ClassProbabilities.joined([first, second]))
             3
         """
-        return cls(np.concatenate([one.probs for one in blocks]), np.concatenate([one.state for one in blocks]))
+        return cls(np.concatenate([block.probs for block in blocks]), np.concatenate([block.state for block in blocks]))

@@ -1,9 +1,9 @@
-"""Metrics: how good a set of answers is, also where that is no mean over rows (F1, MCC, kappa, correlations).
+"""Metrics of a set of answers, including those that are no mean over rows (F1, MCC, kappa, correlations).
 
 Every metric here is a function of means. A row adds k numbers, its statistics; their means over the rows, weighted or
-not, give the value. Accuracy is the mean of one statistic, whether the answer is right. F1 is a function of three means
-for each label: how often label and answer are it, how often the answer is, how often the label is. So any weights of
-rows give a value, which is what draws of rows and of weights need (`ranker.statistics.resampling`).
+not, give the value. Accuracy is the mean of one statistic, 1 for a right answer. F1 is a function of three means for
+each label: the shares of rows where both label and answer, the answer, and the label are it. So any weights of rows
+give a value, as draws of rows and of weights need (`ranker.statistics.resampling`).
 
 Axis letters: N rows, C labels, k statistics, R kinds of rows.
 
@@ -30,10 +30,10 @@ from ranker.errors import UnknownName, UsageError, look_up
 from ranker.tasks.names import NameIndex
 
 NO_SPREAD = 1e-12
-"""Shares and variances (of numbers in their standard deviations) up to this are what rounding leaves of 0."""
+"""Shares and variances (of numbers in their standard deviations) up to this are 0 but for rounding."""
 
 FARTHEST = 1e4
-"""Standard deviations that answers may be from the targets on average: a correlation is then off by 1e-7 at most."""
+"""Most standard deviations of answers from the targets on average: a correlation is then off by 1e-7 at most."""
 
 SHARE = (0.0, 1.0)
 CORRELATION = (-1.0, 1.0)
@@ -43,45 +43,45 @@ Values = Callable[[Floats], Floats]
 
 
 class Metric(Protocol):
-    """What of a set of answers is compared."""
+    """Metric of a set of answers."""
 
     @property
     def name(self) -> str:
-        """As somebody names it: "macro-f1", "f1:yes"."""
+        """Name of the metric: "macro-f1", "f1:yes"."""
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether more is better; else less is."""
+        """True if higher values are better."""
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the greatest value."""
+        """Least and greatest value."""
 
     def statistics(self, answers: Any, targets: Any) -> Floats:
-        """(N, k) what each row adds; a row of nan where there is nothing to judge."""
+        """Return (N, k) statistics of the rows; a row of nan where there is nothing to judge."""
         ...
 
     def value(self, means: Floats) -> Floats:
-        """(...) the values of (..., k) means of statistics, whatever the rows were weighted by."""
+        """Return (...) values of (..., k) means of statistics, for any weights of rows."""
         ...
 
     def unseen(self, targets: Any) -> Floats | None:
-        """(2, R, k) statistics of R kinds of rows that may have been missed: answered rightly, and the same wrongly.
+        """Return (2, R, k) statistics of R kinds of rows that may be missing: answered rightly, and wrongly.
 
-        None where a wrong answer can be wrong by any amount.
+        It is None where a wrong answer can be wrong by any amount.
         """
         ...
 
 
 @dataclass(frozen=True)
 class LabelMetric:
-    """A metric of labels; a `Metric`.
+    """Metric of labels; a `Metric`.
 
-    An answer that was asked for and not given (-1) is wrong, and is counted under none of the labels, as if it were one
-    label more that no row has.
+    A requested answer that was not given (-1) is wrong, and counts for none of the labels, like an extra label that no
+    row has.
 
     Attributes:
-        name: as somebody names it.
+        name: of the metric.
         labels: C.
         of_row: (N,) answers, (N,) targets and C -> (N, k) statistics.
         of_means: (..., k) means of statistics -> (...) values.
@@ -104,11 +104,11 @@ class LabelMetric:
     higher_is_better: bool = True
 
     def statistics(self, answers: Ints, targets: Ints) -> Floats:
-        """Find what each row adds.
+        """Compute the statistics of each row.
 
         Args:
-            answers: (N,) the predicted labels, from 0 to C - 1; -1 for an answer that was asked for and not given.
-            targets: (N,) the true labels; -1 where there is nothing to judge: the truth is not known, or the answer is
+            answers: (N,) the predicted labels, from 0 to C - 1; -1 for a requested answer that was not given.
+            targets: (N,) the true labels; -1 where there is nothing to judge: the truth is unknown, or the answer is
                 missing or failed.
 
         Returns:
@@ -125,26 +125,26 @@ class LabelMetric:
         return rows
 
     def value(self, means: Floats) -> Floats:
-        """(...) the values of (..., k) means of statistics."""
+        """Return (...) values of (..., k) means of statistics."""
         return self.of_means(means)
 
     def unseen(self, targets: Ints) -> Floats:
-        """(2, R, k) a row of each label that occurs, answered rightly, and by each other of these or by none."""
-        known = np.unique(targets[targets >= 0])
-        label, wrong = (one.ravel() for one in np.meshgrid(known, np.append(known, -1), indexing="ij"))
+        """Return (2, R, k) a row of each label that occurs, answered rightly, and by each other label or none."""
+        occurring = np.unique(targets[targets >= 0])
+        label, wrong = (grid.ravel() for grid in np.meshgrid(occurring, np.append(occurring, -1), indexing="ij"))
         label, wrong = label[label != wrong], wrong[label != wrong]
         return np.stack([self.of_row(answer, label, self.labels) for answer in (label, wrong)])
 
 
 @dataclass(frozen=True)
 class ItemF1:
-    """F1 of what answers and targets hold, such as spans, over all rows together (micro-averaged); a `Metric`.
+    """F1 of the items of answers and targets, such as spans, over all rows together (micro-averaged); a `Metric`.
 
-    An item is right where the target of the same row holds it, too. An answer that was not given holds none.
+    An item is right where the target of the same row has it, too. An answer that was not given has none.
 
     Attributes:
-        name: as somebody names it.
-        items: an answer, or a target -> the set of what it holds.
+        name: of the metric.
+        items: an answer, or a target -> the set of its items.
 
     Source: Tjong Kim Sang, De Meulder 2003, "Introduction to the CoNLL-2003 shared task", section 2.4, of named spans.
 
@@ -161,36 +161,36 @@ class ItemF1:
     higher_is_better: bool = True
 
     def statistics(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
-        """(N, 3) how many items are right, are answered and are there."""
+        """Return (N, 3) numbers of right items, of answered items and of the target's items."""
         rows = np.zeros((len(targets), 3))
         for row, (answer, target) in enumerate(zip(answers, targets, strict=True)):
-            given, true = set() if answer is None else self.items(answer), self.items(target)
-            rows[row] = len(given & true), len(given), len(true)
+            predicted, true = set() if answer is None else self.items(answer), self.items(target)
+            rows[row] = len(predicted & true), len(predicted), len(true)
         return rows
 
     def value(self, means: Floats) -> Floats:
-        """(...) the F1 of (..., 3) means; 0 where nothing is there, and nothing answered."""
-        right, given, true = np.moveaxis(np.asarray(means), -1, 0)
-        return _ratio(2 * right, given + true)
+        """Return (...) F1 of (..., 3) means; 0 where there are no items."""
+        right, predicted, true = np.moveaxis(np.asarray(means), -1, 0)
+        return _ratio(2 * right, predicted + true)
 
     def unseen(self, targets: Any) -> None:
-        """None: an answer may hold any number of wrong items."""
+        """Return None: an answer may have any number of wrong items."""
         return
 
 
 @dataclass(frozen=True)
 class NumberMetric:
-    """A metric of numbers, or of labels that stand for numbers; a `Metric`.
+    """Metric of numbers, or of labels that stand for numbers; a `Metric`.
 
-    No number stands for an answer that was asked for and not given, so such answers are refused.
+    No number stands for a requested answer that was not given, so such answers are refused.
 
     Attributes:
-        name: as somebody names it.
+        name: of the metric.
         of_row: (n,) answers and (n,) targets that are numbers -> (n, k) statistics.
         of_means: (..., k) means of statistics -> (...) values.
         range: the least and the greatest value.
-        higher_is_better: else lower is.
-        numbers: (C,) what the labels stand for; none where answers and targets are numbers themselves.
+        higher_is_better: False if lower values are better.
+        numbers: (C,) the labels' numbers; none where answers and targets are numbers themselves.
 
     Example:
         >>> metric = metric_named("mae", ("1", "2", "5"))
@@ -207,10 +207,10 @@ class NumberMetric:
     numbers: tuple[float, ...] = ()
 
     def statistics(self, answers: Ints | Floats, targets: Ints | Floats) -> Floats:
-        """Find what each row adds.
+        """Compute the statistics of each row.
 
         Args:
-            answers: (N,) numbers, nan for an answer that was asked for and not given; or labels, and -1.
+            answers: (N,) numbers, nan for a requested answer that was not given; or labels, and -1.
             targets: (N,) numbers, nan where there is nothing to judge; or labels, and -1.
 
         Returns:
@@ -221,46 +221,46 @@ class NumberMetric:
             UsageError: answers were not given, or (of a correlation) are farther than `FARTHEST` from the targets.
         """
         _check_shapes(answers, targets)
-        given, true = self._as_numbers(answers), self._as_numbers(targets)
+        predicted, true = self._as_numbers(answers), self._as_numbers(targets)
         judged = ~np.isnan(true)
-        if silent := int(np.isnan(given[judged]).sum()):
+        if silent := int(np.isnan(predicted[judged]).sum()):
             raise UsageError(
                 f"`metric` {self.name} has no number for an answer that was not given ({silent:,} of {judged.sum():,} "
                 "rows); leave these rows out, or name a metric of labels"
             )
-        known = self.of_row(given[judged], true[judged])
-        rows = np.full((len(true), known.shape[1]), np.nan)
-        rows[judged] = known
+        judged_rows = self.of_row(predicted[judged], true[judged])
+        rows = np.full((len(true), judged_rows.shape[1]), np.nan)
+        rows[judged] = judged_rows
         return rows
 
     def value(self, means: Floats) -> Floats:
-        """(...) the values of (..., k) means of statistics."""
+        """Return (...) values of (..., k) means of statistics."""
         return self.of_means(means)
 
     def unseen(self, targets: Ints | Floats) -> None:
-        """None: a number can be wrong by any amount."""
+        """Return None: a number can be wrong by any amount."""
         return
 
-    def _as_numbers(self, given: Ints | Floats) -> Floats:
-        """(N,) the numbers; of -1, nan."""
+    def _as_numbers(self, values: Ints | Floats) -> Floats:
+        """Return (N,) numbers; nan for -1."""
         if self.numbers:
-            _check_labels(given, len(self.numbers))
-            return np.array([*self.numbers, np.nan])[given]
-        if np.isinf(given).any():
+            _check_labels(values, len(self.numbers))
+            return np.array([*self.numbers, np.nan])[values]
+        if np.isinf(values).any():
             raise ValueError("a number must be finite")
-        return np.asarray(given, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
 
 
 def metric_named(name: str, labels: Sequence[str] = (), ordered: bool = False) -> Metric:
-    """Make the metric that a name stands for.
+    """Return the metric of a name.
 
-    `f1:LABEL` is the F1 of one label, and `f1` that of the positive one of two. `pearson`, `spearman` and `mae` take
-    labels that are numbers for these, and those that somebody put in order for 0, 1, 2 ...
+    `f1:LABEL` is the F1 of one label, and `f1` that of the positive one of two. `pearson`, `spearman` and `mae` read
+    labels that are numbers as these, and ordered labels as 0, 1, 2 ...
 
     Args:
         name: one of `METRICS`, in any case, or `f1:LABEL`.
         labels: (C,) the task's, in its order; none where answers are numbers.
-        ordered: somebody gave the labels this order.
+        ordered: whether the user gave the labels this order.
 
     Raises:
         UnknownName: there is no such metric, or no such label.
@@ -275,7 +275,7 @@ def metric_named(name: str, labels: Sequence[str] = (), ordered: bool = False) -
     """
     kind, colon, label = name.partition(":")
     if colon and kind.casefold() == F1:
-        index = NameIndex((one, n) for n, one in enumerate(labels)).find(label)
+        index = NameIndex((name, n) for n, name in enumerate(labels)).find(label)
         if index is None:
             raise UnknownName("label", label, labels)
         return _f1_of(labels, index, f"{F1}:{labels[index]}")
@@ -283,7 +283,7 @@ def metric_named(name: str, labels: Sequence[str] = (), ordered: bool = False) -
 
 
 def is_metric(name: str) -> bool:
-    """Whether `metric_named` knows such a name, whatever the labels.
+    """Return whether `metric_named` has a metric of such a name, for some labels.
 
     Example:
         >>> is_metric("MCC"), is_metric("f1:yes"), is_metric("exact_match")
@@ -293,7 +293,7 @@ def is_metric(name: str) -> bool:
 
 
 def accuracy(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
-    """The share of answers that are right: the mean of one statistic.
+    """Return the metric of the share of right answers: the mean of one statistic.
 
     Example:
         >>> accuracy(("no", "yes")).statistics(np.array([1, 0, -1, 1]), np.array([1, 1, 1, -1])).tolist()
@@ -303,7 +303,7 @@ def accuracy(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
 
 
 def positive_f1(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
-    """F1 of the positive one of two labels, the second.
+    """Return the metric F1 of the positive one of two labels, the second.
 
     Raises:
         UsageError: there are not two.
@@ -317,7 +317,7 @@ def positive_f1(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
 
 
 def pearson(labels: Sequence[str] = (), ordered: bool = False) -> NumberMetric:
-    """The correlation of answers and targets; 0 where either has no spread.
+    """Return the metric of the correlation of answers and targets; 0 where either has no spread.
 
     Source: Pearson 1895, "Note on regression and inheritance in the case of two parents".
     """
@@ -325,10 +325,10 @@ def pearson(labels: Sequence[str] = (), ordered: bool = False) -> NumberMetric:
 
 
 def spearman(labels: Sequence[str] = (), ordered: bool = False) -> NumberMetric:
-    """The correlation of the ranks of answers and targets; equal numbers share the mean of theirs.
+    """Return the metric of the correlation of the ranks of answers and targets; equal numbers share a mean rank.
 
-    Ranks are those within the whole set. A draw of some of its rows, or of weights, keeps them: its value is the
-    correlation of these ranks, not of new ones.
+    Ranks are within the whole set. A draw of some of its rows, or of weights, keeps them: its value is the correlation
+    of these ranks, not of new ones.
 
     Source: Spearman 1904, "The proof and measurement of association between two things".
     """
@@ -336,16 +336,16 @@ def spearman(labels: Sequence[str] = (), ordered: bool = False) -> NumberMetric:
 
 
 def mean_absolute_error(labels: Sequence[str] = (), ordered: bool = False) -> NumberMetric:
-    """How far answers are from targets, on average; lower is better."""
+    """Return the metric of the mean distance between answers and targets; lower is better."""
     numbers = _numbers("mae", labels, ordered)
     return NumberMetric("mae", _errors, _first, (0.0, math.inf), higher_is_better=False, numbers=numbers)
 
 
 def macro_f1_of(means: Floats) -> Floats:
-    """The mean F1 of the labels that occur, as a label or as an answer, on a row with a weight above 0.
+    """Return the mean F1 of the labels that occur, as a label or as an answer, on a row with a weight above 0.
 
-    F1 of label c is 2 t_c / (p_c + l_c): t_c the share of rows that have it and are answered by it, p_c of those
-    answered by it, l_c of those that have it. A label that neither has counts nowhere.
+    F1 of label c is 2 t_c / (p_c + l_c): t_c the share of rows where label and answer are c, p_c where the answer is,
+    l_c where the label is. A label that occurs as neither does not count.
 
     Args:
         means: (..., 3 C) t, p and l.
@@ -357,39 +357,39 @@ def macro_f1_of(means: Floats) -> Floats:
     Source: Yang 1999, "An evaluation of statistical approaches to text categorization"; which of two definitions:
     Opitz and Burst 2019, "Macro F1 and macro F1".
     """
-    right, given, true = _parts(means)
-    occurs = given + true > 0
-    return _ratio(_ratio(2 * right, given + true).sum(axis=-1), occurs.sum(axis=-1).astype(np.float64))
+    right, predicted, true = _parts(means)
+    occurs = predicted + true > 0
+    return _ratio(_ratio(2 * right, predicted + true).sum(axis=-1), occurs.sum(axis=-1).astype(np.float64))
 
 
 def micro_f1_of(means: Floats) -> Floats:
-    """F1 of all labels together, 2 sum t / (sum p + sum l); accuracy, where every row has an answer.
+    """Return F1 of all labels together, 2 sum t / (sum p + sum l); accuracy, where every row has an answer.
 
     Example:
         >>> micro_f1_of(np.array([1, 1, 1, 1, 2, 2]) / 4)  # two of four rows have no answer, two are right
         array(0.66666667)
     """
-    right, given, true = (part.sum(axis=-1) for part in _parts(means))
-    return _ratio(2 * right, given + true)
+    right, predicted, true = (part.sum(axis=-1) for part in _parts(means))
+    return _ratio(2 * right, predicted + true)
 
 
 def weighted_f1_of(means: Floats) -> Floats:
-    """The mean of the labels' F1, each weighed by how many rows have the label."""
-    right, given, true = _parts(means)
-    return _ratio((_ratio(2 * right, given + true) * true).sum(axis=-1), true.sum(axis=-1))
+    """Return the mean of the labels' F1, each weighed by the number of rows with the label."""
+    right, predicted, true = _parts(means)
+    return _ratio((_ratio(2 * right, predicted + true) * true).sum(axis=-1), true.sum(axis=-1))
 
 
 def f1_of(means: Floats, label: int) -> Floats:
-    """F1 of one label; 0 where no row has it and none is answered by it.
+    """Return F1 of one label; 0 where no row has it as label or answer.
 
     Source: van Rijsbergen 1979, "Information retrieval", chapter 7.
     """
-    right, given, true = (part[..., label] for part in _parts(means))
-    return _ratio(2 * right, given + true)
+    right, predicted, true = (part[..., label] for part in _parts(means))
+    return _ratio(2 * right, predicted + true)
 
 
 def balanced_accuracy_of(means: Floats) -> Floats:
-    """The mean recall, t_c / l_c, of the labels that rows with a weight above 0 have.
+    """Return the mean recall, t_c / l_c, of the labels of rows with a weight above 0.
 
     Source: Brodersen, Ong, Stephan, Buhmann 2010, "The balanced accuracy and its posterior distribution".
     """
@@ -398,7 +398,7 @@ def balanced_accuracy_of(means: Floats) -> Floats:
 
 
 def mcc_of(means: Floats) -> Floats:
-    """Matthews' correlation of labels and answers, of any number of labels; 0 where either are all the same.
+    """Return Matthews' correlation of labels and answers, for any number of labels; 0 where either are all the same.
 
     (t - sum p_c l_c) / sqrt((1 - sum p_c^2) (1 - sum l_c^2)), t the share of right answers; p has one part more, the
     rows without an answer.
@@ -406,22 +406,22 @@ def mcc_of(means: Floats) -> Floats:
     Source: Matthews 1975, "Comparison of the predicted and observed secondary structure of T4 phage lysozyme"; of many
     labels: Gorodkin 2004, "Comparing two K-category assignments by a K-category correlation coefficient".
     """
-    right, given, true = _parts(means)
+    right, predicted, true = _parts(means)
     rows = true.sum(axis=-1)
-    silent = rows - given.sum(axis=-1)
-    spread_given = rows**2 - (given**2).sum(axis=-1) - silent**2
+    silent = rows - predicted.sum(axis=-1)
+    spread_given = rows**2 - (predicted**2).sum(axis=-1) - silent**2
     spread_true = rows**2 - (true**2).sum(axis=-1)
-    together = right.sum(axis=-1) * rows - (given * true).sum(axis=-1)
+    together = right.sum(axis=-1) * rows - (predicted * true).sum(axis=-1)
     return _over_spreads(together, spread_given, spread_true)
 
 
 def kappa_of(means: Floats) -> Floats:
-    """Cohen's kappa, (t - e) / (1 - e), e = sum p_c l_c the agreement by chance; 0 where that is all there can be.
+    """Return Cohen's kappa, (t - e) / (1 - e), e = sum p_c l_c the agreement by chance; 0 where e is 1.
 
     Source: Cohen 1960, "A coefficient of agreement for nominal scales".
     """
-    right, given, true = _parts(means)
-    chance = (given * true).sum(axis=-1)
+    right, predicted, true = _parts(means)
+    chance = (predicted * true).sum(axis=-1)
     room = true.sum(axis=-1) ** 2 - chance
     return _ratio(right.sum(axis=-1) * true.sum(axis=-1) - chance, np.where(room > NO_SPREAD, room, 0.0))
 
@@ -438,8 +438,8 @@ _COUNTED: dict[str, tuple[Values, tuple[float, float]]] = {
 }
 
 
-def _counted(labels: Sequence[str], ordered: bool, *, name: str) -> LabelMetric:
-    """The metric of that name, of counts."""
+def _counts_metric(labels: Sequence[str], ordered: bool, *, name: str) -> LabelMetric:
+    """Return the metric of counts of that name."""
     of_means, bounds = _COUNTED[name]
     return LabelMetric(name, _count(name, labels), _counts, of_means, bounds)
 
@@ -447,12 +447,12 @@ def _counted(labels: Sequence[str], ordered: bool, *, name: str) -> LabelMetric:
 METRICS: dict[str, Callable[[Sequence[str], bool], Metric]] = {
     "accuracy": accuracy,
     F1: positive_f1,
-    **{name: partial(_counted, name=name) for name in _COUNTED},
+    **{name: partial(_counts_metric, name=name) for name in _COUNTED},
     "pearson": pearson,
     "spearman": spearman,
     "mae": mean_absolute_error,
 }
-"""Name -> what makes the metric for a task's labels, and whether somebody put these in order."""
+"""Metrics by name: functions that make them for a task's labels, and whether these are ordered."""
 
 
 def _f1_of(labels: Sequence[str], index: int, name: str) -> LabelMetric:
@@ -460,14 +460,14 @@ def _f1_of(labels: Sequence[str], index: int, name: str) -> LabelMetric:
 
 
 def _count(name: str, labels: Sequence[str]) -> int:
-    """How many labels there are, for a metric that needs some."""
+    """Return the number of labels, for a metric that needs some."""
     if not labels:
         raise UsageError(f"`metric` {name} is of labels, and these answers are none")
     return len(labels)
 
 
 def _numbers(name: str, labels: Sequence[str], ordered: bool) -> tuple[float, ...]:
-    """(C,) what labels stand for; none, where there are none."""
+    """Return (C,) numbers of labels; none for no labels."""
     try:
         numbers = tuple(map(float, labels))
     except ValueError:
@@ -490,27 +490,25 @@ def _check_labels(array: Ints | Floats, labels: int) -> None:
 
 
 def _right(answers: Ints, targets: Ints, labels: int) -> Floats:
-    """(N, 1) whether the answer is right."""
+    """Return (N, 1) whether the answer is right."""
     return np.asarray(answers == targets, dtype=np.float64)[:, None]
 
 
 def _counts(answers: Ints, targets: Ints, labels: int) -> Floats:
-    """(N, 3 C) for each label whether answer and target are it, whether the answer is, whether the target is."""
-    given, true = (one[:, None] == np.arange(labels) for one in (answers, targets))
-    return np.concatenate([given & true, given, true], axis=1, dtype=np.float64)
+    """Return (N, 3 C) for each label whether answer and target, the answer, and the target are it."""
+    predicted, true = (array[:, None] == np.arange(labels) for array in (answers, targets))
+    return np.concatenate([predicted & true, predicted, true], axis=1, dtype=np.float64)
 
 
 def _parts(means: Floats) -> tuple[Floats, Floats, Floats]:
-    """(..., C) shares of right answers, of answers and of labels."""
-    right, given, true = np.split(np.asarray(means), 3, axis=-1)
-    return right, given, true
+    """Return (..., C) shares of right answers, of answers and of labels."""
+    right, predicted, true = np.split(np.asarray(means), 3, axis=-1)
+    return right, predicted, true
 
 
 def _moments(answers: Floats, targets: Floats) -> Floats:
-    """(N, 5) x, y, xy, xx, yy of answers and targets, in standard deviations of the targets from their mean.
-
-    The unit is the same for all models, so that their answers to a row can be exchanged.
-    """
+    """Return (N, 5) x, y, xy, xx, yy of answers and targets, in standard deviations of the targets from their mean."""
+    # the unit is the same for all models, so that their answers to a row can be exchanged
     if not len(targets):
         return np.zeros((0, 5))
     x, y = ((numbers - targets.mean()) / (targets.std() or 1.0) for numbers in (answers, targets))
@@ -520,36 +518,36 @@ def _moments(answers: Floats, targets: Floats) -> Floats:
 
 
 def _rank_moments(answers: Floats, targets: Floats) -> Floats:
-    """(N, 5) the same of their ranks."""
+    """Return `_moments` of their ranks."""
     from scipy.stats import rankdata  # scipy takes longer to import than everything else here takes to run
 
     return _moments(np.asarray(rankdata(answers)), np.asarray(rankdata(targets)))
 
 
 def _errors(answers: Floats, targets: Floats) -> Floats:
-    """(N, 1) how far answers are from targets."""
+    """Return (N, 1) distances between answers and targets."""
     return np.abs(answers - targets)[:, None]
 
 
 def _correlation(means: Floats) -> Floats:
-    """(...) of (..., 5) moments."""
+    """Return (...) correlations of (..., 5) moments."""
     x, y, xy, xx, yy = np.moveaxis(np.asarray(means), -1, 0)
     together, first, second = xy - x * y, xx - x * x, yy - y * y
     return _over_spreads(together, np.where(first > NO_SPREAD * xx, first, 0.0), second)
 
 
 def _over_spreads(together: Floats, first: Floats, second: Floats) -> Floats:
-    """A covariance over the root of two variances; 0 where either is none."""
+    """Return a covariance over the root of two variances; 0 where either is 0."""
     spread = (first > NO_SPREAD) & (second > NO_SPREAD)
     root = np.sqrt(np.where(spread, first, 0.0)) * np.sqrt(np.where(spread, second, 0.0))
     return np.clip(_ratio(together, root), -1.0, 1.0)
 
 
 def _first(means: Floats) -> Floats:
-    """(...) the one mean."""
+    """Return (...) the one mean."""
     return np.asarray(means)[..., 0]
 
 
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    """Part over whole; 0 where the whole is 0."""
-    return np.asarray(np.divide(part, whole, out=np.zeros(np.shape(whole)), where=whole > 0))
+def _ratio(part: Floats, total: Floats) -> Floats:
+    """Return part / total; 0 where the total is 0."""
+    return np.asarray(np.divide(part, total, out=np.zeros(np.shape(total)), where=total > 0))

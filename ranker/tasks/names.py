@@ -1,4 +1,4 @@
-"""Names of labels: which of them mean the same, and the numbers that stand for them."""
+"""Names of labels: equivalent ones, and the numbers that stand for them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ranker.errors import listed
 
 
 class NameIndex:
-    """Numbers by name: by the exact name, else by the only one that differs in no more than `fold` leaves out.
+    """Index of numbers by name: by the exact name, else by the only one that is equal after `fold`.
 
     Args:
-        names: a name, and the number that it stands for.
+        names: pairs of a name and its number.
 
     Example:
         >>> names = NameIndex([("Yes", 0), ("no", 1), ("NO", 2)])
@@ -30,15 +30,15 @@ class NameIndex:
         self.folded = {name: next(iter(numbers)) for name, numbers in folded.items() if len(numbers) == 1}
 
     def find(self, name: str) -> int | None:
-        """The number of a name; None where there is none, or where several could be meant."""
+        """Return the number of a name; None where there is none, or several."""
         name = name.strip()
         return self.exact[name] if name in self.exact else self.folded.get(fold(name))
 
 
 def fold(name: str) -> str:
-    """A label name without the differences that do not matter: case, "_" or a blank for "-", the "+" of a number.
+    """Return a label name without differences that do not matter: case, "_" or a blank for "-", a number's "+".
 
-    A name of nothing but such signs stays as it is.
+    A name of such signs alone stays as it is.
 
     Example:
         >>> fold("Non_Entailment"), fold("+1"), fold("-1.5"), fold("-"), fold("_")
@@ -64,7 +64,7 @@ def with_numbers(labels: Sequence[str]) -> str:
 
 
 def number_of(value: Any) -> int | None:
-    """The whole number that a cell of labels is, or says; None where it is another thing.
+    """Return the whole number of a cell of labels; None for other cells.
 
     Example:
         >>> [number_of(cell) for cell in ("1", "1.0", "True", 0.5, "01", "entailment")]
@@ -75,8 +75,8 @@ def number_of(value: Any) -> int | None:
     if isinstance(value, int):
         return int(value)
     text = str(value).strip()
-    said = _NUMBER.fullmatch(text)
-    return int(said[1]) if said else _TRUTHS.get(text.casefold())
+    match = _NUMBER.fullmatch(text)
+    return int(match[1]) if match else _TRUTHS.get(text.casefold())
 
 
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,5})(\.0)?")

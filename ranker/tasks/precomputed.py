@@ -1,4 +1,4 @@
-"""Tasks whose answers were judged elsewhere: the score of each answer stands in the file that it came from."""
+"""Tasks whose answers were judged elsewhere: their file holds the score of each answer."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ranker.tasks.names import NameIndex
 
 @dataclass(frozen=True)
 class PrecomputedTask:
-    """What the models were asked, and what their answers were judged by.
+    """Task of the models, and the metric that their answers were judged by.
 
     Attributes:
-        name: suites and rows say which task they are for.
-        metric: what an outcome is, in one word: a judge's score, a metric of generated text, an exact match.
-        labels: (C,) the names of the answers where they have some; else none.
+        name: of the task, by which suites and rows refer to it.
+        metric: the name of an outcome, in one word: a judge's score, a metric of generated text, an exact match.
+        labels: (C,) the names of the answers, if they have some.
 
     Raises:
         ValueError: a metric that cannot be the name of a column.
@@ -40,18 +40,18 @@ class PrecomputedTask:
             raise ValueError(f"the name of a metric must be one word without a comma (got {self.metric!r})")
 
     def target_of(self, cell: Any) -> int:
-        """The label that a cell names, where answers have labels.
+        """Return the label of a cell, where answers have labels.
 
         Raises:
-            ValueError: it names none.
+            ValueError: it is no label.
         """
-        label = NameIndex((name, at) for at, name in enumerate(self.labels)).find(str(cell))
+        label = NameIndex((name, index) for index, name in enumerate(self.labels)).find(str(cell))
         if label is None:
             raise ValueError(f"answers to {self.name} were judged elsewhere: no cell says what is right")
         return label
 
     def answer_of(self, cell: Any) -> float:
-        """The score that a cell holds.
+        """Return the score of a cell.
 
         Raises:
             ValueError: it holds no number from 0 to 1.
@@ -62,16 +62,16 @@ class PrecomputedTask:
         return score
 
     def predictions(self, answers: Sequence[float | None], state: Ints | None = None) -> PrecomputedScores:
-        """Scores as answers; None for a row without one."""
+        """Return scores as answers; None for a row without one."""
         scores = np.array([np.nan if answer is None else answer for answer in answers])
         return PrecomputedScores(scores, states_of(answers) if state is None else state)
 
     def show(self, answer: int) -> str:
-        """The name of a label; its number where answers have no labels."""
+        """Return the name of a label; its number where answers have no labels."""
         return self.labels[answer] if 0 <= answer < len(self.labels) else str(answer)
 
     def metric_named(self, name: str) -> metrics.Metric | None:
-        """The metric of labels of that name; None for what the answers were judged by: see `ranker.tasks.base.Task`."""
+        """Return the metric of labels of that name; None for the answers' own: see `ranker.tasks.base.Task`."""
         if not name or is_recorded(name, self.metric):
             return None
         if not self.labels:
@@ -81,11 +81,11 @@ class PrecomputedTask:
         return metrics.metric_named(name, self.labels)
 
     def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Ints, Ints]:
-        """(N,) the labels that are given, -1 for none, and (N,) the true ones: see `ranker.tasks.base.Task`."""
+        """Return (N,) predicted labels, -1 for none, and (N,) true ones: see `ranker.tasks.base.Task`."""
         return predicted_labels(answers), labels_of(examples)
 
     def outcomes(self, answers: Predictions, examples: Sequence[Example]) -> Floats:
-        """(N,) the scores that are given; 0 for an answer that was not: see `ranker.tasks.base.Task`.
+        """Return (N,) scores; 0 for an answer that was not given: see `ranker.tasks.base.Task`.
 
         Example:
             >>> answers = PrecomputedScores(np.array([0.25, 1.0, np.nan]), np.array([ANSWERED, ANSWERED, NO_ANSWER]))
@@ -95,16 +95,16 @@ class PrecomputedTask:
         """
         if not isinstance(answers, PrecomputedScores):
             raise TypeError(f"the task {self.name} takes answers that were judged (got {answers.kind})")
-        found = np.where(answers.state == NO_ANSWER, 0.0, answers.values)
-        return np.where(answers.state > NO_ANSWER, np.nan, found)
+        scores = np.where(answers.state == NO_ANSWER, 0.0, answers.values)
+        return np.where(answers.state > NO_ANSWER, np.nan, scores)
 
     def identity(self) -> dict[str, Any]:
-        """The metric, and the labels."""
+        """Return the metric and the labels."""
         return {"metric": self.metric, "labels": list(self.labels)}
 
 
 def is_recorded(name: str, metric: str) -> bool:
-    """Whether somebody names what a log records: the metric, a scorer or a part of its, with or without a reducer.
+    """Return whether a name is that of a log's metric, its scorer or a part of it, with or without a reducer.
 
     Example:
         >>> is_recorded("acc,none", "acc_none"), is_recorded("quality", "judge.quality[max]")
@@ -112,18 +112,18 @@ def is_recorded(name: str, metric: str) -> bool:
     """
     if name.casefold() == metric.casefold():
         return True
-    whole = metric.casefold().partition("[")[0]
-    return "_".join(name.casefold().replace(",", " ").split()) in (whole, *whole.split("."))
+    without_reducer = metric.casefold().partition("[")[0]
+    return "_".join(name.casefold().replace(",", " ").split()) in (without_reducer, *without_reducer.split("."))
 
 
 @dataclass(frozen=True, eq=False)
 class PrecomputedScores:
-    """How good the answers to N examples are: a `ranker.tasks.base.Predictions`.
+    """Scores of the answers to N examples; a `ranker.tasks.base.Predictions`.
 
     Attributes:
         values: (N,) in [0, 1]; nan where there is no score. Read-only.
         state: (N,) the states of the answers. Read-only.
-        probs: (N, C) the probabilities of labels that the answers have; None where they have none. Read-only.
+        probs: (N, C) the answers' probabilities of labels; None where they have none. Read-only.
 
     Raises:
         ValueError: the shapes do not agree, or an answer has a score outside [0, 1].
@@ -152,34 +152,36 @@ class PrecomputedScores:
         return len(self.values)
 
     def part(self, places: Sequence[int] | Ints) -> Self:
-        """Some of the answers, in another order."""
-        at = np.asarray(places, dtype=np.int64)
-        return type(self)(self.values[at], self.state[at], None if self.probs is None else self.probs[at])
+        """Return some of the answers, in any order."""
+        indices = np.asarray(places, dtype=np.int64)
+        return type(self)(
+            self.values[indices], self.state[indices], None if self.probs is None else self.probs[indices]
+        )
 
     def answers(self) -> list[int | None] | None:
-        """The labels that are given, None where there is no answer; None where labels are not known."""
+        """Return the predicted labels, None where there is no answer; None where labels are unknown."""
         return None if self.probs is None else given_labels(self)
 
     def columns(self) -> Mapping[str, np.ndarray]:
-        """The answers by the name of their column."""
-        known = {"state": self.state, "values": self.values}
-        return known if self.probs is None else {**known, "probs": self.probs}
+        """Return the answers by the name of their column."""
+        scores = {"state": self.state, "values": self.values}
+        return scores if self.probs is None else {**scores, "probs": self.probs}
 
     def probabilities(self) -> Floats | None:
-        """(N, C) the probabilities of labels that the answers have: `probs`."""
+        """Return (N, C) probabilities of labels: `probs`."""
         return self.probs
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, np.ndarray]) -> Self:
-        """What `columns` made."""
+        """Return the answers of `columns`."""
         return cls(columns["values"], columns["state"], columns.get("probs"))
 
     @classmethod
     def joined(cls, blocks: Sequence[Self]) -> Self:
-        """Several blocks of answers as one; labels are those of all, or of none."""
-        probs = [one.probs for one in blocks if one.probs is not None]
+        """Join several blocks of answers, with labels if all have them."""
+        probs = [block.probs for block in blocks if block.probs is not None]
         return cls(
-            np.concatenate([one.values for one in blocks]),
-            np.concatenate([one.state for one in blocks]),
+            np.concatenate([block.values for block in blocks]),
+            np.concatenate([block.state for block in blocks]),
             np.concatenate(probs) if len(probs) == len(blocks) else None,
         )

@@ -1,4 +1,4 @@
-"""Bases of tasks whose answer is one value a row: a text, a number, a tuple of tags."""
+"""Base classes of tasks whose answer is one value a row: a text, a number, a tuple of tags."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ranker.tasks.metrics import Metric
 
 @dataclass(frozen=True, eq=False)
 class ValueAnswers:
-    """One value a row; a `ranker.tasks.base.Predictions`. A kind of answers adds its name.
+    """Answers of one value a row; a `ranker.tasks.base.Predictions`. A kind of answers adds its name.
 
     Attributes:
         values: (N,) the answers, of one type that Arrow knows; lists come back as tuples. None without an answer.
-        state: (N,) the states of the answers; all were asked for where it is left out. Read-only.
+        state: (N,) the states of the answers; if left out, all were requested. Read-only.
 
     Raises:
         ValueError: the lengths differ, or an answer that was given is None.
@@ -53,40 +53,40 @@ class ValueAnswers:
         return len(self.values)
 
     def part(self, places: Sequence[int] | Ints) -> Self:
-        """Some of the answers, in another order."""
-        at = np.asarray(places, dtype=np.int64)
-        return type(self)(tuple(self.values[place] for place in at.tolist()), self.state[at])
+        """Return some of the answers, in any order."""
+        indices = np.asarray(places, dtype=np.int64)
+        return type(self)(tuple(self.values[place] for place in indices.tolist()), self.state[indices])
 
     def answers(self) -> Sequence[Any]:
-        """(N,) the answers: `values`."""
+        """Return (N,) answers: `values`."""
         return self.values
 
     def columns(self) -> Mapping[str, Any]:
-        """The answers by the name of their column: see `of_columns`."""
+        """Return the answers by the name of their column: see `of_columns`."""
         import pyarrow as pa
 
         return {"state": self.state, "values": pa.array(self.values)}
 
     def probabilities(self) -> None:
-        """None: such answers have no labels."""
+        """Return None: such answers have no labels."""
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Any]) -> Self:
-        """What `columns` made."""
+        """Return the answers of `columns`."""
         return cls(tuple(map(_tuples, columns["values"].to_pylist())), columns["state"])
 
     @classmethod
     def joined(cls, blocks: Sequence[Self]) -> Self:
-        """Several blocks of answers as one."""
+        """Join several blocks of answers."""
         values = tuple(value for block in blocks for value in block.values)
         return cls(values, np.concatenate([block.state for block in blocks]))
 
 
 @dataclass(frozen=True)
 class ValueTask:
-    """A task whose answers are `ValueAnswers`; a `ranker.tasks.base.Task`.
+    """Base class of tasks whose answers are `ValueAnswers`; a `ranker.tasks.base.Task`.
 
-    A task adds `answers`, the name of its kind; `metric`, what an outcome is called; `answer_of` and `outcome`; and
+    A task adds `answers`, the name of its kind; `metric`, the name of an outcome; `answer_of` and `outcome`; and
     `metric_named`, where its metric is no mean of outcomes.
 
     Example:
@@ -107,51 +107,51 @@ class ValueTask:
     name: str
 
     def answer_of(self, cell: Any) -> Any:
-        """What a model answers, as a cell says it; it raises a ValueError. See `ranker.tasks.base.Task`."""
+        """Return a model's answer from a cell, or raise a ValueError. See `ranker.tasks.base.Task`."""
         raise NotImplementedError
 
     def outcome(self, answer: Any, target: Any) -> float:
-        """How good an answer is, in [0, 1], both of which are known."""
+        """Return the score of an answer, in [0, 1]; neither argument is None."""
         raise NotImplementedError
 
     def target_of(self, cell: Any) -> Any:
-        """What is right, as a cell says it: as an answer does."""
+        """Return the correct answer from a cell, read as an answer."""
         return self.answer_of(cell)
 
     def predictions(self, answers: Sequence[Any], state: Ints | None = None) -> Predictions:
-        """Answers as `answer_of` gives them, None for a row without one: see `ranker.tasks.base.Task`."""
+        """Return answers from values of `answer_of`, None for a row without one: see `ranker.tasks.base.Task`."""
         return answer_class(self.answers)(answers, state)  # type: ignore[call-arg]  # a kind of `ValueAnswers`
 
     def show(self, answer: Any) -> str:
-        """An answer as text; the parts of a tuple with blanks between them."""
+        """Return an answer as text; the parts of a tuple with blanks between them."""
         return " ".join(map(str, answer)) if isinstance(answer, tuple) else str(answer)
 
     def metric_named(self, name: str) -> Metric | None:
-        """None for the mean outcome, which is the only metric: see `ranker.tasks.base.Task`."""
+        """Return None for the mean outcome, the only metric: see `ranker.tasks.base.Task`."""
         if name.casefold() not in ("", self.metric.casefold()):
             raise UsageError(f"`metric` {name} is none of {self.name}, which has {self.metric} alone")
         return None
 
     def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Any, Any]:
-        """N answers and N targets: see `ranker.tasks.base.Task`."""
+        """Return N answers and N targets: see `ranker.tasks.base.Task`."""
         return answers.answers(), [example.target for example in examples]
 
     def outcomes(self, answers: Predictions, examples: Sequence[Example]) -> Floats:
-        """(N,) the outcome of each answer: see `ranker.tasks.base.Task`."""
+        """Return (N,) outcomes of the answers: see `ranker.tasks.base.Task`."""
         if answers.kind != self.answers:
             raise TypeError(f"the task {self.name} judges {self.answers} (got {answers.kind})")
         outcomes = np.full(len(answers), np.nan)
-        given: Sequence[Any] = answers.answers() or ()
-        for row, (answer, state, example) in enumerate(zip(given, answers.state.tolist(), examples, strict=True)):
+        values: Sequence[Any] = answers.answers() or ()
+        for row, (answer, state, example) in enumerate(zip(values, answers.state.tolist(), examples, strict=True)):
             if state <= NO_ANSWER and example.labelled:
                 outcomes[row] = 0.0 if state == NO_ANSWER else self.outcome(answer, example.target)
         return outcomes
 
     def identity(self) -> Mapping[str, Any]:
-        """The kind of the answers, and the name of the task."""
+        """Return the kind of the answers, and the name of the task."""
         return {"answers": self.answers, "task": self.name}
 
 
 def _tuples(value: Any) -> Any:
-    """A value with tuples for lists, so that it hashes."""
+    """Return a value with tuples for lists, so that it hashes."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

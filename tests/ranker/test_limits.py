@@ -18,7 +18,7 @@ from pyarrow import parquet
 from ranker import limits
 from ranker.cli import main
 from ranker.datasets.readers import read_sheet
-from ranker.errors import LONGEST, DataError
+from ranker.errors import MAX_MESSAGE_CHARACTERS, DataError
 from ranker.files import reader
 from ranker.limits import LIMITS, Limits
 from ranker.results.ranking import Ranking
@@ -127,11 +127,11 @@ import sys
 from pathlib import Path
 import pyarrow.parquet
 from ranker.datasets.readers import read_sheet
-from ranker.errors import LONGEST, DataError
+from ranker.errors import MAX_MESSAGE_CHARACTERS, DataError
 from ranker.files import footers, parquet
 from ranker.limits import Limits
 
-parquet._stated = lambda path, file, limits: dict.fromkeys(file.schema_arrow.names, footers.ColumnChunkInfo(0, 0))
+parquet._stated_sizes = lambda path, file, limits: dict.fromkeys(file.schema_arrow.names, footers.ColumnChunkInfo(0, 0))
 try:
     read_sheet(Path(sys.argv[1]), limits=Limits(memory=50_000_000))
 except DataError as error:
@@ -268,9 +268,9 @@ def test_no_message_is_longer_than_a_screen(tmp_path):
     path.write_text(f"{'a' * 100_000},{'a' * 100_000}\n")
     with pytest.raises(DataError) as caught:
         read_sheet(path)
-    assert len(str(caught.value)) == LONGEST
+    assert len(str(caught.value)) == MAX_MESSAGE_CHARACTERS
     assert str(caught.value).startswith(f"{path}, line 1: two columns are named 'aaa")
-    assert len(str(DataError("\0" * 10_000))) == LONGEST
+    assert len(str(DataError("\0" * 10_000))) == MAX_MESSAGE_CHARACTERS
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json"])
@@ -316,7 +316,7 @@ def test_every_limit_says_what_it_counts_and_why():
     for one in fields(Limits):
         assert one.metadata["of"]
         assert one.metadata["why"]
-        assert str(LIMITS.passed("a", one.name)).endswith(f"(`limits.{one.name}`)")
+        assert str(LIMITS.excess_error("a", one.name)).endswith(f"(`limits.{one.name}`)")
         with pytest.raises(ValueError, match=f"`limits.{one.name}` must be at least 1"):
             replace(LIMITS, **{one.name: 0})
 

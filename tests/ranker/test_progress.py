@@ -51,7 +51,7 @@ def test_a_notebook_has_one_line(monkeypatch):
     clock, cell = Clock(monkeypatch), OutStream()
     monkeypatch.setattr("sys.stderr", cell)
     for label in ("m1: answers", "m2: answers"):
-        with progress.shown(label, 1000) as advance:
+        with progress.show_progress(label, 1000) as advance:
             for _ in range(1000):
                 clock.now += 0.01
                 advance(1)
@@ -66,7 +66,7 @@ def test_an_hour_in_a_notebook_is_told_in_a_few_states(monkeypatch):
     """A kernel's client that keeps each of them keeps about a hundred, not thousands."""
     clock, cell = Clock(monkeypatch), OutStream()
     monkeypatch.setattr("sys.stderr", cell)
-    with progress.shown("m1: shap", 36_000) as advance:
+    with progress.show_progress("m1: shap", 36_000) as advance:
         for _ in range(36_000):
             clock.now += 0.1
             advance(1)
@@ -78,7 +78,7 @@ def test_a_notebook_is_told_nothing_of_what_ends_at_once(monkeypatch):
     Clock(monkeypatch)
     cell = OutStream()
     monkeypatch.setattr("sys.stderr", cell)
-    with progress.shown("m1: answers", 3) as advance:
+    with progress.show_progress("m1: answers", 3) as advance:
         advance(3)
     assert cell.getvalue() == ""
 
@@ -89,7 +89,7 @@ def test_an_interrupted_stage_leaves_no_line(monkeypatch):
     monkeypatch.setattr("sys.stderr", cell)
 
     def interrupted():
-        with progress.shown("m1: answers", 3) as advance:
+        with progress.show_progress("m1: answers", 3) as advance:
             clock.now += 2
             advance(1)
             raise KeyboardInterrupt
@@ -103,7 +103,7 @@ def test_a_library_call_says_nothing_to_a_file(monkeypatch):
     """A script whose stderr is a log is not written into unasked."""
     clock, log = Clock(monkeypatch), io.StringIO()
     monkeypatch.setattr("sys.stderr", log)
-    with progress.shown("m1: answers", 30) as advance:
+    with progress.show_progress("m1: answers", 30) as advance:
         clock.now += 60
         advance(1)
     assert log.getvalue() == ""
@@ -115,7 +115,7 @@ def test_a_terminal_has_a_bar(monkeypatch):
     screen.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
-    with progress.shown("m1: answers", 30) as advance:
+    with progress.show_progress("m1: answers", 30) as advance:
         advance(30)
     assert "m1: answers" in screen.getvalue()
     assert "30/30" in screen.getvalue()

@@ -98,7 +98,7 @@ def test_a_misspelt_key_is_offered_the_near_one():
     with pytest.raises(UnknownName, match=r"^there is no key of `\[parts\]` 'sice'; did you mean size\?$"):
         record(Whole, {"name": "a", "parts": [{"sice": 1}]})
     with pytest.raises(UnknownName, match=r"^there is no key of the card 'tusk'; did you mean task\?$"):
-        record(Whole, {"name": "a", "tusk": 1}, whole="the card", also=("task",))
+        record(Whole, {"name": "a", "tusk": 1}, label="the card", also=("task",))
 
 
 def test_a_table_is_a_table():

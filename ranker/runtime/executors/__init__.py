@@ -1,1 +1,1 @@
-"""Who has the work done: this process, or several."""
+"""Executors of jobs: in this process, or in several."""

@@ -1,4 +1,4 @@
-"""Executors by name: those that come with the product, and those of installed packages."""
+"""Executors by name: built-in ones, and those of installed packages."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ranker.runtime.executors.serial import Serial
 from ranker.sources.packages import load_entry_points
 
 GROUP = "rank_models.executors"
-"""Entry point group of packages with executors: each entry point is named as the executor is."""
+"""Entry point group of packages with executors: the name of an entry point is that of its executor."""
 
 
 @dataclass(frozen=True)
 class ExecutorOptions:
-    """What a run says of whoever has its work done.
+    """Options of a run for its executor.
 
     Attributes:
-        workers: how many models work side by side, or "auto": as many as there is room for.
-        limits: models work within limits, so that one that fails ends no other.
+        workers: how many models work at a time, or "auto": as many as there is room for.
+        limits: whether models work within limits, so that one that fails ends no other.
         memory: bytes that a model may take, beside its weights.
     """
 
@@ -35,7 +35,7 @@ BUILTIN: Mapping[str, Callable[[ExecutorOptions], Executor]] = {
     "serial": lambda options: Serial(),
     "processes": lambda options: Processes(options.workers, limits=options.limits, memory=options.memory),
 }
-"""An executor -> what makes it of a run's options."""
+"""Built-in executors: name -> function that makes one from a run's options."""
 
 
 def executor_named(name: str, options: ExecutorOptions = ExecutorOptions()) -> Executor:
@@ -44,11 +44,11 @@ def executor_named(name: str, options: ExecutorOptions = ExecutorOptions()) -> E
     Args:
         name: one of `BUILTIN`, or of an installed package; "auto" is processes, and serial for one worker without
             limits.
-        options: what the run says.
+        options: of the run.
 
     Raises:
-        UnknownName: no executor bears that name.
-        UsageError: a package cannot be loaded, or gives none.
+        UnknownName: no executor has that name.
+        UsageError: a package cannot be loaded, or gives no executor.
 
     Example:
         >>> executor_named("auto", ExecutorOptions(workers=1, limits=False))

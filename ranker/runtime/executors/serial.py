@@ -1,4 +1,4 @@
-"""Jobs done in this process, one after the other."""
+"""Executor that runs jobs in this process, one after the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Serial:
-    """This process does all the work; nothing of it is isolated. See `ranker.runtime.base.Executor`.
+    """Executor that does all the work in this process, without isolation. See `ranker.runtime.base.Executor`.
 
     Example:
         >>> list(Serial().run([], None, None))

@@ -1,4 +1,4 @@
-"""What a supervisor knows of models that work elsewhere, whatever carries messages between them and it."""
+"""Supervision of models that work elsewhere, independent of the transport of messages."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class WorkerTask:
-    """One model that is to work elsewhere.
+    """Work of one model elsewhere.
 
     Attributes:
         number: of its job.
         job: itself.
-        done: what is known of it beforehand.
-        missing: what it is to be asked.
+        done: its outcome as far as the store knows it.
+        missing: the missing examples.
     """
 
     number: int
@@ -36,18 +36,18 @@ class WorkerTask:
     done: JobOutcome
     missing: Sequence[WorkItem]
 
-    def visit(self, machine: Machine) -> WorkerSession:
-        """What is sent to the worker."""
+    def session(self, machine: Machine) -> WorkerSession:
+        """Return the session that is sent to the worker."""
         return WorkerSession(replace(self.job, requests=(), machine=machine), self.missing)
 
 
 def missing_work(
     jobs: Sequence[Job], store: Store, known: Known = NOTHING
 ) -> Generator[tuple[int, JobOutcome], None, list[WorkerTask]]:
-    """Find the jobs of which something is missing in a store; no model is loaded.
+    """Find the jobs with examples missing from a store; no model is loaded.
 
     Yields:
-        The number of each job of which nothing is, or whose model cannot be read, and what became of it.
+        The number and the outcome of each job that is complete, or whose model cannot be read.
 
     Returns:
         The others.
@@ -73,19 +73,19 @@ def missing_work(
 
 
 def handle_message(message: Message, task: WorkerTask, store: Store, advance: Advance) -> JobOutcome | None:
-    """Keep what a worker's message brings.
+    """Store the content of a worker's message.
 
     Args:
         message: of the worker.
-        task: that it is at.
-        store: where its answers are kept, each shard looked at as one that comes from anywhere.
-        advance: told how many more examples are done.
+        task: its current one.
+        store: of its answers; each shard is checked as untrusted.
+        advance: called with the number of further examples done.
 
     Returns:
-        How the task has ended, if the message says so.
+        The outcome of the task, if it has ended.
 
     Raises:
-        ValueError, TypeError, LookupError, OverflowError, RecursionError: the message is none of a worker's.
+        ValueError, TypeError, LookupError, OverflowError, RecursionError: no message of a worker.
         StoreError: the store cannot be written.
     """
     match message.head["what"]:
@@ -95,7 +95,7 @@ def handle_message(message: Message, task: WorkerTask, store: Store, advance: Ad
             log.log(int(message.head["level"]), "%s", printable(str(message.head["text"])))
         case "rows":
             order = task.missing[int(message.head["order"])]
-            store.entry(order.key).receive(message.body, order.examples)
+            store.entry(order.key).accept_shard(message.body, order.examples)
         case "notes":
             for order in task.missing:
                 store.entry(order.key).note(message.head["notes"])

@@ -1,6 +1,6 @@
-"""What a guest does in its own process, and the words between it and its supervisor.
+"""Worker process: its work, and its messages to the supervisor.
 
-Messages are bytes: a length, a line of JSON, and for rows a shard as the store keeps it. Nothing of them is unpickled.
+Messages are bytes: a length, a line of JSON, and for rows a shard in the store's format. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ranker.progress import Advance
 from ranker.runtime import shards
 from ranker.runtime.base import Job, TimeEstimate, WorkItem
 from ranker.runtime.estimate import estimate
-from ranker.runtime.store import Keep, filling, key_digest
-from ranker.runtime.worker import carry_out, key_of, notes_of, opening
+from ranker.runtime.store import Keep, collect_blocks, key_digest
+from ranker.runtime.worker import carry_out, key_of, model_opener, notes_of
 from ranker.sources.base import ResourceCache
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from ranker.sources.base import Predictor
 
 BEAT_EVERY = 0.2
-"""Seconds between two signs of life; a guest has more to do than to give them."""
+"""Seconds between two signs of life, which must cost little."""
 
-LONGEST = 1 << 30
-"""Bytes of a message, at most."""
+MAX_MESSAGE = 1 << 30
+"""Most bytes of a message."""
 
 SIZE = struct.Struct(">I")
 
@@ -47,11 +47,11 @@ CHANGED = "its files were changed while the run was on; run it again"
 
 @dataclass(frozen=True)
 class WorkerSession:
-    """One model's work as a guest.
+    """One model's work in a worker.
 
     Attributes:
         job: the model; its requests are left out.
-        missing: what it is to be asked.
+        missing: the missing work.
     """
 
     job: Job
@@ -60,12 +60,12 @@ class WorkerSession:
 
 @dataclass(frozen=True)
 class Rules:
-    """What holds for a guest.
+    """Limits of one worker process.
 
     Attributes:
-        folder: where it works; empty when it begins.
-        memory: bytes that it may take; None for as many as there are.
-        level: from which on it logs.
+        folder: its working folder, empty at the start.
+        memory: bytes that it may take; None for no limit.
+        level: of its log.
         environment: variables that it sees beside those of its server.
     """
 
@@ -77,36 +77,36 @@ class Rules:
 
 @dataclass(frozen=True)
 class Message:
-    """What a guest says: a line of JSON, and what comes with it."""
+    """Message of a worker: a line of JSON, and a body."""
 
     head: dict[str, Any]
     body: bytes
 
 
 class Inbox:
-    """Bytes as they come, and the messages that are whole."""
+    """Buffer of received bytes, and the complete messages in it."""
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._bytes = bytearray()
 
     def take(self, content: bytes) -> None:
-        """Take in more bytes."""
-        self._held += content
+        """Add received bytes."""
+        self._bytes += content
 
     def messages(self) -> Iterator[Message]:
-        """The messages that are whole, in order; each is given once.
+        """Yield the complete messages, in order, each once.
 
         Raises:
-            ValueError: what came is no message.
+            ValueError: the bytes are no message.
         """
-        while len(self._held) >= SIZE.size:
-            (size,) = SIZE.unpack_from(self._held)
-            if size > LONGEST:
+        while len(self._bytes) >= SIZE.size:
+            (size,) = SIZE.unpack_from(self._bytes)
+            if size > MAX_MESSAGE:
                 raise ValueError("a message is too long")
-            if len(self._held) < SIZE.size + size:
+            if len(self._bytes) < SIZE.size + size:
                 return
-            content = bytes(self._held[SIZE.size : SIZE.size + size])
-            del self._held[: SIZE.size + size]
+            content = bytes(self._bytes[SIZE.size : SIZE.size + size])
+            del self._bytes[: SIZE.size + size]
             line, _, body = content.partition(b"\n")
             head = json.loads(line)
             if not isinstance(head, dict):
@@ -115,52 +115,52 @@ class Inbox:
 
 
 class Outbox:
-    """What a guest says to its supervisor; it ends where nobody listens, or it was told to end.
+    """Messages of a worker to its supervisor; the worker ends where nobody listens, or on request.
 
     Args:
         write: carries bytes to the supervisor's `Inbox`.
     """
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
-        self._write, self._rows, self._said = write, 0, 0.0
-        self.told = False
+        self._write, self._rows, self._last_beat = write, 0, 0.0
+        self.stop_requested = False
 
     def send(self, body: bytes = b"", /, **head: object) -> None:
         """Send a message.
 
         Raises:
-            SystemExit: nobody listens.
+            SystemExit: the supervisor is gone.
         """
         content = json.dumps(head).encode() + b"\n" + body
         self._write(SIZE.pack(len(content)) + content)
 
     def beat(self, rows: int = 0) -> None:
-        """Give a sign of life, and say how many more examples are done.
+        """Send a sign of life, with the number of further examples done.
 
         Raises:
-            SystemExit: the guest was told to end; what it knows is sent first by whoever holds it.
+            SystemExit: the worker was told to end; its callers send their rows first.
         """
         self._rows += rows
         now = time.monotonic()
-        if now - self._said >= BEAT_EVERY:
+        if now - self._last_beat >= BEAT_EVERY:
             self.send(what="beat", rows=self._rows)
-            self._rows, self._said = 0, now
-        if self.told:
-            self.told = False  # once: what is done while it ends is done in peace
+            self._rows, self._last_beat = 0, now
+        if self.stop_requested:
+            self.stop_requested = False  # once, so that the work of ending is not interrupted
             sys.exit(0)
 
     def progress(self, label: str, total: int) -> AbstractContextManager[Advance]:
-        """A stage of the work, as `ranker.progress.Progress` has it."""
+        """Open a stage of the work, as a `ranker.progress.Progress`."""
         return nullcontext(self.beat)
 
     def flush(self) -> None:
-        """Say how many examples are done that were not told of."""
+        """Send the number of examples done since the last message."""
         self.send(what="beat", rows=self._rows)
         self._rows = 0
 
 
 class Forwarded(logging.Handler):
-    """Log lines that the supervisor shows."""
+    """Handler that sends log lines to the supervisor."""
 
     def __init__(self, outbox: Outbox) -> None:
         super().__init__()
@@ -171,38 +171,38 @@ class Forwarded(logging.Handler):
         self._outbox.send(what="log", level=record.levelno, text=record.getMessage())
 
 
-def worker_main(pipe: Connection, visits: Sequence[WorkerSession], rules: Rules) -> None:
-    """What a guest does: its models' work, one after the other; how each has ended is the last that it says of it.
+def worker_main(pipe: Connection, sessions: Sequence[WorkerSession], rules: Rules) -> None:
+    """Run the work of models, one after the other; the last message on each is its outcome.
 
     Args:
         pipe: to the supervisor.
-        visits: the models.
-        rules: what holds for it.
+        sessions: the models.
+        rules: the limits.
     """
     outbox = Outbox(partial(write_message, pipe))
 
-    def tell(*_: object) -> None:
-        outbox.told = True
+    def request_stop(*_: object) -> None:
+        outbox.stop_requested = True
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches every process; the supervisor tells the others
-    signal.signal(signal.SIGTERM, tell)
+    signal.signal(signal.SIGTERM, request_stop)
     try:
-        settle(rules)
+        apply_limits(rules)
     except OSError:  # the run was stopped before this process began, and has removed its folder
         sys.exit(1)
     logger = logging.getLogger("ranker")
     logger.handlers, logger.propagate = [Forwarded(outbox)], False
     logger.setLevel(rules.level)
     shelf = ResourceCache(outbox.beat)
-    for visit in visits:
-        carry(visit, shelf, outbox, rules.memory)
+    for session in sessions:
+        report_session(session, shelf, outbox, rules.memory)
 
 
 def write_message(pipe: Connection, content: bytes) -> None:
     """Write to the supervisor.
 
     Raises:
-        SystemExit: nobody listens.
+        SystemExit: the supervisor is gone.
     """
     view = memoryview(content)
     try:
@@ -212,28 +212,28 @@ def write_message(pipe: Connection, content: bytes) -> None:
         sys.exit(1)
 
 
-def carry(visit: WorkerSession, shelf: ResourceCache, outbox: Outbox, memory: int | None = None) -> None:
-    """Do one model's work, and say how it has ended.
+def report_session(session: WorkerSession, shelf: ResourceCache, outbox: Outbox, memory: int | None = None) -> None:
+    """Do one model's work, and send its outcome.
 
     Args:
-        visit: the work.
+        session: the work.
         shelf: of this process.
         outbox: to the supervisor.
-        memory: bytes that this process may take, for the message of a model for which they are too few.
+        memory: bytes that this process may take, for the message of a model that needs more.
     """
     failure, left = "", None
     try:
-        left = visited(visit, shelf, outbox)
+        left = run_session(session, shelf, outbox)
     except SystemExit:
         raise
-    except BaseException as error:  # whatever a model's code may raise, and panics of native libraries
+    except BaseException as error:  # anything a model's code may raise, and panics of native libraries
         failure = reason(error, memory)
     outbox.flush()
     outbox.send(what="ended", failure=failure, estimate=None if left is None else asdict(left))
 
 
 def reason(error: BaseException, memory: int | None) -> str:
-    """Why a model has failed, in a line.
+    """Return the reason why a model failed, in a line.
 
     Example:
         >>> reason(ZeroDivisionError("division by zero"), None), reason(MemoryError(), 3_000_000_000)
@@ -244,22 +244,22 @@ def reason(error: BaseException, memory: int | None) -> str:
     if not isinstance(error, ModelError) and line not in ("", text):
         text = f"{text}: {line}"
     causes = [error, *filter(None, (error.__cause__, error.__context__))]
-    scarce = any(isinstance(one, MemoryError) or "memory" in str(one) for one in causes)
+    scarce = any(isinstance(cause, MemoryError) or "memory" in str(cause) for cause in causes)
     return f"{text}; its process may take {memory / 1e9:.1f} GB of memory" if scarce and memory else text
 
 
-def visited(visit: WorkerSession, shelf: ResourceCache, outbox: Outbox) -> TimeEstimate | None:
-    """Do one model's work; how long it would take, where that is all that is asked.
+def run_session(session: WorkerSession, shelf: ResourceCache, outbox: Outbox) -> TimeEstimate | None:
+    """Do one model's work; return an estimate of the time for a dry job.
 
-    The model is opened before it is compared with what the supervisor saw: its files are then hashed while they are
-    read to be loaded, and not a second time.
+    The model is opened before it is compared with the supervisor's key, so that its files are hashed only once, while
+    they are loaded.
 
     Raises:
         ModelError: the model is not the one that the supervisor saw, or cannot be loaded or run.
     """
-    job = visit.job
-    opened = opening(job, shelf)
-    keys = {order.settings: key_digest(order.key) for order in visit.missing}
+    job = session.job
+    opened = model_opener(job, shelf)
+    keys = {order.settings: key_digest(order.key) for order in session.missing}
 
     def checked(settings: Settings | None) -> Predictor:
         model = opened(settings)
@@ -270,13 +270,13 @@ def visited(visit: WorkerSession, shelf: ResourceCache, outbox: Outbox) -> TimeE
         return model
 
     if job.dry:
-        return estimate(checked, visit.missing)
-    numbers = {id(order): number for number, order in enumerate(visit.missing)}
+        return estimate(checked, session.missing)
+    numbers = {id(order): number for number, order in enumerate(session.missing)}
 
     def keeping(order: WorkItem) -> AbstractContextManager[Keep]:
-        return filling(order.examples, partial(hand_over, outbox, numbers[id(order)], key_digest(order.key)))
+        return collect_blocks(order.examples, partial(hand_over, outbox, numbers[id(order)], key_digest(order.key)))
 
-    carry_out(job.source.name, checked, visit.missing, keeping, outbox.progress)
+    carry_out(job.source.name, checked, session.missing, keeping, outbox.progress)
     return None
 
 
@@ -285,8 +285,8 @@ def hand_over(outbox: Outbox, order: int, key: str, table: pa.Table) -> None:
     outbox.send(shards.serialize(table, key), what="rows", order=order)
 
 
-def settle(rules: Rules) -> None:
-    """Set this process its limits, and take it to a folder of its own, where nothing is heard of what it prints."""
+def apply_limits(rules: Rules) -> None:
+    """Apply the limits to this process, move it to its own folder, and silence its output."""
     os.chdir(rules.folder)
     os.environ.update(rules.environment)
     os.environ["TMPDIR"] = rules.folder
@@ -308,10 +308,10 @@ def settle(rules: Rules) -> None:
 
 
 def estimate_of(sent: Any) -> TimeEstimate | None:
-    """An estimate as it was sent.
+    """Return an estimate from a message.
 
     Raises:
-        TypeError, ValueError: it is none.
+        TypeError, ValueError: it is malformed.
     """
     if sent is None:
         return None
@@ -319,5 +319,5 @@ def estimate_of(sent: Any) -> TimeEstimate | None:
 
 
 def printable(text: str) -> str:
-    """A text in one line, without codes that a terminal obeys."""
+    """Return a text in one line, without terminal control codes."""
     return "".join(character if character.isprintable() else "?" for character in text)

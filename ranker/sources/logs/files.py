@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from ranker.errors import DataError
-from ranker.files.shapes import once
-from ranker.files.text import unpacking
+from ranker.files.shapes import reject_repeated_keys
+from ranker.files.text import open_unpacked
 from ranker.limits import LIMITS, Limits
 
 _PIECE = 1 << 20
@@ -24,7 +24,7 @@ def open_log(path: Path) -> Iterator[IO[bytes]]:
     Raises:
         DataError: it cannot be read, or is a folder, a pipe or a device.
     """
-    with unpacking(path) as stream:
+    with open_unpacked(path) as stream:
         yield stream
 
 
@@ -66,7 +66,7 @@ def iter_lines(path: Path, limits: Limits = LIMITS) -> Iterator[tuple[int, bytes
             limits.check(place, "log", size)
             if not line.isspace():
                 yield number, line
-    raise limits.passed(path, "log_rows")
+    raise limits.excess_error(path, "log_rows")
 
 
 class Budget:
@@ -85,7 +85,7 @@ class Budget:
         self._left -= values
         self._limits.check(place, "log_values_at_once", values)
         if self._left < 0:
-            raise self._limits.passed(place, "log_values")
+            raise self._limits.excess_error(place, "log_values")
 
 
 def parse(content: bytes, place: object, budget: Budget) -> Any:
@@ -112,7 +112,7 @@ def parse(content: bytes, place: object, budget: Budget) -> Any:
         raise DataError(f"{place}: {_fault(error)}") from error
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=once)
+_DECODER = json.JSONDecoder(object_pairs_hook=reject_repeated_keys)
 _SIGNS = (b"[", b"{", b",", b":")  # each JSON value needs at least one of these
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ranker.errors import Assumption, DataError, listed
-from ranker.files.text import beginning
+from ranker.files.text import read_start
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files, inspect_ai, inspect_samples, lm_eval, lm_eval_rows
 from ranker.sources.logs.results import ResultsFiles, results_of, task_and_time
@@ -75,7 +75,7 @@ class Listing:
 def program_of(path: Path, limits: Limits = LIMITS) -> str | None:
     """Detect the program that wrote a file from its content: "lm-eval", "inspect", or None."""
     try:
-        start = beginning(path, _LOOK)
+        start = read_start(path, _LOOK)
         if start.startswith(inspect_samples.ZIP):
             return inspect_ai.PROGRAM if path.name.removesuffix(".gz").endswith(".eval") else None
         start = start.removeprefix(b"\xef\xbb\xbf")
@@ -86,7 +86,7 @@ def program_of(path: Path, limits: Limits = LIMITS) -> str | None:
             return lm_eval.PROGRAM if b'"doc"' in bare and b'resps"' in bare else None
         if not bare.startswith(b"{"):
             return None
-        line = beginning(path, limits.log_line).split(b"\n", 1)[0]
+        line = read_start(path, limits.log_line).split(b"\n", 1)[0]
         if _is_row(line, path, limits):
             return lm_eval.PROGRAM
     except DataError:

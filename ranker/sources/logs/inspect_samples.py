@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 
 from ranker.errors import DataError, listed
 from ranker.files.archive import Archive
-from ranker.files.text import beginning
+from ranker.files.text import read_start
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
 from ranker.sources.logs.base import canonical, clip_text, hashed, name_of, number
@@ -124,7 +124,7 @@ def samples_of(
     Raises:
         DataError: it is no such log, or broken, or too large, or holds a sample twice.
     """
-    if beginning(path, 4).startswith(ZIP):
+    if read_start(path, 4).startswith(ZIP):
         with files.open_log(path) as stream:
             header, samples = _read_archive(_seekable(stream, path, limits), path, cluster, limits)
     else:
@@ -145,7 +145,7 @@ def header_of(path: Path, limits: Limits = LIMITS) -> InspectHeader:
     Raises:
         DataError: as in `samples_of`.
     """
-    if beginning(path, 4).startswith(ZIP):
+    if read_start(path, 4).startswith(ZIP):
         with files.open_log(path) as stream:
             return _archive_header(Archive(_seekable(stream, path, limits), path, limits), path, files.Budget(limits))
     return _header(_json(path, limits), path)

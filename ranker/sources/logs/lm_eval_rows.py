@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ranker.errors import DataError, listed
-from ranker.files.text import beginning
+from ranker.files.text import read_start
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
 from ranker.sources.logs.base import canonical, clip_text, hashed, name_of, number
@@ -96,7 +96,7 @@ def rows_of(
 
 def _contents(path: Path, limits: Limits) -> Iterator[tuple[int, str, Any]]:
     """Yield (line, place, content) of each row."""
-    if beginning(path, 1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+    if read_start(path, 1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         content = files.parse(files.read_whole(path, limits), path, files.Budget(limits))
         if not isinstance(content, list):  # it only starts like one
             raise DataError(f"{path} is no list of rows")

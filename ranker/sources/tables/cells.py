@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from factors.types import Bools, Floats, Ints
 from ranker.errors import Assumption, DataError, UnknownName, listed
-from ranker.files.arrow import filled, of_texts
+from ranker.files.arrow import fill_nulls, of_texts
 from ranker.files.cells import cell_text
 from ranker.sources.tables.base import NONE, UNIT, Columns, Kind, TableAnswerColumn, count, some, states
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
@@ -144,7 +144,7 @@ def dictionary_codes(array: Any) -> tuple[list[Any], Ints]:
     if pa.types.is_null(array.type):
         return [], np.full(len(array), -1)
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    return encoded.dictionary.to_pylist(), filled(encoded.indices, -1).astype(np.int64)
+    return encoded.dictionary.to_pylist(), fill_nulls(encoded.indices, -1).astype(np.int64)
 
 
 def distinct(array: Any) -> list[Any]:
@@ -170,12 +170,12 @@ def blanks_to_null(array: Any, words: Sequence[str] | None) -> Any:
         return array
     empty = of_texts(["", *(words or ())])
     trimmed = pc.utf8_trim_whitespace(values) if _is_text(values.type) else of_texts(texts(values))
-    blank = filled(pc.is_in(trimmed, empty.cast(trimmed.type)), False)
+    blank = fill_nulls(pc.is_in(trimmed, empty.cast(trimmed.type)), False)
     if not blank.any():
         return array
     if values is array:
         return pc.if_else(pa.array(blank), pa.nulls(1, array.type)[0], array)
-    codes = filled(array.indices, -1)
+    codes = fill_nulls(array.indices, -1)
     gone = pa.array(np.isin(codes, np.flatnonzero(blank)))
     return pc.if_else(gone, pa.nulls(1, values.type)[0], array.dictionary_decode()).dictionary_encode()
 
@@ -193,7 +193,7 @@ def numbers_of(columns: Columns, name: str, first: int | None = None) -> tuple[F
     if not _is_text_dictionary(array):
         return numbers(array)
     values, bad = _dictionary_numbers(columns)[name]
-    codes = filled(array.indices, -1)
+    codes = fill_nulls(array.indices, -1)
     return values[codes], bad[codes]
 
 
@@ -228,16 +228,16 @@ def numbers(array: Any, shares: bool = True) -> tuple[Floats, Bools]:
     if pa.types.is_null(flat.type):
         return np.full(len(flat), np.nan), np.zeros(len(flat), bool)
     if not _is_text(flat.type):
-        return filled(flat.cast(pa.float64(), safe=False), np.nan), np.zeros(len(flat), bool)
+        return fill_nulls(flat.cast(pa.float64(), safe=False), np.nan), np.zeros(len(flat), bool)
     flat = pc.utf8_trim_whitespace(flat)
     empty = pc.is_in(pc.utf8_lower(flat), value_set=of_texts(["", *sorted(WORDS)]).cast(flat.type))
     flat = pc.if_else(empty, pa.nulls(1, flat.type)[0], flat)
     shares = shares and flat.null_count < len(flat) and pc.all(pc.match_substring_regex(flat, _SHARE)).as_py()
     flat = pc.replace_substring_regex(flat, " ?%$", "") if shares else flat
     right = pc.match_substring_regex(flat, _NUMBER)  # null where the cell is
-    bad = ~filled(right, True)
+    bad = ~fill_nulls(right, True)
     values = pc.if_else(right, pc.replace_substring_regex(flat, r"^\+", ""), pa.nulls(1, flat.type)[0])
-    return filled(values.cast(pa.float64()), np.nan) / (100 if shares else 1), bad
+    return fill_nulls(values.cast(pa.float64()), np.nan) / (100 if shares else 1), bad
 
 
 def holds_percents(array: Any) -> bool:
@@ -506,7 +506,7 @@ def outcomes(array: Any) -> tuple[Floats, Bools, Bools]:
     silent = np.zeros(len(flat), bool)
     if pa.types.is_string(flat.type) or pa.types.is_large_string(flat.type):
         low = pc.utf8_lower(pc.utf8_trim_whitespace(flat))
-        silent = filled(pc.equal(low, INVALID), False)
+        silent = fill_nulls(pc.equal(low, INVALID), False)
         flat = pc.replace_substring_regex(pc.replace_substring_regex(low, "^true$", "1"), "^false$", "0")
     values, bad = numbers(flat)
     return values, silent, bad & ~silent

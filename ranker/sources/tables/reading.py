@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from factors.types import Ints
-from ranker.errors import Assumption, DataError, UnknownName, repeated
+from ranker.errors import Assumption, DataError, UnknownName, find_repeat
 from ranker.sources.tables import entries, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import (
@@ -121,7 +121,7 @@ def parse_predictions(
     models = _models(columns, layout, labels, hints, name, table)
     if keys.run:
         models = _combine_runs(columns, keys, layout, labels, hints, table, models)
-    if (twice := repeated(model.name for model in models)) is not None:
+    if (twice := find_repeat(model.name for model in models)) is not None:
         raise DataError(f"{columns.origin}: two models are named {twice!r}")
     segments = {segment: tuple(cells_at(columns, column, table.first)) for segment, column in keys.texts.items()}
     judged = layout.truth or _all_outcomes(models)

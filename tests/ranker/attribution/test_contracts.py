@@ -96,7 +96,9 @@ PERTURBING = [kind for kind in KINDS if not kind.embedded]
 SURE = {"lime": "samples=200,ridge=1e-6"}
 """What makes a backend exact that only estimates."""
 LINES = [
-    ",".join(filter(None, [line, SURE.get(kind.name)])) for kind in KINDS for line in abilities.ways(Points(), kind)
+    ",".join(filter(None, [line, SURE.get(kind.name)]))
+    for kind in KINDS
+    for line in abilities.hiding_lines(Points(), kind)
 ]
 
 
@@ -256,8 +258,8 @@ def test_a_way_that_a_model_lacks_is_refused(model, line, message):
 @pytest.mark.parametrize("model", [Bag(), Points(), able(), able("remove"), able("mask", bag=Points), able(bag=Points)])
 def test_what_is_offered_can_be_had(model):
     """What a refusal names gives rows; what can be had is not refused."""
-    possible = set(chain.from_iterable(abilities.ways(model, kind) for kind in KINDS))
-    for line in chain.from_iterable(abilities.ways(Points(), kind) for kind in KINDS):
+    possible = set(chain.from_iterable(abilities.hiding_lines(model, kind) for kind in KINDS))
+    for line in chain.from_iterable(abilities.hiding_lines(Points(), kind) for kind in KINDS):
         if line not in possible:
             offered = refused(model, line).partition("set `attribution` to ")[2].split("`")[1::2]
             assert offered

@@ -103,8 +103,8 @@ def test_a_tokenizer_without_the_other_token_is_not_asked(loud, data, caplog, se
 def test_who_is_asked(settings, asked):
     """Backends that hide words behind a token, of it and then of the other; of a population some sixteen rows."""
     population = [Example(str(n), ("The judge ran.",), 0) for n in range(100)]
-    assert list(hiding.compared(settings)) == [SETTINGS["occlusion"](hide=hide) for hide in asked]
-    assert [example.id for example in hiding.enough(population)] == [str(n) for n in range(0, 96, 6)]
+    assert list(hiding.occlusion_settings(settings)) == [SETTINGS["occlusion"](hide=hide) for hide in asked]
+    assert [example.id for example in hiding.sample_examples(population)] == [str(n) for n in range(0, 96, 6)]
 
 
 def test_an_effect_is_a_mean_over_words():
@@ -117,21 +117,21 @@ def test_an_effect_is_a_mean_over_words():
             np.array(scores, float), "occlusion",
         )  # fmt: skip
 
-    assert hiding.effect([row(1.0, -3.0), row(2.0)]) == 2.0
+    assert hiding.mean_effect([row(1.0, -3.0), row(2.0)]) == 2.0
     unseen = dataclasses.replace(row(1.0, 3.0), word=np.array([0, 2]))  # the second of three words has no token
-    assert hiding.effect([unseen]) == 2.0
-    assert hiding.effect([row()]) == 0.0
+    assert hiding.mean_effect([unseen]) == 2.0
+    assert hiding.mean_effect([row()]) == 0.0
 
 
 def test_a_token_speaks_from_a_quarter_more_on():
     """In the median of the models: one that is moved far does not outvote two that are not."""
-    assert list(hiding.speaks({"a": (1.25, 1.0)}, SHAPSettings()))
-    assert not list(hiding.speaks({"a": (1.24, 1.0)}, SHAPSettings()))
-    assert not list(hiding.speaks({"a": (9.0, 1.0), "b": (1.0, 1.0), "c": (1.0, 2.0)}, SHAPSettings()))
-    assert list(hiding.speaks({"a": (9.0, 1.0), "b": (1.3, 1.0), "c": (1.0, 2.0)}, SHAPSettings()))
+    assert list(hiding.token_warnings({"a": (1.25, 1.0)}, SHAPSettings()))
+    assert not list(hiding.token_warnings({"a": (1.24, 1.0)}, SHAPSettings()))
+    assert not list(hiding.token_warnings({"a": (9.0, 1.0), "b": (1.0, 1.0), "c": (1.0, 2.0)}, SHAPSettings()))
+    assert list(hiding.token_warnings({"a": (9.0, 1.0), "b": (1.3, 1.0), "c": (1.0, 2.0)}, SHAPSettings()))
 
 
 def test_models_that_nothing_moves_say_nothing():
     """Where words behind the other token have no effect at all there is no ratio."""
-    assert list(hiding.speaks({"a": (1.0, 0.0)}, SHAPSettings())) == []
-    assert list(hiding.speaks({}, SHAPSettings())) == []
+    assert list(hiding.token_warnings({"a": (1.0, 0.0)}, SHAPSettings())) == []
+    assert list(hiding.token_warnings({}, SHAPSettings())) == []

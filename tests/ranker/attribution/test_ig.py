@@ -10,8 +10,8 @@ from conftest import ENCODERS, TASK, make_tokenizer
 
 from factors.types import Example
 from ranker.attribution import attribute, ig
-from ranker.attribution.ig import Path, Stretch, too_rough
-from ranker.attribution.output import explained
+from ranker.attribution.ig import Path, Stretch, rough_stretches
+from ranker.attribution.output import explained_output
 from ranker.attribution.settings import FIRST, IGSettings
 from ranker.errors import ModelError
 from ranker.sources.hf.batching import Batch
@@ -88,7 +88,9 @@ def test_scores_are_captums_own(rule, output, target):
     start = classifier.start("mask")
     for row, e in zip(rows_of(classifier, settings), classifier.encode(EXAMPLES), strict=True):
         x = classifier.embed([e])
-        own = IntegratedGradients(lambda x, e=e: explained(classifier.from_embeddings(x, [e] * len(x)), target, output))
+        own = IntegratedGradients(
+            lambda x, e=e: explained_output(classifier.from_embeddings(x, [e] * len(x)), target, output)
+        )
         scores = own.attribute(x, start.expand_as(x), n_steps=5, method=rule).sum(-1)[0]
         np.testing.assert_allclose(row.scores, scores.numpy(), atol=1e-6)
 
@@ -102,7 +104,7 @@ def test_the_residual_is_the_completeness_gap(classifier, output):
         ids = torch.from_numpy(np.stack([e.ids, np.full(len(e), bert.tokenizer.mask_token_id)]))
         types = torch.from_numpy(np.stack([e.type_ids] * 2))
         with torch.no_grad():
-            x, b = explained(bert.network(Batch(ids, types)), 1, output).tolist()
+            x, b = explained_output(bert.network(Batch(ids, types)), 1, output).tolist()
         assert row.residual == pytest.approx(abs(row.scores.sum() - (x - b)), abs=1e-5)
         assert row.probs.sum() == pytest.approx(1)
 
@@ -137,7 +139,7 @@ def test_only_rough_stretches_are_refined():
     def by_recursion(e):
         """Breadth first, captum alone, three middles for one before a cut: (T,) scores and the points used."""
         x = classifier.embed([e])
-        own = IntegratedGradients(lambda x: explained(classifier.from_embeddings(x, [e] * len(x)), 1))
+        own = IntegratedGradients(lambda x: explained_output(classifier.from_embeddings(x, [e] * len(x)), 1))
         stretches, done, effort = [(*ends, 2) for ends in FIRST], {}, 0
         while stretches:
             for a, b, steps in stretches:
@@ -181,7 +183,7 @@ def test_small_gaps_that_add_up_are_cut_at_the_widest():
     stretches = [Stretch(0, a, b) for a, b in pairwise([0.0, 0.25, 0.5, 0.75, 1.0])]
 
     def cut(gaps):
-        return too_rough(dict(zip(stretches, gaps, strict=True)), 1.0, settings)
+        return rough_stretches(dict(zip(stretches, gaps, strict=True)), 1.0, settings)
 
     assert cut([0.026, 0.028, 0.027, 0.026]) == [stretches[1]]
     assert cut([0.026, -0.028, 0.027, -0.026]) == []
@@ -265,7 +267,7 @@ def test_out_of_memory_on_the_way_changes_no_score(monkeypatch, needs_gradient):
 
 def test_a_large_budget_makes_no_large_windows(monkeypatch):
     """Rows come after so many examples at most, however many a batch of an accelerator has room for."""
-    monkeypatch.setattr(ig, "MOST", 2)
+    monkeypatch.setattr(ig, "MAX_WINDOW", 2)
     told = []
     next(attribute(bag(budget=65_536), EXAMPLES, ROUGH, told.append))
     assert sum(told) == 2

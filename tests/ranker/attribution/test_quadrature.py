@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranker.attribution.quadrature import nested
+from ranker.attribution.quadrature import nested_rules
 
 KRONROD_15 = {  # QUADPACK, 1983, QK15: places and weights on [-1, 1], the upper half
     0.991455371120812639: 0.022935322010529225,
@@ -20,7 +20,7 @@ KRONROD_15 = {  # QUADPACK, 1983, QK15: places and weights on [-1, 1], the upper
 @given(size=st.integers(1, 60), name=st.sampled_from(["gausslegendre", "riemann_middle"]))
 def test_the_larger_rule_has_the_places_of_the_smaller(size, name):
     """To the last bit, at its start; all places are distinct and inside, and weights are positive and add up to 1."""
-    small, large = nested(name, size)
+    small, large = nested_rules(name, size)
     assert small.size == size
     assert large.size == (2 * size + 1 if name == "gausslegendre" else 3 * size)
     np.testing.assert_array_equal(large.places[:size], small.places)
@@ -33,7 +33,7 @@ def test_the_larger_rule_has_the_places_of_the_smaller(size, name):
 @given(size=st.integers(1, 30), data=st.data())
 def test_polynomials_are_integrated_exactly(size, data):
     """Gauss's rule to degree 2 N - 1, Kronrod's to 3 N + 1."""
-    small, large = nested("gausslegendre", size)
+    small, large = nested_rules("gausslegendre", size)
     for rule, most in ((small, 2 * size - 1), (large, 3 * size + 1)):
         degree = data.draw(st.integers(0, most))
         assert rule.weights @ rule.places**degree == pytest.approx(1 / (degree + 1), abs=1e-13)
@@ -41,7 +41,7 @@ def test_polynomials_are_integrated_exactly(size, data):
 
 def test_kronrods_places_are_the_published_ones():
     """Fifteen of them, on seven of Gauss's."""
-    _, (places, weights) = nested("gausslegendre", 7)
+    _, (places, weights) = nested_rules("gausslegendre", 7)
     order = np.argsort(-places)[:8]
     np.testing.assert_allclose(2 * places[order] - 1, list(KRONROD_15), atol=1e-14)
     np.testing.assert_allclose(2 * weights[order], list(KRONROD_15.values()), atol=1e-14)
@@ -49,6 +49,6 @@ def test_kronrods_places_are_the_published_ones():
 
 def test_middles_of_thirds():
     """Two parts, then six."""
-    small, large = nested("riemann_middle", 2)
+    small, large = nested_rules("riemann_middle", 2)
     assert small.places.tolist() == [0.25, 0.75]
     np.testing.assert_allclose(np.sort(large.places), (np.arange(6) + 0.5) / 6)

@@ -52,7 +52,7 @@ def test_the_best_on_average_is_that_of_draws_of_each_set(runs):
     known = compare(runs).on_average
     assert known.labels == {"set-0": 10, "set-1": 10, "set-2": 10, "large": 60}
     rng = np.random.default_rng(5)
-    means = np.mean([posterior.draws(run.table.outcomes, rng) for run in runs], axis=0)
+    means = np.mean([posterior.draw_mean_outcomes(run.table.outcomes, rng) for run in runs], axis=0)
     first = np.bincount(means.argmax(axis=1), minlength=3) / len(means)
     assert [known.p_best[name] for name in MODELS] == pytest.approx(first, abs=0.015)
     assert sum(known.p_best.values()) == pytest.approx(1)

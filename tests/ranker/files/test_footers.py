@@ -40,14 +40,14 @@ def test_it_is_what_arrow_finds_there(size, compression):
     groups = [about.row_group(i) for i in range(about.num_row_groups)]
     columns = [[group.column(j) for j in range(about.num_columns)] for group in groups]
     expected = [[(one.num_values, one.total_uncompressed_size) for one in group] for group in columns]
-    assert footers.stated(io.BytesIO(content), "a") == expected
+    assert footers.read_footer(io.BytesIO(content), "a") == expected
     assert len(expected) == -(-1000 // size)
 
 
 def test_a_footer_has_a_limit():
     """It is read by Python, byte by byte."""
     with pytest.raises(DataError, match=r"^a: more than 100 bytes, the most that is read \(`limits\.footer`\)$"):
-        footers.stated(io.BytesIO(written()), "a", Limits(footer=100))
+        footers.read_footer(io.BytesIO(written()), "a", Limits(footer=100))
 
 
 def test_any_damage_is_one_line_or_none():
@@ -57,7 +57,7 @@ def test_any_damage_is_one_line_or_none():
     for at in range(len(content) - 8 - size, len(content)):
         for changed in (content[:at], *(content[:at] + bytes([byte]) + content[at + 1 :] for byte in (0, 0x1C, 0xFF))):
             with suppress(DataError):
-                footers.stated(io.BytesIO(changed), "a")
+                footers.read_footer(io.BytesIO(changed), "a")
 
 
 def test_a_footer_of_nested_lists_is_one_line():

@@ -187,12 +187,12 @@ def test_a_link_stays_a_link(tmp_path):
 
 def test_what_a_link_leads_to_is_locked(there):
     """Two sessions by way of two links to one file do not write over each other's answers."""
-    from ranker.runtime.storage import held
+    from ranker.runtime.storage import lock_file
 
     Path("far").mkdir()
     Path("one.csv").symlink_to("far/labels.csv")
     Path("two.csv").symlink_to("far/labels.csv")
-    with held(Path("one.csv")):
+    with lock_file(Path("one.csv")):
         ended = program(*LABEL, "-o", "two.csv", stdin="q\n")
     assert ended.returncode == 2
     assert "another process is labelling" in ended.stderr

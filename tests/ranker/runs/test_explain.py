@@ -22,7 +22,7 @@ from ranker.runs.collect import ModelResponses, RunResponses
 from ranker.runs.explain import explain
 from ranker.runtime.base import Answer
 from ranker.scoring.score import Evidence
-from ranker.scoring.views import NEEDS_LABEL, View, telling, words_of
+from ranker.scoring.views import NEEDS_LABEL, View, pick_informative, words_of
 from ranker.sources import suites
 from ranker.sources.hf.classifiers import TextClassifier
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities
@@ -178,7 +178,7 @@ def test_the_telling_examples_are_those_that_models_disagree_on():
 
     def chosen(designed):
         view = View(NLI, Settings(), [BUILTIN["ACC"], BUILTIN["CONST"]], designed)
-        places = telling({name: answers(model) for name, model in rows.items()}, examples, view)
+        places = pick_informative({name: answers(model) for name, model in rows.items()}, examples, view)
         return [view.explanation(examples[n], {name: model[n] for name, model in rows.items()}) for n in places]
 
     assert [found.example.id for found in chosen(None)] == ["plain", "two", "one"]

@@ -13,7 +13,7 @@ import pytest
 import ranker
 from factors import BUILTIN, Example
 from ranker import Ranking, decide, labelled, rank
-from ranker.attribution import SETTINGS, attribute, settings_of, spelled
+from ranker.attribution import SETTINGS, attribute, settings_line, settings_of
 from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
@@ -421,7 +421,7 @@ def test_the_label_that_was_asked_for_is_told(shortcut, target, shown):
     made = plan(RunInputs(inspect_models("hans-sub-mini"), rows), Evidence(SHAPSettings(target=target), factors=()))
     found = SimpleNamespace(left_out={}, failed_factors=(), quality={}, notes=())
     of = header(made, RunResponses((), {}), found, 0, 10, Machine())
-    assert of.provenance.attribution == spelled("shap", of.provenance.settings) == shown
+    assert of.provenance.attribution == settings_line("shap", of.provenance.settings) == shown
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ranker.errors import ModelError
 from ranker.runtime.base import Job, Request
 from ranker.runtime.runtime import Runtime
-from ranker.runtime.store import Store, filling
+from ranker.runtime.store import Store, collect_blocks
 from ranker.runtime.worker import answer, key_of, run_job
 from ranker.runtime.worker import find_work as orders_of
 from ranker.sources.base import Machine, ResourceCache, Source
@@ -18,7 +18,7 @@ def attributions(entry, examples, attribute):
     missing = entry.missing(examples)
     if missing:
         entry.prepare()
-        with filling(missing, entry.add) as keep:
+        with collect_blocks(missing, entry.add) as keep:
             for row in attribute(list(missing)):
                 keep([row])
     return entry.attributions(examples)
@@ -29,7 +29,7 @@ def predictions(entry, examples, predict):
     missing = entry.missing(examples)
     if missing:
         entry.prepare()
-        with filling(missing, entry.add) as keep:
+        with collect_blocks(missing, entry.add) as keep:
             for block in predict(list(missing)):
                 keep(block)
     return entry.predictions(examples)
@@ -67,7 +67,7 @@ class Subject:
             ModelError: it cannot be asked.
         """
         request = Request(examples, settings)
-        with Runtime(store=self.store).kept() as store:
+        with Runtime(store=self.store).open_store() as store:
             done = run_job(self.job(request), store, ResourceCache(), lambda label, total: nullcontext(advance))
             if done.failure:
                 raise ModelError(done.failure)
@@ -85,7 +85,7 @@ class Subject:
 
     def missing(self, examples, settings=None):
         """How many of the examples its store does not know."""
-        with Runtime(store=self.store).kept() as store:
+        with Runtime(store=self.store).open_store() as store:
             done, orders = orders_of(self.job(Request(examples, settings)), store, ResourceCache())
             for key in done.keys:
                 store.close(key)

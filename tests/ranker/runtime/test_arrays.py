@@ -77,7 +77,7 @@ import sys
 import numpy as np
 from pathlib import Path
 from factors.types import Attributions, Example
-from ranker.runtime.store import Store, filling
+from ranker.runtime.store import Store, collect_blocks
 from ranker.tasks.classes import ClassProbabilities
 
 examples = [Example(str(n), (f"text {{n}}",), 0) for n in range(3)]
@@ -88,7 +88,7 @@ for key, block in (({{"answers": "classes"}}, halves), ({{"backend": "x"}}, [row
         entry = Store(Path({str(tmp_path)!r})).entry(key)
         missing = entry.missing(asked)
         if missing:
-            with filling(missing, entry.add) as keep:
+            with collect_blocks(missing, entry.add) as keep:
                 keep(block)
         assert len(entry.predictions(asked) if "answers" in key else entry.attributions(asked)) == len(asked)
         entry.compact()

@@ -25,7 +25,7 @@ EXAMPLES = tuple(Example(who, (f"The {who} ran.", "It ran."), 1) for who in ("ca
 
 def estimated(subject, *requests):
     """What a dry job says; None where all is known."""
-    with Runtime(store=subject.store).kept() as store:
+    with Runtime(store=subject.store).open_store() as store:
         done = run_job(replace(subject.job(*requests), dry=True), store, ResourceCache(), silent)
         for key in done.keys:
             store.close(key)

@@ -23,7 +23,7 @@ from ranker.runtime.executors.named import ExecutorOptions, executor_named
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.executors.supervision import handle_message, missing_work
-from ranker.runtime.executors.worker_process import Inbox, Outbox, carry
+from ranker.runtime.executors.worker_process import Inbox, Outbox, report_session
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.upkeep import verify
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache
@@ -40,7 +40,7 @@ class Threads:
         with ThreadPoolExecutor(2) as pool:
             for place, task in enumerate(tasks):
                 write = lambda content, place=place: came.put((place, content))  # noqa: E731
-                pool.submit(carry, task.visit(Machine()), ResourceCache(), Outbox(write))
+                pool.submit(report_session, task.session(Machine()), ResourceCache(), Outbox(write))
             left = len(tasks)
             while left:
                 place, content = came.get(timeout=60)

@@ -631,7 +631,7 @@ def test_an_executor_that_is_closed_early_leaves_nothing_behind(name, tmp_path):
     with closing(EXECUTORS[name].run(jobs, store, silent)) as ended:
         number, done = next(ended)
     assert not done.failure
-    assert len(store.kept(done.keys[0]).missing(ROWS)) == 0
+    assert len(store.entry_of(done.keys[0]).missing(ROWS)) == 0
     assert multiprocessing.active_children() == []
     assert number in range(4)
 

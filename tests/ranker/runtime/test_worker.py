@@ -109,7 +109,7 @@ def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, mon
     settings = IGSettings(steps=4, max_steps=4)
     auto, exact = (Subject(subject.source, TASK, Machine(dtype=dtype)) for dtype in ("auto", "float32"))
     job = auto.job(*(Request(EXAMPLES, one) for one in (settings, None, settings)))
-    with Runtime().kept() as store:
+    with Runtime().open_store() as store:
         done = run_job(job, store, ResourceCache(), silent)
         first, answers, again = (answer(store, *both) for both in zip(done.keys, job.requests, strict=True))
     first, answers, again = first.attributions[0], answers.predictions.probs[0], again.attributions[0]
@@ -239,7 +239,7 @@ def test_a_guest_reads_weights_once(tmp_path, monkeypatch):
     predict = TextClassifier.predict
     monkeypatch.setattr(TextClassifier, "predict", lambda *given: before.append(len(beats)) or predict(*given))
     _, sending = Pipe(duplex=False)
-    worker_process.visited(
+    worker_process.run_session(
         worker_process.WorkerSession(job, missing),
         ResourceCache(lambda: beats.append("part")),
         worker_process.Outbox(sending.send_bytes),

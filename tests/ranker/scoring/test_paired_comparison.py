@@ -11,7 +11,14 @@ from ranker.report import render
 from ranker.results.header import Header
 from ranker.results.ranking import Ranking
 from ranker.scoring.decision import decide
-from ranker.scoring.paired_comparison import FEW_CLUSTERS, FEW_ROWS, MOST, clusters_of, compare_pairs, warnings
+from ranker.scoring.paired_comparison import (
+    FEW_CLUSTERS,
+    FEW_ROWS,
+    MAX_PAIRED_MODELS,
+    clusters_of,
+    compare_pairs,
+    warnings,
+)
 from ranker.statistics import score_interval
 from ranker.statistics.intervals import Z95
 
@@ -81,7 +88,7 @@ def test_p_of_many_pairs_are_corrected_for_their_number():
 
 def test_of_very_many_models_each_is_compared_with_the_first_and_with_one_that_is_named():
     """So that neither time nor the correction grows with the square of their number."""
-    size = MOST + 5
+    size = MAX_PAIRED_MODELS + 5
     of = judged(drawn(size, 30))
     order = list(range(size))[::-1]
     first, base = f"m{order[0]}", "m7"
@@ -91,7 +98,10 @@ def test_of_very_many_models_each_is_compared_with_the_first_and_with_one_that_i
     assert {name for one in found for name in (one.a, one.b)} == {f"m{n}" for n in range(size)}
     assert sum(base in (one.a, one.b) for one in found) == size - 1
     assert len(found) == 2 * (size - 1) - 1
-    assert len(compare_pairs(judged(drawn(MOST, 5)), range(MOST), [""] * 5, 0, "m3")) == MOST * (MOST - 1) / 2
+    assert (
+        len(compare_pairs(judged(drawn(MAX_PAIRED_MODELS, 5)), range(MAX_PAIRED_MODELS), [""] * 5, 0, "m3"))
+        == MAX_PAIRED_MODELS * (MAX_PAIRED_MODELS - 1) / 2
+    )
 
 
 def test_a_row_that_is_not_judged_for_some_model_counts_for_none():
@@ -182,7 +192,7 @@ def test_a_difference_that_cannot_be_is_not_said_to_be_found():
     text = " ".join(render(Ranking(Header("own", "two", 2, 0), found, table), "table").split())
     assert "With so few rows not even the largest difference is found in four of five cases." in text
     assert "points or more is found" not in text
-    assert list(warnings(found.versus, kept=True)) == ["2 rows are few: differences would mostly be missed."]
+    assert list(warnings(found.versus, precomputed=True)) == ["2 rows are few: differences would mostly be missed."]
 
 
 def test_two_equal_models_are_nothing_to_tell_apart():
@@ -197,14 +207,16 @@ def test_two_equal_models_are_nothing_to_tell_apart():
 def test_few_rows_and_few_clusters_are_pointed_out():
     """Rows only where answers were made elsewhere, and so more of them could have been."""
     few, many = (compare_pairs(judged(drawn(2, size)), range(2), [""] * size, 0) for size in (FEW_ROWS - 1, FEW_ROWS))
-    (said,) = warnings(few, kept=True)
+    (said,) = warnings(few, precomputed=True)
     assert said.startswith(f"{FEW_ROWS - 1} rows are few: a true difference below ")
-    assert list(warnings(few, kept=False)) == list(warnings(many, kept=True)) == []
+    assert list(warnings(few, precomputed=False)) == list(warnings(many, precomputed=True)) == []
     outcomes, groups = blocks(2, FEW_CLUSTERS - 1, 5)
-    (said,) = warnings(compare_pairs(judged(outcomes), range(2), groups, 0), kept=False)
+    (said,) = warnings(compare_pairs(judged(outcomes), range(2), groups, 0), precomputed=False)
     assert said.startswith(f"{FEW_CLUSTERS - 1} clusters of rows are few")
     row = drawn(1, 20)[0]
-    assert list(warnings(compare_pairs(judged([row, row]), range(2), [""] * 20, 0), kept=True)) == ["20 rows are few."]
+    assert list(warnings(compare_pairs(judged([row, row]), range(2), [""] * 20, 0), precomputed=True)) == [
+        "20 rows are few."
+    ]
 
 
 def test_groups_become_numbers():

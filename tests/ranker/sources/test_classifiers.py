@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from factors.types import Example
 from ranker.attribution import SETTINGS, attribute
-from ranker.attribution.output import explained
+from ranker.attribution.output import explained_output
 from ranker.attribution.settings import LIMESettings
 from ranker.errors import LabelError, ModelError, UsageError
 from ranker.sources.base import is_perturbed
@@ -418,6 +418,6 @@ def test_what_is_explained():
     logits = torch.tensor([[0.5, -1.0, 2.0], [0.0, 0.0, 0.0]])
     for target in range(3):
         p = logits.softmax(dim=1)[:, target]
-        torch.testing.assert_close(explained(logits, target), torch.log(p / (1 - p)))
-        torch.testing.assert_close(explained(logits, target, "probability"), p)
-        torch.testing.assert_close(explained(logits, target, "logit"), logits[:, target])
+        torch.testing.assert_close(explained_output(logits, target), torch.log(p / (1 - p)))
+        torch.testing.assert_close(explained_output(logits, target, "probability"), p)
+        torch.testing.assert_close(explained_output(logits, target, "logit"), logits[:, target])

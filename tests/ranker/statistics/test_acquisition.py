@@ -34,7 +34,7 @@ def left_open(found, rows, goal):
     """What is expected to be left open after answers to these rows: every combination of answers is gone through."""
     chances = []
     for row in rows:
-        said = found.patterns.said[found.patterns.of[row]]
+        said = found.patterns.predicted[found.patterns.pattern_of_row[row]]
         odds = np.exp(
             found.worlds.biases
             + sum(found.worlds.weights[:, [m]] * (np.arange(found.patterns.classes) == c) for m, c in enumerate(said))
@@ -45,7 +45,7 @@ def left_open(found, rows, goal):
         weight = np.ones(S)
         for chance, answer in zip(chances, answers, strict=True):
             weight = weight * chance[:, answer]
-        p = weight @ found.leads / weight.sum()
+        p = weight @ found.p_first_better / weight.sum()
         total += weight.mean() * (p * (1 - p))[open_for(found, goal)].sum()
     return total
 
@@ -54,7 +54,7 @@ def left_open(found, rows, goal):
 @given(beliefs(), st.sampled_from(["order", "best"]))
 def test_the_next_row_leaves_least_open(found, goal):
     """Of all rows without an answer, by trying each with each answer."""
-    free = sorted(set(range(len(found.patterns.of))) - set(found.readings.rows.tolist()))
+    free = sorted(set(range(len(found.patterns.pattern_of_row))) - set(found.readings.rows.tolist()))
     tried = {row: left_open(found, [row], goal) for row in free}
     (row,) = next_rows(found, 1, goal).tolist()
     assert tried[row] == pytest.approx(min(tried.values()), abs=2e-5)
@@ -64,7 +64,7 @@ def test_the_next_row_leaves_least_open(found, goal):
 @given(beliefs(), st.sampled_from(["order", "best"]))
 def test_each_row_of_a_batch_leaves_least_open(found, goal):
     """With all answers to those before it gone through, which is exact up to sixteen combinations."""
-    free = set(range(len(found.patterns.of))) - set(found.readings.rows.tolist())
+    free = set(range(len(found.patterns.pattern_of_row))) - set(found.readings.rows.tolist())
     chosen = []
     for row in next_rows(found, 3 if found.patterns.classes == 2 else 2, goal).tolist():
         tried = {other: left_open(found, [*chosen, other], goal) for other in free}
@@ -77,10 +77,10 @@ def test_the_expected_fall_is_that_of_the_definition():
     """What rows gain is what is open now, less what is expected to be left open."""
     rng = np.random.default_rng(0)
     found = believe(fold(rng.integers(2, size=(4, 12)), 2), np.array([0]), np.array([1]), 0.05, worlds=S)
-    p = found.leads.mean(axis=0)
-    gained = acquisition._certainty(found.leads, np.ones((1, S)), found.answers) / S
+    p = found.p_first_better.mean(axis=0)
+    gained = acquisition._certainty(found.p_first_better, np.ones((1, S)), found.answers) / S
     for at, pattern in enumerate(found.candidates):
-        row = int(np.flatnonzero(found.patterns.of == pattern)[0])
+        row = int(np.flatnonzero(found.patterns.pattern_of_row == pattern)[0])
         assert gained[at] == pytest.approx((p * (1 - p)).sum() - left_open(found, [row], "order"), abs=1e-5)
 
 
@@ -92,10 +92,12 @@ def test_few_pairs_stand_for_very_many():
     shares = []
     for known in range(10):
         found = believe(fold(predicted, 2), np.arange(known), labels[:known])
-        assert found.leads.shape[1] > acquisition.PAIRS
-        expected = acquisition._certainty(found.leads, np.ones((1, len(found.leads))), found.answers)
+        assert found.p_first_better.shape[1] > acquisition.PAIRS
+        expected = acquisition._certainty(found.p_first_better, np.ones((1, len(found.p_first_better))), found.answers)
         (row,) = next_rows(found)
-        shares.append(expected[np.flatnonzero(found.candidates == found.patterns.of[row])[0]] / expected.max())
+        shares.append(
+            expected[np.flatnonzero(found.candidates == found.patterns.pattern_of_row[row])[0]] / expected.max()
+        )
     assert np.mean(shares) >= 0.98
     assert min(shares) >= 0.9
 
@@ -105,7 +107,7 @@ def test_few_pairs_stand_for_very_many():
 def test_rows_are_asked_once(found, count, closed):
     """Neither those that were answered nor closed ones, and as many as are left."""
     chosen = next_rows(found, count, closed=sorted(closed)).tolist()
-    left = set(range(len(found.patterns.of))) - set(found.readings.rows.tolist()) - closed
+    left = set(range(len(found.patterns.pattern_of_row))) - set(found.readings.rows.tolist()) - closed
     assert len(set(chosen)) == len(chosen) == min(count, len(left))
     assert set(chosen) <= left
 

@@ -70,7 +70,7 @@ def test_accuracies_and_probabilities_are_those_of_the_definition(case):
             says = (predicted[[a, b]] >= 0).mean()
             differ = says - ((predicted[a] == predicted[b]) & (predicted[a] >= 0)).mean()
             apart = (right[:, :, a] - right[:, :, b]).var(axis=1).mean() + differ / size
-            assert found.apart[a, b] == pytest.approx(apart, abs=1e-4)
+            assert found.difference_variance[a, b] == pytest.approx(apart, abs=1e-4)
             if apart > 1e-4:
                 lead = accuracies[:, a] - accuracies[:, b]
                 expected = np.clip(norm.cdf(lead / np.sqrt(apart / size)).mean(), 0.5 / S, 1 - 0.5 / S)
@@ -215,10 +215,10 @@ def test_the_expected_fall_of_a_variance_is_that_of_the_definition():
     lead = found.accuracies[:, 0] - found.accuracies[:, 1]
     falls = []
     for row in set(range(12)) - {0, 5}:
-        (at,) = np.flatnonzero(found.candidates == found.patterns.of[row])
+        (at,) = np.flatnonzero(found.candidates == found.patterns.pattern_of_row[row])
         chances = found.answers[:, :, at].astype(float)
         falls.append(sum(one.mean() * (one @ lead / one.sum() - lead.mean()) ** 2 for one in chances))
-    assert found.falls(found.unanswered[found.candidates])[0, 1] == pytest.approx(np.mean(falls), rel=1e-4)
+    assert found.variance_reduction(found.unanswered[found.candidates])[0, 1] == pytest.approx(np.mean(falls), rel=1e-4)
 
 
 def test_it_fits_the_protocol():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranker import rank
-from ranker.scoring.score import Evidence, turned
+from ranker.scoring.score import Evidence, signed_scores
 from ranker.statistics import engine, exact
 
 
@@ -74,7 +74,7 @@ def test_accuracy_is_the_trinomial_probability(difference, size):
     [
         *((n, size, 2, 2**17) for n, size in [(1, 3), (600, 1), (600, 2), (100, 3), (200, 4), (40, 6), (12, 10)]),
         *(
-            pytest.param(examples, size, 10, exact.WORTH, marks=pytest.mark.slow)
+            pytest.param(examples, size, 10, exact.MAX_TOTAL_POINTS, marks=pytest.mark.slow)
             for examples, size in [(100, 3), (300, 3), (100, 4), (200, 4), (60, 6), (25, 8), (12, 10)]
         ),
     ],
@@ -139,7 +139,7 @@ def test_exact_and_drawn_agree_within_the_noise_of_draws():
 def test_exact_and_drawn_agree_on_the_embedded_suite():
     """So do those of a real table: eight saturated models, all methods that need no attribution, every pair exact."""
     table = rank(["hans-sub-mini"], "hans-sub", evidence=Evidence("none"), draws=1).table
-    values = turned(table)
+    values = signed_scores(table)
     found = exact.probabilities(values, 10)
     assert not np.isnan(found).any()
     drawn = engine.simulate(
@@ -170,8 +170,8 @@ def test_sums_that_cancel_are_ties(size):
 def test_what_is_too_much_work_is_left_to_draws():
     """Neither grids nor lists grow without end: where both would, the probability is nan."""
     values = two_models(KINDS["two scales"](np.random.default_rng(1), 600))
-    assert np.isnan(exact.probabilities(values, 10, worth=2**16)).all()
-    assert not np.isnan(exact.probabilities(values, 2, worth=2**16)).any()
+    assert np.isnan(exact.probabilities(values, 10, max_points=2**16)).all()
+    assert not np.isnan(exact.probabilities(values, 2, max_points=2**16)).any()
 
 
 def test_a_hole_counts_for_no_model():

@@ -20,9 +20,9 @@ def test_patterns_are_the_rows_of_the_pool(pool):
     """Each row is of the pattern that says what the models predict on it, and the patterns are distinct and counted."""
     predicted, classes = pool
     found = fold(predicted, classes)
-    assert (found.said[found.of] == predicted.T).all()
-    assert len({tuple(one) for one in found.said.tolist()}) == len(found.said)
-    assert found.counts.tolist() == [(found.of == pattern).sum() for pattern in range(len(found.said))]
+    assert (found.predicted[found.pattern_of_row] == predicted.T).all()
+    assert len({tuple(one) for one in found.predicted.tolist()}) == len(found.predicted)
+    assert found.counts.tolist() == [(found.pattern_of_row == pattern).sum() for pattern in range(len(found.predicted))]
 
 
 @settings(max_examples=100, deadline=None)
@@ -66,7 +66,7 @@ def test_no_order_changes_the_seed(pool, seed):
     assert second.seed(gather_answers(second, asked[order], labels[order], 0.1)) == first.seed(
         gather_answers(first, asked, labels, 0.1)
     )
-    assert (second.said == first.said[:, models]).all()
+    assert (second.predicted == first.predicted[:, models]).all()
     turned = fold(predicted[:, rows], classes)
     places = np.argsort(rows)[asked]
     if len({tuple(sorted(one.tolist())) for one in predicted}) == len(predicted):  # no two predict alike often
@@ -103,11 +103,11 @@ def test_a_large_pool_is_read_in_part():
     predicted = np.random.default_rng(0).integers(2, size=(3, 500))
     found = fold(predicted, 2, np.arange(10), most=100)
     again = fold(predicted, 2, np.arange(10), most=100)
-    assert (found.of == again.of).all()
-    assert (found.of[:10] >= 0).all()
-    assert 100 <= found.counts.sum() == (found.of >= 0).sum() <= 110
-    kept = found.of >= 0
-    assert (found.said[found.of[kept]] == predicted.T[kept]).all()
+    assert (found.pattern_of_row == again.pattern_of_row).all()
+    assert (found.pattern_of_row[:10] >= 0).all()
+    assert 100 <= found.counts.sum() == (found.pattern_of_row >= 0).sum() <= 110
+    kept = found.pattern_of_row >= 0
+    assert (found.predicted[found.pattern_of_row[kept]] == predicted.T[kept]).all()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_rows_on_which_models_are_not_as_sure_are_not_of_one_pattern():
     said = np.array([[0, 0, 0, 1], [-1, -1, -1, 1]])
     sure = np.array([[1.0, 1.1, 2.0, 0.0], [3.0, 0.0, 1.0, 1.0]])
     found = fold(said, 2, strength=sure)
-    assert found.of.tolist() == [0, 0, 1, 2]
+    assert found.pattern_of_row.tolist() == [0, 0, 1, 2]
     assert found.counts.tolist() == [2, 1, 1]
     assert found.strength.tolist() == [[1.0, 1.0], [2.0, 1.0], [0.0, 1.0]]
     assert fold(said, 2, strength=np.full((2, 4), 1.04)).strength is None

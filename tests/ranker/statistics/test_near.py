@@ -30,20 +30,22 @@ def test_what_is_found_is_what_a_plain_loop_finds():
     known = [rng.integers(10_000, size=40).tolist() for _ in range(120)]
     asked = [changed(rng, row, n % 6) for n, row in enumerate(known)]
     expected = [any(similarity(row, other) >= 0.8 for other in known) for row in asked]
-    found = near.repeated(texts(known), texts(asked), rng)
+    found = near.find_near_repeats(texts(known), texts(asked), rng)
     assert 0 < sum(expected) < 120
     assert found.tolist() == expected
 
 
 def test_short_texts_are_compared_whole():
     """One or two words are one shingle; the first two of three words are another text."""
-    found = near.repeated(texts([[1], [2, 3]]), texts([[1], [2, 3], [3, 2], [1, 2, 3], []]), np.random.default_rng(0))
+    found = near.find_near_repeats(
+        texts([[1], [2, 3]]), texts([[1], [2, 3], [3, 2], [1, 2, 3], []]), np.random.default_rng(0)
+    )
     assert found.tolist() == [True, True, False, False, False]
 
 
 def test_texts_without_a_word_repeat_nothing():
     """Neither set has one, or the known set alone has none."""
     rng = np.random.default_rng(0)
-    assert near.repeated(texts([[]]), texts([[], []]), rng).tolist() == [False, False]
-    assert near.repeated(texts([[], [1, 2]]), texts([[1, 2]]), rng).tolist() == [True]
-    assert near.repeated(texts([[]]), texts([[1, 2]]), rng).tolist() == [False]
+    assert near.find_near_repeats(texts([[]]), texts([[], []]), rng).tolist() == [False, False]
+    assert near.find_near_repeats(texts([[], [1, 2]]), texts([[1, 2]]), rng).tolist() == [True]
+    assert near.find_near_repeats(texts([[]]), texts([[1, 2]]), rng).tolist() == [False]

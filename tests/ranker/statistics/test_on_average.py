@@ -93,7 +93,7 @@ def test_posterior_draws_say_what_the_posterior_says():
     """P(best) and P(better) of the draws are those that `best` and `more_accurate` give."""
     rng = np.random.default_rng(6)
     outcomes = (rng.random((3, 12)) < np.array([[0.9], [0.7], [0.6]])).astype(float)
-    drawn = posterior.draws(outcomes, rng)
+    drawn = posterior.draw_mean_outcomes(outcomes, rng)
     assert on_average.best_on_average([drawn], 0.01)[0] == pytest.approx(
         posterior.best(outcomes, np.random.default_rng(0))[0], abs=0.012
     )

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ranker.statistics import paired, score_interval
 from ranker.statistics.paired import (
-    corrected,
+    correct_for_pairs,
     detectable,
     difference_over_tasks,
     estimate_difference,
@@ -17,7 +17,7 @@ from ranker.statistics.paired import (
     of_mean,
     p_of,
     standard_errors,
-    weighted,
+    weighted_sum,
 )
 from ranker.statistics.significance import mcnemar
 
@@ -226,7 +226,7 @@ def test_pairs_tell_apart_what_two_samples_do_not():
     """Rows that are hard for both models cancel out: the paired error is the smaller, and so is p."""
     outcomes = binary(np.random.default_rng(6), 500, of=(0.8, 0.75))
     found = compare(outcomes, generator())
-    _, se_unpaired, _ = weighted([estimate_mean(one) for one in outcomes], np.array([1.0, -1.0]))
+    _, se_unpaired, _ = weighted_sum([estimate_mean(one) for one in outcomes], np.array([1.0, -1.0]))
     assert found.se < se_unpaired
     assert found.p < found.p_unpaired
 
@@ -361,7 +361,7 @@ def test_groups_of_tasks_cover():
 def test_several_pairs_are_corrected_by_holm():
     """The smallest p of three counts three times; all else stays."""
     found = [compare(binary(np.random.default_rng(seed), 200, of=(0.8, 0.6)), generator()) for seed in range(3)]
-    first, *_ = sorted(corrected(found), key=lambda one: one.p)
+    first, *_ = sorted(correct_for_pairs(found), key=lambda one: one.p)
     assert first.p_corrected == pytest.approx(3 * first.p)
-    assert [one.p for one in corrected(found)] == [one.p for one in found]
-    assert corrected([]) == ()
+    assert [one.p for one in correct_for_pairs(found)] == [one.p for one in found]
+    assert correct_for_pairs([]) == ()

@@ -244,14 +244,14 @@ def test_many_models_are_put_right_as_often_as_in_many_draws():
         Pool(np.stack([1 - said, said], axis=2).astype(float)),
         Targets(right.astype(float), labels),
         np.ones(435, dtype=bool),
-        Halves.of(600, 10, rng),
+        Halves.draw(600, 10, rng),
     )
     draws = rng.integers(600, size=(20_000, 10))
     metric, influence, noise = np.full((435, 1), 0.7), np.zeros((1, 600)), np.zeros(1)
     metric[:, 0] = engine.simulate(right[:, None].astype(float), draws, population.decided).beats[:, 0]
     known = MethodAgreement(("ACC",), ("baseline",), metric, influence, noise, noise)
     few = replace(NAMED["SURROGATE"], draws=30)
-    found, _ = pooled.drawn([few], population, 10, known, {}, np.random.default_rng(1))
+    found, _ = pooled.measure_random_labels([few], population, 10, known, {}, np.random.default_rng(1))
     _, error = found.sampled["SURROGATE"]
     scores = few.estimate(population.pool, population.targets, draws[:200])
     reached = [pairwise_accuracy(each[::-1]) for each in scores.T]
@@ -296,7 +296,7 @@ def best_first(table, pool, targets, halves):
 def test_chosen_rows_are_those_that_a_method_asks_for(halves):
     """In each half the rows that it asks for, labelled, order the models; the mean and the variance over halves."""
     table, pool, targets = world()
-    found, curve = pooled.chosen(ASKING, best_first(table, pool, targets, halves), 5, [10])
+    found, curve = pooled.measure_chosen_rows(ASKING, best_first(table, pool, targets, halves), 5, [10])
     assert found.names == tuple(one.name for one in ASKING)
     for size in (5, 10):
         for one, beats, noise in zip(ASKING, found.beats.mean(axis=0), found.noise, strict=True):
@@ -350,22 +350,22 @@ def test_the_variance_is_that_over_populations():
         scores = np.stack([blended(pool, known, draws), engine.means(known.outcomes[:, None], draws)[:, 0]], axis=1)
         ours, acc = engine.compare_pairs(scores).mean(axis=(0, 2)) / 2
         means.append((ours, ours - acc))
-        said.append(pooled.variances(method, Population(pool, known, decided, Halves.of(200, 10, rng))))
+        said.append(pooled.population_variances(method, Population(pool, known, decided, Halves.draw(200, 10, rng))))
     ratio = np.sqrt(np.mean(said, axis=0)) / np.std(means, axis=0)
     assert ((ratio > 0.8) & (ratio < 1.5)).all(), ratio
 
 
 @pytest.mark.slow
 def test_the_interval_is_that_of_the_variances():
-    """In a report it is as wide as `variances` and the draws say, of the difference to ACC, too."""
+    """In a report it is as wide as `population_variances` and the draws say, of the difference to ACC, too."""
     [(pool, labels)] = populations(np.random.default_rng(2), 1)
     outcomes = (pool.predicted == labels).astype(float)[:, None]
     table = replace(world(5, 200)[0], methods=(BUILTIN["ACC"],), values=outcomes)
     targets, method = Targets(outcomes[:, 0], labels), replace(NAMED["SURROGATE"], draws=100)
     found = measured(replace(table, truth=np.linspace(0.9, 0.5, 5)), pool, targets, [method], probe=10, curve=())
     _, _, of_halves, _ = np.random.default_rng(0).spawn(4)
-    population = Population(pool, targets, np.ones(10, dtype=bool), Halves.of(200, 10, of_halves))
-    own, _ = pooled.variances(method, population)
+    population = Population(pool, targets, np.ones(10, dtype=bool), Halves.draw(200, 10, of_halves))
+    own, _ = pooled.population_variances(method, population)
     shown = found.method("SURROGATE")
     assert shown.draws == 100
     assert 0 < shown.draws_error < 0.05
@@ -398,7 +398,7 @@ def test_undefined_scores_leave_the_mean_over_the_pool():
     _, pool, targets = world(models=2, rows=4)
     values = np.array([[1.0, 1.0, 1.0, np.nan], [0.0, 0.0, 0.0, 99.0]])
     seen = replace(pool, factor=values)
-    population = Population(seen, targets, np.ones(1, dtype=bool), Halves.of(4, 1, np.random.default_rng(0)))
+    population = Population(seen, targets, np.ones(1, dtype=bool), Halves.draw(4, 1, np.random.default_rng(0)))
     found, _ = pooled.unsupervised_accuracy([NAMED["POOL-FACTOR"]], population)
     assert found.names == ("POOL-FACTOR",)
     assert found.beats.tolist() == [[1.0]]
@@ -407,8 +407,8 @@ def test_undefined_scores_leave_the_mean_over_the_pool():
 def test_large_pools_are_measured_by_less(monkeypatch):
     """Of many models and rows fewer draws are taken, and rows are asked from a part of each half; both are said."""
     given = world()
-    monkeypatch.setattr(pooled, "WORK", 4 * 60 * 8)
-    monkeypatch.setattr(pooled, "FEWEST", 5)
+    monkeypatch.setattr(pooled, "MAX_CELLS", 4 * 60 * 8)
+    monkeypatch.setattr(pooled, "MIN_DRAWS", 5)
     monkeypatch.setattr(pooled, "POOL_ROWS", 10)
     seen = []
 
@@ -420,5 +420,5 @@ def test_large_pools_are_measured_by_less(monkeypatch):
     assert found.method("SURROGATE").draws == 8
     assert set(seen) == {10}  # every third of thirty
     assert found.method("MEAN+SPLIT").draws == 8
-    monkeypatch.setattr(pooled, "WORK", 1)
+    monkeypatch.setattr(pooled, "MAX_CELLS", 1)
     assert measured(*given, [NAMED["SURROGATE"]], curve=()).method("SURROGATE").draws == 5

@@ -420,7 +420,7 @@ def test_so_many_more_real_labels_tell_them_apart():
 def test_many_rows_of_one_kind_are_drawn_together(values):
     """Beyond `CHUNK` rows the law is the same: means and covariances are those of rows that are drawn one by one."""
     outcomes = np.random.default_rng(0).choice(values, (3, posterior.CHUNK + 100))
-    found = posterior.draws(outcomes, np.random.default_rng(1))
+    found = posterior.draw_mean_outcomes(outcomes, np.random.default_rng(1))
     weights = np.random.default_rng(2).dirichlet(np.ones(outcomes.shape[1] + 8), 4_000)[:, : outcomes.shape[1]]
     expected = weights @ outcomes.T + 4 / (outcomes.shape[1] + 8)  # and a prior of eight rows or so, half of them right
     assert found.mean(axis=0) == pytest.approx(expected.mean(axis=0), abs=0.003)
@@ -431,6 +431,6 @@ def test_many_rows_of_one_kind_are_drawn_together(values):
 def test_of_many_models_few_draws_are_held_at_once(monkeypatch):
     """How many row types are drawn from the prior at once changes no draw."""
     outcomes = np.random.default_rng(0).integers(2, size=(9, 12)).astype(float)
-    found = posterior.draws(outcomes, np.random.default_rng(1), CHUNK)
+    found = posterior.draw_mean_outcomes(outcomes, np.random.default_rng(1), CHUNK)
     monkeypatch.setattr(posterior, "TYPES", 3 * STICKS * 9)
-    assert posterior.draws(outcomes, np.random.default_rng(1), CHUNK) == pytest.approx(found, abs=1e-12)
+    assert posterior.draw_mean_outcomes(outcomes, np.random.default_rng(1), CHUNK) == pytest.approx(found, abs=1e-12)

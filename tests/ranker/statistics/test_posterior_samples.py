@@ -124,7 +124,7 @@ def test_the_likelihood_is_that_of_all_labels(case):
     patterns = folded(case)
     readings = gather_answers(patterns, np.array(case[2]), np.array(case[3]), case[4])
     chain = posterior_samples._Chain(patterns, readings, np.random.default_rng(0))
-    state = chain.moved(chain.start(40), 0.5)
+    state = chain.sweep(chain.start(40), 0.5)
     vote = chain.vote(state.normal, state.scales, state.apart)
     weights, biases = vote[:, : patterns.models], vote[:, patterns.models :]
     said, strength = patterns.ballots(readings.pattern)
@@ -153,7 +153,7 @@ def test_where_no_model_is_believed_what_all_say_often_is_not_either():
     right on average over rows; the median of their difference, of a million draws of the prior, is 0.506."""
     patterns = fold((np.random.default_rng(0).random((8, 500)) < 0.75).astype(int), 2)
     found = sample_posterior(patterns, gather_answers(patterns, NONE, NONE), np.random.default_rng(0), worlds=20_000)
-    often = [found.weights @ (patterns.said == label).T @ patterns.counts / 500 for label in (0, 1)]
+    often = [found.weights @ (patterns.predicted == label).T @ patterns.counts / 500 for label in (0, 1)]
     odds = found.biases[:, 1] - found.biases[:, 0] + often[1] - often[0]
     assert np.median(np.abs(odds)) == pytest.approx(0.506, abs=0.05)
 

@@ -4,11 +4,11 @@ import pytest
 from ranker.statistics.sequential_tests import rows_apart, weigh
 
 
-def session(predicted, labels, rng, margin, known=0, most=400):
+def session(predicted, labels, rng, margin, undrawn=0, most=400):
     """Rows drawn until the leader is accepted or none is left: the last evidence, and how many were drawn."""
-    rows = rng.choice(len(labels), known, replace=False)
+    rows = rng.choice(len(labels), undrawn, replace=False)
     while True:
-        found = weigh(predicted, rows, labels[rows], margin, known)
+        found = weigh(predicted, rows, labels[rows], margin, undrawn)
         if found.settled or not found.frame.any() or len(rows) == most:
             return found, rows
         rows = np.append(rows, rng.choice(np.flatnonzero(found.frame)))
@@ -83,12 +83,12 @@ def test_rows_that_were_known_are_subtracted():
     """They are no bets, but what is left can no longer hold what they held."""
     rng = np.random.default_rng(3)
     predicted, labels = pair(60, 40, rng)
-    with_known, rows = session(predicted, labels, rng, 0.01, known=20)
+    with_known, rows = session(predicted, labels, rng, 0.01, undrawn=20)
     assert with_known.settled
     assert len(rows) < 60
-    everything = weigh(predicted, np.arange(60), labels, 0.01, known=60)
+    everything = weigh(predicted, np.arange(60), labels, 0.01, undrawn=60)
     assert everything.settled  # all is counted
-    few = weigh(predicted, np.arange(12), np.zeros(12, dtype=int), 0.01, known=12)
+    few = weigh(predicted, np.arange(12), np.zeros(12, dtype=int), 0.01, undrawn=12)
     assert not few.settled  # without a bet
 
 

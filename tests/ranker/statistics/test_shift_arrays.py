@@ -167,7 +167,7 @@ def test_centroids_are_those_of_the_plain_means():
     """And the interval is near the one of a large sample's formula."""
     rng = np.random.default_rng(10)
     a, b = rng.normal([2, 0, 1], 1, size=(400, 3)), rng.normal([1, 1, 0], 1, size=(300, 3))
-    found = shift.of_centroids(a, b, rng)
+    found = shift.centroid_cosine(a, b, rng)
     x, y = a.mean(axis=0), b.mean(axis=0)
     assert found.value == pytest.approx(x @ y / np.sqrt(x @ x * (y @ y)))
     drawn = [
@@ -208,7 +208,7 @@ def test_vocabularies_are_those_of_a_sorted_list(counts, most):
     for column in zip(*counts, strict=True):
         order = sorted(range(len(column)), key=lambda word: (-column[word], word))
         tops.append({word for word in order[:most] if column[word] > 0})
-    found = shift.common(*(np.array(column, float) for column in zip(*counts, strict=True)), most)
+    found = shift.share_in_common(*(np.array(column, float) for column in zip(*counts, strict=True)), most)
     if not all(tops):
         assert np.isnan(found)
     else:

@@ -117,7 +117,7 @@ def test_a_grid_that_costs_too_much_is_not_used(monkeypatch):
     """Beyond the work that a p is worth, signs are drawn."""
     sums = np.random.default_rng(5).integers(-3, 4, 400) / 2
     exact, _ = sign_flip(sums, NEVER)
-    monkeypatch.setattr(significance, "WORK", 1_000)
+    monkeypatch.setattr(significance, "MAX_ADDITIONS", 1_000)
     p, test = sign_flip(sums, np.random.default_rng(6))
     assert test == "sign-flip-drawn"
     assert p == pytest.approx(exact, abs=0.015)

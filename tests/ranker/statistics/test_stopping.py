@@ -3,7 +3,7 @@ import pytest
 
 from ranker.statistics.beliefs import believe
 from ranker.statistics.patterns import fold
-from ranker.statistics.stopping import BEHIND, alarmed, behind, chance, more_answers
+from ranker.statistics.stopping import BEHIND, answer_probability, evidence_against_vote, more_answers, raises_alarm
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -14,7 +14,7 @@ def test_labels_fall_behind_as_the_definition_says():
     for _ in range(20):
         classes, size = int(rng.integers(2, 5)), int(rng.integers(0, 9))
         labels, chances = rng.integers(classes, size=size), rng.uniform(0.05, 1, size)
-        found, expected = behind(chances, labels, classes), 1.0
+        found, expected = evidence_against_vote(chances, labels, classes), 1.0
         for k, label in enumerate(labels):
             expected *= (labels[:k].tolist().count(label) + 1) / (k + classes) / chances[k]
             assert found[k] == pytest.approx(expected)
@@ -27,33 +27,33 @@ def test_an_alarm_is_rare_where_the_vote_is_right():
     for _ in range(1_000):
         positive = rng.beta(0.5, 0.5, 100)
         labels = (rng.random(100) < positive).astype(int)
-        alarms += alarmed(np.where(labels == 1, positive, 1 - positive), labels, 2)
+        alarms += raises_alarm(np.where(labels == 1, positive, 1 - positive), labels, 2)
     assert alarms <= 1_000 / BEHIND
 
 
 def test_an_alarm_is_raised_where_the_vote_says_nothing_of_labels():
     """Models that agree and are wrong half of the time, while one label is far more frequent than the other."""
     chances = np.where(np.arange(60) % 2, 0.9, 0.1)
-    assert alarmed(chances, np.ones(60, dtype=int), 2)
-    assert not alarmed(chances[:1], np.ones(1, dtype=int), 2)
-    assert not alarmed(NONE.astype(float), NONE, 2)
+    assert raises_alarm(chances, np.ones(60, dtype=int), 2)
+    assert not raises_alarm(chances[:1], np.ones(1, dtype=int), 2)
+    assert not raises_alarm(NONE.astype(float), NONE, 2)
 
 
 def test_an_alarm_stays():
     """Labels that fit the vote later do not take it back."""
     chances = np.concatenate([np.full(6, 0.05), np.full(50, 0.999)])
     labels = np.concatenate([np.ones(6, dtype=int), np.tile([0, 1], 25)])
-    assert behind(chances, labels, 2)[-1] < BEHIND
-    assert alarmed(chances, labels, 2)
+    assert evidence_against_vote(chances, labels, 2)[-1] < BEHIND
+    assert raises_alarm(chances, labels, 2)
 
 
 def test_the_chances_of_all_answers_sum_to_one():
     """Before it is given, an answer has the probability that the worlds give it on average, noise included."""
     found = believe(fold(np.array([[0, 1, 2, -1], [0, 0, 1, 2]]), 3), np.array([1]), np.array([1]), 0.3)
-    chances = [chance(found, 2, label) for label in range(3)]
+    chances = [answer_probability(found, 2, label) for label in range(3)]
     assert sum(chances) == pytest.approx(1.0, abs=1e-5)
     assert min(chances) >= 0.1
-    (at,) = np.flatnonzero(found.candidates == found.patterns.of[2])
+    (at,) = np.flatnonzero(found.candidates == found.patterns.pattern_of_row[2])
     assert chances == pytest.approx(found.answers[:, :, at].mean(axis=1).tolist(), abs=1e-5)
 
 

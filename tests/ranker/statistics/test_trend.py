@@ -87,7 +87,7 @@ def test_bic_by_hand():
 def test_simulated_points_are_recognised(kind, models):
     """At least 90 % of 60 simulations at the noise of SQuAD's models."""
     rng = np.random.default_rng(7)
-    found = Counter(trend.tell(*points(kind, models, rng), rng, draws=100).type for _ in range(60))
+    found = Counter(trend.fit_trend(*points(kind, models, rng), rng, draws=100).type for _ in range(60))
     assert found[kind] >= 0.9 * 60, found
 
 
@@ -95,7 +95,7 @@ def test_twelve_models_are_recognised_mostly():
     """Of 150 simulations of each type at least 85 %, but for points without any trend."""
     rng = np.random.default_rng(8)
     for kind in ("I", "II", "III", "negative"):
-        found = Counter(trend.tell(*points(kind, 12, rng), rng, draws=50).type for _ in range(150))
+        found = Counter(trend.fit_trend(*points(kind, 12, rng), rng, draws=50).type for _ in range(150))
         assert found[kind] >= 0.85 * 150, (kind, found)
 
 
@@ -106,7 +106,7 @@ def test_what_is_between_two_types_is_not_told():
     found = []
     for _ in range(20):
         y = 0.6 + np.where(x < 0.75, 0.0, 1.5) * (x - 0.75) + rng.normal(0, NOISE, 40)
-        found.append(trend.tell(x, y, rng, draws=200))
+        found.append(trend.fit_trend(x, y, rng, draws=200))
     assert {one.type for one in found} == {"II", "III"}
     assert all(one.shares["II"] + one.shares["III"] > 0.95 for one in found)
     assert min(max(one.shares.values()) for one in found) < 0.7
@@ -116,10 +116,10 @@ def test_six_models_are_the_fewest():
     """Five, or one in-domain value for all, are refused."""
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="at least 6 models"):
-        trend.tell(np.arange(5.0), np.arange(5.0), rng)
+        trend.fit_trend(np.arange(5.0), np.arange(5.0), rng)
     with pytest.raises(ValueError, match="different x"):
-        trend.tell(np.full(9, 0.5), np.arange(9.0), rng)
-    assert trend.tell(np.arange(6.0), 2 * np.arange(6.0), rng).type == "I"
+        trend.fit_trend(np.full(9, 0.5), np.arange(9.0), rng)
+    assert trend.fit_trend(np.arange(6.0), 2 * np.arange(6.0), rng).type == "I"
 
 
 def test_three_points_a_line_are_the_fewest_for_a_v():
@@ -138,14 +138,14 @@ def test_leave_one_out_is_that_of_fits_without_each_model():
     for at in range(15):
         line = stats.linregress(np.delete(x, at), np.delete(y, at))
         errors.append(y[at] - line.intercept - line.slope * x[at])
-    assert trend.tell(x, y, rng, draws=10).loo[1] == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+    assert trend.fit_trend(x, y, rng, draws=10).loo[1] == pytest.approx(np.sqrt(np.mean(np.square(errors))))
 
 
 def test_the_prediction_interval_of_a_line_is_the_classical_one():
     """Its reach is t s sqrt(1 + 1/M + (x - mean)^2 / S), as any textbook has it."""
     rng = np.random.default_rng(3)
     x, y = points("I", 20, rng)
-    found, new = trend.tell(x, y, rng, draws=10), np.array([0.5, 0.8])
+    found, new = trend.fit_trend(x, y, rng, draws=10), np.array([0.5, 0.8])
     line = stats.linregress(x, y)
     left = y - line.intercept - line.slope * x
     error = np.sqrt((left**2).sum() / 18 * (1 + 1 / 20 + (new - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum()))
@@ -163,7 +163,7 @@ def test_prediction_intervals_hold_what_they_promise(kind):
     for _ in range(100):
         x, y = points(kind, 30, rng)
         new = points(kind, 4, rng)
-        low, high = trend.tell(x, y, rng, draws=20).predict(new[0])
+        low, high = trend.fit_trend(x, y, rng, draws=20).predict(new[0])
         inside += [(low <= new[1]) & (new[1] <= high)]
     assert np.mean(inside) == pytest.approx(0.95, abs=0.025)
 
@@ -175,7 +175,7 @@ def test_the_interval_of_a_joint_holds_it(models, place):
     rng = np.random.default_rng((models, round(100 * place)))
     joint, fits = FIRST + place * (LAST - FIRST), []
     for kind in ("II", "III"):
-        fits += [trend.tell(*points(kind, models, rng, joint=joint), rng, draws=10) for _ in range(200)]
+        fits += [trend.fit_trend(*points(kind, models, rng, joint=joint), rng, draws=10) for _ in range(200)]
     told = [one for one in fits if one.joint_low is not None]
     assert all(one.joint_low <= one.joint <= one.joint_high for one in told)
     assert np.mean([one.joint_low <= joint <= one.joint_high for one in told]) >= 0.9
@@ -186,7 +186,7 @@ def test_the_interval_of_a_joint_among_many_models_contains_its_estimate():
     """100 models with a joint at 15 %, beyond which a resample of the models often has too few of them."""
     rng = np.random.default_rng(3)
     joint = FIRST + 0.15 * (LAST - FIRST)
-    fits = [trend.tell(*points("III", 100, rng, joint=joint), rng, draws=10) for _ in range(25)]
+    fits = [trend.fit_trend(*points("III", 100, rng, joint=joint), rng, draws=10) for _ in range(25)]
     assert all(one.joint_low <= one.joint <= one.joint_high for one in fits)
 
 
@@ -246,7 +246,7 @@ def test_many_models_have_an_interval_around_their_joint():
     """Of 500 models some places alone are tried, and the joint is one of them."""
     rng = np.random.default_rng(1)
     x, y = points("III", 500, rng)
-    found = trend.tell(x, y, rng, draws=5)
+    found = trend.fit_trend(x, y, rng, draws=5)
     assert found.joint_low < found.joint < found.joint_high
     assert found.joint_high - found.joint_low < 0.02
 

@@ -284,7 +284,7 @@ def test_an_unknown_ending_is_one_line(tmp_path):
 
 def test_many_values_are_kept_as_they_are():
     """Beyond some, a number for each is no saving; few are kept once."""
-    many = arrow.compact(pa.array([str(i) for i in range(arrow.FEW + 1)]))
+    many = arrow.compact(pa.array([str(i) for i in range(arrow.MAX_DICTIONARY + 1)]))
     few = arrow.compact(pa.array(["a", "b"] * 5_000))
     assert pa.types.is_string(many.type)
     assert few.indices.type == pa.int8()
