@@ -28,24 +28,24 @@ RUN_SUFFIX = ".json"
     metavar="RULE",
     default="sets",
     show_default=True,
-    help="What becomes of cells without a value: `sets` leaves their sets out, `models` the models that lack one, "
-    "`ranks` gives these the middle rank.",
+    help="Treatment of missing values: `sets` drops the sets that have some, `models` drops the models, `ranks` "
+    "gives the middle rank.",
 )
 @click.option(
     "--rope",
     type=click.FloatRange(0, 1),
     default=0.01,
     show_default=True,
-    help="How far apart two models may be and count as equally good, a fraction.",
+    help="Difference up to which two models count as equally good, as a fraction.",
 )
 @click.option(
     "--axes",
     metavar="NAME",
     default="plain",
     show_default=True,
-    help="Of trends: `plain`, or `probit` for normal quantiles.",
+    help="Axes of trends: `plain`, or `probit` for normal quantiles.",
 )
-@click.option("--percent", is_flag=True, default=None, help="The values are percentages, also those below 1.")
+@click.option("--percent", is_flag=True, default=None, help="Read all values as percentages, also those below 1.")
 @options.STRICT
 @options.SEED
 @options.FORMAT

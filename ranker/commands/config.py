@@ -57,5 +57,5 @@ CONFIG = click.option(
     is_eager=True,
     callback=configure,
     metavar="FILE",
-    help="TOML of options, and of how much is read of files, in a table [limits]; see docs/limits.md.",
+    help="TOML file of options. Its table [limits] limits how much is read of files: see docs/limits.md.",
 )

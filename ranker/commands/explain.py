@@ -16,18 +16,18 @@ from ranker.errors import look_up
 
 
 @click.command()
-@click.option("--ood", "ood_name", metavar="NAME", help="The OOD set: its task, marks and models.")
+@click.option("--ood", "ood_name", metavar="NAME", help="OOD set whose task, marks and models are used.")
 @click.option(
     "--data",
     type=options.PATH,
     metavar="FILE",
-    help="Rows of your own, labelled or not (.jsonl, .csv, .tsv, .parquet).",
+    help="Your own rows, labelled or not (.jsonl, .csv, .tsv, .parquet).",
 )
 @click.option(
     "--id",
     "example_id",
     metavar="ID",
-    help="An example of the set, or of the file; its number from 1 where it has no ids.",
+    help="Id of an example of the set or file; its number from 1 if there are no ids.",
 )
 @options.OWN_ROWS
 @click.option(
@@ -35,11 +35,11 @@ from ranker.errors import look_up
     "texts",
     multiple=True,
     metavar="TEXT",
-    help="A text of your own instead; twice for a pair. Without `--ood` its task is that of the models' own labels.",
+    help="Your own text instead; give it twice for a pair. Without `--ood` the models' labels are the task.",
 )
-@click.option("--label", metavar="LABEL", help="The true label of `--text`.  [default: not known]")
+@click.option("--label", metavar="LABEL", help="True label of `--text`.  [default: not known]")
 @click.option(
-    "--toward", metavar="LABEL", help="The explained label: what positive scores speak for.  [default: the shortcut's]"
+    "--toward", metavar="LABEL", help="Label to explain: positive scores speak for it.  [default: the shortcut's]"
 )
 @options.MODELS
 @options.flags_from(*options.records())
@@ -53,7 +53,7 @@ from ranker.errors import look_up
     "--format",
     "format_name",
     metavar="NAME",
-    help="terminal, html or json.  [default: as --output ends, .html or .json; else terminal]",
+    help="Format of the report: terminal, html or json.  [default: by the ending of --output, else terminal]",
 )
 @options.OUTPUT
 @options.FORCE

@@ -15,8 +15,8 @@ from ranker.limits import Limits
 
 @click.command()
 @click.argument("name")
-@click.option("--data-dir", type=options.PATH, required=True, help="Where to put the file.")
-@click.option("--url", help="Another address of the same file.")
+@click.option("--data-dir", type=options.PATH, required=True, help="Folder to put the file in.")
+@click.option("--url", help="Other address to download the same file from.")
 @options.INCLUDE
 @CONFIG
 def fetch(name: str, data_dir: Path, url: str | None, include: Sequence[Path], limits: Limits) -> None:

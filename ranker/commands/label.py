@@ -25,57 +25,57 @@ FORMATS = {"csv": ".csv", "label-studio": ".json", "doccano": ".jsonl"}
     type=options.PATH,
     required=True,
     metavar="FILE",
-    help="Rows of the domain (.jsonl, .csv, .tsv, .parquet).",
+    help="Rows of the new domain (.jsonl, .csv, .tsv, .parquet).",
 )
 @click.option(
     "--batch",
     type=click.IntRange(1),
     metavar="N",
-    help="Ask nothing: write N rows to a file that somebody fills in.",
+    help="Write N rows to a file to be filled in, instead of asking.",
 )
 @click.option(
     "--labelled",
     type=options.PATH,
     multiple=True,
     metavar="FILE",
-    help="Rows that others have labelled, as for `run --data`; may be given several times.",
+    help="Rows that others have labelled, as for `run --data`. Repeat for several files.",
 )
-@click.option("--ood", "ood_name", metavar="NAME", help="An OOD set of the same task, instead of `--task`.")
+@click.option("--ood", "ood_name", metavar="NAME", help="OOD set of the same task, instead of `--task`.")
 @options.OWN_ROWS
 @click.option(
     "--rule",
     metavar="NAME",
-    help="What the rows are picked for: best (model), order (of all), or random, to estimate accuracy.  "
-    "[default: best; with --batch order]",
+    help="Goal of picking rows: best (find the best model), order (of all models), or random (estimate "
+    "accuracies).  [default: best; with --batch order]",
 )
-@click.option("--certain", is_flag=True, help="Pick random rows until a winner is proven; for two or three models.")
+@click.option("--certain", is_flag=True, help="Pick random rows until a winner is proven. For two or three models.")
 @click.option(
     "--until",
     type=click.FloatRange(0, 1),
     default=0.965,
     show_default=True,
     metavar="P",
-    help="Stop once the leader is within --margin of the best with this probability.",
+    help="Probability that the leader is within --margin of the best, at which to stop.",
 )
 @click.option(
     "--margin",
     type=click.FloatRange(0, 1),
     default=0.01,
     show_default=True,
-    help="How much less accurate than the best a winner may be, as a fraction.",
+    help="Margin by which a winner may be less accurate than the best, as a fraction.",
 )
-@click.option("--budget", type=click.IntRange(1), metavar="N", help="Stop after N answers in the file.")
+@click.option("--budget", type=click.IntRange(1), metavar="N", help="Stop once the file holds N answers.")
 @click.option(
     "--label-noise",
     type=click.FloatRange(0, 1),
     default=0.02,
     show_default=True,
-    help="The share of answers that are taken to be given at random.",
+    help="Share of answers assumed to be given at random.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the rules that draw rows.")
-@click.option("--annotator", metavar="NAME", help="Who answers.  [default: the name of the user]")
-@click.option("--guidelines", type=options.PATH, metavar="FILE", help="A text that a key shows.")
-@click.option("--plain", is_flag=True, help="One key a line, for screen readers and scripts.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
+@click.option("--annotator", metavar="NAME", help="Name of the person who answers.  [default: the user's name]")
+@click.option("--guidelines", type=options.PATH, metavar="FILE", help="Text file with guidelines, shown by a key.")
+@click.option("--plain", is_flag=True, help="Read one key a line, for screen readers and scripts.")
 @options.MODELS
 @options.flags_from(*options.records())
 @options.INCLUDE
@@ -89,7 +89,7 @@ FORMATS = {"csv": ".csv", "label-studio": ".json", "doccano": ".jsonl"}
     default="csv",
     show_default=True,
     metavar="NAME",
-    help="With --batch: csv, label-studio or doccano.",
+    help="Format of the file of --batch: csv, label-studio or doccano.",
 )
 @options.OUTPUT
 @options.FORCE

@@ -36,15 +36,15 @@ LOADING = combine(
     click.option(
         "--label-map",
         metavar="MAP",
-        help="What labels of models stand for, as JSON, a file of it, or like `a,b = label; c = label`.",
+        help="Map labels of models to labels of the rows: JSON, a JSON file, or `a,b = label; c = label`.",
     ),
     click.option(
         "--trust-remote-code",
         multiple=True,
         metavar="NAME",
-        help="Run code that comes with the checkpoint of this model; once for each model.",
+        help="Run the code that the checkpoint of this model brings. Repeat for each model.",
     ),
-    click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors."),
+    click.option("--allow-pickle", is_flag=True, help="Load weights that are pickled (not safetensors)."),
 )
 
 MODELS = combine(
@@ -52,10 +52,10 @@ MODELS = combine(
         "--models",
         multiple=True,
         metavar="PATH ...",
-        help="Model directories, folders of checkpoints, hub ids (org/name@revision), suite.json files or embedded "
-        "suites; or files of answers: tables of predictions (answers.csv, wide.parquet#gpt) and logs of "
-        "lm-evaluation-harness and Inspect. NAME=PATH calls a model NAME.  "
-        "[default: the set's embedded mini suite]",
+        help="Models to compare: directories, folders of checkpoints, hub ids (org/name@revision), suite.json "
+        "files, embedded suites; or files of answers: tables of predictions (answers.csv, wide.parquet#gpt), "
+        "logs of lm-evaluation-harness and Inspect. NAME=PATH names a model.  [default: the set's embedded "
+        "mini suite]",
     ),
     click.argument("more_models", nargs=-1, metavar=""),
     LOADING,
@@ -124,16 +124,16 @@ WORKERS = combine(
         default="auto",
         show_default=True,
         metavar="N|auto",
-        help="Processes that run models side by side, each with its share of the cores; auto: as many as there is "
-        "work, cores and memory for, and one on an accelerator.",
+        help="Number of processes that run models side by side. auto: as many as work, cores and memory "
+        "allow; one on an accelerator.",
     ),
     click.option(
         "--executor",
         default="auto",
         show_default=True,
         metavar="NAME",
-        help="Who has models run: serial (this process), processes, or one that an installed package adds; auto: "
-        "processes.",
+        help="Way to run models: serial (in this process), processes, or one that an installed package adds. "
+        "auto: processes.",
     ),
 )
 
@@ -141,8 +141,8 @@ ISOLATE = combine(
     click.option(
         "--isolate/--no-isolate",
         default=None,
-        help="Run each model in a process of its own: one that crashes, hangs or takes too much memory is left out. "
-        "Limits, and no sandbox.  [default: on Linux]",
+        help="Run each model in a process of its own. A model that crashes, hangs or takes too much memory is"
+        " left out. These are limits, not a sandbox.  [default: on Linux]",
     ),
     click.option(
         "--memory",
@@ -150,88 +150,100 @@ ISOLATE = combine(
         default=4,
         show_default=True,
         metavar="GB",
-        help="What a model's process may take, beside three times its weights; not on an accelerator.",
+        help="Memory limit of a model's process, on top of three times its weights. Not applied on an accelerator.",
     ),
 )
 
-DEVICE = click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")
+DEVICE = click.option("--device", default="cpu", show_default=True, help="Torch device: cpu, cuda, cuda:1, mps ...")
 
 DTYPE = click.option(
     "--dtype",
     type=click.Choice(["float32", "bfloat16", "auto"]),
     default="float32",
     show_default=True,
-    help="Of matrix products. bfloat16 is less exact, and faster where the device has units for it; auto takes it "
-    "there, but for IG, whose completeness its rounding spoils.",
+    help="Number format of matrix products. bfloat16 is less exact, and faster where the device supports it. "
+    "auto: bfloat16 there, but not for IG, which needs the precision.",
 )
 
 MACHINE = combine(
     DEVICE,
     DTYPE,
-    click.option("--batch-size", type=click.IntRange(1), metavar="TOKENS", help="Tokens a batch; changes no number."),
+    click.option(
+        "--batch-size",
+        type=click.IntRange(1),
+        metavar="TOKENS",
+        help="Number of tokens in a batch. Results do not depend on it.",
+    ),
 )
 
 ATTRIBUTION = combine(
     click.option(
         "--attribution",
         metavar="NAME[:KEY=VALUE,...]",
-        help="The attribution backend, with settings that are to differ: ig:steps=50,baseline=pad; see "
-        "`rank-models ls backends`.  [default: shap, where something reads attributions]",
+        help="Attribution backend, with settings to change: ig:steps=50,baseline=pad. See `rank-models ls "
+        "backends`.  [default: shap, if something reads attributions]",
     ),
     click.option(
         "--factors",
         "factor_names",
         metavar="NAMES|FILE.py",
-        help="Names, comma-separated, and files with factors of your own.  [default: all; with --data those that need "
-        "no attributions, and the one designed for the set]",
+        help="Factors to measure: comma-separated names, and files with your own.  [default: all; with --data "
+        "those that need no attributions, and the one designed for the set]",
     ),
 )
 
-DATA_DIR = click.option("--data-dir", type=PATH, help="Where the official data is.  [default: the embedded sample]")
+DATA_DIR = click.option(
+    "--data-dir", type=PATH, help="Folder or file of the official data.  [default: the embedded sample]"
+)
 
-INCLUDE = click.option("--include", type=PATH, multiple=True, help="A folder with OOD sets of your own.")
+INCLUDE = click.option("--include", type=PATH, multiple=True, help="Folder with your own OOD sets.")
 
 COLUMNS = click.option(
-    "--columns", metavar="ROLE=NAME,...", help="Of your own rows: text=premise,text=hypothesis,label=gold,id=key."
+    "--columns",
+    metavar="ROLE=NAME,...",
+    help="Columns of your own rows: text=premise,text=hypothesis,label=gold,id=key.",
 )
 
 OWN_ROWS = combine(
     click.option(
         "--task",
         metavar="NAME",
-        help="Of your own rows: nli, paraphrase, ...  [default: the models' own labels, or the one that labels fit]",
+        help="Task of your own rows: nli, paraphrase, ...  [default: that of the models' labels, or the known"
+        " task that the labels fit]",
     ),
     COLUMNS,
     *(flag(TableOptions, name) for name in ROW_OPTIONS),
 )
 
-SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws.")
+SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 
 STORE = click.option(
     "--store",
     "store_folder",
     metavar="FOLDER|URL",
-    help="Where attributions are kept; s3://bucket/prefix, with s3fs installed.  [default: the user's cache]",
+    help="Folder that keeps answers and attributions; or s3://bucket/prefix, if s3fs is installed.  [default:"
+    " the user's cache]",
 )
 
 FORMAT = click.option(
     "--format",
     "format_name",
     metavar="NAME",
-    help="See `rank-models ls formats`.  [default: as --output ends, .html, .json ...; else table]",
+    help="Format of the report: see `rank-models ls formats`.  [default: by the ending of --output (.html, .json "
+    "...), else table]",
 )
-OUTPUT = click.option("--output", "-o", type=PATH, help="A file for the answer.  [default: stdout]")
-PLOTS = click.option("--plots", type=PATH, metavar="DIR", help="A folder for the figures, as PNG, SVG and PDF.")
-FORCE = click.option("--force", is_flag=True, help="Write over files that are there already.")
+OUTPUT = click.option("--output", "-o", type=PATH, help="File to write the report to.  [default: stdout]")
+PLOTS = click.option("--plots", type=PATH, metavar="DIR", help="Folder to write the figures to, as PNG, SVG and PDF.")
+FORCE = click.option("--force", is_flag=True, help="Overwrite files that exist.")
 
 STRICT = click.option(
     "--strict",
     is_flag=True,
-    help="Refuse to guess, for CI: a dropped row, an unread column or a guess is an error.",
+    help="Make every guess an error, for CI: a dropped row, an unread column, an assumption.",
 )
 
 TALK = combine(
     STRICT,
-    click.option("--verbose", "-v", is_flag=True, help="Say more on stderr."),
-    click.option("--quiet", "-q", is_flag=True, help="Say only errors on stderr."),
+    click.option("--verbose", "-v", is_flag=True, help="Show more messages on stderr."),
+    click.option("--quiet", "-q", is_flag=True, help="Show only errors on stderr."),
 )

@@ -19,13 +19,13 @@ from ranker.errors import UsageError, look_up
 @click.argument("files", metavar="RUN ...", type=options.PATH, nargs=-1, required=True)
 @options.FORMAT
 @click.option(
-    "--pairs", is_flag=True, help="Short for `--format pairs`: every pair of models; of a decision every row, too."
+    "--pairs", is_flag=True, help="Short for `--format pairs`: every pair of models, and every row of a decision."
 )
 @click.option(
     "--output",
     "-o",
     type=options.PATH,
-    help="A file for the answer; of several runs a folder, for a file each.  [default: stdout]",
+    help="File to write the report to; for several runs a folder.  [default: stdout]",
 )
 @options.PLOTS
 @options.FORCE

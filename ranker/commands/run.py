@@ -18,39 +18,41 @@ from ranker.errors import UsageError, look_up
     "--data",
     type=options.PATH,
     metavar="FILE",
-    help="Your own labelled rows (.jsonl, .csv, .tsv, .parquet): decide between models whose truth nobody knows.",
+    help="Your own labelled rows (.jsonl, .csv, .tsv, .parquet), to decide between models.",
 )
 @click.option(
     "--pool",
     type=options.PATH,
     metavar="FILE",
-    help="With --data: rows of the same domain without labels, which make ten labels worth many (see `label`).",
+    help="Unlabelled rows of the same domain, beside --data. They make ten labels worth many (see `label`).",
 )
 @click.option(
     "--pool-from-unlabelled",
     is_flag=True,
     default=None,
-    help="Take the rows of --data, or of the models' own files, that have no true label as the pool.",
+    help="Use rows without a true label, of --data or the models' files, as the pool.",
 )
 @click.option(
     "--within",
     metavar="COLUMN",
-    help="With --data: rank within each value of a column, such as a source, and say whether the best model differs.",
+    help="Column of --data, such as a source: rank within each of its values, and say whether the best model differs.",
 )
 @options.OWN_ROWS
 @options.MODELS
 @options.flags_from(*options.records())
 @click.option(
-    "--method", metavar="NAME", help="With --data: what to order by.  [default: ACC+TIES; with --pool SURROGATE]"
+    "--method",
+    metavar="NAME",
+    help="Method to order models by, with --data.  [default: ACC+TIES; with --pool SURROGATE]",
 )
 @click.option(
     "--probe",
     type=int,
     metavar="K",
-    help="Labelled examples one would have.  [default: 10; with --data all of its rows]",
+    help="Number of labelled examples.  [default: 10; with --data all of its rows]",
 )
 @click.option(
-    "--draws", metavar="B|exact", help="How many probes are drawn; exact, which is the default: all there are."
+    "--draws", metavar="B|exact", help="Number of probes to draw, or exact: all that there are.  [default: exact]"
 )
 @options.SEED
 @options.ATTRIBUTION
@@ -58,15 +60,15 @@ from ranker.errors import UsageError, look_up
     "--methods",
     "method_names",
     metavar="NAMES|FILE.py|all",
-    help="Methods that see rows without labels: names, comma-separated, files with methods of your own, or all; see "
-    "`rank-models ls methods`.  [default: SURROGATE, SURROGATE+LABEL, DAWID-SKENE]",
+    help="Methods that use unlabelled rows: comma-separated names, files with your own, or all. See `rank-models "
+    "ls methods`.  [default: SURROGATE, SURROGATE+LABEL, DAWID-SKENE]",
 )
 @click.option(
     "--target",
     type=click.Choice(["declared", "shortcut", "evidence", "true", "predicted"]),
     default="declared",
     show_default=True,
-    help="The target rule: which label attribution factors are about; as each declares, or one rule for all.",
+    help="Label that attribution factors are about: as each declares, or one rule for all.",
 )
 @click.option(
     "--normalise",
@@ -74,14 +76,15 @@ from ranker.errors import UsageError, look_up
     type=click.Choice(["raw", "l1", "max"]),
     default="raw",
     show_default=True,
-    help="What the attributions of an example are divided by: nothing, their sum of magnitudes, the greatest of these.",
+    help="Divisor of the attributions of an example: none (raw), the sum of their magnitudes (l1), or the "
+    "greatest magnitude (max).",
 )
 @click.option(
     "--in-domain",
     type=options.PATH,
     metavar="FILE",
-    help="Labelled rows of the domain that the models were trained for: one below chance there is pointed out. The "
-    "methods ATC, DOC, ID-ACC, ALINE and COT need them.",
+    help="Labelled rows of the domain that the models were trained for. Models below chance there are pointed"
+    " out. The methods ATC, DOC, ID-ACC, ALINE and COT need them.",
 )
 @options.DATA_DIR
 @options.INCLUDE
@@ -89,13 +92,14 @@ from ranker.errors import UsageError, look_up
     "--limit",
     type=click.IntRange(1),
     metavar="N",
-    help="For a quick try: only N rows of the set, drawn at random; true accuracies, too, are those on these.",
+    help="Number of rows of the set to use, drawn at random, for a quick try. True accuracies are those on these rows.",
 )
 @click.option(
     "--population",
     type=click.IntRange(1),
     metavar="N",
-    help="How many examples of the set are explained, and probes drawn from.  [default: as its card says, 400 or 600]",
+    help="Number of examples of the set to attribute, and to draw probes from.  [default: 400 or 600, by the "
+    "set's card]",
 )
 @options.MACHINE
 @options.WORKERS
@@ -103,30 +107,31 @@ from ranker.errors import UsageError, look_up
 @options.STORE
 @options.FORMAT
 @options.OUTPUT
-@click.option("--save", type=options.PATH, metavar="FILE", help="Keep the whole run for `rank-models report`.")
+@click.option(
+    "--save", type=options.PATH, metavar="FILE", help="File to save the whole run to, for `rank-models report`."
+)
 @options.PLOTS
 @options.FORCE
 @CONFIG
 @click.option(
     "--not-worse-than",
     metavar="MODEL",
-    help="On labelled rows, for CI: exit with 3 unless each other model is shown to be no worse than this one, but "
-    "for --by.",
+    help="Model to hold the others to, for CI: exit with 3 unless each is shown to be no worse, within --by.",
 )
 @click.option(
     "--by",
     type=click.FloatRange(0, 1),
     metavar="MARGIN",
-    help="How much worse is no worse, as a fraction: the 95 % interval of the difference must lie above minus this.  "
-    "[default: 0.02, two points]",
+    help="Margin of --not-worse-than, as a fraction: the 95 % interval of the difference must lie above minus "
+    "this.  [default: 0.02, two points]",
 )
 @click.option(
     "--allow-absent",
     is_flag=True,
     default=None,
-    help="Let --not-worse-than pass though tasks or rows are absent, or a log is partial.",
+    help="Let --not-worse-than pass although tasks or rows are absent, or a log is partial.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would run, and how much of it is known already.")
+@click.option("--dry-run", is_flag=True, help="Show what would run, and how much of it is cached.")
 @options.TALK
 def run(**values: Any) -> None:
     """Rank a suite of models: on an OOD set whose labels are known, or on a few labelled rows of your own.

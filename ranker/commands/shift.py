@@ -19,44 +19,49 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("texts", nargs=-1, metavar="TRAIN NEW ...")
-@click.option("--by", metavar="COLUMN", help="Split the last file into a set for each value: domain, source, year.")
-@click.option("--topics", type=int, metavar="K", help="Split the last file into K topics.")
+@click.option(
+    "--by", metavar="COLUMN", help="Column to split the last file by, into a set for each value: domain, source, year."
+)
+@click.option("--topics", type=int, metavar="K", help="Number of topics to split the last file into.")
 @click.option(
     "--encoder",
     metavar="PATH",
-    help="An encoder of sentences, a directory or a hub id: cosine and MMD^2 are measured by its vectors, too.",
+    help="Sentence encoder (directory or hub id), to measure cosine and MMD^2 by its vectors, too.",
 )
 @click.option(
-    "--layer", type=click.IntRange(0), metavar="N", help="Of --encoder: whose output; 0: embeddings.  [default: last]"
+    "--layer",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Layer of --encoder to use; 0 for the embeddings.  [default: last]",
 )
 @click.option(
     "--pooling",
     type=click.Choice(["mean", "cls"]),
     default="mean",
     show_default=True,
-    help="Of --encoder: the mean of the tokens, or the first.",
+    help="Pooling of --encoder: the mean of the tokens, or the first.",
 )
 @click.option(
     "--models",
     multiple=True,
     metavar="PATH",
-    help="Ask this model about all rows; may be given several times. What the models lose in each new domain is shown, "
-    "and whether a measure goes with it.",
+    help="Models to ask about all rows. The report shows what they lose in each new domain, and whether a "
+    "measure goes with it.",
 )
 @options.LOADING
 @options.flags_from(*options.added_kinds())
 @click.option(
     "--select",
     is_flag=True,
-    help="Choose the sets to test models on as BOSS does: one of each text source, none too like the in-domain set, "
-    "and of these the ones on which --models lose most.",
+    help="Choose the sets to test models on, as BOSS does: one of each text source, none too similar to the in-"
+    "domain set, and of these the ones on which --models lose most.",
 )
 @click.option(
     "--source",
     "sources",
     multiple=True,
     metavar="SET=SOURCE",
-    help="With --select: where the texts of a set come from; once for each set.",
+    help="Text source of a set, for --select. Repeat for each set.",
 )
 @click.option(
     "--similar",
@@ -64,12 +69,12 @@ if TYPE_CHECKING:
     default=0.75,
     show_default=True,
     metavar="COSINE",
-    help="With --select: from here on a set is too like the in-domain one.",
+    help="Similarity from which on --select drops a set as too similar to the in-domain one.",
 )
 @click.option(
-    "--sets", type=click.IntRange(1), default=3, show_default=True, help="With --select: how many are chosen."
+    "--sets", type=click.IntRange(1), default=3, show_default=True, help="Number of sets that --select chooses."
 )
-@click.option("--keep", multiple=True, metavar="SET", help="With --select: a set that is never too like.")
+@click.option("--keep", multiple=True, metavar="SET", help="Set that --select never drops as too similar.")
 @options.OWN_ROWS
 @options.MACHINE
 @options.WORKERS

@@ -113,10 +113,10 @@ def _blocks(records: Iterable[Record], origin: str, unit: str, limits: Limits) -
     """Yield rows that are in memory at once, and the number of values in their lists and objects."""
     block: list[Record] = []
     nested = 0
-    for at, cells in records:
+    for number, cells in records:
         if len(cells) > limits.columns:
-            limits.check(f"{origin}, {unit} {at}", "columns", len(cells))
-        block.append((at, cells))
+            limits.check(f"{origin}, {unit} {number}", "columns", len(cells))
+        block.append((number, cells))
         if not SINGLE.issuperset(map(type, cells.values())):
             nested += nested_in(cells)
         if len(block) == BLOCK or nested >= NESTED:
@@ -156,6 +156,6 @@ def _array(values: Sequence[Any], name: str, block: Sequence[Record], origin: st
     """
     none = SINGLE - {str}
     if not none.issuperset(map(type, values)) and any(isinstance(value, str) and "\0" in value for value in values):
-        at = next(at for (at, _), value in zip(block, values, strict=True) if "\0" in str(value))
-        raise DataError(f"{origin}, {unit} {at}: the column {name!r} holds a NUL; is the file text, and UTF-8?")
+        number = next(number for (number, _), value in zip(block, values, strict=True) if "\0" in str(value))
+        raise DataError(f"{origin}, {unit} {number}: the column {name!r} holds a NUL; is the file text, and UTF-8?")
     return of_cells(values)

@@ -45,7 +45,7 @@ def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record
         >>> [cells["label"] for _, cells in label_rows([(1, rejected)])]
         [None]
     """
-    for at, row in records:
+    for number, row in records:
         cells = row if type(row) is dict else dict(row)
         if "accept" in cells and "answer" in cells:
             label = cells["accept"] if cells["answer"] == "accept" else []
@@ -54,11 +54,11 @@ def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record
                 cells["annotator"] = cells["_annotator_id"]
         label = cells.get("label")
         if isinstance(label, list) and all(isinstance(choice, (str, int)) for choice in label):
-            label = _only(f"{place} {at}", label)
+            label = _only(f"{place} {number}", label)
             cells = {**cells, "label": label}
         if label is not None and str(label).strip().casefold() == CANNOT_TELL and any(name in cells for name in OURS):
             cells = {**cells, "label": None}
-        yield at, cells
+        yield number, cells
 
 
 def _only(place: str, labels: Sequence[Any]) -> Any:

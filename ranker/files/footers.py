@@ -106,23 +106,23 @@ class _Compact:
             yield head & 15
 
     def meta_data(self, values: int, size: int) -> ColumnChunkInfo:
-        """What a column's struct states of it, over what was stated before. Most of the time is spent here."""
-        content, at, field = self._content, self._at, 0
-        while head := content[at]:
-            at += 1
+        """Read the numbers in a column's struct, over those of another field. Most of the time is spent here."""
+        content, offset, field = self._content, self._at, 0
+        while head := content[offset]:
+            offset += 1
             kind = head & 15
             if head >> 4:
                 field += head >> 4
             else:
-                coded, at = _number(content, at)
+                coded, offset = _number(content, offset)
                 field = (coded >> 1) ^ -(coded & 1)
             if field in (5, 6) and kind in _NUMBERS:
-                coded, at = _number(content, at)
+                coded, offset = _number(content, offset)
                 number = (coded >> 1) ^ -(coded & 1)
                 values, size = (number, size) if field == 5 else (values, number)
             else:
-                at = _end(content, at, kind)
-        self._at = at + 1
+                offset = _end(content, offset, kind)
+        self._at = offset + 1
         return ColumnChunkInfo(values, size)
 
     def number(self) -> int:
@@ -144,66 +144,66 @@ class _Compact:
         return self._content[self._at - 1]
 
     def _varint(self) -> int:
-        found, self._at = _number(self._content, self._at)
-        return found
+        value, self._at = _number(self._content, self._at)
+        return value
 
 
-def _end(content: bytes, at: int, kind: int, *, item: bool = False) -> int:
+def _end(content: bytes, offset: int, kind: int, *, in_list: bool = False) -> int:
     """Find where a value ends. There may be millions, so that no object is made for any.
 
     Args:
         content: the footer.
-        at: where the value begins.
+        offset: start of the value.
         kind: its type.
-        item: it stands in a list or a map; a field says in its type whether it is true.
+        in_list: it stands in a list or a map; a field says in its type whether it is true.
 
     Raises:
         ValueError: there is no such type.
         IndexError: it is cut off.
     """
     if kind == _STRUCT:
-        while head := content[at]:
-            at = at + 1 if head >> 4 else _number_end(content, at + 1)
+        while head := content[offset]:
+            offset = offset + 1 if head >> 4 else _number_end(content, offset + 1)
             kind = head & 15
             if kind in _NUMBERS:
-                while content[at] & 0x80:
-                    at += 1
-                at += 1
+                while content[offset] & 0x80:
+                    offset += 1
+                offset += 1
             else:
-                at = _end(content, at, kind)
-        at += 1
+                offset = _end(content, offset, kind)
+        offset += 1
     elif kind == _BINARY:
-        size, at = _number(content, at)
-        at += size
+        size, offset = _number(content, offset)
+        offset += size
     elif kind in _NUMBERS:
-        at = _number_end(content, at)
+        offset = _number_end(content, offset)
     elif kind in (_LIST, _SET):
-        head = content[at]
-        count, at = _number(content, at + 1) if head >> 4 == 15 else (head >> 4, at + 1)
+        head = content[offset]
+        count, offset = _number(content, offset + 1) if head >> 4 == 15 else (head >> 4, offset + 1)
         for _ in range(count):
-            at = _end(content, at, head & 15, item=True)
+            offset = _end(content, offset, head & 15, in_list=True)
     elif kind in (_TRUE, _FALSE):
-        at += item
+        offset += in_list
     elif kind == _BYTE:
-        at += 1
+        offset += 1
     elif kind == _DOUBLE:
-        at += 8
+        offset += 8
     elif kind == _UUID:
-        at += 16
+        offset += 16
     elif kind == _MAP:
-        count, at = _number(content, at)
-        kinds = content[at] if count else 0
-        at += bool(count)
+        count, offset = _number(content, offset)
+        kinds = content[offset] if count else 0
+        offset += bool(count)
         for _ in range(count):
-            at = _end(content, _end(content, at, kinds >> 4, item=True), kinds & 15, item=True)
+            offset = _end(content, _end(content, offset, kinds >> 4, in_list=True), kinds & 15, in_list=True)
     else:
         raise ValueError(f"no type {kind}")
-    if at > len(content):
+    if offset > len(content):
         raise IndexError("cut off")
-    return at
+    return offset
 
 
-def _number(content: bytes, at: int) -> tuple[int, int]:
+def _number(content: bytes, offset: int) -> tuple[int, int]:
     """Read a number without a sign; it, and where it ends.
 
     Raises:
@@ -211,21 +211,21 @@ def _number(content: bytes, at: int) -> tuple[int, int]:
         IndexError: it is cut off.
     """
     value = shift = 0
-    while (byte := content[at]) & 0x80:
+    while (byte := content[offset]) & 0x80:
         value |= (byte & 0x7F) << shift
         shift += 7
-        at += 1
+        offset += 1
         if shift > 63:
             raise ValueError("a number of too many bytes")
-    return value | byte << shift, at + 1
+    return value | byte << shift, offset + 1
 
 
-def _number_end(content: bytes, at: int) -> int:
+def _number_end(content: bytes, offset: int) -> int:
     """Find where a number ends.
 
     Raises:
         IndexError: it is cut off.
     """
-    while content[at] & 0x80:
-        at += 1
-    return at + 1
+    while content[offset] & 0x80:
+        offset += 1
+    return offset + 1

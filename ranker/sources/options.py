@@ -106,26 +106,26 @@ class AnswerOptions:
 
     runs: str = option(
         "",
-        "Of several runs of one model: take the newest, their mean, or each as a model. FOLDER#TASK@RUN is one: "
-        "by its number from the oldest (@1), by an argument (@seed=2), or by its time.  "
-        "[default: the newest, where all have the same arguments]",
+        "Treatment of several runs of one model: use the newest, their mean, or each as a model. "
+        "FOLDER#TASK@RUN names one: by its number from the oldest (@1), an argument (@seed=2), or its time.  "
+        "[default: the newest, if all have the same arguments]",
         choices=RUNS,
     )
     cluster: str = option(
         "",
-        "Of your own rows, tables and logs: what says which rows belong together: questions on one passage.",
+        "Column that groups rows which belong together, such as questions on one passage.",
         metavar="COLUMN",
     )
     scale: tuple[float, float] | None = option(
         None,
-        "Of logs and outcomes: what is worst and best, such as 1 10 of a judge's marks.",
+        "Worst and best value of logs and outcomes, such as 1 10 for a judge's marks.",
         name="range",
         type=(float, float),
         metavar="LOW HIGH",
     )
-    lower_is_better: bool = option(False, "Of logs and outcomes: less is better.")
+    lower_is_better: bool = option(False, "Treat less as better, in logs and outcomes.")
     errors: str = option(
-        ERRORS[0], "Of tables and logs: what becomes of answers that failed or were not scored.", choices=ERRORS
+        ERRORS[0], "Treatment of answers that failed or were not scored, in tables and logs.", choices=ERRORS
     )
 
     def __post_init__(self) -> None:

@@ -1,15 +1,15 @@
 from collections import Counter
 
-from benchmarks.shift_domains import HANS, DomainTraining, kind, parted, place
+from benchmarks.shift_domains import HANS, TrainingSettings, kind, parted, place
 
 ROWS = [{"text": "x" * (n % 7 * 40), "label": str(n)} for n in range(50)]
 
 
 def test_every_row_is_seen_once_an_epoch():
     """In the order given, or with rows of like length in a batch."""
-    plain = list(DomainTraining(batch=8).batches(ROWS, 0))
+    plain = list(TrainingSettings(batch=8).batches(ROWS, 0))
     assert [row for batch in plain for row in batch] == ROWS
-    fast = list(DomainTraining(epochs=3, batch=8, fast=True).batches(ROWS, 0))
+    fast = list(TrainingSettings(epochs=3, batch=8, fast=True).batches(ROWS, 0))
     assert len(fast) == 21
     assert Counter(row["label"] for batch in fast for row in batch) == {str(n): 3 for n in range(50)}
     spread = [max(len(row["text"]) for row in batch) - min(len(row["text"]) for row in batch) for batch in fast]

@@ -58,9 +58,11 @@ def executor_named(name: str, options: ExecutorOptions = ExecutorOptions()) -> E
         name = "serial" if options.workers == 1 and not options.limits else "processes"
     if name in BUILTIN:
         return BUILTIN[name](options)
-    packages = {one.name: one for one in load_entry_points(GROUP)}
+    packages = {entry.name: entry for entry in load_entry_points(GROUP)}
     look_up("executor", name, dict.fromkeys(["auto", *BUILTIN, *packages]))
-    made = cast("Callable[[ExecutorOptions], Executor]", packages[name].loaded)(options)
-    if not callable(getattr(made, "run", None)):
-        raise UsageError(f"{packages[name].origin}: it must make an object with `run` (got a {type(made).__name__})")
-    return made
+    executor = cast("Callable[[ExecutorOptions], Executor]", packages[name].loaded)(options)
+    if not callable(getattr(executor, "run", None)):
+        raise UsageError(
+            f"{packages[name].origin}: it must make an object with `run` (got a {type(executor).__name__})"
+        )
+    return executor

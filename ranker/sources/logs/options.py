@@ -34,21 +34,21 @@ class LogOptions(AnswerOptions):
 
     metric: str = option(
         "",
-        "What to compare models by. Of logs: the recorded metric; of several tasks acc,sst2=f1 says it. Of answers "
-        "with labels, too: macro-f1, micro-f1, weighted-f1, f1, f1:LABEL, mcc, kappa, balanced-accuracy; of labels "
-        "that are numbers or in order pearson, spearman, mae.  [default: accuracy]",
+        "Metric to compare models by. For logs: the recorded metric, for several tasks acc,sst2=f1. For "
+        "labels: macro-f1, micro-f1, weighted-f1, f1, f1:LABEL, mcc, kappa, balanced-accuracy; if they are "
+        "numbers or ordered, pearson, spearman, mae.  [default: accuracy]",
         metavar="NAME",
         of_run=True,
     )
     filter: str = option(
         "",
-        "Of logs of lm-evaluation-harness: which filter's answers; of several tasks as above.",
+        "Filter whose answers to use, in logs of lm-evaluation-harness. For several tasks as in --metric.",
         metavar="NAME",
     )
-    scorer: str = option("", "Of logs of Inspect: which scorer.", metavar="NAME")
+    scorer: str = option("", "Scorer to use, in logs of Inspect.", metavar="NAME")
     reducer: str = option(
         "",
-        "Of logs of Inspect: what the epochs of a row are reduced to: mean, median, mode, majority, max, "
-        "at_least_K, pass_at_K or pass_k_K.  [default: the log's own]",
+        "Reducer of the epochs of a row, in logs of Inspect: mean, median, mode, majority, max, at_least_K, "
+        "pass_at_K or pass_k_K.  [default: the log's own]",
         metavar="NAME",
     )

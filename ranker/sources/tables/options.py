@@ -39,24 +39,24 @@ class TableOptions(AnswerOptions):
         'gold'
     """
 
-    prediction: tuple[str, ...] = option((), "Of tables: a column that holds answers.", metavar="COLUMN")
-    truth: str = option("", "Of tables: the column of the true labels.", metavar="COLUMN")
+    prediction: tuple[str, ...] = option((), "Column with answers, in tables. Repeat for several.", metavar="COLUMN")
+    truth: str = option("", "Column with the true labels, in tables.", metavar="COLUMN")
     answers: str = option(
         "",
-        "Of tables: what cells are: labels, probabilities, logits, log-likelihoods or outcomes.",
+        "Type of the answers in tables: labels, probabilities, logits, log-likelihoods or outcomes.",
         metavar="KIND",
     )
     empty_words: tuple[str, ...] | None = option(
         None,
-        "Of your own rows and tables: the words that are nothing, such as N/A,-1; '' for none but the empty "
-        "cell.  [default: NA, N/A, nan, null and None, unless a label is called so]",
+        "Words that mean an empty cell in your own rows and tables, such as N/A,-1; '' for none.  [default: "
+        "NA, N/A, nan, null and None, unless a label has that name]",
         metavar="WORD,...",
         parse=words,
         of_run=True,
     )
     encoding: str = option(
         "",
-        "Of files of rows and answers that are not UTF-8, such as cp1252.  [default: UTF-8, or what a file says]",
+        "Encoding of files of rows and answers, such as cp1252.  [default: UTF-8, or what a file says]",
         metavar="NAME",
         of_run=True,
     )

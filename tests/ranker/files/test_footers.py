@@ -65,7 +65,7 @@ def test_a_footer_of_nested_lists_is_one_line():
     for footer in (b"\x19" * 100_000, b"\x19\xf9" + b"\xff" * 4 + b"\x0f" + b"\x00" * 1_000):
         content = b"PAR1" + footer + struct.pack("<L", len(footer)) + b"PAR1"
         with pytest.raises(DataError, match="^a cannot be read: its footer is broken$"):
-            footers.stated(io.BytesIO(content), "a")
+            footers.read_footer(io.BytesIO(content), "a")
 
 
 EVERY_TYPE = [
@@ -84,8 +84,8 @@ def test_a_field_of_any_type_is_passed_over(kind, value):
     column = field + b"\x2c" + field + numbers + b"\x00"
     footer = field + b"\x39\x1c\x19\x1c" + column + b"\x00" + b"\x00"
     content = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
-    assert footers.stated(io.BytesIO(content), "a") == [[footers.ColumnChunkInfo(3, 50)]]
+    assert footers.read_footer(io.BytesIO(content), "a") == [[footers.ColumnChunkInfo(3, 50)]]
     for end in range(len(field), len(footer) - 3):  # cut off within what has to be read
         cut = b"PAR1" + footer[:end] + end.to_bytes(4, "little") + b"PAR1"
         with pytest.raises(DataError, match="footer is broken"):
-            footers.stated(io.BytesIO(cut), "a")
+            footers.read_footer(io.BytesIO(cut), "a")

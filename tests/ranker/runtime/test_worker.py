@@ -162,7 +162,7 @@ def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, s
             raise KeyboardInterrupt
 
     monkeypatch.setattr(classifiers, "ENCODED_AT_ONCE", 1)
-    for module, most in ((batching, "MAX_REQUESTS_AHEAD"), (ig, "MOST")):
+    for module, most in ((batching, "MAX_REQUESTS_AHEAD"), (ig, "MAX_WINDOW")):
         monkeypatch.setattr(module, most, 15)
         monkeypatch.setattr(module, "windows", watched)
     mini = suites.load(["hans-sub-mini"]).models[2]
