@@ -48,9 +48,9 @@ def drawn(seed):
     answers = np.where(rng.random(len(known)) < 0.9, truth[known], rng.integers(classes, size=len(known)))
     decisions = []
     with pytest.MonkeyPatch.context() as patch:
-        where, taken = posterior_samples._State.where, posterior_samples._State.taken
+        where, taken = posterior_samples._State.where, posterior_samples._State.select
         patch.setattr(posterior_samples._State, "where", lambda s, yes, to: decisions.append(yes) or where(s, yes, to))
-        patch.setattr(posterior_samples._State, "taken", lambda s, these: decisions.append(these) or taken(s, these))
+        patch.setattr(posterior_samples._State, "select", lambda s, these: decisions.append(these) or taken(s, these))
         found = believe(fold(predicted, classes, strength=strength), known, answers)
     draws = np.concatenate([found.worlds.weights, found.worlds.biases], axis=1)
     return {
