@@ -122,7 +122,7 @@ def load() -> Published:
 
     Example:
         >>> load().tables["3"].rows[0]
-        Row(name='ACC', attribution=None, published=Frozen({'pooled': 61.0}))
+        PublishedRow(name='ACC', attribution=None, published=Frozen({'pooled': 61.0}))
     """
     path = Path(__file__).with_name("published.toml")
     try:

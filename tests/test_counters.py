@@ -18,7 +18,7 @@ SUITE = ROOT / "data" / "suites" / "hans-sub-mini"
 SAMPLE = ROOT / "data" / "hans-sub" / "examples.jsonl.gz"
 
 CALLS = {
-    "look-ups": ("ranker.sources.hf.checkpoints", "_located"),
+    "look-ups": ("ranker.sources.hf.checkpoints", "_resolve_folder"),
     "keys built": ("ranker.runtime.worker", "key_of"),
 }
 """What no file tells of -> the module and the name of the function that does it; a move changes these lines alone."""

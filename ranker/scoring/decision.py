@@ -143,7 +143,7 @@ def decide(
     elif clusters is not None and not by.posterior:
         better, (best, near), (low, high), labels_needed = _sure_of_clusters(outcomes, clusters, order, rng)
     else:
-        better, (best, near), (low, high), more = _posterior_summary(outcomes, by.posterior, order, rng)
+        better, (best, near), (low, high), labels_needed = _posterior_summary(outcomes, by.posterior, order, rng)
     watch(STEPS[2], 1)
     rows_of = groups or ("",) * len(table.examples)
     if by_metric is not None:

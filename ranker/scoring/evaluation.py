@@ -92,8 +92,8 @@ def evaluate(
         population = pooled.Population(ordered, known_targets, truth.decided, halves)
         measured, curves = pooled.measure(methods, population, probe, measured, curves, of_pools)
     if by_metric is not None:
-        own = np.random.default_rng(seed).spawn(5)[4]
-        measured, curves = _with_metric(by_metric, truth, measured, curves, probe, draws, own)
+        of_metric = np.random.default_rng(seed).spawn(5)[4]
+        measured, curves = _with_metric(by_metric, truth, measured, curves, probe, draws, of_metric)
     watch(STEPS[3], 1)
     measured = measured.with_coins(COINS if "across-family" in truth.splits else COINS[:1])
     results = _methods(table, truth, measured, curves, designed, {method.name: method.rule for method in methods})
