@@ -169,13 +169,13 @@ class Session:
         return believe(self.patterns, rows[:count], labels[:count], self.label_noise)
 
     def next(self) -> int | None:
-        """Return the row to label next; None if no row is left, or no question is open.
+        """Return the row to label next; None if no row is left, or a winner is proven (`certain`).
 
         A skipped row comes back after `SKIP_DISTANCE` others, or when no other is left.
         """
         closed = {event.row for event in self.events if event.status != "skipped"}
         recent = {event.row for event in self.events[-SKIP_DISTANCE:] if event.status == "skipped"}
-        picked = [*self._pick(closed | recent, 1), *self._pick(closed, 1)]
+        picked = self._pick(closed | recent, 1) or (self._pick(closed, 1) if recent else [])
         return picked[0] if picked else None
 
     def several(self, count: int) -> list[int]:

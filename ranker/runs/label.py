@@ -137,7 +137,7 @@ class Labelling:
         return fingerprint((Example(row.id, row.segments) for row in self.rows), self.task)
 
     def next(self) -> Example | None:
-        """Return the row to label next; None if no row is left, or no row would change the ranking."""
+        """Return the row to label next; None if no row is left, or a winner is proven (`certain`)."""
         place = self.session.next()
         return None if place is None else self.rows[place]
 

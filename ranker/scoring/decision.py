@@ -235,13 +235,13 @@ def _order(table: ScoreTable, method: str | None, designed: str | None, beside: 
     return ModelOrder(method, table.methods[column].kind, means[:, column, 0])
 
 
-Sure = tuple[Floats, tuple[Floats, Floats], tuple[Floats, Floats], Ints]
+Summary = tuple[Floats, tuple[Floats, Floats], tuple[Floats, Floats], Ints]
 """(M, M) P(better), (M,) P(best) and P(near best), the ends of (M,) intervals, (M, M) more labels."""
 
 
 def _posterior_summary(
     outcomes: Floats, by_method: Posterior | None, order: Ints, rng: np.random.Generator, near: float = posterior.NEAR
-) -> Sure:
+) -> Summary:
     """Summarize the models' mean outcomes in the domain by the method's posterior, else by (M, K) outcomes."""
     # P(best) is drawn in the predicted order of the models
     if by_method:
@@ -256,7 +256,7 @@ def _posterior_summary(
     return better, best, ends, labels_needed
 
 
-def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.random.Generator) -> Sure:
+def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.random.Generator) -> Summary:
     """Summarize outcomes of rows in clusters, which are resampled as a whole."""
     # A cluster's outcomes are summed, in units of the largest cluster; intervals are those of `statistics.paired`,
     # robust to clusters. Numbers of further labels are in rows, for clusters of the mean size.
@@ -273,7 +273,7 @@ def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.ran
     return better, best, (low, high), rows
 
 
-def _sure_of_metric(rows: MetricRows, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Sure:
+def _sure_of_metric(rows: MetricRows, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Summary:
     """Summarize a metric that is no mean, from draws of weights; numbers of further labels are unknown."""
     of_values, of_intervals = rng.spawn(2)
     prior = posterior.weigh(outcomes if clusters is None else _cluster_shares(outcomes, clusters))

@@ -259,7 +259,7 @@ class Source(Protocol):
 
     @property
     def shares(self) -> str:
-        """Key of sources that one process opens one after the other; "" if there is nothing to share."""
+        """Key of sources that run in one worker, one after the other, and reuse what it has loaded; "" for none."""
 
     @property
     def precomputed(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from factors.types import Bools, Example, Floats
 from ranker.errors import LabelError, ModelError, first_line, listed
-from ranker.sources.base import Encoding, Hide, Machine, ModelInfo, ResourceCache, Source, version
+from ranker.sources.base import Encoding, Hide, Machine, ModelInfo, Needs, ResourceCache, Source, version
 from ranker.tasks.classes import ClassProbabilities, require_labels, softmax
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ class TextSource(ABC):
 
     Attributes:
         name: in reports.
+        family: models that differ only in their training have the same one; "" if unknown.
         libraries: packages whose version can change an answer.
+        needs: what it needs of the machine: secrets, the network, a limit of models at a time.
 
     Example:
         >>> class Polite(TextSource):
@@ -67,8 +69,10 @@ class TextSource(ABC):
     """
 
     name: str
-    family, shares, precomputed = "", "", False
+    family: str = field(default="", kw_only=True)
+    shares, precomputed = "", False
     libraries: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[Needs] = Needs()
 
     @abstractmethod
     def labels(self) -> Sequence[str]:
@@ -98,7 +102,7 @@ class TextSource(ABC):
     def inspect(self, shelf: ResourceCache) -> ModelInfo:
         """Return its labels; see `Source.inspect`."""
         try:
-            return ModelInfo(self, self._names())
+            return ModelInfo(self, self._names(), needs=self.needs)
         except ModelError as error:
             return ModelInfo(self, trouble=str(error))
 

@@ -115,15 +115,15 @@ def _goal_pairs(beliefs: Beliefs, goal: Goal) -> Ints:
 
 
 def _row_gains(leads: Floats, branches: Floats, answers: Floats) -> Floats:
-    """Return (V,) gains of `_certainty`, in the precision of the answers; of the best, in double precision."""
-    gains = _certainty(leads, branches, answers)
+    """Return (V,) gains of `_loss_reductions`, in the precision of the answers; of the best, in double precision."""
+    gains = _loss_reductions(leads, branches, answers)
     best = np.flatnonzero(gains >= (1 - CLOSE) * gains.max())
-    gains[best] = _certainty(leads, branches, answers[:, :, best].astype(np.float64))
+    gains[best] = _loss_reductions(leads, branches, answers[:, :, best].astype(np.float64))
     return gains
 
 
-def _certainty(leads: Floats, branches: Floats, answers: Floats) -> Floats:
-    """Return (V,) reductions of the sum over pairs of p (1 - p) by an answer: sums of the variances of p."""
+def _loss_reductions(leads: Floats, branches: Floats, answers: Floats) -> Floats:
+    """Return (V,) expected reductions of the pairwise loss, the sum over pairs of p (1 - p), by one answer."""
     # leads: (S, P) p in each world; branches: (D, S) weights of the worlds, which sum to S; answers: (C, S, V)
     # probabilities, whose precision is used
     gains = np.zeros(answers.shape[2])

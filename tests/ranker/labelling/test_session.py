@@ -78,6 +78,17 @@ def test_a_skipped_row_comes_back_and_one_that_cannot_be_told_does_not():
     assert sorted([*seen, never]) == list(range(30))
 
 
+@pytest.mark.parametrize(("skipped", "picks"), [(False, 1), (True, 2)])
+def test_a_row_is_picked_once(monkeypatch, skipped, picks):
+    """It is the dearest step; a second look is for rows that were skipped, if no other is left."""
+    session, calls = Session(some_pool()[0], 2), []
+    if skipped:
+        session.skip(session.next())
+    monkeypatch.setattr(Session, "_pick", lambda self, closed, count: calls.append(count) or [3][skipped:])
+    session.next()
+    assert len(calls) == picks
+
+
 def test_a_row_that_was_skipped_is_asked_when_no_other_is_left():
     """It is the last one."""
     session = Session(np.array([[0, 1, 1], [1, 1, 0]]), 2, [LabelEvent(0, "answered", 0), LabelEvent(1, "cannot-tell")])

@@ -18,8 +18,9 @@ from logmaking import choice_row, lm_log
 from factors.types import Example
 from ranker.errors import UnknownName, UsageError
 from ranker.sources import kinds, suites
-from ranker.sources.base import Machine, ResourceCache, Source, SourceOptions
+from ranker.sources.base import Machine, Needs, ResourceCache, Source, SourceOptions
 from ranker.sources.references import Reference
+from ranker.sources.texts import TextSource
 from ranker.tasks.base import Task
 from ranker.tasks.precomputed import PrecomputedTask
 
@@ -235,6 +236,35 @@ def test_a_package_adds_a_kind(monkeypatch, made):
     installed(monkeypatch, "mine", lambda: kind)
     assert [model.name for model in suites.load(["moon-a", "mine:b"]).models] == ["moon-a", "b"]
     assert [model.name for model in suites.name_models(["x=mine:c"], SourceOptions(), ResourceCache())[1]] == ["x"]
+
+
+class Polite(TextSource):
+    """A black box with needs of its own."""
+
+    needs = Needs(secrets=("MOON_KEY",), network=True, at_once=2)
+
+    def labels(self):
+        """Two."""
+        return ("non-entailment", "entailment")
+
+    def content(self):
+        """Its name."""
+        return self.name
+
+    def probabilities(self, texts):
+        """Even."""
+        return np.full((len(texts), 2), 0.5)
+
+
+def test_a_suite_may_hold_black_boxes_of_a_package(monkeypatch, tmp_path):
+    """They take the suite's names and families, and say what they need."""
+    kind = SimpleNamespace(claims=bool, sources=lambda reference, options, shelf: [Polite(reference.place)])
+    installed(monkeypatch, "mine", lambda: kind)
+    models = [{"name": name, "path": f"moon/{name}", "kind": "mine", "family": "moon"} for name in "ab"]
+    (tmp_path / "suite.json").write_text(json.dumps({"schema_version": 1, "name": "mine", "models": models}))
+    sources = [model.source for model in suites.load([str(tmp_path)]).models]
+    assert [(source.name, source.family) for source in sources] == [("a", "moon"), ("b", "moon")]
+    assert sources[0].inspect(ResourceCache()).needs == Polite.needs
 
 
 def failing():

@@ -78,7 +78,7 @@ def test_the_expected_fall_is_that_of_the_definition():
     rng = np.random.default_rng(0)
     found = believe(fold(rng.integers(2, size=(4, 12)), 2), np.array([0]), np.array([1]), 0.05, worlds=S)
     p = found.p_first_better.mean(axis=0)
-    gained = acquisition._certainty(found.p_first_better, np.ones((1, S)), found.answers) / S
+    gained = acquisition._loss_reductions(found.p_first_better, np.ones((1, S)), found.answers) / S
     for at, pattern in enumerate(found.candidates):
         row = int(np.flatnonzero(found.patterns.pattern_of_row == pattern)[0])
         assert gained[at] == pytest.approx((p * (1 - p)).sum() - left_open(found, [row], "order"), abs=1e-5)
@@ -93,7 +93,7 @@ def test_few_pairs_stand_for_very_many():
     for known in range(10):
         found = believe(fold(predicted, 2), np.arange(known), labels[:known])
         assert found.p_first_better.shape[1] > acquisition.PAIRS
-        expected = acquisition._certainty(found.p_first_better, np.ones((1, len(found.p_first_better))), found.answers)
+        expected = acquisition._loss_reductions(found.p_first_better, np.ones((1, len(found.p_first_better))), found.answers)
         (row,) = next_rows(found)
         shares.append(
             expected[np.flatnonzero(found.candidates == found.patterns.pattern_of_row[row])[0]] / expected.max()
