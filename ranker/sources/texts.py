@@ -50,7 +50,8 @@ class TextSource(ABC):
 
     Attributes:
         name: in reports.
-        family: models that differ only in their training have the same one; "" if unknown.
+        family: models that differ only in their training have the same one; "" if unknown. It is keyword-only; a
+            subclass with another default writes `field(default=..., kw_only=True)`.
         libraries: packages whose version can change an answer.
         needs: what it needs of the machine: secrets, the network, a limit of models at a time.
 

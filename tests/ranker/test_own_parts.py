@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from types import ModuleType, SimpleNamespace
 
@@ -30,7 +30,7 @@ class Lengths(TextSource):
 
     name: str
     slope: float = 1.0
-    family: str = "lengths"
+    family: str = field(default="lengths", kw_only=True)
     libraries = ()
 
     def labels(self):

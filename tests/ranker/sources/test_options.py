@@ -34,7 +34,6 @@ class Options:
 class Prompted(TextSource):
     name: str
     temperature: float
-    family: str = ""
 
     def labels(self):
         return ("non-entailment", "entailment")

@@ -93,7 +93,8 @@ def test_few_pairs_stand_for_very_many():
     for known in range(10):
         found = believe(fold(predicted, 2), np.arange(known), labels[:known])
         assert found.p_first_better.shape[1] > acquisition.PAIRS
-        expected = acquisition._loss_reductions(found.p_first_better, np.ones((1, len(found.p_first_better))), found.answers)
+        branches = np.ones((1, len(found.p_first_better)))
+        expected = acquisition._loss_reductions(found.p_first_better, branches, found.answers)
         (row,) = next_rows(found)
         shares.append(
             expected[np.flatnonzero(found.candidates == found.patterns.pattern_of_row[row])[0]] / expected.max()
