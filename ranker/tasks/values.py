@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -20,7 +21,7 @@ class ValueAnswers:
     """Answers of one value a row; a `ranker.tasks.base.Predictions`. A kind of answers adds its name.
 
     Attributes:
-        values: (N,) the answers, of one type that Arrow knows; lists come back as tuples. None without an answer.
+        values: (N,) the answers, which JSON can write; lists come back as tuples. None without an answer.
         state: (N,) the states of the answers; if left out, all were requested. Read-only.
 
     Raises:
@@ -65,7 +66,8 @@ class ValueAnswers:
         """Return the answers by the name of their column: see `of_columns`."""
         import pyarrow as pa
 
-        return {"state": self.state, "values": pa.array(self.values)}
+        texts = list(map(json.dumps, self.values))  # one type for all blocks in a store, whatever they hold
+        return {"state": self.state, "values": pa.array(texts, pa.string())}
 
     def probabilities(self) -> None:
         """Return None: such answers have no labels."""
@@ -73,7 +75,8 @@ class ValueAnswers:
     @classmethod
     def of_columns(cls, columns: Mapping[str, Any]) -> Self:
         """Return the answers of `columns`."""
-        return cls(tuple(map(_tuples, columns["values"].to_pylist())), columns["state"])
+        values = map(json.loads, columns["values"].to_pylist())
+        return cls(tuple(map(_tuples, values)), columns["state"])
 
     @classmethod
     def joined(cls, blocks: Sequence[Self]) -> Self:

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tag_guest import Tagger, TagTask, tags_of
+from tag_guest import Tagger, Tags, TagTask, tags_of
 from toys import ROWS
 
 from ranker.errors import UnknownName, UsageError
@@ -16,6 +16,7 @@ from ranker.runtime.base import Request
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.runtime import Runtime
+from ranker.runtime.store import Store, collect_blocks
 from ranker.runtime.upkeep import contents, verify
 from ranker.tasks import answers
 
@@ -60,6 +61,28 @@ def test_a_run_that_ended_early_goes_on_with_what_it_has(tmp_path):
     assert list(failures) == ["a"]
     found, failures = asked([Tagger("a"), Tagger("b")], Serial(), tmp_path / "store")
     assert (sorted(found), failures) == (["a", "b"], {})
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ([None, None], [("B", "O"), ()], [(), ()]),
+        ([1, 2], [0.5, None], [1e300, 3]),
+        ([None], ["a", "\ud800 is half a character"], [""]),
+    ],
+)
+def test_blocks_of_any_values_are_kept_together(tmp_path, blocks):
+    """What the values of one block are, such as nothing but empty ones, decides no type for the others."""
+    rows = iter(ROWS)
+    entry = Store(tmp_path).entry({"answers": "tags"})
+    for values in blocks:
+        with collect_blocks([next(rows) for _ in values], entry.add) as keep:
+            keep(Tags(values))
+    expected = [value for values in blocks for value in values]
+    found = Store(tmp_path).entry({"answers": "tags"})
+    assert list(found.predictions(ROWS[: len(expected)]).values) == expected
+    found.compact()
+    assert list(Store(tmp_path).entry({"answers": "tags"}).predictions(ROWS[: len(expected)]).values) == expected
 
 
 def test_a_kind_that_is_not_there_is_one_line():
