@@ -15,6 +15,7 @@ import os
 import re
 import signal
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, MutableMapping, Sequence
@@ -359,7 +360,8 @@ def start_process(
     while True:
         process = context.Process(target=worker_process.worker_main, args=(pipe, work, rules), daemon=True)
         try:
-            process.start()
+            with _hold_signals():
+                process.start()
             return process
         except (OSError, EOFError):
             if time.monotonic() > deadline:
@@ -425,6 +427,26 @@ def _block_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _hold_signals() -> Iterator[None]:
+    """Call handlers of signals after the block: the process of a start that Ctrl-C breaks off prints a traceback."""
+    if threading.current_thread() is not threading.main_thread():  # Python handles signals in the main one alone
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    handlers = {number: handler for number, handler in before.items() if callable(handler)}
+    came: list[int] = []
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for held in came:
+            signal.raise_signal(held)
 
 
 def visible_variables(environment: Mapping[str, str]) -> dict[str, str]:

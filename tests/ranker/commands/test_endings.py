@@ -17,6 +17,16 @@ from ranker.runtime.upkeep import verify
 from ranker.sources.suites import bundled_suites
 
 BEGIN = "import sys; from ranker.cli import main; print('main', file=sys.stderr, flush=True); main()"
+AMID = """
+import os, signal
+from multiprocessing import forkserver
+connect = forkserver.connect_to_new_process
+def stopped_amid(*arguments):
+    connection = connect(*arguments)
+    os.killpg(0, signal.SIGINT)
+    return connection
+forkserver.connect_to_new_process = stopped_amid
+"""
 FEW = ("--ood", "hans-sub", "--limit", "12", "--probe", "2", "--factors", "ACC", "--factors", "NLL", "-q")
 THREE = ("--models", *(str(bundled_suites()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")))
 STOPPED = "rank-models: stopped; what was computed is kept, the same command goes on from there\n"
@@ -27,10 +37,10 @@ def environment(folder, **more):
     return {**os.environ, "RANK_MODELS_STORE": str(folder / "store"), "OMP_NUM_THREADS": "1", **more}
 
 
-def started(folder, *arguments):
-    """The program in a group of processes of its own, once `main` has begun."""
+def started(folder, *arguments, first=""):
+    """The program in a group of processes of its own, once `main` has begun; `first` is code that it runs before."""
     process = subprocess.Popen(
-        [sys.executable, "-c", BEGIN, *arguments], env=environment(folder), cwd=folder, start_new_session=True,
+        [sys.executable, "-c", first + BEGIN, *arguments], env=environment(folder), cwd=folder, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr.readline() == "main\n"
@@ -83,6 +93,12 @@ def test_ctrl_c_while_processes_begin_is_one_line(tmp_path):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGINT)
             time.sleep(0.3)
+    assert ended(process) == (130, STOPPED)
+
+
+def test_ctrl_c_amid_the_start_of_a_process_is_one_line(tmp_path):
+    """The server has forked it, and it waits for its work: a start that is broken off would leave its traceback."""
+    process = started(tmp_path, *FEW, "--workers", "2", "--isolate", first=AMID)
     assert ended(process) == (130, STOPPED)
 
 
