@@ -45,7 +45,20 @@ class RankModelsError(Exception):
     A message may quote untrusted files: line ends and terminal control codes are escaped, and no message has more than
     `MAX_MESSAGE_CHARACTERS` characters.
 
+    Args:
+        message: for people. Programs read the fields instead, since wordings change.
+        option: parameter, or option without dashes, that decides it; "" where none does.
+        value: what was given, or found in its place; None where the message names no single value.
+        allowed: names that are right, or the two ends of a range.
+        place: file, and a line, row or column of it, or the name of a model, set or factor; "" where none is named.
+
+    Attributes:
+        option, value, allowed, place: as given.
+
     Example:
+        >>> error = RankModelsError("`probe` must be 1 to 6 (got 7)", option="probe", value=7, allowed=(1, 6))
+        >>> error.option, error.value, error.allowed, error.place
+        ('probe', 7, (1, 6), '')
         >>> print(RankModelsError("the column 'a\nb' is missing"))
         the column 'a\nb' is missing
         >>> len(str(RankModelsError("the column " + "a" * 100_000 + " is missing")))
@@ -53,6 +66,18 @@ class RankModelsError(Exception):
     """
 
     exit_code = 1
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        option: str = "",
+        value: object = None,
+        allowed: Iterable[object] = (),
+        place: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.option, self.value, self.allowed, self.place = option, value, tuple(allowed), place
 
     def __str__(self) -> str:
         return printed(super().__str__())
@@ -82,7 +107,7 @@ class UnknownName(UsageError):
             if near
             else f"known: {listed(by_folded.values(), 5 * MAX_LISTED_NAMES)}"
         )
-        super().__init__(f"there is no {kind} {name!r}; {hint}")
+        super().__init__(f"there is no {kind} {name!r}; {hint}", value=name, allowed=by_folded.values())
 
 
 class DataError(UsageError):
