@@ -42,7 +42,7 @@ from ranker.runs.label import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import Plan, plan
 from ranker.runs.rank import evaluate_plan
-from ranker.runs.task import NamedTask
+from ranker.runs.task import NamedTask, takes_values
 from ranker.runtime.base import Executor
 from ranker.runtime.executors.named import ExecutorOptions, executor_named
 from ranker.runtime.runtime import Runtime
@@ -54,6 +54,7 @@ from ranker.sources import kinds, suites
 from ranker.sources.base import Machine, ResourceCache, SourceOptions
 from ranker.sources.options import from_flags
 from ranker.sources.suites import Suite
+from ranker.sources.tables.kind import VALUES
 from ranker.sources.tables.options import TableOptions
 from ranker.statistics.pool import PoolMethod
 
@@ -121,6 +122,7 @@ def own_rows(values: OptionValues, option: str) -> RowsFile | None:
         table.encoding,
         values["limits"],
         table.empty_words,
+        values.get("scale"),
     )
 
 
@@ -350,7 +352,9 @@ def _embedded_suite(values: OptionValues, ood_name: str | None) -> Suite:
 
 def source_options(values: OptionValues) -> SourceOptions:
     """Return the options for all references; `--cluster` then only applies to `--data`, if that is given."""
-    option_values = {**values, "cluster": None} if values.get("data") else values
+    option_values = {**values, "cluster": None} if values.get("data") else dict(values)
+    if takes_values(values.get("task")):
+        option_values |= {"answers": values.get("answers") or VALUES, "scale": None}  # the scale is the task's
     return SourceOptions(
         label_map=label_map(values["label_map"], values["limits"]),
         trust_remote_code=frozenset(values["trust_remote_code"]),

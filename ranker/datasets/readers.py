@@ -34,18 +34,41 @@ USUAL = {
         ("text", "text_pair"),
         ("question", "sentence"),
         ("question", "passage"),
+        ("question", "context"),
+        ("tokens",),
+        ("words",),
+        ("document",),
+        ("dialogue",),
+        ("source",),
         ("sentence",),
         ("question",),
         ("text",),
     ),
-    "label": (("gold_label",), ("label",), ("labels",), ("is_duplicate",), ("target",)),
+    "label": (
+        ("gold_label",),
+        ("label",),
+        ("labels",),
+        ("is_duplicate",),
+        ("target",),
+        ("tags",),
+        ("ner_tags",),
+        ("answers",),
+        ("references",),
+        ("reference",),
+    ),
     "id": (("id",), ("pairID",), ("idx",), ("index",), ("guid",)),
     "cluster": (),
 }
 """Usual names of columns; the first group that fits is used."""
 
-NESTED = ("marks", *dict.fromkeys(name for names in USUAL["text"] for name in names))
-"""Columns of a Parquet file that are read even if they hold lists or objects: marks, and texts."""
+LISTS = ("tags", "ner_tags", "answers", "references")
+"""Usual names of targets that are lists or objects."""
+
+NESTED = ("marks", *dict.fromkeys(name for names in USUAL["text"] for name in names), *LISTS)
+"""Columns of a Parquet file that are read even if they hold lists or objects: marks, texts and targets."""
+
+TOKENS = ("tokens", "words")
+"""Columns whose lists are one text, in tokens."""
 
 Marker = Callable[[tuple[str, ...], Mapping[str, Any]], Mapping[str, tuple[Span, ...]]]
 """Finds marks: (segments, the whole row) -> name -> spans."""
@@ -94,7 +117,7 @@ def read_sheet(
         source: the file; or mappings, such as a ``datasets.Dataset``, or a table with ``to_dict("records")``, such as a
             pandas ``DataFrame``; or columns read of them (see `content`).
         columns: "text" -> one or two columns; "label", "id" and "cluster" (groups of dependent rows) -> one; other
-            roles are found by `USUAL` names.
+            roles are found by `USUAL` names. Several columns of labels are several references of a row.
         required: the parts that there must be columns for.
         encoding: of a file that is not UTF-8 and does not say what it is: see `ranker.files.reader.read_columns`.
         limits: size limits for reading.
@@ -122,7 +145,15 @@ def read_sheet(
     for column in layout.columns:
         if column in file.unread and column not in file.nested:
             raise DataError(f"{file.origin}: the column {column!r} holds {file.unread[column]}, which are not read")
-    return Sheet(file.origin, tuple(file.rows()), layout, limits, file.size)
+    rows = tuple(file.rows())
+    if len(references := roles.get("label", ())) > 1:
+        rows = tuple(row._replace(cells={**row.cells, references[0]: _filled(row.cells, references)}) for row in rows)
+    return Sheet(file.origin, rows, layout, limits, file.size)
+
+
+def _filled(cells: Mapping[str, Any], columns: Sequence[str]) -> list[Any] | None:
+    """Return the cells of some columns that are not blank; None if all are."""
+    return [cells[column] for column in columns if not is_blank(cells.get(column))] or None
 
 
 def content(
@@ -242,7 +273,7 @@ def examples(
             annotator = str(cells.get("annotator") or "")  # several people's answers to a row share its id
             if places.setdefault((identity, annotator), place) is not place:
                 raise ValueError(f"the id {identity!r} is used at {places[identity, annotator]} already")
-            target = None if task is None else _target_in(cells, layout, task)
+            target = None if task is None else _target_in(cells, layout, task, segments)
             row_marks = _marks(cells["marks"]) if cells.get("marks") else {}
             group = "" if layout.cluster is None else _group(cells[layout.cluster], layout.cluster)
             origin = place if layout.id is None else ""
@@ -257,7 +288,7 @@ def examples(
             raise DataError(f"{place}: a value is nested too deeply") from error
 
 
-def _target_in(cells: Mapping[str, Any], layout: Layout, task: Task) -> Any:
+def _target_in(cells: Mapping[str, Any], layout: Layout, task: Task, segments: tuple[str, ...]) -> Any:
     """Return the target of a row; a ValueError says why the cell is none."""
     cell = cells[layout.label or ""]
     if cell is None:
@@ -265,7 +296,8 @@ def _target_in(cells: Mapping[str, Any], layout: Layout, task: Task) -> Any:
     names = layout.numbers
     number = number_of(cell) if names and cell not in names else None
     try:
-        return task.target_of(cell if number is None else names[number] if 0 <= number < len(names) else "")
+        cell_in_words = cell if number is None else names[number] if 0 <= number < len(names) else ""
+        return task.target_of(cell_in_words, segments if any(segments) else ())
     except ValueError as error:
         if not names:
             raise
@@ -334,6 +366,8 @@ def _texts(cells: Mapping[str, Any], columns: tuple[str, ...], limits: Limits) -
         value = cells[column]
         if value is None:
             raise ValueError(f"the column {column!r} is empty, and must hold a text")
+        if column in TOKENS and isinstance(value, list):
+            value = " ".join(str(token).replace(" ", "\u00a0") for token in value)
         for text in value if isinstance(value, list) else (value,):
             if not isinstance(text, str) or not text.strip():
                 raise ValueError(f"the column {column!r} must hold a text (got {str(text)[:50]!r})")

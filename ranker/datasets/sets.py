@@ -159,8 +159,9 @@ def _built(card: Card, columns: Columns, origin: str) -> LabelledDataset:
 def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, chosen: bool = False) -> LabelledDataset:
     """Build a set of a user's own rows; all of them are the population.
 
-    Blank labels and repeated rows are left out, and the notes count them. `card` is of the OOD set whose marks and
-    designed factor also hold for them; `chosen`: the user named the columns of texts. See `readers.examples`.
+    Blank labels are left out, and so are rows that repeat a text and its label; the notes count them. `card` is of the
+    OOD set whose marks and designed factor also hold for them; `chosen`: the user named the columns of texts. See
+    `readers.examples`.
 
     Example:
         >>> sheet = readers.read_sheet([{"text": "Lovely.", "label": "good"}, {"text": "Dull.", "label": "bad"}])
@@ -172,8 +173,9 @@ def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, ch
     marks = readers.no_marks if card is None else marker(card.marks)
     examples = list(readers.examples(rows, task, sheet.layout, marks, sheet.limits, sheet.size))
     distinct: dict[object, Example] = {}
-    for row in examples:
-        distinct.setdefault((row.segments, row.target) if sheet.layout.text else row.id, row)
+    for row in examples:  # metrics of all rows together, such as span F1, count every one
+        repeated = sheet.layout.text and has_labels(task)
+        distinct.setdefault((row.segments, row.target) if repeated else row.id, row)
     distinct_rows = tuple(distinct.values())
     meant = {label: row.target for label, row in zip(filter(None, labels), examples, strict=True)}
     of_labels = tuple(row_notes.label_notes(meant, task)) if has_labels(task) else ()
@@ -186,6 +188,7 @@ def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, ch
         origin=sheet.origin,
         notes=(
             *of_labels,
+            *task.notes([row.target for row in distinct_rows]),
             *row_notes.count_notes(distinct_rows, len(labels) - len(rows), repeated=len(examples) - len(distinct_rows)),
             *row_notes.file_notes(sheet, distinct_rows, chosen),
         ),

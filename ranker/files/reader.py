@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import DataError, UsageError
-from ranker.files import exports, separated, shapes, text
+from ranker.files import conll, exports, separated, shapes, text
 from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits
 
@@ -18,7 +18,9 @@ PARQUET = ".parquet"
 _LINES: Mapping[str, Callable[[Path, str, Limits], Iterator[separated.Record]]] = {
     ".csv": separated.by_commas,
     ".tsv": separated.by_tabs,
-    ".txt": separated.by_either,
+    ".txt": lambda *place: (conll.by_tokens if conll.looks_like_conll(*place) else separated.by_either)(*place),
+    ".conll": conll.by_tokens,
+    ".bio": conll.by_tokens,
     ".jsonl": lambda path, encoding, limits: shapes.of_lines(str(path), text.nonblank_lines(path, encoding, limits)),
 }
 
@@ -32,7 +34,8 @@ def read_columns(
     """Read the columns of a file; exports of labelling tools have an annotation in each row.
 
     Args:
-        path: ends in .csv, .tsv, .txt, .jsonl, .json, one of these and .gz, or .parquet, .npy, .npz, .zip.
+        path: ends in .csv, .tsv, .txt, .conll, .bio, .jsonl, .json, one of these and .gz, or .parquet, .npy, .npz,
+            .zip.
         encoding: of a text file that is not UTF-8 and has no mark, as UTF-16 has.
         limits: bounds of what is read.
         nested: columns of lists and objects of a Parquet file to read as JSON.

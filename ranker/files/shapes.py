@@ -71,8 +71,9 @@ def _are_named(cell: Any) -> bool:
 def of_text(path: Path, text: str, limits: Limits = LIMITS) -> Iterator[Mapping[str, Any]]:
     """Return the rows of a JSON text.
 
-    It may be an array of records or of answers, ``{"columns", "data"}``, ``{"schema", "data"}``, columns of lists or
-    of objects, records by id, answers by id, results of promptfoo; or lines of records, as `datasets` writes them.
+    It may be an array of records or of answers, questions as SQuAD writes them, ``{"columns", "data"}``,
+    ``{"schema", "data"}``, columns of lists or of objects, records by id, answers by id, results of promptfoo; or lines
+    of records, as `datasets` writes them.
 
     Raises:
         DataError: it is no JSON, has another shape, or is too large.
@@ -99,6 +100,8 @@ def _rows(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
         return _records(path, content)
     if not isinstance(content, dict) or not content:
         raise DataError(f"{path}: an array of records, or an object, is needed (got {str(content)[:50]!r})")
+    if _is_squad(content):
+        return _squad(content["data"])
     if isinstance(content.get("columns"), list) and isinstance(content.get("data"), list):
         return _split(path, content["columns"], content["data"])
     if isinstance(content.get("schema"), dict) and isinstance(content.get("data"), list):
@@ -124,6 +127,26 @@ def _rows(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
         got = ", ".join(sorted({type(value).__name__ for value in values}))
         raise DataError(f"{path}: an object of answers by id holds nothing but answers (got values of {got})")
     return ({"id": key, ANSWER: value} for key, value in content.items())
+
+
+def _is_squad(content: Mapping[str, Any]) -> bool:
+    """Return whether an object holds articles as SQuAD writes them."""
+    articles = content.get("data")
+    return (
+        bool(articles)
+        and isinstance(articles, list)
+        and all(isinstance(article, dict) and isinstance(article.get("paragraphs"), list) for article in articles)
+    )
+
+
+def _squad(articles: list[Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the questions of SQuAD's articles, with the texts of their answers; none where there is no answer."""
+    for article in articles:
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                texts = [answer["text"] for answer in question.get("answers", ())]
+                cells = {"id": question["id"], "question": question["question"], "passage": paragraph["context"]}
+                yield {**cells, "answers": [] if question.get("is_impossible") else texts}
 
 
 def _of_schema(path: Path, schema: Mapping[str, Any], records: list[Any]) -> Iterator[Mapping[str, Any]]:

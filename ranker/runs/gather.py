@@ -22,6 +22,7 @@ from ranker.limits import LIMITS, Limits
 from ranker.runs.task import NamedTask, check_readable, decide_task, mask_empty_words
 from ranker.scoring.score import check_probe
 from ranker.sources.base import BundledRows, ModelInfo, ResourceCache, Source, SourceOptions
+from ranker.sources.logs.kind import value_for_task
 from ranker.sources.suites import Model, Suite, name_models
 from ranker.tasks.base import Task
 from ranker.tasks.classes import has_labels, label_names, require_labels
@@ -124,6 +125,7 @@ class RowsFile:
         file: .jsonl, .csv, .tsv or .parquet; or rows in memory (see `readers.read_sheet`).
         task, columns, like, include, encoding, limits, empty_words: as in `labelled`; without a task `decide_task`
             decides.
+        scale: worst and best number, where the task's answers are numbers; None if not stated.
     """
 
     file: Path | Collection[Mapping[str, object]]
@@ -134,6 +136,7 @@ class RowsFile:
     encoding: str = ""
     limits: Limits = LIMITS
     empty_words: tuple[str, ...] | None = None
+    scale: tuple[float, float] | None = None
 
     @property
     def name(self) -> str:
@@ -143,7 +146,7 @@ class RowsFile:
     @property
     def named_task(self) -> NamedTask:
         """The options that name the task."""
-        return NamedTask(self.task, self.like, self.include)
+        return NamedTask(self.task, self.like, self.include, scale=self.scale)
 
     @cached_property
     def content(self) -> Columns:
@@ -292,6 +295,15 @@ class RunInputs:
     def in_domain_rows(self) -> Sequence[Example]:
         """In-domain rows; () if there are none."""
         return () if self.in_domain is None else self.in_domain.examples
+
+    def judged_by(self, metric: str) -> RunInputs:
+        """Return the same with the outcome of that name: see `ranker.tasks.base.Task.judged_by`."""
+        ood, in_domain = self.rows.ood, self.in_domain
+        task = ood.task.judged_by(value_for_task(metric, ood.task.name))
+        if task is ood.task:
+            return self
+        in_domain = None if in_domain is None else replace(in_domain, task=in_domain.task.judged_by(metric))
+        return replace(self, rows=replace(self.rows, ood=replace(ood, task=task)), in_domain=in_domain)
 
 
 def gather_with_truth(

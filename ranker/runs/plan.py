@@ -162,12 +162,14 @@ def plan(
         UsageError: the attributed label does not exist; the method does not exist or cannot be had on these rows; the
             answers cannot have the metric, or there is a pool beside it.
     """
+    metric = metric or next((info.metric for info in inputs.inspected.infos if info.metric), None)
+    inputs = inputs.judged_by(metric or "")
     rows, task = inputs.rows, inputs.rows.ood.task
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
     if method is not None:
         method = method_named(method, rows, factors, pooled)
-    by = metric_of(metric or next((info.metric for info in inputs.inspected.infos if info.metric), None), rows)
+    by = metric_of(metric, rows)
     chosen = (
         factors_for_decision(factors, rows.ood.designed, method)
         if evidence.factors is None and not rows.truth

@@ -16,6 +16,7 @@ from ranker.sources.base import ModelInfo
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassificationTask, has_labels
 from ranker.tasks.empty import ask, is_empty_word
+from ranker.tasks.named import known_tasks, value_task
 from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
 
 SHARED = "own labels"
@@ -37,6 +38,7 @@ class NamedTask:
         like: an OOD set with the same task; None if not named.
         include: folders of the user's own sets, whose tasks are known as well.
         option: parameter that names a task here, for messages: "task" or "ood".
+        scale: worst and best number, for tasks whose answers are numbers; None if not stated.
 
     Example:
         >>> NamedTask("NLI").lookup().labels, NamedTask().lookup()
@@ -47,6 +49,7 @@ class NamedTask:
     like: str | None = None
     include: tuple[str | Path, ...] = ()
     option: str = "task"
+    scale: tuple[float, float] | None = None
 
     @property
     def card(self) -> Card | None:
@@ -58,10 +61,22 @@ class NamedTask:
         card, task = self.card, self.task
         of_set = None if card is None else card.task
         if isinstance(task, str):
-            task = look_up("task", task, sets.tasks(self.include) | ({of_set.name: of_set} if of_set else {}))
+            task = value_task(task, self.scale) or look_up(
+                "task", task, sets.tasks(self.include) | ({of_set.name: of_set} if of_set else {})
+            )
         if card is not None and task not in (None, of_set):
             raise UsageError(f"`task` {task.name} is not that of {card.name}, which is {card.task.name}")
         return task or of_set
+
+
+def takes_values(task: str | None) -> bool:
+    """Return whether a task of that name has answers that only it can parse, such as tags or texts.
+
+    Example:
+        >>> takes_values("tags"), takes_values("nli"), takes_values(None)
+        (True, False, False)
+    """
+    return task is not None and task.casefold() in known_tasks()
 
 
 def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, infos: Sequence[ModelInfo] = ()) -> Task:
@@ -157,6 +172,9 @@ def mask_empty_words(
     Raises:
         Question: no labels are declared, and a usual word may be one.
     """
+    task = choice.lookup()
+    if words is None and task is not None and not has_labels(task):
+        return rows, ()  # where any text may be an answer, no word means nothing
     labels = raw_labels(rows)
     counts = Counter(label for label in labels if label is not None and is_empty_word(label, words))
     if words is None and counts:
@@ -183,9 +201,7 @@ def _cells(count: int) -> str:
 def _declared_names(rows: Sheet, choice: NamedTask, infos: Sequence[ModelInfo]) -> NameIndex | None:
     """Return the declared names of labels; None if there are none."""
     task = choice.lookup()
-    if task is not None and not has_labels(task):
-        return None
-    if task is not None:
+    if task is not None and has_labels(task):
         names = {name for label in task.labels for name in (label, *task.aliases.get(label, ()))}
     else:
         of_models = (label for info in infos if not info.source.precomputed for label in info.labels)

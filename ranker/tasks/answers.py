@@ -11,6 +11,9 @@ from ranker.tasks.base import Predictions
 BUILTIN = {
     "classes": "ranker.tasks.classes:ClassProbabilities",
     "scores": "ranker.tasks.precomputed:PrecomputedScores",
+    "tags": "ranker.tasks.tags:TagAnswers",
+    "texts": "ranker.tasks.texts:TextAnswers",
+    "numbers": "ranker.tasks.numbers:NumberAnswers",
 }
 """Built-in kinds of answers: kind -> class."""
 

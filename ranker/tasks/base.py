@@ -91,15 +91,19 @@ class Task(Protocol):
     def metric(self) -> str:
         """Name of an outcome, and of its column in tables: one word: "ACC", "EXACT-MATCH"."""
 
-    def target_of(self, cell: Any) -> Any:
+    def target_of(self, cell: Any, segments: Sequence[str] = ()) -> Any:
         """Return the correct answer of a row from a cell of its file: `Example.target`, which hashes.
+
+        Args:
+            cell: of the file.
+            segments: the texts of the row; () where they are not known.
 
         Raises:
             ValueError: the cell holds no target.
         """
 
-    def answer_of(self, cell: Any) -> Any:
-        """Return a model's answer to a row from a cell of its file.
+    def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> Any:
+        """Return a model's answer to a row from a cell of its file; see `target_of`.
 
         Raises:
             ValueError: it cannot be read as an answer.
@@ -114,12 +118,20 @@ class Task(Protocol):
         """
         ...
 
+    def notes(self, values: Sequence[Any]) -> tuple[str, ...]:
+        """Return notes on answers, or targets, that were read from a file: None for a row without one."""
+        ...
+
     def show(self, answer: Any) -> str:
         """Return an answer, or a target, as text for reports."""
         ...
 
+    def judged_by(self, name: str) -> Self:
+        """Return the task with the outcome of that name; itself where that is a metric of all rows together, or ""."""
+        ...
+
     def metric_named(self, name: str) -> Metric | None:
-        """Return the metric of that name, or the task's own for ""; None where that is the mean outcome.
+        """Return the metric of that name, or the task's own for ""; None where that is the mean of an outcome.
 
         Raises:
             UsageError: there is no such metric of these answers.

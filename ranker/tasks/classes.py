@@ -82,7 +82,7 @@ class ClassificationTask:
         judged = (labels >= 0) & (answers.state <= NO_ANSWER)
         return np.where(judged, right.astype(np.float64), np.nan)
 
-    def target_of(self, cell: Any) -> int:
+    def target_of(self, cell: Any, segments: Sequence[str] = ()) -> int:
         """Return the class of a cell, by name, alias or number.
 
         Raises:
@@ -101,7 +101,7 @@ class ClassificationTask:
             raise ValueError(f"a label must be one of {labels} or an alias (got {str(cell)[:50]!r})")
         return label
 
-    def answer_of(self, cell: Any) -> int:
+    def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> int:
         """Return the class of an answer's cell: see `target_of`."""
         return self.target_of(cell)
 
@@ -116,9 +116,17 @@ class ClassificationTask:
         probs = np.array([rows[0 if answer is None else answer + 1] for answer in answers])
         return ClassProbabilities(probs.reshape(-1, len(self.labels)), states_of(answers) if state is None else state)
 
+    def notes(self, values: Sequence[Any]) -> tuple[str, ...]:
+        """Return (): how labels were read is told elsewhere. See `ranker.tasks.base.Task`."""
+        return ()
+
     def show(self, answer: int) -> str:
         """Return the name of a label."""
         return self.labels[answer]
+
+    def judged_by(self, name: str) -> Self:
+        """Return the task itself, which has one outcome. See `ranker.tasks.base.Task`."""
+        return self
 
     def metric_named(self, name: str) -> metrics.Metric | None:
         """Return the metric of that name; None for accuracy, the mean outcome: see `ranker.tasks.base.Task`."""

@@ -171,7 +171,7 @@ class ItemF1:
     def value(self, means: Floats) -> Floats:
         """Return (...) F1 of (..., 3) means; 0 where there are no items."""
         right, predicted, true = np.moveaxis(np.asarray(means), -1, 0)
-        return _ratio(2 * right, predicted + true)
+        return ratio(2 * right, predicted + true)
 
     def unseen(self, targets: Any) -> None:
         """Return None: an answer may have any number of wrong items."""
@@ -359,7 +359,7 @@ def macro_f1_of(means: Floats) -> Floats:
     """
     right, predicted, true = _parts(means)
     occurs = predicted + true > 0
-    return _ratio(_ratio(2 * right, predicted + true).sum(axis=-1), occurs.sum(axis=-1).astype(np.float64))
+    return ratio(ratio(2 * right, predicted + true).sum(axis=-1), occurs.sum(axis=-1).astype(np.float64))
 
 
 def micro_f1_of(means: Floats) -> Floats:
@@ -370,13 +370,13 @@ def micro_f1_of(means: Floats) -> Floats:
         array(0.66666667)
     """
     right, predicted, true = (part.sum(axis=-1) for part in _parts(means))
-    return _ratio(2 * right, predicted + true)
+    return ratio(2 * right, predicted + true)
 
 
 def weighted_f1_of(means: Floats) -> Floats:
     """Return the mean of the labels' F1, each weighed by the number of rows with the label."""
     right, predicted, true = _parts(means)
-    return _ratio((_ratio(2 * right, predicted + true) * true).sum(axis=-1), true.sum(axis=-1))
+    return ratio((ratio(2 * right, predicted + true) * true).sum(axis=-1), true.sum(axis=-1))
 
 
 def f1_of(means: Floats, label: int) -> Floats:
@@ -385,7 +385,7 @@ def f1_of(means: Floats, label: int) -> Floats:
     Source: van Rijsbergen 1979, "Information retrieval", chapter 7.
     """
     right, predicted, true = (part[..., label] for part in _parts(means))
-    return _ratio(2 * right, predicted + true)
+    return ratio(2 * right, predicted + true)
 
 
 def balanced_accuracy_of(means: Floats) -> Floats:
@@ -394,7 +394,7 @@ def balanced_accuracy_of(means: Floats) -> Floats:
     Source: Brodersen, Ong, Stephan, Buhmann 2010, "The balanced accuracy and its posterior distribution".
     """
     right, _, true = _parts(means)
-    return _ratio(_ratio(right, true).sum(axis=-1), (true > 0).sum(axis=-1).astype(np.float64))
+    return ratio(ratio(right, true).sum(axis=-1), (true > 0).sum(axis=-1).astype(np.float64))
 
 
 def mcc_of(means: Floats) -> Floats:
@@ -423,7 +423,7 @@ def kappa_of(means: Floats) -> Floats:
     right, predicted, true = _parts(means)
     chance = (predicted * true).sum(axis=-1)
     room = true.sum(axis=-1) ** 2 - chance
-    return _ratio(right.sum(axis=-1) * true.sum(axis=-1) - chance, np.where(room > NO_SPREAD, room, 0.0))
+    return ratio(right.sum(axis=-1) * true.sum(axis=-1) - chance, np.where(room > NO_SPREAD, room, 0.0))
 
 
 F1 = "f1"
@@ -540,7 +540,7 @@ def _over_spreads(together: Floats, first: Floats, second: Floats) -> Floats:
     """Return a covariance over the root of two variances; 0 where either is 0."""
     spread = (first > NO_SPREAD) & (second > NO_SPREAD)
     root = np.sqrt(np.where(spread, first, 0.0)) * np.sqrt(np.where(spread, second, 0.0))
-    return np.clip(_ratio(together, root), -1.0, 1.0)
+    return np.clip(ratio(together, root), -1.0, 1.0)
 
 
 def _first(means: Floats) -> Floats:
@@ -548,6 +548,6 @@ def _first(means: Floats) -> Floats:
     return np.asarray(means)[..., 0]
 
 
-def _ratio(part: Floats, total: Floats) -> Floats:
+def ratio(part: Floats, total: Floats) -> Floats:
     """Return part / total; 0 where the total is 0."""
     return np.asarray(np.divide(part, total, out=np.zeros(np.shape(total)), where=total > 0))

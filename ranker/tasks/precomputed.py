@@ -39,7 +39,7 @@ class PrecomputedTask:
         if not self.metric or set(self.metric) & set(", \n\t") or self.metric.endswith(".py"):
             raise ValueError(f"the name of a metric must be one word without a comma (got {self.metric!r})")
 
-    def target_of(self, cell: Any) -> int:
+    def target_of(self, cell: Any, segments: Sequence[str] = ()) -> int:
         """Return the label of a cell, where answers have labels.
 
         Raises:
@@ -50,7 +50,7 @@ class PrecomputedTask:
             raise ValueError(f"answers to {self.name} were judged elsewhere: no cell says what is right")
         return label
 
-    def answer_of(self, cell: Any) -> float:
+    def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> float:
         """Return the score of a cell.
 
         Raises:
@@ -66,9 +66,17 @@ class PrecomputedTask:
         scores = np.array([np.nan if answer is None else answer for answer in answers])
         return PrecomputedScores(scores, states_of(answers) if state is None else state)
 
+    def notes(self, values: Sequence[Any]) -> tuple[str, ...]:
+        """Return (): how labels were read is told elsewhere. See `ranker.tasks.base.Task`."""
+        return ()
+
     def show(self, answer: int) -> str:
         """Return the name of a label; its number where answers have no labels."""
         return self.labels[answer] if 0 <= answer < len(self.labels) else str(answer)
+
+    def judged_by(self, name: str) -> Self:
+        """Return the task itself: the answers were judged once. See `ranker.tasks.base.Task`."""
+        return self
 
     def metric_named(self, name: str) -> metrics.Metric | None:
         """Return the metric of labels of that name; None for the answers' own: see `ranker.tasks.base.Task`."""

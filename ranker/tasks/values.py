@@ -89,13 +89,13 @@ class ValueAnswers:
 class ValueTask:
     """Base class of tasks whose answers are `ValueAnswers`; a `ranker.tasks.base.Task`.
 
-    A task adds `answers`, the name of its kind; `metric`, the name of an outcome; `answer_of` and `outcome`; and
-    `metric_named`, where its metric is no mean of outcomes.
+    A task adds `answers`, the name of its kind; `metric`, the name of an outcome; `answer_of` and `outcome`;
+    `judged_by`, where it has several outcomes; and `metric_named`, where a metric is no mean of outcomes.
 
     Example:
         >>> class Yards(ValueTask):
         ...     answers, metric = "numbers", "WITHIN-1"
-        ...     def answer_of(self, cell): return float(cell)
+        ...     def answer_of(self, cell, segments=()): return float(cell)
         ...     def outcome(self, answer, target): return float(abs(answer - target) <= 1)
         >>> class Numbers(ValueAnswers):
         ...     kind = "numbers"
@@ -105,11 +105,28 @@ class ValueTask:
     """
 
     answers: ClassVar[str]
-    metric: ClassVar[str]
 
     name: str
 
-    def answer_of(self, cell: Any) -> Any:
+    @classmethod
+    def named(cls, name: str, scale: tuple[float, float] | None = None) -> Self:
+        """Make the task that a user names.
+
+        Args:
+            name: of the task.
+            scale: worst and best number, for tasks whose answers are numbers.
+
+        Raises:
+            UsageError: the task needs a scale.
+        """
+        return cls(name)
+
+    @property
+    def metric(self) -> str:
+        """Name of the outcome in tables."""
+        raise NotImplementedError
+
+    def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> Any:
         """Return a model's answer from a cell, or raise a ValueError. See `ranker.tasks.base.Task`."""
         raise NotImplementedError
 
@@ -117,9 +134,25 @@ class ValueTask:
         """Return the score of an answer, in [0, 1]; neither argument is None."""
         raise NotImplementedError
 
-    def target_of(self, cell: Any) -> Any:
+    def outcome_of_none(self, target: Any) -> float:
+        """Return the score of a requested answer that was not given."""
+        return 0.0
+
+    def target_of(self, cell: Any, segments: Sequence[str] = ()) -> Any:
         """Return the correct answer from a cell, read as an answer."""
-        return self.answer_of(cell)
+        return self.answer_of(cell, segments)
+
+    def as_target(self, answer: Any) -> Any:
+        """Return an answer as the target that it would be, were it right."""
+        return answer
+
+    def notes(self, values: Sequence[Any]) -> tuple[str, ...]:
+        """Return notes on answers, or targets, that were read: see `ranker.tasks.base.Task`."""
+        return ()
+
+    def judged_by(self, name: str) -> Self:
+        """Return the task itself, which has one outcome. See `ranker.tasks.base.Task`."""
+        return self
 
     def predictions(self, answers: Sequence[Any], state: Ints | None = None) -> Predictions:
         """Return answers from values of `answer_of`, None for a row without one: see `ranker.tasks.base.Task`."""
@@ -147,7 +180,8 @@ class ValueTask:
         values: Sequence[Any] = answers.answers() or ()
         for row, (answer, state, example) in enumerate(zip(values, answers.state.tolist(), examples, strict=True)):
             if state <= NO_ANSWER and example.labelled:
-                outcomes[row] = 0.0 if state == NO_ANSWER else self.outcome(answer, example.target)
+                true = example.target
+                outcomes[row] = self.outcome_of_none(true) if state == NO_ANSWER else self.outcome(answer, true)
         return outcomes
 
     def identity(self) -> Mapping[str, Any]:

@@ -18,15 +18,13 @@ from ranker.files.columns import Columns as Columns
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassProbabilities
 
-Kind = Literal["labels", "probabilities", "logits", "log-likelihoods", "outcomes"]
-"""Type of the cells of a model: labels, scores of all labels, or outcomes (how right an answer is)."""
+Kind = Literal["labels", "probabilities", "logits", "log-likelihoods", "outcomes", "values"]
+"""Type of the cells of a model: labels, scores of all labels, outcomes (how right an answer is), or values that the
+task parses (tags, texts, numbers)."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Small = npt.NDArray[np.int8]
-
-Held = Kind | Literal["values"]
-"""A `Kind`, or "values": raw cells that the task parses."""
 
 UNIT = (0.0, 1.0)
 """Worst and best outcome unless the user names others."""
@@ -89,7 +87,7 @@ class TableAnswerColumn:
     """
 
     name: str
-    kind: Held
+    kind: Kind
     classes: int
     answers: npt.NDArray[Any]
     state: Small
@@ -196,6 +194,7 @@ class RequestedRows:
         size: N; only needed without ids, texts and places.
         stands: position of each row in its own file, from 0; None if unknown.
         file_size: number of rows of that file, which may exceed N.
+        by_order: the user states that rows are matched by their order alone.
     """
 
     ids: tuple[str, ...] | None
@@ -204,6 +203,7 @@ class RequestedRows:
     size: int = 0
     stands: tuple[int, ...] | None = None
     file_size: int = 0
+    by_order: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", self.size or len(self.ids or self.texts or self.places or ()))

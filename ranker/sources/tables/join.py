@@ -61,10 +61,14 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
         DataError: no row matches, or most texts differ.
     """
     texts = _keys(reading, rows)
-    match = _by_file(rows) or _by_id(reading, rows, checked=texts is not None)
+    match = (
+        _by_stated_order(reading, rows, texts)
+        if rows.by_order
+        else _by_file(rows) or _by_id(reading, rows, checked=texts is not None)
+    )
     places, method, notes = match or _by_texts(reading, rows, texts)
     differ = 0
-    if texts is not None:
+    if texts is not None and not rows.by_order:
         wrong = _differs(places, *texts)
         differ = int(wrong.sum())
         if differ > MAX_DIFFERENT_TEXTS * (places >= 0).sum():
@@ -95,6 +99,22 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
 def _by_file(rows: RequestedRows) -> tuple[Ints, JoinMethod, list[str]] | None:
     """Return (N,) the positions of rows that come from this very file; None for others."""
     return None if rows.places is None else (np.array(rows.places), "order", ["the rows are those of the file"])
+
+
+def _by_stated_order(
+    reading: ParsedTable, rows: RequestedRows, texts: tuple[list[str], list[str]] | None
+) -> tuple[Ints, JoinMethod, list[str]]:
+    """Return (N,) the positions of rows by their order, as the user states; the note counts other texts."""
+    order = np.arange(len(rows)) if rows.stands is None else np.array(rows.stands)
+    size = rows.file_size or len(rows)
+    if reading.size != size:
+        raise DataError(
+            f"`by_order`: {reading.origin} has {count(reading.size, 'row')}, and there are {size:,} to match",
+            option="by_order", value=reading.size, allowed=(size,), place=reading.origin,
+        )  # fmt: skip
+    differ = 0 if texts is None else int(_differs(order, *texts).sum())
+    note = f"; {count(differ, 'text differs', '', '') if differ == 1 else f'{differ:,} texts differ'}" if differ else ""
+    return order, "order", [f"rows are joined by their order, as stated{note}"]
 
 
 def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[Ints, JoinMethod, list[str]] | None:

@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from ranker.sources.tables.reading import ParsedTable
     from ranker.tasks.base import Predictions, Task
 
-ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".npy", ".npz")
+ENDINGS = (".csv", ".tsv", ".txt", ".conll", ".bio", ".jsonl", ".json", ".parquet", ".npy", ".npz")
 """Endings of table file names; text files may be gzipped."""
+
+VALUES = "values"
+"""Type of answers that the task parses."""
 
 OUTCOME = "outcome"
 """Name of outcomes whose metric the file does not name."""
@@ -147,13 +150,13 @@ class TableModel:
     def reading(self, shelf: ResourceCache) -> ParsedTable:
         """Parse the answers without requested rows, once for all models; raises again what it raised the first time."""
         from ranker.sources.tables.reading import parse_predictions
+        from ranker.sources.tables.values import collect_values
 
         hints, name = table_hints(self.options), stem(self.path)
+        parse = collect_values if hints.answers == VALUES else parse_predictions
         key = (_READING, self.file, self.options)
-        return cast(
-            "ParsedTable",
-            _compute_once(shelf, key, lambda: parse_predictions(self.columns(shelf), hints=hints, name=name)),
-        )
+        reading = _compute_once(shelf, key, lambda: parse(self.columns(shelf), hints=hints, name=name))
+        return cast("ParsedTable", reading)
 
     def bundled_rows(self, reading: ParsedTable, shelf: ResourceCache) -> BundledRows | None:
         """Return the rows of the file if it has the truth, or outcomes; they are shared by all its models."""
@@ -180,6 +183,7 @@ class TableModel:
                 tuple(int(example.id) - 1 for example in examples) if from_this_file else None,
                 len(examples),
                 *_file_positions(examples),
+                self.table_options.by_order,
             )
             hints = table_hints(self.options)
             columns, name = self.columns(shelf), stem(self.path)
@@ -227,7 +231,7 @@ class TableAnswers:
         try:
             joined = self.source.joined(self.task, examples, self.shelf)
             answers = self.source.model(joined)
-            predictions, notes = self._predictions(answers)
+            predictions, notes = self._predictions(answers, examples)
         except Question:
             raise
         except (DataError, UsageError) as error:
@@ -237,7 +241,9 @@ class TableAnswers:
         yield predictions
         advance(len(examples))
 
-    def _predictions(self, answers: TableAnswerColumn) -> tuple[Predictions, tuple[str, ...]]:
+    def _predictions(
+        self, answers: TableAnswerColumn, examples: Sequence[Example]
+    ) -> tuple[Predictions, tuple[str, ...]]:
         """Convert answers to the task's record, with notes."""
         from ranker.sources.tables.values import read_values
 
@@ -245,7 +251,7 @@ class TableAnswers:
         if self.source.table_options.errors == "wrong":
             state[state == ERROR] = NO_ANSWER
         if answers.kind == "values":
-            return read_values(self.task, answers, state)
+            return read_values(self.task, answers, state, examples)
         if not has_labels(self.task):
             return PrecomputedScores(_values(answers), state), ()
         if answers.outcomes is not None:

@@ -25,8 +25,10 @@ class TableOptions(AnswerOptions):
     Attributes:
         prediction: columns that hold answers.
         truth: column of the true labels; "" if not stated.
-        answers: type of the cells: labels, probabilities, logits, log-likelihoods or outcomes; "" to infer it.
+        answers: type of the cells: labels, probabilities, logits, log-likelihoods, outcomes, or values that the task
+            parses (tags, texts, numbers); "" to infer it.
         empty_words: cells, as written, that count as empty; () for blank cells only, None if not stated.
+        by_order: rows are matched by their order, whatever ids and texts the tables hold.
         encoding: of text tables that are neither UTF-8 nor say what they are, such as cp1252.
         runs, cluster, scale, lower_is_better, errors: of tables and logs alike, see `LogOptions`.
 
@@ -43,7 +45,8 @@ class TableOptions(AnswerOptions):
     truth: str = option("", "Column with the true labels, in tables.", metavar="COLUMN")
     answers: str = option(
         "",
-        "Type of the answers in tables: labels, probabilities, logits, log-likelihoods or outcomes.",
+        "Type of the answers in tables: labels, probabilities, logits, log-likelihoods, outcomes, or values such as "
+        "texts.",
         metavar="KIND",
     )
     empty_words: tuple[str, ...] | None = option(
@@ -54,6 +57,7 @@ class TableOptions(AnswerOptions):
         parse=words,
         of_run=True,
     )
+    by_order: bool = option(False, "Match rows of tables by their order, whatever ids and texts they hold.")
     encoding: str = option(
         "",
         "Encoding of files of rows and answers, such as cp1252.  [default: UTF-8, or what a file says]",

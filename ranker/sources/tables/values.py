@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from factors.types import Ints
+from factors.types import Example, Ints
 from ranker.errors import Assumption, DataError, UnknownName
 from ranker.sources.tables import entries, names, roles
 from ranker.sources.tables import keys as keys_of
@@ -71,13 +73,16 @@ def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> list
     return held
 
 
-def read_values(task: Task, column: TableAnswerColumn, state: Ints) -> tuple[Predictions, tuple[str, ...]]:
+def read_values(
+    task: Task, column: TableAnswerColumn, state: Ints, examples: Sequence[Example]
+) -> tuple[Predictions, tuple[str, ...]]:
     """Parse the cells of a model as answers to a task; an unparsable cell is no answer.
 
     Args:
         task: that parses them.
         column: the (N,) cells.
         state: (N,) their states.
+        examples: (N,) the rows.
 
     Returns:
         The answers, and notes that count the unparsable cells.
@@ -86,18 +91,19 @@ def read_values(task: Task, column: TableAnswerColumn, state: Ints) -> tuple[Pre
         DataError: most filled cells are unparsable.
     """
     answers, state, wrong = [], state.copy(), {}
-    for row, (cell, of_row) in enumerate(zip(column.answers, state.tolist(), strict=True)):
+    for row, (cell, of_row, example) in enumerate(zip(column.answers, state.tolist(), examples, strict=True)):
+        segments = example.segments if any(example.segments) else ()
         try:
-            answers.append(task.answer_of(cell) if of_row == ANSWERED else None)
+            answers.append(task.answer_of(cell, segments) if of_row == ANSWERED else None)
         except ValueError as reason:
             answers.append(None)
             state[row] = NO_ANSWER
             wrong[row] = f"{str(cell)[:SHOWN]!r}: {reason}"
-    filled = int((column.state == ANSWERED).sum())
+    filled, notes = int((column.state == ANSWERED).sum()), task.notes(answers)
     if not wrong:
-        return task.predictions(answers, state), ()
+        return task.predictions(answers, state), notes
     many = count(len(wrong), "cell", "is no answer", "are no answers")
     note = f"{many} to {task.name} (of {filled:,}; the first {next(iter(wrong.values()))})"
     if len(wrong) > READABLE * filled:
         raise DataError(note)
-    return task.predictions(answers, state), (Assumption(note),)
+    return task.predictions(answers, state), (Assumption(note), *notes)

@@ -24,7 +24,7 @@ TEXTS = [f"{a} {b} {c}" for a in ("ann", "bob", "cat") for b in ("ate", "bit", "
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     """The kind, as an installed package registers it."""
-    find, point = metadata.entry_points, SimpleNamespace(name="tags", value="tag_guest:Tags")
+    find, point = metadata.entry_points, SimpleNamespace(name="word-tags", value="tag_guest:Tags")
     monkeypatch.setattr(
         metadata, "entry_points", lambda group: [point] if group == answers.GROUP else find(group=group)
     )

@@ -13,15 +13,15 @@ from ranker.tasks.values import ValueAnswers, ValueTask
 class Tags(ValueAnswers):
     """(N,) tuples of tags."""
 
-    kind = "tags"
+    kind = "word-tags"
 
 
 class TagTask(ValueTask):
     """What taggers are asked; F1 of spans."""
 
-    answers, metric = "tags", "EXACT"
+    answers, metric = "word-tags", "EXACT"
 
-    def answer_of(self, cell):
+    def answer_of(self, cell, segments=()):
         if {*str(cell).split()} - {"B", "I", "O"}:
             raise ValueError("a tag must be B, I or O")
         return tuple(str(cell).split())

@@ -25,7 +25,7 @@ from ranker.tasks import answers
 def registered(monkeypatch):
     """The kind, as an installed package registers it."""
     find = metadata.entry_points
-    point = SimpleNamespace(name="tags", value="tag_guest:Tags")
+    point = SimpleNamespace(name="word-tags", value="tag_guest:Tags")
     monkeypatch.setattr(
         metadata, "entry_points", lambda group: [point] if group == answers.GROUP else find(group=group)
     )
@@ -52,7 +52,7 @@ def test_answers_of_any_kind_are_asked_kept_and_joined(tmp_path, executor):
     assert list(again["xy"].values) == [tags_of("xy", row) for row in ROWS[::-2]]
     assert mark.read_text() == before
     assert not verify(tmp_path / "store")[1]
-    assert {kept.key["answers"] for kept in contents(tmp_path / "store")} == {"tags"}
+    assert {kept.key["answers"] for kept in contents(tmp_path / "store")} == {"word-tags"}
 
 
 def test_a_run_that_ended_early_goes_on_with_what_it_has(tmp_path):
@@ -74,15 +74,15 @@ def test_a_run_that_ended_early_goes_on_with_what_it_has(tmp_path):
 def test_blocks_of_any_values_are_kept_together(tmp_path, blocks):
     """What the values of one block are, such as nothing but empty ones, decides no type for the others."""
     rows = iter(ROWS)
-    entry = Store(tmp_path).entry({"answers": "tags"})
+    entry = Store(tmp_path).entry({"answers": "word-tags"})
     for values in blocks:
         with collect_blocks([next(rows) for _ in values], entry.add) as keep:
             keep(Tags(values))
     expected = [value for values in blocks for value in values]
-    found = Store(tmp_path).entry({"answers": "tags"})
+    found = Store(tmp_path).entry({"answers": "word-tags"})
     assert list(found.predictions(ROWS[: len(expected)]).values) == expected
     found.compact()
-    assert list(Store(tmp_path).entry({"answers": "tags"}).predictions(ROWS[: len(expected)]).values) == expected
+    assert list(Store(tmp_path).entry({"answers": "word-tags"}).predictions(ROWS[: len(expected)]).values) == expected
 
 
 def test_a_kind_that_is_not_there_is_one_line():
@@ -93,10 +93,10 @@ def test_a_kind_that_is_not_there_is_one_line():
 
 def test_a_class_of_another_kind_is_refused(monkeypatch):
     """The entry point's name is that of the kind."""
-    point = SimpleNamespace(name="texts", value="tag_guest:Tags")
+    point = SimpleNamespace(name="word-texts", value="tag_guest:Tags")
     monkeypatch.setattr(metadata, "entry_points", lambda group: [point])
-    with pytest.raises(UsageError, match="must be the class of the answers called 'texts'"):
-        answers.answer_class("texts")
+    with pytest.raises(UsageError, match="must be the class of the answers called 'word-texts'"):
+        answers.answer_class("word-texts")
 
 
 def test_who_keeps_and_sends_answers_knows_no_class_of_them():

@@ -1,0 +1,46 @@
+"""Tasks by name whose answers are tags, texts or numbers. Tasks of labels have cards: see `ranker.datasets.sets`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module, metadata
+from typing import cast
+
+from ranker.tasks.base import Task
+
+BUILTIN = {
+    "tags": "ranker.tasks.tags:TagTask",
+    "spans": "ranker.tasks.texts:SpanTask",
+    "text": "ranker.tasks.texts:TextTask",
+    "number": "ranker.tasks.numbers:NumberTask",
+}
+"""Built-in tasks: name -> class, a `ranker.tasks.values.ValueTask`."""
+
+GROUP = "rank_models.tasks"
+"""Entry point group of packages with tasks: the name of an entry point is the task's."""
+
+
+def known_tasks() -> Mapping[str, str]:
+    """Return the tasks whose answers are values, those of packages too: name -> class."""
+    return {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)} | BUILTIN
+
+
+def value_task(name: str, scale: tuple[float, float] | None = None) -> Task | None:
+    """Make the task of a name; None where no such task has it.
+
+    Args:
+        name: of the task; case does not matter.
+        scale: worst and best number, for `number`.
+
+    Raises:
+        UsageError: the task needs a scale.
+
+    Example:
+        >>> value_task("Text").metric, value_task("nli") is None, value_task("number", (0, 5)).high
+        ('ROUGE-L', True, 5)
+    """
+    place = known_tasks().get(name.casefold())
+    if place is None:
+        return None
+    module, _, task = place.partition(":")
+    return cast("Task", getattr(import_module(module), task).named(name.casefold(), scale))

@@ -1,0 +1,105 @@
+"""Regression, and marks: numbers on a stated scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from factors.types import Example, Floats
+from ranker.errors import UnknownName, UsageError
+from ranker.tasks import metrics
+from ranker.tasks.base import Predictions
+from ranker.tasks.values import ValueAnswers, ValueTask
+
+SCORES = {"1-mae": 1, "1-mse": 2}
+"""Outcomes: 1 minus the absolute, or the squared, error in shares of the scale -> the power of the error."""
+
+OF_SETS = ("pearson", "spearman", "mae")
+"""Metrics of all rows together, in the unit of the numbers."""
+
+
+class NumberAnswers(ValueAnswers):
+    """Numbers of N rows: `values` has a number for each row, or None. See `ValueAnswers`."""
+
+    kind = "numbers"
+
+
+@dataclass(frozen=True)
+class NumberTask(ValueTask):
+    """Prediction of a number, such as a similarity or a mark; a `ranker.tasks.base.Task`.
+
+    The outcome of a row is 1 - |answer - target| / (high - low), so that 1 is exactly right. A number outside the scale
+    is no answer, and as a target an error.
+
+    Attributes:
+        low, high: ends of the scale.
+        score: name of the outcome: one of `SCORES`.
+
+    Raises:
+        UsageError: the scale is no range.
+
+    Example:
+        >>> from factors import Example
+        >>> task = NumberTask("similarity", 0, 5)
+        >>> rows = [Example("1", ("a", "b"), 4.0), Example("2", ("a", "c"), 1.0)]
+        >>> task.outcomes(task.predictions([3.0, None]), rows).tolist()
+        [0.8, 0.0]
+    """
+
+    answers = NumberAnswers.kind
+
+    low: float = 0.0
+    high: float = 1.0
+    score: str = "1-mae"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise UsageError(f"`range` must be two numbers, the lower first (got {self.low:g} {self.high:g})")
+
+    @classmethod
+    def named(cls, name: str, scale: tuple[float, float] | None = None) -> Self:
+        """Make the task of numbers on a scale. See `ValueTask.named`."""
+        if scale is None:
+            raise UsageError(f"`task={name}` needs `scale`: the lower and the upper end of the numbers", option="scale")
+        return cls(name, *scale)
+
+    @property
+    def metric(self) -> str:
+        """Name of the outcome in tables."""
+        return self.score.upper()
+
+    def judged_by(self, name: str) -> Self:
+        """Return the task with another outcome. See `ranker.tasks.base.Task`."""
+        return replace(self, score=name.casefold()) if name.casefold() in SCORES else self
+
+    def metric_named(self, name: str) -> metrics.Metric | None:
+        """Return a metric of all rows together; None for the mean of an outcome. See `ranker.tasks.base.Task`."""
+        if name.casefold() in OF_SETS:
+            return metrics.metric_named(name)
+        if name.casefold() not in ("", *SCORES):
+            raise UnknownName(f"metric of {self.name}", name, [*SCORES, *OF_SETS])
+        return None
+
+    def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> float:
+        """Return the number in a cell. See `ranker.tasks.base.Task`."""
+        try:
+            number = math.nan if isinstance(cell, bool) else float(cell)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not self.low <= number <= self.high:
+            raise ValueError(f"a number from {self.low:g} to {self.high:g} is needed (got {str(cell)[:50]!r})")
+        return number
+
+    def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Floats, Floats]:
+        """Return (N,) answers, nan for none, and (N,) targets. See `ranker.tasks.base.Task`."""
+        values = answers.answers() or ()
+        predicted = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+        return predicted, np.array([example.target for example in examples], dtype=np.float64)
+
+    def outcome(self, answer: float, target: float) -> float:
+        """Return 1 minus the error in shares of the scale."""
+        return 1 - (abs(answer - target) / (self.high - self.low)) ** SCORES[self.score]

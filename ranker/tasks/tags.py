@@ -1,0 +1,216 @@
+"""Sequence tagging: a BIO tag for each token, judged by the spans that the tags mark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from factors.types import Floats
+from ranker.errors import Assumption, UnknownName, UsageError
+from ranker.tasks.metrics import SHARE, ItemF1, Metric, ratio
+from ranker.tasks.values import ValueAnswers, ValueTask
+
+Tagging = tuple[str, ...]
+"""Tags of the tokens of one row."""
+
+Entity = tuple[str, int, int]
+"""Type of a span, its first token and its last, from 0."""
+
+OUTSIDE, BEGIN, INSIDE = "O", "B", "I"
+
+SPAN_F1, ROW_F1 = "span-f1", "row-f1"
+
+STRICT = "strict"
+"""Mode of `span-f1` in which no span begins with I."""
+
+MODES = ("exact", "partial", "type")
+"""Modes of SemEval-2013, task 9, that count spans which `span-f1` takes for wrong."""
+
+
+class TagAnswers(ValueAnswers):
+    """Tags of N rows: `values` has a tuple of tags for each row, or None. See `ValueAnswers`."""
+
+    kind = "tags"
+
+
+@dataclass(frozen=True)
+class TagTask(ValueTask):
+    """Sequence tagging, such as the recognition of entities; a `ranker.tasks.base.Task`.
+
+    A row's text has a blank between two tokens. Targets and answers have a tag for each token: O, B-TYPE or I-TYPE
+    (B and I alone for spans of a single type). They are read as lists, as JSON lists, or as texts with blanks between
+    the tags.
+
+    The outcome of a row is the F1 of its spans: 1 if neither target nor answer has a span. The metric of a set is
+    `span-f1`, the F1 of the spans of all rows together. Both count a span as right if its type, its first and its last
+    token are right. `span-f1:strict` takes no span that begins with I. `span-f1:exact`, `span-f1:partial` and
+    `span-f1:type` also count spans that are right in part (`ModeF1`).
+
+    Example:
+        >>> from factors import Example
+        >>> task = TagTask("entities")
+        >>> row = Example("1", ("Ann saw New York",), task.target_of("B-PER O B-LOC I-LOC"))
+        >>> answers = task.predictions([("B-PER", "O", "O", "B-LOC")])
+        >>> task.outcomes(answers, [row]).tolist()
+        [0.5]
+
+    Source: Tjong Kim Sang, De Meulder 2003, "Introduction to the CoNLL-2003 shared task", section 2.4.
+    """
+
+    answers = TagAnswers.kind
+
+    @property
+    def metric(self) -> str:
+        """Name of the outcome in tables."""
+        return ROW_F1.upper()
+
+    def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> Tagging:
+        """Return the tags in a cell. See `ranker.tasks.base.Task`."""
+        tags = tuple(_tags_in(cell))
+        if wrong := next((tag for tag in tags if not _is_tag(tag)), ""):
+            raise ValueError(f"a tag must be O, B-TYPE or I-TYPE (got {wrong[:50]!r})")
+        tokens = segments[0].split(" ") if segments and segments[0] else tags
+        if len(tokens) != len(tags):
+            raise ValueError(f"each token needs a tag (got {len(tags)} tags for {len(tokens)} tokens)")
+        return tags
+
+    def outcome(self, answer: Any, target: Any) -> float:
+        """Return the F1 of the spans of one row."""
+        predicted, true = entities(answer), entities(target)
+        return 2 * len(predicted & true) / (len(predicted) + len(true)) if predicted or true else 1.0
+
+    def metric_named(self, name: str) -> Metric | None:
+        """Return a metric of all rows together; None for the mean F1 of a row. See `ranker.tasks.base.Task`."""
+        name = name.casefold() or SPAN_F1
+        if name == ROW_F1:
+            return None
+        _, _, mode = name.partition(":")
+        names = [SPAN_F1, *(f"{SPAN_F1}:{mode}" for mode in (STRICT, *MODES)), ROW_F1]
+        if name not in names:
+            raise UnknownName(f"metric of {self.name}", name, names)
+        return ModeF1(name, mode) if mode in MODES else ItemF1(name, partial(entities, strict=mode == STRICT))
+
+    def notes(self, values: Sequence[Tagging | None]) -> tuple[str, ...]:
+        """Return a note that counts the spans that begin with I."""
+        count = sum(broken_spans(tags or ()) for tags in values)
+        return (Assumption(f"spans that begin with I, not B: {count:,}; `span-f1:strict` takes none"),) if count else ()
+
+
+def entities(tags: Sequence[str], strict: bool = False) -> frozenset[Entity]:
+    """Return the spans of one row: B begins a span, and so does an I that follows nothing of its type.
+
+    Args:
+        tags: of the tokens.
+        strict: take spans that begin with B alone.
+
+    Example:
+        >>> sorted(entities(["B-LOC", "I-LOC", "I-PER", "O", "B", "I"]))
+        [('', 4, 5), ('LOC', 0, 1), ('PER', 2, 2)]
+        >>> sorted(entities(["B-LOC", "I-LOC", "I-PER", "O", "B", "I"], strict=True))
+        [('', 4, 5), ('LOC', 0, 1)]
+
+    Source: as conlleval and, of `strict`, seqeval's IOB2 count.
+    """
+    return frozenset(span for span in _entities(tags) if not strict or tags[span[1]][:1] == BEGIN)
+
+
+def _entities(tags: Sequence[str]) -> Iterator[Entity]:
+    first, kind = -1, ""
+    for place, tag in enumerate((*tags, OUTSIDE)):
+        sign, of_tag = tag[:1], tag[2:]
+        if first >= 0 and not (sign == INSIDE and of_tag == kind):
+            yield kind, first, place - 1
+            first = -1
+        if sign == BEGIN or (sign == INSIDE and first < 0):
+            first, kind = place, of_tag
+
+
+def broken_spans(tags: Sequence[str]) -> int:
+    """Count the spans that begin with I.
+
+    Example:
+        >>> broken_spans(["I-LOC", "I-LOC", "B-PER", "I-PER", "I-LOC"])
+        2
+    """
+    return len(entities(tags)) - len(entities(tags, strict=True))
+
+
+@dataclass(frozen=True)
+class ModeF1:
+    """F1 of the spans of all rows in a lenient mode; a `Metric`. Needs nervaluate.
+
+    A span may be right in part: with another type (`exact`), with other ends (`type`), or by half where the ends differ
+    and whatever the type (`partial`).
+
+    Attributes:
+        name: of the metric.
+        mode: one of `MODES`.
+
+    Example:
+        >>> metric = ModeF1("span-f1:exact", "exact")
+        >>> rows = metric.statistics([("B-PER", "O")], [("B-LOC", "O")])
+        >>> float(metric.value(rows.mean(axis=0)))
+        1.0
+
+    Source: Segura-Bedmar, Martinez, Herrero-Zazo 2013, "SemEval-2013 task 9", section 4.
+    """
+
+    name: str
+    mode: str
+    range: tuple[float, float] = SHARE
+    higher_is_better: bool = True
+
+    def statistics(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
+        """Return (N, 3) right spans, answered spans and spans of the target."""
+        evaluate, entity = _nervaluate(self.mode)
+        rows = np.zeros((len(targets), 3))
+        for row, (answer, target) in enumerate(zip(answers, targets, strict=True)):
+            true, predicted = ([entity(*span) for span in sorted(_entities(tags or ()), key=_place)]
+                               for tags in (target, answer))  # fmt: skip
+            counts, _ = evaluate(true, predicted, sorted({span.label for span in (*true, *predicted)}))
+            rows[row] = counts.correct + counts.partial / 2, counts.actual, counts.possible
+        return rows
+
+    def value(self, means: Floats) -> Floats:
+        """Return (...) F1 of (..., 3) means; 0 where there are no spans."""
+        right, predicted, true = np.moveaxis(np.asarray(means), -1, 0)
+        return ratio(2 * right, predicted + true)
+
+    def unseen(self, targets: Any) -> None:
+        """Return None: an answer may have any number of wrong spans."""
+        return
+
+
+def _nervaluate(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the function of a mode, and the class of its spans."""
+    try:
+        from nervaluate.entities import Entity as NervaluateEntity
+        from nervaluate.strategies import EntityTypeEvaluation, ExactEvaluation, PartialEvaluation
+    except ModuleNotFoundError as error:
+        raise UsageError(f"`metric` {SPAN_F1}:{mode} needs nervaluate: pip install 'rank-models[tags]'") from error
+    strategy = {"exact": ExactEvaluation, "partial": PartialEvaluation, "type": EntityTypeEvaluation}[mode]
+    return strategy().evaluate, NervaluateEntity
+
+
+def _place(entity: Entity) -> tuple[int, int]:
+    """Return the first and the last token of a span."""
+    return entity[1:]
+
+
+def _tags_in(cell: Any) -> list[str]:
+    """Return the parts of a cell; a ValueError says that it holds something else."""
+    parts = cell
+    if isinstance(cell, str):
+        parts = json.loads(cell) if cell.lstrip().startswith("[") else cell.split()
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+        raise ValueError(f"tags must be a list of texts (got {str(cell)[:50]!r})")
+    return list(parts)
+
+
+def _is_tag(tag: str) -> bool:
+    return tag in (OUTSIDE, BEGIN, INSIDE) or (tag[:2] in ("B-", "I-") and len(tag) > 2)

@@ -1,0 +1,371 @@
+"""Generated text and extractive question answering: texts, judged by one reference or several."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from factors.types import Floats
+from ranker.errors import UnknownName, UsageError
+from ranker.tasks.metrics import SHARE, Metric
+from ranker.tasks.values import ValueAnswers, ValueTask
+
+References = tuple[str, ...]
+"""Correct texts of one row; none where the right answer is that there is no answer."""
+
+Score = Callable[[str, str], float]
+"""(answer, one reference) -> score in [0, 1]."""
+
+STEM = ":stem"
+"""End of a metric's name that compares the stems of words."""
+
+
+class TextAnswers(ValueAnswers):
+    """Texts of N rows: `values` has a text for each row, or None. See `ValueAnswers`."""
+
+    kind = "texts"
+
+
+@dataclass(frozen=True)
+class TextTask(ValueTask):
+    """Generation of text: summaries, translations, descriptions; a `ranker.tasks.base.Task`.
+
+    The outcome of a row is the score of its text against the reference that it is nearest to; it is 0 for an empty
+    text. `SCORES` lists the scores. `bleu` alone is a metric of all rows together.
+
+    Attributes:
+        score: name of the outcome.
+
+    Example:
+        >>> from factors import Example
+        >>> task = TextTask("summaries").judged_by("rouge-l")
+        >>> row = Example("1", ("A long story.",), ("The dog sat.", "A dog was sitting."))
+        >>> task.outcomes(task.predictions(["The dog sat there."]), [row]).round(3).tolist()
+        [0.857]
+    """
+
+    answers = TextAnswers.kind
+    scores: ClassVar[tuple[str, ...]] = ()
+    """Names of the outcomes that the task knows; () for all."""
+
+    score: str = "rouge-l"
+
+    @property
+    def metric(self) -> str:
+        """Name of the outcome in tables."""
+        return self.score.upper()
+
+    def judged_by(self, name: str) -> Self:
+        """Return the task with another outcome. See `ranker.tasks.base.Task`."""
+        name = name.casefold()
+        return replace(self, score=name) if name in self._scores else self
+
+    def metric_named(self, name: str) -> Metric | None:
+        """Return the metric of all rows together; None for the mean of an outcome. See `ranker.tasks.base.Task`."""
+        name = name.casefold()
+        if name == BLEU and not self.scores:
+            return CorpusBleu()
+        names = [*self._scores, *(() if self.scores else (BLEU,))]
+        if name not in ("", *names):
+            raise UnknownName(f"metric of {self.name}", name, names)
+        return None
+
+    def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> str:
+        """Return the text in a cell; a list of one text is that text. See `ranker.tasks.base.Task`."""
+        if isinstance(cell, list) and len(cell) == 1:
+            cell = cell[0]
+        if isinstance(cell, (list, dict)):
+            raise ValueError(f"an answer must be one text (got {str(cell)[:50]!r})")
+        return str(cell)
+
+    def target_of(self, cell: Any, segments: Sequence[str] = ()) -> References:
+        """Return the references in a cell: a text, a list of texts, or SQuAD's ``{"text": [...]}``."""
+        if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
+            try:
+                cell = json.loads(cell)
+            except ValueError:  # a text that begins with a bracket
+                return (cell,)
+        if isinstance(cell, dict) and "text" in cell:
+            cell = cell["text"]
+        texts = cell if isinstance(cell, list) else [cell]
+        texts = [text["text"] if isinstance(text, dict) and "text" in text else text for text in texts]
+        if not all(isinstance(text, (str, int, float)) for text in texts):
+            raise ValueError(f"a reference must be a text, or a list of texts (got {str(cell)[:50]!r})")
+        references = tuple(dict.fromkeys(text for text in map(str, texts) if text.strip()))
+        if not references:
+            raise ValueError("a row needs a reference")
+        return references
+
+    def as_target(self, answer: str) -> References:
+        """Return an answer as the only reference."""
+        return (answer,)
+
+    def show(self, answer: Any) -> str:
+        """Return a text; several references with bars between them."""
+        return " | ".join(answer) if isinstance(answer, tuple) else str(answer)
+
+    def outcome(self, answer: str, target: References) -> float:
+        """Return the score of a text against the nearest reference."""
+        score = SCORES[self.score]
+        return max(score(answer, reference) for reference in target) if answer.strip() else 0.0
+
+    @property
+    def _scores(self) -> tuple[str, ...]:
+        return self.scores or tuple(SCORES)
+
+
+@dataclass(frozen=True)
+class SpanTask(TextTask):
+    """Extractive question answering; a `ranker.tasks.base.Task`.
+
+    Answers are texts from the passage. The outcome is the token F1, or the exact match, against the nearest reference,
+    after SQuAD's normalisation (`normalise`). A row without a reference has no answer in its passage: an empty answer
+    is right there, and any other one is wrong.
+
+    Example:
+        >>> from factors import Example
+        >>> task = SpanTask("questions")
+        >>> rows = [Example("1", ("Who ran?", "A dog ran."), ("a dog",)), Example("2", ("Who sat?", "A dog ran."), ())]
+        >>> task.outcomes(task.predictions(["dog", None]), rows).tolist()
+        [1.0, 1.0]
+
+    Source: Rajpurkar, Jia, Liang 2018, "Know what you don't know: unanswerable questions for SQuAD".
+    """
+
+    scores = ("f1", "exact-match")
+
+    score: str = "f1"
+
+    def target_of(self, cell: Any, segments: Sequence[str] = ()) -> References:
+        """Return the references in a cell; () for an empty list, where the passage has no answer."""
+        texts = cell.get("text") if isinstance(cell, dict) else cell
+        if texts == [] or texts == "[]":
+            return ()
+        references = super().target_of(cell)
+        if strange := [text for text in references if segments and not any(text in part for part in segments)]:
+            raise ValueError(f"an answer must be a part of its passage (got {strange[0][:50]!r})")
+        return references
+
+    def outcome(self, answer: str, target: References) -> float:
+        """Return the score of an answer against the nearest reference; without references only "" is right."""
+        if not target:
+            return float(not normalise(answer))
+        return super().outcome(answer, target)
+
+    def outcome_of_none(self, target: References) -> float:
+        """Return 1 where there is no answer."""
+        return float(not target)
+
+    def as_target(self, answer: str) -> References:
+        """Return an answer as the only reference; () for an empty one."""
+        return (answer,) if normalise(answer) else ()
+
+
+def normalise(text: str) -> str:
+    """Return a text in lower case, without punctuation and English articles, and with single blanks.
+
+    Example:
+        >>> normalise("The U.S.  army")
+        'us army'
+
+    Source: Rajpurkar et al. 2016, "SQuAD: 100,000+ questions for machine comprehension of text", section 6.1.
+    """
+    without_punctuation = text.lower().translate(_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", without_punctuation).split())
+
+
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+def exact_match(answer: str, reference: str) -> float:
+    """Return 1 if two texts are equal once normalised."""
+    return float(normalise(answer) == normalise(reference))
+
+
+def token_f1(answer: str, reference: str) -> float:
+    """Return F1 of the words of two texts, once normalised."""
+    return _f1_of_counts(*(_counts(tuple(normalise(text).split()), 1) for text in (answer, reference)))
+
+
+def rouge_n(answer: str, reference: str, n: int, stem: bool = False) -> float:
+    """Return ROUGE-N, F1 of the sequences of `n` words of two texts.
+
+    Example:
+        >>> round(rouge_n("The dog sat.", "The dog ran.", 1), 3), rouge_n("The dog sat.", "The dog ran.", 2)
+        (0.667, 0.5)
+
+    Source: Lin 2004, "ROUGE: a package for automatic evaluation of summaries".
+    """
+    return _f1_of_counts(*(_counts(words_of(text, stem), n) for text in (answer, reference)))
+
+
+def rouge_l(answer: str, reference: str, stem: bool = False) -> float:
+    """Return ROUGE-L, F1 by the longest common subsequence of the words of two texts. Needs rapidfuzz.
+
+    Example:
+        >>> round(rouge_l("The dog sat.", "The old dog ran."), 3)
+        0.571
+
+    Source: Lin 2004, as for `rouge_n`.
+    """
+    answered, true = words_of(answer, stem), words_of(reference, stem)
+    total = len(answered) + len(true)
+    return 2 * _common_length()(answered, true) / total if answered and true else 0.0
+
+
+@lru_cache(maxsize=1 << 14)
+def words_of(text: str, stem: bool = False) -> tuple[str, ...]:
+    """Return the words that ROUGE counts: letters a to z and digits, in lower case; stems of words of four or more.
+
+    Raises:
+        UsageError: a text has letters, but none of these, so that its score would always be 0; or stems are asked for
+            without nltk.
+
+    Example:
+        >>> words_of("Dogs' ears, 2 cats"), words_of("Dogs were running", stem=True)
+        (('dogs', 'ears', '2', 'cats'), ('dog', 'were', 'run'))
+    """
+    words = _WORDS.findall(text.lower())
+    if not words and any(map(str.isalnum, text)):
+        raise UsageError(f"ROUGE reads Latin letters and digits alone (got {text[:50]!r}); `metric=chrf` reads any")
+    return tuple(_stem()(word) if len(word) > 3 else word for word in words) if stem else tuple(words)
+
+
+_WORDS = re.compile(r"[a-z0-9]+")
+
+
+@lru_cache(maxsize=1 << 12)
+def _counts(words: tuple[str, ...], n: int) -> Mapping[tuple[str, ...], int]:
+    """Count the sequences of n words."""
+    return Counter(zip(*(words[start:] for start in range(n)), strict=False))
+
+
+def _f1_of_counts(answered: Mapping[Any, int], true: Mapping[Any, int]) -> float:
+    """Return F1 of counted items; 0 where nothing is shared."""
+    total = sum(answered.values()) + sum(true.values())
+    shared = sum(min(count, true.get(item, 0)) for item, count in answered.items())
+    return 2 * shared / total if total else 0.0
+
+
+def _needed(metric: str, package: str) -> UsageError:
+    return UsageError(f"`metric` {metric} needs {package}: pip install 'rank-models[texts]'", option="metric")
+
+
+@cache
+def _common_length() -> Callable[[Sequence[str], Sequence[str]], int]:
+    """Return the function of the length of the longest common subsequence."""
+    try:
+        from rapidfuzz.distance import LCSseq
+    except ModuleNotFoundError as error:
+        raise _needed("rouge-l", "rapidfuzz") from error
+    return LCSseq.similarity
+
+
+@cache
+def _stem() -> Callable[[str], str]:
+    """Return Porter's stemmer."""
+    try:
+        from nltk.stem.porter import PorterStemmer
+    except ModuleNotFoundError as error:
+        raise _needed(f"rouge{STEM}", "nltk") from error
+    return lru_cache(maxsize=1 << 16)(PorterStemmer().stem)
+
+
+def chrf(answer: str, reference: str) -> float:
+    """Return chrF2 of two texts, in [0, 1], by sacrebleu.
+
+    Source: Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation".
+    """
+    return float(_sacrebleu().CHRF().sentence_score(answer, [reference]).score) / 100
+
+
+def sentence_bleu(answer: str, reference: str) -> float:
+    """Return smoothed BLEU of one text, in [0, 1], by sacrebleu.
+
+    Source: Chen, Cherry 2014, "A systematic comparison of smoothing techniques for sentence-level BLEU", method 3.
+    """
+    bleu = _sacrebleu().BLEU(effective_order=True)
+    return min(float(bleu.sentence_score(answer, [reference]).score) / 100, 1.0)
+
+
+@cache
+def _sacrebleu() -> Any:
+    try:
+        from sacrebleu import metrics
+    except ModuleNotFoundError as error:
+        raise _needed("chrf", error.name or "sacrebleu") from error
+    return metrics
+
+
+def _equal(answer: str, reference: str) -> float:
+    return float(answer.strip() == reference.strip())
+
+
+SCORES: dict[str, Score] = {
+    "rouge-l": rouge_l,
+    "rouge-1": lambda answer, reference: rouge_n(answer, reference, 1),
+    "rouge-2": lambda answer, reference: rouge_n(answer, reference, 2),
+    f"rouge-l{STEM}": lambda answer, reference: rouge_l(answer, reference, stem=True),
+    f"rouge-1{STEM}": lambda answer, reference: rouge_n(answer, reference, 1, stem=True),
+    f"rouge-2{STEM}": lambda answer, reference: rouge_n(answer, reference, 2, stem=True),
+    "chrf": chrf,
+    "sentence-bleu": sentence_bleu,
+    "f1": token_f1,
+    "exact-match": exact_match,
+    "equal": _equal,
+}
+"""Scores of a text against a reference: `f1` and `exact-match` after `normalise`, `equal` but for outer blanks."""
+
+BLEU, ORDER = "bleu", 4
+"""Name of the metric, and the longest sequences of words that it counts."""
+
+
+@dataclass(frozen=True)
+class CorpusBleu:
+    """BLEU of all rows together, in [0, 1]; a `Metric`. Needs sacrebleu.
+
+    It is 0 where no sequence of four words is right, without smoothing: only then sacrebleu's own value differs.
+
+    Example:
+        >>> metric = CorpusBleu()
+        >>> rows = metric.statistics(["the dog sat on the mat"], [("the dog sat on a mat",)])
+        >>> round(float(metric.value(rows.mean(axis=0))), 3)
+        0.537
+
+    Source: Papineni et al. 2002, "BLEU: a method for automatic evaluation of machine translation".
+    """
+
+    name: str = BLEU
+    range: tuple[float, float] = SHARE
+    higher_is_better: bool = True
+
+    def statistics(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
+        """Return (N, 10) lengths of answer and reference, right sequences and sequences of 1 to 4 words."""
+        bleu, rows = _sacrebleu().BLEU(), []
+        for answer, references in zip(answers, targets, strict=True):
+            row = bleu.corpus_score([answer or ""], [[reference] for reference in references])
+            rows.append([row.sys_len, row.ref_len, *row.counts, *row.totals])
+        return np.array(rows, dtype=np.float64).reshape(len(rows), 2 + 2 * ORDER)
+
+    def value(self, means: Floats) -> Floats:
+        """Return (...) BLEU of (..., 10) means."""
+        means = np.asarray(means)
+        answered, true = means[..., 0], means[..., 1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            precisions = np.log(means[..., 2 : 2 + ORDER]) - np.log(means[..., 2 + ORDER :])
+            brevity = np.minimum(1 - true / answered, 0.0)
+            score = np.exp(precisions.mean(axis=-1) + brevity)
+        return np.asarray(np.nan_to_num(score, nan=0.0))
+
+    def unseen(self, targets: Any) -> None:
+        """Return None: an answer can be wrong in any number of words."""
+        return

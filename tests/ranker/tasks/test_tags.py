@@ -1,0 +1,188 @@
+"""Tags and the F1 of their spans, against seqeval and nervaluate, and in whole runs from CoNLL files."""
+
+import random
+
+import numpy as np
+import pytest
+import seqeval.metrics
+from nervaluate import Evaluator
+from seqeval.scheme import IOB2
+
+from factors import Example
+from ranker import decide
+from ranker.errors import Assumption, DataError, UnknownName
+from ranker.runs.gather import RowsFile, inspect_references, labelled
+from ranker.sources.base import SourceOptions
+from ranker.sources.tables.options import TableOptions
+from ranker.tasks.tags import TagTask
+
+TASK = TagTask("tags")
+ALL = ["O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """(targets, answers) of random tags, broken ones among them: I that follows nothing of its type."""
+    rng = random.Random(0)
+    true = [[rng.choice(ALL) for _ in range(rng.randint(1, 12))] for _ in range(300)]
+    given = [[tag if rng.random() < 0.7 else rng.choice(ALL) for tag in row] for row in true]
+    return [tuple(row) for row in true], [tuple(row) for row in given]
+
+
+def value(name, given, true):
+    """A metric of all rows."""
+    metric = TASK.metric_named(name)
+    return float(metric.value(metric.statistics(given, true).mean(axis=0)))
+
+
+def test_span_f1_is_that_of_seqeval(rows):
+    """By default as conlleval counts, and in its strict mode by IOB2."""
+    true, given = ([list(row) for row in side] for side in rows)
+    assert value("", given, true) == pytest.approx(seqeval.metrics.f1_score(true, given), abs=1e-12)
+    strict = seqeval.metrics.f1_score(true, given, mode="strict", scheme=IOB2)
+    assert value("span-f1:strict", given, true) == pytest.approx(strict, abs=1e-12)
+
+
+@pytest.mark.parametrize(("mode", "name"), [("exact", "exact"), ("partial", "partial"), ("type", "ent_type")])
+def test_lenient_modes_are_those_of_nervaluate(rows, mode, name):
+    """Of tags that mark spans as IOB2 does: its own reading of broken ones is another."""
+    true, given = ([[f"B{tag[1:]}" if tag[0] == "I" else tag for tag in row] for row in side] for side in rows)
+    expected = Evaluator(true, given, tags=["PER", "LOC"], loader="list").evaluate()["overall"][name].f1
+    assert value(f"span-f1:{mode}", given, true) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_outcome_of_a_row_is_its_own_f1(rows):
+    """1 where neither side has a span, 0 for a row without an answer."""
+    true, given = rows
+    examples = [Example(str(n), ("x",), tags) for n, tags in enumerate(true)]
+    found = TASK.outcomes(TASK.predictions(given), examples)
+    for outcome, tags, answer in zip(found, true, given, strict=True):
+        empty = all(tag == "O" for tag in (*tags, *answer))
+        expected = 1.0 if empty else seqeval.metrics.f1_score([list(tags)], [list(answer)])
+        assert outcome == pytest.approx(expected, abs=1e-12)
+    assert TASK.outcomes(TASK.predictions([None]), examples[:1]).tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "tokens", "said"),
+    [
+        ("B-PER X", "", "a tag must be O, B-TYPE or I-TYPE (got 'X')"),
+        ("B- O", "", "a tag must be O, B-TYPE or I-TYPE (got 'B-')"),
+        ([1, 2], "", "tags must be a list of texts (got '[1, 2]')"),
+        (7, "", "tags must be a list of texts (got '7')"),
+        ("B-PER O", "Ann saw it", "each token needs a tag (got 2 tags for 3 tokens)"),
+    ],
+)
+def test_cells_that_are_no_tags_are_refused(cell, tokens, said):
+    """In words that name the tag, or the numbers of tokens and tags."""
+    with pytest.raises(ValueError) as stop:
+        TASK.answer_of(cell, (tokens,))
+    assert str(stop.value) == said
+
+
+@pytest.mark.parametrize("cell", ["B-PER O", '["B-PER", "O"]', ["B-PER", "O"], ("B-PER", "O")])
+def test_tags_are_read_from_lists_and_texts(cell):
+    """As CSV, JSON and Parquet hold them."""
+    assert TASK.answer_of(cell, ("Ann ran",)) == ("B-PER", "O")
+
+
+def test_an_unknown_metric_names_the_near_one():
+    """So that nobody has to look it up."""
+    with pytest.raises(UnknownName) as stop:
+        TASK.metric_named("span-f2")
+    assert (stop.value.value, "span-f1" in stop.value.allowed) == ("span-f2", True)
+
+
+GOLD = "# id 1\nAnn\tB-PER\nran\tO\n\n-DOCSTART-\tO\n\nIn O\nNew B-LOC\nYork I-LOC\n\n\nIt\tO\n"
+
+
+@pytest.fixture
+def gold(tmp_path):
+    """A CoNLL file of three rows: comments, a document's mark, tabs and blanks between cells."""
+    path = tmp_path / "gold.conll"
+    path.write_text(GOLD)
+    return path
+
+
+def written(path, *tags):
+    """A submission: the gold tokens with other tags."""
+    lines, rest = [], iter(tags)
+    for line in GOLD.splitlines():
+        cells = line.split()
+        lines.append(f"{cells[0]}\t{next(rest)}" if cells and cells[0] not in ("#", "-DOCSTART-") else "")
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_conll_files_are_rows_and_answers(gold, tmp_path):
+    """A file of gold tags, and two submissions that hold its lines."""
+    good = written(tmp_path / "good.txt", "B-PER", "O", "O", "B-LOC", "I-LOC", "O")
+    poor = written(tmp_path / "poor.txt", "B-PER", "O", "O", "O", "I-LOC", "O")
+    data = labelled(gold, TASK)
+    assert [(row.segments[0], row.target) for row in data.examples] == [
+        ("Ann ran", ("B-PER", "O")), ("In New York", ("O", "B-LOC", "I-LOC")), ("It", ("O",)),
+    ]  # fmt: skip
+    found = decide([good, poor], RowsFile(gold, "tags"))
+    assert found.decision.metric == "span-f1"
+    assert [(model.name, round(model.outcome, 6)) for model in found.decision.models] == [("good", 1.0), ("poor", 0.5)]
+    assert any("spans that begin with I, not B: 1" in note for note in found.notes)
+
+
+def test_a_submission_with_other_tokens_is_joined_by_order_if_the_user_says_so(gold, tmp_path):
+    """As many submissions have: the systems had changed the tokens."""
+    good = written(tmp_path / "good.conll", "B-PER", "O", "O", "B-LOC", "I-LOC", "O")
+    changed = tmp_path / "changed.conll"
+    changed.write_text(gold.read_text().replace("Ann", "Anne").replace("In", "in").replace("It", "it"))
+    poor = written(tmp_path / "poor.conll", "O", "O", "O", "O", "O", "O")
+    found = decide([good, poor, changed], RowsFile(gold, "tags"))
+    assert list(found.header.failures) == ["changed"]
+    options = SourceOptions(kinds=[TableOptions(by_order=True, answers="values")])
+    found = decide(inspect_references([good, str(changed)], options), RowsFile(gold, "tags"))
+    assert [model.outcome for model in found.decision.models] == [1.0, 1.0]
+    assert any("joined by their order, as stated; 3 texts differ" in note for note in found.notes)
+
+
+def test_an_answer_of_another_length_is_no_answer(gold, tmp_path):
+    """It is counted, and the first is shown."""
+    good = written(tmp_path / "good.conll", "B-PER", "O", "O", "B-LOC", "I-LOC", "O")
+    short = tmp_path / "short.csv"
+    short.write_text("text,prediction\nAnn ran,B-PER O\nIn New York,O B-LOC\nIt,O\n")
+    found = decide([good, str(short)], RowsFile(gold, "tags"))
+    assert {model.name: round(model.outcome, 3) for model in found.decision.models} == {"good": 1.0, "short": 0.667}
+    assert any("each token needs a tag (got 2 tags for 3 tokens)" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Ann B-PER\nran\n", "gold.conll, line 2: a line needs 2 cells (got 'ran')"),
+        ("Ann\n", "gold.conll, line 1: a line needs a token and its tag (got 'Ann')"),
+        ("Ann B-PER\nran X\n", "gold.conll, line 1: a tag must be O, B-TYPE or I-TYPE (got 'X')"),
+    ],
+)
+def test_broken_conll_files_are_refused_with_the_line(tmp_path, text, said):
+    """That of the line, or of the row's first."""
+    path = tmp_path / "gold.conll"
+    path.write_text(text)
+    with pytest.raises(DataError) as stop:
+        labelled(path, TASK)
+    assert str(stop.value).endswith(said)
+
+
+def test_of_more_cells_the_last_is_the_tag_and_that_is_said(tmp_path, caplog):
+    """As in the files of CoNLL-2003, with parts of speech and chunks before it."""
+    path = tmp_path / "gold.conll"
+    path.write_text("Ann NNP B-NP B-PER\nran VBD B-VP O\n")
+    data = labelled(path, TASK)
+    assert data.examples[0].target == ("B-PER", "O")
+    assert any(isinstance(record.msg, Assumption) and "of 4 cells on a line" in record.msg for record in caplog.records)
+
+
+def test_rows_of_lists_are_read_as_their_tokens_and_tags(tmp_path):
+    """JSON lines, as `datasets` holds such sets; short lists and long ones in one column."""
+    rows = [{"id": "a", "tokens": ["Ann", "ran"], "tags": ["B-PER", "O"]}]
+    rows += [{"id": "b", "tokens": ["It", "is", "New York"], "tags": ["O", "O", "B-LOC"]}]
+    found = labelled(rows, TASK)
+    assert [row.segments[0] for row in found.examples] == ["Ann ran", "It is New\u00a0York"]
+    assert [row.target for row in found.examples] == [("B-PER", "O"), ("O", "O", "B-LOC")]
+    assert np.isnan(TASK.outcomes(TASK.predictions([("O", "O")]), [Example("c", ("x",))])).all()
