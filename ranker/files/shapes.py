@@ -101,7 +101,7 @@ def _rows(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
     if not isinstance(content, dict) or not content:
         raise DataError(f"{path}: an array of records, or an object, is needed (got {str(content)[:50]!r})")
     if _is_squad(content):
-        return _squad(content["data"])
+        return _squad(path, content["data"])
     if isinstance(content.get("columns"), list) and isinstance(content.get("data"), list):
         return _split(path, content["columns"], content["data"])
     if isinstance(content.get("schema"), dict) and isinstance(content.get("data"), list):
@@ -139,14 +139,18 @@ def _is_squad(content: Mapping[str, Any]) -> bool:
     )
 
 
-def _squad(articles: list[Any]) -> Iterator[Mapping[str, Any]]:
+def _squad(path: Path, articles: list[Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the questions of SQuAD's articles, with the texts of their answers; none where there is no answer."""
-    for article in articles:
-        for paragraph in article["paragraphs"]:
-            for question in paragraph["qas"]:
-                texts = [answer["text"] for answer in question.get("answers", ())]
-                cells = {"id": question["id"], "question": question["question"], "passage": paragraph["context"]}
-                yield {**cells, "answers": [] if question.get("is_impossible") else texts}
+    for number, article in enumerate(articles, 1):
+        try:
+            for paragraph in article["paragraphs"]:
+                for question in paragraph["qas"]:
+                    given = () if question.get("is_impossible") else question.get("answers", ())
+                    cells = {"id": question["id"], "question": question["question"], "passage": paragraph["context"]}
+                    yield {**cells, "answers": {"text": [answer["text"] for answer in given]}}  # as `datasets` has them
+        except (KeyError, TypeError, AttributeError) as error:
+            reason = f"{error} is missing" if isinstance(error, KeyError) else "it is none as SQuAD writes them"
+            raise DataError(f"{path}, article {number}: {reason}", place=f"{path}, article {number}") from error
 
 
 def _of_schema(path: Path, schema: Mapping[str, Any], records: list[Any]) -> Iterator[Mapping[str, Any]]:

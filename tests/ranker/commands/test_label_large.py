@@ -73,7 +73,8 @@ def test_models_are_asked_about_a_thousand_rows_first(folder, run, asked):
     assert set(first) <= set(asked[0])
     kept = list(asked)
     asked.clear()
-    assert label(run, output="other.csv", store="other") == (first, err)
+    again, err = label(run, output="other.csv", store="other")
+    assert (again, err.startswith(SAID)) == (first, True)  # a busy machine adds a line with the seconds that it takes
     assert asked == kept
     asked.clear()
     going_on, err = label(run, keys="q")

@@ -1,6 +1,7 @@
 """Tags and the F1 of their spans, against seqeval and nervaluate, and in whole runs from CoNLL files."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -75,9 +76,8 @@ def test_the_outcome_of_a_row_is_its_own_f1(rows):
 )
 def test_cells_that_are_no_tags_are_refused(cell, tokens, said):
     """In words that name the tag, or the numbers of tokens and tags."""
-    with pytest.raises(ValueError) as stop:
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         TASK.answer_of(cell, (tokens,))
-    assert str(stop.value) == said
 
 
 @pytest.mark.parametrize("cell", ["B-PER O", '["B-PER", "O"]', ["B-PER", "O"], ("B-PER", "O")])

@@ -1,0 +1,193 @@
+"""Scores of texts, against rouge-score, sacrebleu and torchmetrics' SQuAD; references and answers from files."""
+
+import json
+import random
+
+import pytest
+import sacrebleu
+from rouge_score.rouge_scorer import RougeScorer
+from torchmetrics.functional.text import squad
+
+from factors import Example
+from ranker import decide
+from ranker.errors import DataError, UnknownName, UsageError
+from ranker.runs.gather import RowsFile, labelled
+from ranker.tasks.texts import SCORES, SpanTask, TextTask, normalise
+
+WORDS = """the a An dogs dog running ran Dogs' New York 12 3.5 café not-so well , . ! agreed relational""".split()  # noqa: SIM905
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """(answer, two references) of random words, some of them shared; some answers empty."""
+    rng = random.Random(0)
+    texts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 15))) for _ in range(300)]
+    answers = [
+        " ".join(rng.sample(text.split(), k=max(1, len(text.split()) - 2)) + rng.choices(WORDS, k=2)) for text in texts
+    ]
+    others = [" ".join(rng.choices(WORDS, k=rng.randint(1, 12))) for _ in texts]
+    return list(zip(answers, texts, others, strict=True))
+
+
+@pytest.mark.parametrize("stem", [False, True])
+@pytest.mark.parametrize(("name", "theirs"), [("rouge-1", "rouge1"), ("rouge-2", "rouge2"), ("rouge-l", "rougeL")])
+def test_rouge_is_that_of_rouge_score(pairs, name, theirs, stem):
+    """F1 against the nearest of two references, with stems and without."""
+    task = TextTask("text").judged_by(name + (":stem" if stem else ""))
+    scorer = RougeScorer([theirs], use_stemmer=stem)
+    for answer, first, second in pairs:
+        expected = scorer.score_multi([first, second], answer)[theirs].fmeasure
+        assert task.outcome(answer, (first, second)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_chrf_and_bleu_are_those_of_sacrebleu(pairs):
+    """Of a row against one reference; and of all rows against two."""
+    chrf, bleu = sacrebleu.CHRF(), sacrebleu.BLEU(effective_order=True)
+    for answer, first, _ in pairs[:50]:
+        assert SCORES["chrf"](answer, first) == pytest.approx(chrf.sentence_score(answer, [first]).score / 100)
+        assert SCORES["sentence-bleu"](answer, first) == pytest.approx(bleu.sentence_score(answer, [first]).score / 100)
+    answers, first, second = (list(side) for side in zip(*pairs, strict=True))
+    metric = TextTask("text").metric_named("bleu")
+    rows = metric.statistics(answers, list(zip(first, second, strict=True)))
+    expected = sacrebleu.corpus_bleu(answers, [first, second]).score / 100
+    assert float(metric.value(rows.mean(axis=0))) == pytest.approx(expected, abs=1e-12)
+    assert float(metric.value(metric.statistics(["", None], [("a b",), ("c",)]).mean(axis=0))) == 0.0
+
+
+def test_f1_and_exact_match_are_those_of_squad(pairs):
+    """After its normalisation, against the nearest of two references."""
+    for answer, first, second in pairs:
+        target = [{"id": "1", "answers": {"text": [first, second], "answer_start": [0, 0]}}]
+        expected = squad([{"id": "1", "prediction_text": answer}], target)
+        task = SpanTask("spans")
+        assert 100 * task.outcome(answer, (first, second)) == pytest.approx(float(expected["f1"]), abs=1e-4)
+        found = task.judged_by("exact-match").outcome(answer, (first, second))
+        assert 100 * found == pytest.approx(float(expected["exact_match"]))
+
+
+def test_a_text_of_other_letters_has_no_rouge():
+    """It would be 0 for every answer, and nobody would know why."""
+    with pytest.raises(UsageError, match="ROUGE reads Latin letters and digits alone"):
+        TextTask("text").outcome("собака", ("собака сидела",))
+    assert TextTask("text").judged_by("chrf").outcome("собака", ("собака",)) == pytest.approx(1.0)
+    assert TextTask("text").outcome("!?", ("!?",)) == 0.0
+
+
+def test_an_empty_answer_is_wrong_and_where_no_answer_is_right_it_is_right():
+    """A text of nothing scores 0; a question without an answer takes nothing but that."""
+    assert TextTask("text").judged_by("chrf").outcome(" ", ("a",)) == 0.0
+    task = SpanTask("spans")
+    rows = [Example("1", ("Who?", "A dog ran."), ()), Example("2", ("Who?", "A dog ran."), ("dog",))]
+    assert task.outcomes(task.predictions([None, None]), rows).tolist() == [1.0, 0.0]
+    assert task.outcomes(task.predictions(["dog", ""]), rows).tolist() == [0.0, 0.0]
+    assert normalise("") == ""
+
+
+@pytest.mark.parametrize(
+    ("cell", "references"),
+    [
+        ("A dog.", ("A dog.",)),
+        (["A dog.", "Dogs.", "A dog."], ("A dog.", "Dogs.")),
+        ('["A dog.", "Dogs."]', ("A dog.", "Dogs.")),
+        ({"text": ["dog"], "answer_start": [2]}, ("dog",)),
+        ([{"text": "dog", "answer_start": 2}], ("dog",)),
+        ("[sic] dogs", ("[sic] dogs",)),
+        (12, ("12",)),
+    ],
+)
+def test_references_are_read_from_cells_of_many_kinds(cell, references):
+    """A text, lists, JSON, and SQuAD's objects."""
+    assert TextTask("text").target_of(cell) == references
+
+
+@pytest.mark.parametrize("cell", [[], ["", " "], [["a"]], {"texts": 1}])
+def test_cells_without_a_reference_are_refused(cell):
+    """No reference is none, and no list of lists is one."""
+    with pytest.raises(ValueError, match="reference"):
+        TextTask("text").target_of(cell)
+
+
+def test_an_answer_outside_its_passage_is_refused():
+    """In rows: such a set is not extractive. An empty list says that there is no answer."""
+    with pytest.raises(ValueError, match="an answer must be a part of its passage"):
+        SpanTask("spans").target_of(["cat"], ("Who?", "A dog ran."))
+    assert SpanTask("spans").target_of([], ("Who?", "A dog ran.")) == ()
+
+
+def test_metrics_are_named_and_unknown_ones_refused():
+    """Those of all rows together apart from means of rows."""
+    assert TextTask("text").metric_named("BLEU").name == "bleu"
+    assert TextTask("text").judged_by("ROUGE-2").metric == "ROUGE-2"
+    assert TextTask("text").metric_named("rouge-2") is None
+    for task, name in ((TextTask("text"), "rouge-3"), (SpanTask("spans"), "bleu"), (SpanTask("spans"), "chrf")):
+        with pytest.raises(UnknownName) as stop:
+            task.metric_named(name)
+        assert stop.value.value == name
+
+
+SQUAD = {
+    "version": "v2.0",
+    "data": [{"title": "t", "paragraphs": [{"context": "A dog ran to New York.", "qas": [
+        {"id": "q1", "question": "Who ran?", "answers": [{"text": "A dog"}, {"text": "dog", "answer_start": 2}]},
+        {"id": "q2", "question": "Where to?", "answers": [{"text": "New York"}], "is_impossible": False},
+        {"id": "q3", "question": "Why?", "answers": [], "is_impossible": True},
+    ]}]}],
+}  # fmt: skip
+
+
+def test_squad_files_are_rows_and_their_predictions_answers(tmp_path):
+    """The official JSON, and a file of {id: text} from each model; "" where there is no answer."""
+    data = tmp_path / "dev.json"
+    data.write_text(json.dumps(SQUAD))
+    for name, said in (("good", ["the dog", "New York", ""]), ("poor", ["dog ran", "York", "rain"])):
+        (tmp_path / f"{name}.json").write_text(json.dumps(dict(zip(("q1", "q2", "q3"), said, strict=True))))
+    rows = labelled(data, SpanTask("spans"))
+    assert [row.target for row in rows.examples] == [("A dog", "dog"), ("New York",), ()]
+    assert rows.examples[0].segments == ("Who ran?", "A dog ran to New York.")
+    models = [str(tmp_path / "good.json"), str(tmp_path / "poor.json")]
+    found = decide(models, RowsFile(data, "spans")).decision
+    assert {model.name: round(model.outcome, 4) for model in found.models} == {"good": 1.0, "poor": 0.4444}
+    assert (found.rows[2].label, found.rows[2].predicted["poor"]) == ("", "rain")
+    exact = decide(models, RowsFile(data, "spans"), metric="exact-match")
+    assert exact.header.metric == "EXACT-MATCH"
+    assert [model.outcome for model in exact.decision.models] == [1.0, 0.0]
+
+
+def test_several_columns_are_several_references(tmp_path):
+    """As test sets with more than one reference have; an empty one is none, and a row without any is left out."""
+    rows = [
+        {"id": "a", "dialogue": "A: Hi.", "summary1": "They meet.", "summary2": "A greets."},
+        {"id": "b", "dialogue": "B: Bye.", "summary1": "", "summary2": "B leaves."},
+        {"id": "c", "dialogue": "C: Oh.", "summary1": "", "summary2": ""},
+    ]
+    found = labelled(rows, TextTask("text"), columns={"label": ["summary1", "summary2"]})
+    assert [row.target for row in found.examples] == [("They meet.", "A greets."), ("B leaves.",)]
+    assert any("1 row" in note for note in found.notes)
+
+
+def test_words_for_nothing_are_texts_here(tmp_path):
+    """A reference "None" is a text, and so is an answer."""
+    found = labelled(
+        [{"text": "Who?", "reference": "None"}, {"text": "Who else?", "reference": "Ann"}], TextTask("text")
+    )
+    assert [row.target for row in found.examples] == [("None",), ("Ann",)]
+
+
+def test_a_row_without_a_reference_is_left_out_and_counted(tmp_path):
+    """In JSON lines an empty list is none; a file without any is refused."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"text": "a", "references": ["b"]}\n{"text": "c", "references": []}\n')
+    found = labelled(path, TextTask("text"))
+    assert [row.target for row in found.examples] == [("b",)]
+    assert any("1 row" in note for note in found.notes)
+    path.write_text('{"text": "a", "references": []}\n')
+    with pytest.raises(DataError, match="the column 'references' is still empty in all 1 rows"):
+        labelled(path, TextTask("text"))
+
+
+def test_a_question_of_squad_without_its_parts_is_refused(tmp_path):
+    """The message names the part, in one line."""
+    path = tmp_path / "dev.json"
+    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "A dog ran.", "qas": [{"id": "1"}]}]}]}))
+    with pytest.raises(DataError, match="'question' is missing"):
+        labelled(path, SpanTask("spans"))
