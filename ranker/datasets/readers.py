@@ -39,7 +39,6 @@ USUAL = {
         ("words",),
         ("document",),
         ("dialogue",),
-        ("source",),
         ("sentence",),
         ("question",),
         ("text",),

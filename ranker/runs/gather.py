@@ -26,7 +26,7 @@ from ranker.sources.logs.kind import value_for_task
 from ranker.sources.suites import Model, Suite, name_models
 from ranker.tasks.base import Task
 from ranker.tasks.classes import has_labels, label_names, require_labels
-from ranker.tasks.precomputed import PrecomputedTask
+from ranker.tasks.precomputed import PrecomputedScores, PrecomputedTask
 
 log = logging.getLogger(__name__)
 
@@ -424,7 +424,8 @@ def bundled_rows(
     _check_labels([(name, bundle.task) for name, bundle in bundles])
     task = _agreed_task([bundle.task for _, bundle in bundles])
     all_examples = tuple(rows.values())
-    judged = all_examples if not has_labels(task) else tuple(row for row in all_examples if row.labelled)
+    scored = task.answers == PrecomputedScores.kind  # by the program that wrote them, so that no target is needed
+    judged = all_examples if scored else tuple(row for row in all_examples if row.labelled)
     origin = ", ".join(
         dict.fromkeys(info.source.place.partition("#")[0] for info in inspected.infos if info.rows is not None)
     )

@@ -140,9 +140,9 @@ class SpanTask(TextTask):
     Source: Rajpurkar, Jia, Liang 2018, "Know what you don't know: unanswerable questions for SQuAD".
     """
 
-    scores = ("f1", "exact-match")
+    scores = ("token-f1", "exact-match")
 
-    score: str = "f1"
+    score: str = "token-f1"
 
     def target_of(self, cell: Any, segments: Sequence[str] = ()) -> References:
         """Return the references in a cell; () for an empty list, where the passage has no answer."""
@@ -319,14 +319,24 @@ SCORES: dict[str, Score] = {
     f"rouge-2{STEM}": lambda answer, reference: rouge_n(answer, reference, 2, stem=True),
     "chrf": chrf,
     "sentence-bleu": sentence_bleu,
-    "f1": token_f1,
+    "token-f1": token_f1,
     "exact-match": exact_match,
     "equal": _equal,
 }
-"""Scores of a text against a reference: `f1` and `exact-match` after `normalise`, `equal` but for outer blanks."""
+"""Scores of a text against a reference. `token-f1` and `exact-match` normalise both; `equal` strips outer blanks."""
 
 BLEU, ORDER = "bleu", 4
 """Name of the metric, and the longest sequences of words that it counts."""
+
+
+def is_text_metric(name: str) -> bool:
+    """Return whether `TextTask` has a metric of that name.
+
+    Example:
+        >>> is_text_metric("ROUGE-L"), is_text_metric("bleu"), is_text_metric("f1")
+        (True, True, False)
+    """
+    return name.casefold() in (*SCORES, BLEU)
 
 
 @dataclass(frozen=True)

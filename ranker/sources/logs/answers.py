@@ -10,7 +10,7 @@ import numpy as np
 from factors.types import Example, Floats, Ints
 from ranker.errors import DataError, listed
 from ranker.sources.logs.base import TaskLog
-from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Task
+from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Predictions, Task
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities, label_names, softmax
 from ranker.tasks.precomputed import PrecomputedScores
 
@@ -56,6 +56,21 @@ def read_scores(log: TaskLog, outcomes: Floats, rows: Ints, task: Task) -> Preco
     if probs is not None:  # a wrong answer that is no label is no answer
         state[(state == ANSWERED) & np.isnan(probs).any(axis=1) & (values == 0)] = NO_ANSWER
     return PrecomputedScores(values, state, probs)
+
+
+def read_texts(log: TaskLog, rows: Ints, task: Task) -> Predictions:
+    """Read what the model wrote, for a task that judges texts.
+
+    Args:
+        log: the log.
+        rows: (N,) row of each example, -1 for none.
+        task: of texts.
+    """
+    texts = [log.written[row] if row >= 0 else "" for row in rows.tolist()]
+    failed = [row >= 0 and log.state[row] == ERROR and log.metric != "" for row in rows.tolist()]
+    state = np.where(rows < 0, MISSING, np.where(failed, ERROR, NO_ANSWER))
+    state[[bool(text.strip()) for text in texts]] = ANSWERED
+    return task.predictions([text if text.strip() else None for text in texts], state)
 
 
 def read_labels(log: TaskLog, rows: Ints, task: ClassificationTask) -> ClassProbabilities:

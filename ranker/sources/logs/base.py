@@ -71,6 +71,8 @@ class TaskLog:
         keys: (N,) identity of a row in every log of the task. A text that repeats in the data has "#2", "#3" after its
             key, in order of occurrence.
         numbered: the keys may be mere positions: then the texts of two logs must agree.
+        written: (N,) text that the model wrote, as the filter or the scorer read it; "" for none. Of epochs the first.
+        references: (N,) right answer, as written: a text or a list; None if unknown.
         texts: (N,) text of a row, for display and comparison; "" if unknown.
         target_hashes: (N,) of the right answer; if two logs differ, their questions do. "" if unknown.
         prompt_hashes: (N,) of the model's input; if two logs differ, their prompts do. "" if unknown.
@@ -102,6 +104,8 @@ class TaskLog:
     measure: MetricInfo
     keys: tuple[str, ...]
     numbered: bool
+    written: tuple[str, ...]
+    references: tuple[Any, ...]
     texts: tuple[str, ...]
     target_hashes: tuple[str, ...]
     prompt_hashes: tuple[str, ...]
@@ -144,7 +148,7 @@ class TaskLog:
 
 
 _COLUMNS = (
-    *("texts", "target_hashes", "prompt_hashes", "outcomes", "counts"),
+    *("written", "references", "texts", "target_hashes", "prompt_hashes", "outcomes", "counts"),
     *("state", "truth", "answers", "scores", "clusters"),
 )
 

@@ -33,6 +33,7 @@ from ranker.sources.logs.labels import (
 from ranker.sources.logs.measures import AGGREGATES, INSPECT_AGGREGATES, SCORERS, SPREADS, MetricInfo
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
+from ranker.tasks.texts import is_text_metric
 
 PROGRAM = "inspect"
 
@@ -71,6 +72,8 @@ def read_inspect_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
         measure=measure,
         keys=tuple(sample.key for sample in firsts),
         numbered=all(0 < sample.position <= max(header.size, len(rows)) for sample in firsts),
+        written=tuple(_written(sample, candidate) for sample in firsts),
+        references=tuple(list(sample.right) for sample in firsts),
         texts=tuple(sample.text for sample in firsts),
         target_hashes=tuple(sample.target_hash for sample in firsts),
         prompt_hashes=tuple(_prompt_identity(header, sample) for sample in firsts),
@@ -107,7 +110,7 @@ def _candidate(path: Path, samples: Sequence[Sample], choice: LogSelection) -> t
     scorers = [key for key, usable in scored.items() if usable and key not in wrong]
     names = tuple(map(_name, scorers))
     meant = [key for key in scorers if _is_requested(key, choice)]
-    if not meant and is_metric(choice.metric or ""):  # a metric of labels
+    if not meant and (is_metric(choice.metric or "") or is_text_metric(choice.metric or "")):  # not the log's own
         meant = [key for key in scorers if _is_requested(key, replace(choice, metric=None))]
     odd = next((key for key in wrong if _is_requested(key, choice)), None)
     if not meant and odd:
@@ -143,6 +146,12 @@ def _rows(samples: Sequence[Sample]) -> list[list[Sample]]:
 def _prompt_identity(header: InspectHeader, sample: Sample) -> str:
     """Hash the model's input and its setup; "" if either is unknown."""
     return hashed(header.setup + sample.prompt_hash) if header.setup and sample.prompt_hash else ""
+
+
+def _written(sample: Sample, candidate: tuple[str, str]) -> str:
+    """Return the answer that was scored, else all that the model wrote."""
+    mark = sample.marks.get(candidate)
+    return (mark.answer if mark is not None else "") or sample.completion
 
 
 def _value(sample: Sample, candidate: tuple[str, str]) -> float:

@@ -57,6 +57,7 @@ class Sample:
             failed, since the length of its input is then unknown.
         choices: possible answers; () if any.
         right: the right choices; the right answers of a sample without choices.
+        completion: what the model wrote; "" for nothing.
         marks: (scorer, part of its value, "" for all of it) -> its value.
         limit: that ended it, such as "token"; "" for none.
         groups: field of its metadata -> its value, for the requested fields.
@@ -70,6 +71,7 @@ class Sample:
     prompt_hash: str
     choices: tuple[str, ...]
     right: tuple[str, ...]
+    completion: str
     marks: Mapping[tuple[str, str], Mark]
     limit: str
     groups: Mapping[str, str]
@@ -338,6 +340,7 @@ def _parse_sample(content: Any, place: str, header: InspectHeader, cluster: str 
         prompt_hash="" if content.get("error") else _prompt(content.get("messages"), attached),
         choices=texts,
         right=choices_named(",".join(targets), texts) if texts else tuple(targets),
+        completion=_string(_table(content, "output"), "completion"),
         marks=dict(_marks(content)),
         limit=_limit(content),
         groups={key: name_of(metadata[key]) for key in wanted if metadata.get(key) is not None},

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from factors.types import Example, Floats
-from ranker.errors import DataError, ModelError, UsageError, listed
+from ranker.errors import Assumption, DataError, ModelError, UsageError, listed
 from ranker.limits import Limits
 from ranker.sources.base import (
     BundledRows,
@@ -35,6 +35,7 @@ from ranker.tasks.base import ERROR, NO_ANSWER
 from ranker.tasks.classes import has_labels, require_labels
 from ranker.tasks.metrics import is_metric
 from ranker.tasks.precomputed import PrecomputedTask
+from ranker.tasks.texts import TextAnswers, TextTask, is_text_metric
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
@@ -106,8 +107,10 @@ class LogModel:
         pinned = replace(self, path=os.path.abspath(self.path), extra_paths=extra_paths)
         try:
             log = pinned.load_log(shelf)
-            scale_outcomes(log, self.log_options)
-            rows = _bundle_rows(log)
+            judge = self.judge(log)
+            if judge is None:
+                scale_outcomes(log, self.log_options)
+            rows = _bundle_rows(log, judge)
         except (DataError, UsageError) as error:
             return ModelInfo(pinned, trouble=str(error))
         of_other = {name for name in non_defaults(self.log_options) if PROGRAM.get(name, log.program) != log.program}
@@ -115,7 +118,8 @@ class LogModel:
         metric = value_for_task(self.log_options.metric, log.task)
         recorded = any(metric in name.split(".") for name in log.candidates)
         unused = self.options.of_others(LogOptions) | of_other | label_map
-        notes = (*self.beside, *log.notes, *_scale_notes(log, self.log_options))
+        scaled = _scale_notes(log, self.log_options) if judge is None else _text_notes(log, rows)
+        notes = (*self.beside, *log.notes, *scaled)
         summary = f"{len(log):,} rows of the task {log.task}, by {log.program} {log.version}".rstrip()
         return ModelInfo(
             pinned,
@@ -124,7 +128,7 @@ class LogModel:
             rows=rows,
             notes=notes,
             contents=(summary,),
-            metric=metric if is_metric(metric) and not recorded else "",
+            metric=metric if judge is not None or (is_metric(metric) and not recorded) else "",
         )
 
     def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
@@ -141,6 +145,17 @@ class LogModel:
     def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
         """Return the predictor that reads the answers. See `Source.open`."""
         return LogAnswers(self, task, shelf)
+
+    def judge(self, log: TaskLog) -> TextTask | None:
+        """Return the task that judges the log's texts, if the run's metric is of texts and not recorded; else None."""
+        metric = value_for_task(self.log_options.metric, log.task)
+        if not is_text_metric(metric) or any(metric in name.split(".") for name in log.candidates):
+            return None
+        if self.extra_paths:
+            raise DataError(f"{log.task}: texts of several runs have no mean; `runs` names newest, or each")
+        if not any(log.written):
+            raise DataError(f"{log.task}: the log holds no texts that {metric} could judge")
+        return TextTask(log.task)
 
     def load_log(self, shelf: ResourceCache) -> TaskLog:
         """Read the log, or the mean of several runs, once."""
@@ -178,9 +193,11 @@ class LogAnswers:
         try:
             log = self.source.load_log(self.shelf)
             rows = answers.match_rows(log, examples)
-            if not has_labels(self.task):
+            if self.task.answers == TextAnswers.kind:
+                predictions: Predictions = answers.read_texts(log, rows, self.task)
+            elif not has_labels(self.task):
                 outcomes = scale_outcomes(log, self.source.log_options)
-                predictions: Predictions = answers.read_scores(log, outcomes, rows, self.task)
+                predictions = answers.read_scores(log, outcomes, rows, self.task)
             else:
                 predictions = answers.read_labels(log, rows, require_labels(self.task, self.name))
         except (DataError, UsageError) as error:
@@ -237,15 +254,33 @@ def _scale_notes(log: TaskLog, options: LogOptions) -> Iterator[str]:
         yield f"The log says that more of {log.metric} is better, and `lower_is_better` that less is: less is."
 
 
-def _bundle_rows(log: TaskLog) -> BundledRows:
-    """Convert the rows of a log."""
+def _text_notes(log: TaskLog, rows: BundledRows) -> Iterator[str]:
+    """Tell which of several epochs is judged, and how many rows have no reference."""
+    if log.epochs > 1:
+        yield Assumption(f"Of {log.epochs} epochs the text of the first is judged.")
+    if unknown := sum(not example.labelled for example in rows.examples):
+        yield Assumption(f"{unknown:,} of {len(log):,} rows have no reference, and are left out.")
+
+
+def _reference(log: TaskLog, row: int, task: TextTask) -> Any:
+    """Return the references of a row; None if the log has none."""
+    try:
+        return None if log.references[row] is None else task.target_of(log.references[row])
+    except ValueError:
+        return None
+
+
+def _bundle_rows(log: TaskLog, judge: TextTask | None) -> BundledRows:
+    """Convert the rows of a log; `judge` is the task of its texts, if they are judged again."""
     groups = log.clusters or ("",) * len(log)
-    targets = (None if label < 0 else label for label in log.truth.tolist())
+    targets = [None if label < 0 else label for label in log.truth.tolist()]
+    if judge is not None:
+        targets = [_reference(log, row, judge) for row in range(len(log))]
     rows = zip(log.keys, log.texts, targets, groups, strict=True)
     examples = tuple(Example(key, (text,), target, group=group) for key, text, target, group in rows)
     questions = log.texts if log.program == "inspect" else ()
     word = "_".join(log.metric.replace(",", " ").split())  # a column name
-    task = PrecomputedTask(log.task, word, log.labels)
+    task: Task = judge or PrecomputedTask(log.task, word, log.labels)
     return BundledRows(task, examples, log.target_hashes, questions, log.numbered, log.prompt_hashes)
 
 

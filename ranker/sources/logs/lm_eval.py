@@ -33,6 +33,7 @@ from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, MetricInfo, check
 from ranker.sources.logs.results import Results, results_of
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
+from ranker.tasks.texts import is_text_metric
 
 PROGRAM = "lm-eval"
 
@@ -58,7 +59,9 @@ def read_lm_eval_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
     name, selected = _select_filter(path, rows, filters, choice.filter)
     selected, requested, of_all = _label_metric_rows(selected, choice.metric, name, results)
     choices = _choices(selected, results)
-    metric, candidates, reasons = _metric(path, selected, choices, requested)
+    written = any(row.answer for row in selected)
+    judged = written and is_text_metric(requested or "") and not _is_recorded(requested or "", selected)
+    metric, candidates, reasons = _no_metric(requested) if judged else _metric(path, selected, choices, requested)
     measure = _measure(path, selected, metric, name, results)
     outcomes, state = _outcomes(selected, metric, measure.higher_is_better)
     labelled, about = _row_labels(selected, choices, results, metric, outcomes)
@@ -75,6 +78,8 @@ def read_lm_eval_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
         measure=measure,
         keys=keys,
         numbered=False,
+        written=tuple(row.answer for row in selected),
+        references=tuple(row.target for row in selected),
         texts=tuple(row.text for row in selected),
         target_hashes=tuple(row.target_hash for row in selected),
         prompt_hashes=tuple(row.prompt for row in selected),
@@ -156,7 +161,7 @@ def _label_metric_rows(
     rows: list[LogRow], metric: str | None, filter: str, results: Results
 ) -> tuple[list[LogRow], str | None, tuple[str, ...]]:
     """Replace a metric of all labels, such as f1, by accuracy a row, and note the check; leave others as they are."""
-    if metric is None or any(row.values.get(metric) is not None for row in rows):
+    if metric is None or _is_recorded(metric, rows):
         return rows, metric, ()
     if all(metric in row.pairs for row in rows):
         pairs = np.array([row.pairs[metric] for row in rows])
@@ -171,6 +176,16 @@ def _label_metric_rows(
         has_labels = all(row.values.get(ACC) is not None for row in rows)
         return rows, ACC if has_labels else None, (f"The log records no {metric}; its labels are read.",)
     return rows, metric, ()
+
+
+def _is_recorded(metric: str, rows: Sequence[LogRow]) -> bool:
+    """Return whether a row has a number for a metric."""
+    return any(row.values.get(metric) is not None for row in rows)
+
+
+def _no_metric(requested: str | None) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return no metric, no candidates and the reason, as `_metric` does: the texts are judged anew."""
+    return "", (), (f"The log records no {requested}; its texts are judged by it.",)
 
 
 def _metric(

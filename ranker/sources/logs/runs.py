@@ -98,6 +98,8 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
         first,
         keys=keys,
         numbered=any(log.numbered for log in logs),
+        written=tuple(entries[0][0].written[entries[0][1]] for entries in rows),
+        references=tuple(entries[0][0].references[entries[0][1]] for entries in rows),
         texts=tuple(entries[0][0].texts[entries[0][1]] for entries in rows),
         target_hashes=tuple(entries[0][0].target_hashes[entries[0][1]] for entries in rows),
         prompt_hashes=tuple(_common({log.prompt_hashes[n] for log, n in entries}) for entries in rows),

@@ -113,9 +113,9 @@ def test_rows_whose_cells_are_no_targets_are_refused(tmp_path):
         labelled(rows, TASK)
 
 
-def test_a_target_hashes_and_tells_repeated_rows(tmp_path):
-    """Tuples of tags: a row that repeats another, target and all, is left out."""
+def test_a_target_hashes_and_repeated_rows_count(tmp_path):
+    """Tuples of tags. A row that repeats another, target and all, stays: metrics of all rows together count it."""
     rows = written(tmp_path / "rows.csv", id="abc", text=["a b", "a b", "a b"], label=["B O", "B O", "O O"])
     found = labelled(rows, TASK)
-    assert [row.target for row in found.examples] == [("B", "O"), ("O", "O")]
+    assert [row.target for row in found.examples] == [("B", "O"), ("B", "O"), ("O", "O")]
     assert isinstance(found.examples[0], Example)

@@ -197,7 +197,7 @@ def test_several_metrics_are_listed(tmp_path):
     rows = [{**row, "metrics": ["em", "f1"], "em": 1.0, "f1": 0.5} for row in answers("yes", "no")]
     path = lm_log(tmp_path, rows)
     assert "several metrics, em, f1; say which with `metric`" in refused(path)
-    assert "no metric 'bleu'; it has em, f1" in refused(path, metric="bleu")
+    assert "no metric 'recall'; it has em, f1" in refused(path, metric="recall")
     assert read_log(path, LogSelection(metric="f1")).outcomes.tolist() == [0.5, 0.5]
 
 
