@@ -243,22 +243,24 @@ def run(
                 for name in names or METHODS:
                     if (file.stem, replicate, name) not in done:
                         estimates = METHODS[name](world, sizes)
-                        judged = [judge(world, size, estimate) for size, estimate in zip(sizes, estimates, strict=True)]
+                        judged = [
+                            judge(world.truth, size, estimate) for size, estimate in zip(sizes, estimates, strict=True)
+                        ]
                         line = {"set": file.stem, "replicate": replicate, "method": name, "found": judged}
                         print(json.dumps(line), file=to, flush=True)
 
 
-def judge(world: World, size: int, estimate: MethodEstimate) -> dict[str, Any]:
-    """Score an estimate."""
-    first, second = pairs(len(world.truth)).T
-    lead = world.truth[first] - world.truth[second]
+def judge(truth: Floats, size: int, estimate: MethodEstimate) -> dict[str, Any]:
+    """Score an estimate by the (M,) true accuracies, or mean outcomes."""
+    first, second = pairs(len(truth)).T
+    lead = truth[first] - truth[second]
     apart = np.abs(lead) > 1e-12
     stated = np.where(lead > 0, estimate.given, 1 - estimate.given)[apart]  # what the better one was given
     summary = {
         "labels": size,
-        "pairs": pairwise_accuracy(estimate.score[None].T[np.argsort(-world.truth)][:, 0], np.sort(world.truth)[::-1]),
-        "regret": float(world.truth.max() - world.truth[estimate.best]),
-        "gap": float(np.diff(np.sort(world.truth)[-2:])[0]),
+        "pairs": pairwise_accuracy(estimate.score[None].T[np.argsort(-truth)][:, 0], np.sort(truth)[::-1]),
+        "regret": float(truth.max() - truth[estimate.best]),
+        "gap": float(np.diff(np.sort(truth)[-2:])[0]),
         "given": np.round(stated, 4).tolist(),
     }
     return summary if estimate.within is None else summary | {"within": estimate.within}

@@ -1,0 +1,364 @@
+"""Differences between models from few outcomes and from the likeness of their answers (ANCHORS).
+
+A row's truth is taken for something between the models' answers, its *anchors*: the outcomes on labelled rows show how
+near to it each of them is. With S_mkn the outcome of model m's answer to row n, were the answer of model k the truth,
+
+    x_mkn = S_mkn - mean over i other than k of S_ikn,    x_kkn = 0,    z_n^2 = mean over m and k of x_mkn^2
+
+are relative agreement and a row's spread. y_mn, a row's outcomes less their mean over models, is modelled as
+
+    y_mn = sum over k of w_k x_mkn + z_n (d_m - mean of d) + e_mn,    e_mn ~ Normal(0, sigma^2 z_n^2), of sum 0 over m,
+    w_k = (b + g_k) / (M - 1),    b ~ Normal(0.6, 0.4^2),    g_k ~ Normal(0, s^2),    d_m ~ Normal(0, t^2).
+
+The effects d let outcomes overrule agreement. Values of s and t are weighed by their marginal likelihood. sigma^2 is
+the variance of y_n / z_n about its mean over labelled rows, drawn toward a prior value. It is too large by what
+agreement explains of it, so probabilities are somewhat too cautious. Given s, t and sigma, this is a Gaussian
+regression. Each model's mean outcome over the pool, less that of the mean model, is what labelled rows show and what is
+predicted of the rest. Two models agree with each other alike, so of them only outcomes tell.
+
+Source: ours. Axis letters as in `engine`, and G pairs of s and t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from factors.types import Bools, Floats, Ints
+from ranker.statistics.engine import TIE
+from ranker.statistics.posterior import HALVINGS, NEAR, SAMPLES
+
+SLOPE, SLOPE_SD = 0.6, 0.4
+"""Prior mean and standard deviation of b: the outcome that a point of agreement with all others is worth."""
+
+WEIGHT_SDS, EFFECT_SDS = (0.3, 1.0), (0.05, 0.1, 0.2, 0.4, 0.8)
+"""Values of s and t that are weighed."""
+
+PLANNED_SDS = (0.5, 0.25)
+"""s and t by which rows are chosen, before outcomes weigh them."""
+
+NOISE = 0.7
+"""Prior value of sigma."""
+
+NOISE_VALUES = 3.0
+"""Values of e that the prior of sigma counts as; one row of eight models has seven."""
+
+SPREAD_FLOOR = 0.05
+"""Least spread of a row, in mean spreads. A row below it, on which answers are alike, is not used to tell models apart:
+outcomes that are equal there would pass for proof that models are."""
+
+EVEN_SPREAD = 0.1
+"""Spread of each row, in outcomes, where agreement is the same throughout, as it is between two models."""
+
+BALANCED_POOL = 100
+"""Rows from which on a half is chosen last: that of whose spread single models make up most, and which tells of these
+models alone."""
+
+TINY = 1e-12
+"""Floor that avoids division by zero; a spread or a squared outcome below it is rounding."""
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """Likeness of the models' answers on the rows of a pool.
+
+    A missing answer is as bad as can be and supports no other: 0 in its row, [m, :, n], and its column, [:, m, n].
+
+    Attributes:
+        similarity: (M, M, N) at [m, k, n] the outcome of m's answer to row n, were the answer of k the truth. The
+            diagonal, [k, k, n], is not read.
+
+    Raises:
+        ValueError: another shape, fewer than two models, no row, or a value that is not finite.
+
+    Example:
+        >>> alike = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]])  # the third answer is unlike the others
+        >>> Anchors(alike[:, :, None]).mean_agreement.tolist()
+        [0.5, 0.5, 0.0]
+    """
+
+    similarity: Floats
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.similarity)
+        if len(shape) != 3 or shape[0] != shape[1] or shape[0] < 2 or shape[2] < 1:
+            raise ValueError(f"similarity must have the shape (M, M, N), with M >= 2 and N >= 1 (got {shape})")
+        if not np.isfinite(self.similarity[~np.eye(shape[0], dtype=bool)]).all():
+            raise ValueError("similarity must be finite; that of a missing answer is 0")
+
+    @property
+    def models(self) -> int:
+        """M."""
+        return int(self.similarity.shape[0])
+
+    @property
+    def rows(self) -> int:
+        """N."""
+        return int(self.similarity.shape[2])
+
+    @cached_property
+    def relative(self) -> Floats:
+        """(M, M, N) agreement with each anchor, less that of the mean of the other models: x."""
+        own = np.arange(self.models)
+        relative = np.array(self.similarity, dtype=np.float64)
+        relative[own, own] = 0.0
+        relative -= relative.sum(axis=0) / (self.models - 1)
+        relative[own, own] = 0.0
+        return relative
+
+    @cached_property
+    def _own_spread(self) -> Floats:
+        """(N,) root mean square of a row's relative agreement."""
+        return np.asarray(np.sqrt((self.relative**2).mean(axis=(0, 1))))
+
+    @cached_property
+    def spread(self) -> Floats:
+        """(N,) spread of each row, at least the least one, which scales all else on the row: z."""
+        mean = self._own_spread.mean()
+        return np.maximum(self._own_spread, SPREAD_FLOOR * mean) if mean > TINY else np.full(self.rows, EVEN_SPREAD)
+
+    @cached_property
+    def uneven(self) -> Bools:
+        """(N,) rows that tell models apart: those above the least spread; all if agreement is the same throughout."""
+        mean = self._own_spread.mean()
+        return np.asarray((self._own_spread > SPREAD_FLOOR * mean) | (mean <= TINY))
+
+    @cached_property
+    def balanced(self) -> Bools:
+        """(N,) uneven rows that are chosen first: in a large pool the half of whose spread no model makes up most."""
+        if self.rows < BALANCED_POOL:
+            return self.uneven
+        squares = (self.relative**2).sum(axis=1)
+        largest = np.round((squares / np.maximum(squares.sum(axis=0), TINY)).max(axis=0), 12)
+        return np.asarray(self.uneven & (largest <= np.median(largest[self.uneven])))
+
+    @cached_property
+    def inputs(self) -> Floats:
+        """(N, M, 2 M) what y_n / z_n is regressed on: agreement with each anchor, and the models' own effects.
+
+        They are 0 on rows that are not uneven, which so tell nothing.
+        """
+        agreement = (self.relative / self.spread).transpose(2, 0, 1)
+        effects = np.broadcast_to(_centring(self.models), agreement.shape)
+        return np.concatenate([agreement, effects], axis=2) * self.uneven[:, None, None]
+
+    @property
+    def mean_agreement(self) -> Floats:
+        """(M,) mean outcomes of each model, were another model's answer the truth: a score that needs no label.
+
+        Source: minimum Bayes risk, Kumar and Byrne 2004, "Minimum Bayes-risk decoding for statistical machine
+        translation", section 2; here of a whole pool.
+        """
+        others = np.where(np.eye(self.models, dtype=bool)[:, :, None], 0.0, self.similarity)
+        return np.asarray(others.sum(axis=(1, 2)) / ((self.models - 1) * self.rows))
+
+    def pooled(self, rows: Ints) -> Floats:
+        """Return (M, 2 M) the share in the pool's mean of the inputs of some rows, in outcomes."""
+        effects = self.spread[rows].sum() * _centring(self.models)
+        return np.concatenate([self.relative[:, :, rows].sum(axis=2), effects], axis=1) / self.rows
+
+
+@dataclass(frozen=True)
+class AnchorPosterior:
+    """Posterior of each model's mean outcome over the pool, less that of the mean model: a mixture of normals.
+
+    The level, the mean model's own mean outcome, is not among it: agreement says nothing of it, and the mean of the
+    labelled rows estimates it only where these are random.
+
+    Attributes:
+        weights: (G,) of the normals; they sum to 1.
+        means: (G, M) in outcomes; each sums to 0.
+        covariances: (G, M, M) in squared outcomes.
+    """
+
+    weights: Floats
+    means: Floats
+    covariances: Floats
+
+    @property
+    def score(self) -> Floats:
+        """(M,) expected differences from the mean model, in outcomes, by which models are ranked."""
+        return np.asarray(np.round(self.weights @ self.means, 12))
+
+    def beats(self) -> Floats:
+        """Return (M, M) P(the row's model is better on the pool than the column's); 1/2 on the diagonal."""
+        from scipy.special import ndtr
+
+        lead = self.means[:, :, None] - self.means[:, None]
+        variance = np.diagonal(self.covariances, axis1=1, axis2=2)
+        apart = variance[:, :, None] + variance[:, None] - 2 * self.covariances
+        better = np.tensordot(self.weights, ndtr(lead / np.sqrt(np.maximum(apart, TINY))), axes=1)
+        upper = np.triu(np.round(better, 12), 1)
+        return np.asarray(upper + np.tril(1 - upper.T, -1) + np.eye(len(upper)) / 2)
+
+    def draw(self, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
+        """Draw (samples, M) differences from the mean model, in outcomes.
+
+        Args:
+            rng: the only source of randomness.
+            samples: how many to draw.
+        """
+        sizes, axes = np.linalg.eigh(self.covariances)
+        parts = zip(rng.multinomial(samples, self.weights), self.means, sizes, axes, strict=True)
+        return np.concatenate(
+            [
+                mean + rng.standard_normal((count, len(mean))) * np.sqrt(np.maximum(size, 0)) @ axis.T
+                for count, mean, size, axis in parts
+            ]
+        )
+
+    def best(self, rng: np.random.Generator, samples: int = SAMPLES, near: float = NEAR) -> tuple[Floats, Floats]:
+        """Estimate for each model the probability that none is better on the pool, and that none is much better.
+
+        Args:
+            rng: the only source of randomness.
+            samples: how many to draw.
+            near: the lead that counts as much better, in outcomes.
+
+        Returns:
+            (M,) P(none is better), which sum to 1, and (M,) P(none is better by more than `near`).
+        """
+        drawn = self.draw(rng, samples)
+        behind = drawn.max(axis=1, keepdims=True) - drawn
+        first = behind <= TIE
+        return (first / first.sum(axis=1, keepdims=True)).mean(axis=0), (behind <= near + TIE).mean(axis=0)
+
+    def interval(self) -> tuple[Floats, Floats]:
+        """Return (M,) lower and (M,) upper ends of the 95 % interval of each difference from the mean model."""
+        from scipy.special import ndtr
+
+        deviation = np.sqrt(np.maximum(np.diagonal(self.covariances, axis1=1, axis2=2), TINY))
+        levels = np.array([[0.025], [0.975]])
+        low = np.tile((self.means - 8 * deviation).min(axis=0), (2, 1))
+        high = np.tile((self.means + 8 * deviation).max(axis=0), (2, 1))
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            above = np.einsum("g,egm->em", self.weights, ndtr((middle[:, None] - self.means) / deviation)) > levels
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return low[0], high[1]
+
+
+def infer_differences(anchors: Anchors, outcomes: Floats, rows: Sequence[int] | Ints) -> AnchorPosterior:
+    """Compute the posterior of the differences between models, given some outcomes.
+
+    Args:
+        anchors: the models' answers on the pool.
+        outcomes: (M, K) of each model on each labelled row; a missing answer has 0.
+        rows: (K,) the labelled rows, each once; none is allowed, and agreement and the prior then speak alone.
+
+    Raises:
+        ValueError: outcomes of another shape or not finite, or rows that are not distinct rows of the pool.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> truth = rng.integers(4, size=200)
+        >>> answers = np.where(rng.random((3, 200)) < [[0.9], [0.6], [0.3]], truth, rng.integers(4, size=(3, 200)))
+        >>> anchors = Anchors((answers[:, None] == answers).astype(float))
+        >>> posterior = infer_differences(anchors, (answers[:, :5] == truth[:5]).astype(float), range(5))
+        >>> posterior.score.round(2).tolist()
+        [0.11, 0.05, -0.15]
+        >>> posterior.beats()[0].round(2).tolist()
+        [0.5, 0.84, 1.0]
+    """
+    rows, models = np.asarray(rows, dtype=np.int64), anchors.models
+    if len(np.unique(rows)) != len(rows) or ((rows < 0) | (rows >= anchors.rows)).any():
+        raise ValueError(f"rows must be different rows of the pool, from 0 to {anchors.rows - 1} (got {rows.tolist()})")
+    if np.shape(outcomes) != (models, len(rows)) or not np.isfinite(outcomes).all():
+        raise ValueError(f"outcomes must be finite, of the shape {(models, len(rows))} (got {np.shape(outcomes)})")
+    centred = np.asarray(outcomes, dtype=np.float64) - np.mean(outcomes, axis=0)
+    uneven = anchors.uneven[rows]
+    targets = (centred / anchors.spread[rows]).T[uneven]
+    variance = _noise_variance(targets)
+    inputs = anchors.inputs[rows[uneven]].reshape(-1, 2 * models)
+
+    prior_mean, prior_covariances = _prior(models, *np.meshgrid(WEIGHT_SDS, EFFECT_SDS))
+    prior_precisions = np.linalg.inv(prior_covariances)
+    precisions = prior_precisions + inputs.T @ inputs / variance
+    covariances = np.linalg.inv(precisions)
+    gradient = inputs.T @ (targets.ravel() - inputs @ prior_mean) / variance
+    determinants = np.linalg.slogdet(prior_precisions)[1] - np.linalg.slogdet(precisions)[1]
+    log_likelihood = (gradient @ covariances @ gradient + determinants) / 2
+    weights = np.exp(log_likelihood - log_likelihood.max())
+
+    unlabelled = np.setdiff1d(np.arange(anchors.rows), rows)
+    pooled = anchors.pooled(unlabelled)
+    rest = variance * (anchors.spread[unlabelled] ** 2).sum() / anchors.rows**2 * _centring(models)
+    return AnchorPosterior(
+        weights / weights.sum(),
+        centred.sum(axis=1) / anchors.rows + (prior_mean + covariances @ gradient) @ pooled.T,
+        pooled @ covariances @ pooled.T + rest,
+    )
+
+
+def choose_rows(
+    anchors: Anchors, count: int = 1, labelled: Sequence[int] | Ints = (), closed: Sequence[int] | Ints = ()
+) -> Ints:
+    """Choose rows to label: those that are expected to lower most the variances of the differences from the mean model.
+
+    These depend on no outcome, so that a batch is as good as rows asked one after the other.
+
+    Args:
+        anchors: the models' answers on the pool.
+        count: how many rows.
+        labelled: rows whose outcomes are known.
+        closed: other rows to leave out.
+
+    Returns:
+        (count,) rows, the most useful first; fewer where fewer are left. Of rows that are equally useful, the first.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> similarity = rng.random((3, 3, 6)) * [0, 0.1, 0, 0, 1, 0]  # answers differ on the second and the fifth
+        >>> choose_rows(Anchors(similarity), 2).tolist()
+        [4, 1]
+    """
+    _, (covariance,) = _prior(anchors.models, *map(np.array, PLANNED_SDS))
+    noise, pooled = NOISE**2 * np.eye(anchors.models), anchors.pooled(np.arange(anchors.rows))
+    open_ = np.ones(anchors.rows, dtype=bool)
+    open_[np.asarray([*labelled, *closed], dtype=np.int64)] = False
+    for row in labelled:
+        covariance = _narrowed(covariance, anchors.inputs[row], noise)
+    chosen: list[int] = []
+    while open_.any() and len(chosen) < count:
+        preferred = open_ & anchors.balanced
+        candidates = np.flatnonzero(preferred if preferred.any() else open_)
+        inputs = anchors.inputs[candidates]
+        projected = inputs @ covariance
+        moved = projected @ pooled.T
+        gains = (moved * np.linalg.solve(projected @ inputs.transpose(0, 2, 1) + noise, moved)).sum(axis=(1, 2))
+        chosen.append(int(candidates[np.argmax(gains >= gains.max() * (1 - TIE))]))
+        open_[chosen[-1]] = False
+        covariance = _narrowed(covariance, anchors.inputs[chosen[-1]], noise)
+    return np.array(chosen, dtype=np.int64)
+
+
+def _centring(models: int) -> Floats:
+    """Return (M, M) the matrix that takes the mean over models off."""
+    return np.eye(models) - 1 / models
+
+
+def _prior(models: int, weight_sd: Floats, effect_sd: Floats) -> tuple[Floats, Floats]:
+    """Return (2 M,) prior means of w and d, and their (G, 2 M, 2 M) covariances for G pairs of s and t."""
+    weight_variance, effect_variance = np.ravel(weight_sd) ** 2, np.ravel(effect_sd) ** 2
+    covariances = np.zeros((len(weight_variance), 2 * models, 2 * models))
+    identity = np.eye(models)
+    covariances[:, :models, :models] = (SLOPE_SD**2 + weight_variance[:, None, None] * identity) / (models - 1) ** 2
+    covariances[:, models:, models:] = effect_variance[:, None, None] * identity
+    return np.repeat([SLOPE / (models - 1), 0.0], models), covariances
+
+
+def _noise_variance(targets: Floats) -> float:
+    """Return sigma^2 from (K, M) scaled outcomes: their variance about their mean, or that of a single row about 0."""
+    rows, models = targets.shape
+    mean = targets.mean(axis=0) if rows > 1 else 0.0
+    values = (rows - (rows > 1)) * (models - 1)
+    return float((((targets - mean) ** 2).sum() + NOISE_VALUES * NOISE**2) / (values + NOISE_VALUES))
+
+
+def _narrowed(covariance: Floats, inputs: Floats, noise: Floats) -> Floats:
+    """Return the covariance of w and d once a row of these inputs is labelled."""
+    projected = inputs @ covariance
+    return np.asarray(covariance - projected.T @ np.linalg.solve(projected @ inputs.T + noise, projected))
