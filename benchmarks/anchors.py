@@ -1,6 +1,8 @@
 """Order of models from few outcomes and the likeness of their answers, beside that from the outcomes alone.
 
-    python -m benchmarks.anchors texts/*.npz --models 8
+    python -m benchmarks.anchors texts/*.npz
+    python -m benchmarks.anchors texts/*.npz --models 4
+    python -m benchmarks.anchors texts/*.npz --best 10
     python -m benchmarks.anchors matrices/*.npz --replicates 20
 
 A file holds `Y` (M, N) outcomes and `S` (M, M, N), at [m, k, n] the outcome of model m's answer to row n, were the
@@ -60,8 +62,8 @@ Judged = Mapping[str, Sequence[dict[str, Any]]]
 """Method -> a line of `benchmarks.sequential.judge` for each number of labels."""
 
 
-def drawn(file: Path, replicate: int, models: int, rows: int) -> AnswerWorld:
-    """Return a random suite on a random pool, always the same."""
+def drawn(file: Path, replicate: int, models: int, rows: int, best: int | None = None) -> AnswerWorld:
+    """Return a random suite, of the best models if not of all, on a random pool, always the same."""
     with np.load(file) as arrays:
         if "S" not in arrays:
             world = sequential.drawn(file, replicate, models, rows)
@@ -70,7 +72,8 @@ def drawn(file: Path, replicate: int, models: int, rows: int) -> AnswerWorld:
             return AnswerWorld(Anchors(alike.astype(np.float64)), right, world.truth, world.shuffled, world)
         outcomes, similarity = arrays["Y"].astype(np.float64), arrays["S"]
     rng = np.random.default_rng([zlib.crc32(file.stem.encode()), replicate])
-    suite = rng.choice(len(outcomes), min(models, len(outcomes)), replace=False)
+    ordered = np.argsort(-outcomes.mean(axis=1), kind="stable")[:best]
+    suite = rng.choice(ordered, min(models, len(ordered)), replace=False)
     pool = rng.choice(outcomes.shape[1], min(rows, outcomes.shape[1]), replace=False)
     anchors = Anchors(similarity[np.ix_(suite, suite, pool)])
     return AnswerWorld(anchors, outcomes[np.ix_(suite, pool)], outcomes[suite].mean(axis=1), rng.permutation(len(pool)))
@@ -100,91 +103,119 @@ def anchored(world: AnswerWorld, rows: Ints) -> MethodEstimate:
     return MethodEstimate(estimate.score, of_pairs(estimate.beats()), int(estimate.score.argmax()))
 
 
+def anchors_of(rows: Callable[[AnswerWorld, int], Ints]) -> Callable[[AnswerWorld, int], MethodEstimate]:
+    """Return the method of ANCHORS on a choice of rows."""
+    return lambda world, size: anchored(world, rows(world, size))
+
+
+def coverage(world: AnswerWorld, rows: Ints) -> float:
+    """Return the share of models whose interval by ANCHORS holds their true difference from the mean model."""
+    low, high = infer_differences(world.anchors, world.outcomes[:, rows], rows).interval()
+    difference = world.truth - world.truth.mean()
+    return float(((low <= difference) & (difference <= high)).mean())
+
+
 def mean_agreement(world: AnswerWorld, _size: int) -> MethodEstimate:
     """Estimate without a label."""
     score = world.anchors.mean_agreement
     return MethodEstimate(score, np.full(len(score) * (len(score) - 1) // 2, 0.5), int(score.argmax()))
 
 
-METHODS: Mapping[str, Callable[[AnswerWorld, int], MethodEstimate]] = {
-    "metric, normal": metric(normal),
-    "metric, as in a decision": metric(posterior.more_accurate),
-    "mean agreement, no label": mean_agreement,
-    "ANCHORS, no label": lambda world, _size: anchored(world, np.zeros(0, dtype=np.int64)),
-    "ANCHORS, random rows": lambda world, size: anchored(world, world.shuffled[:size]),
-    "ANCHORS, chosen rows": lambda world, size: anchored(world, choose_rows(world.anchors, size)),
+ROWS: Mapping[str, Callable[[AnswerWorld, int], Ints]] = {
+    "ANCHORS, no label": lambda _world, _size: np.zeros(0, dtype=np.int64),
+    "ANCHORS, random rows": lambda world, size: world.shuffled[:size],
+    "ANCHORS, chosen rows": lambda world, size: choose_rows(world.anchors, size),
 }
+"""Choices of the labelled rows."""
 
-BASELINE, AGREEMENT = "metric, normal", "mean agreement, no label"
+METRIC, DECISION, AGREEMENT = "metric, normal", "metric, as in a decision", "mean agreement, no label"
+NO_LABEL = (AGREEMENT, "ANCHORS, no label")
+
+METHODS: Mapping[str, Callable[[AnswerWorld, int], MethodEstimate]] = {
+    METRIC: metric(normal),
+    DECISION: metric(posterior.more_accurate),
+    AGREEMENT: mean_agreement,
+    **{name: anchors_of(rows) for name, rows in ROWS.items()},
+}
 
 VOTES = {"SURROGATE, random rows": vote_by("random"), "SURROGATE, asked for": vote_by("order")}
 """Methods for labels alone."""
 
 
-def replicate_of(file: Path, replicate: int, models: int, rows: int) -> Judged:
-    """Judge every method on one suite and pool."""
-    world = drawn(file, replicate, models, rows)
+def judged_methods(world: AnswerWorld) -> Judged:
+    """Judge every method on a suite and a pool."""
     judged = {
         name: [judge(world.truth, size, method(world, size)) for size in SIZES] for name, method in METHODS.items()
     }
+    for name, rows in ROWS.items():
+        for line, size in zip(judged[name], SIZES, strict=True):
+            line["coverage"] = coverage(world, rows(world, size))
     if world.classes is not None:
         for name, vote in VOTES.items():
             estimates = vote(world.classes, SIZES)
-            judged[name] = [judge(world.truth, size, said) for size, said in zip(SIZES, estimates, strict=True)]
+            judged[name] = [judge(world.truth, size, estimate) for size, estimate in zip(SIZES, estimates, strict=True)]
     return judged
 
 
-def of_sets(measured: Mapping[str, Sequence[Judged]], name: str, place: int, key: str) -> Floats:
-    """Return (sets,) means over replicates of a method's figure at one of `SIZES`."""
-    return np.array([np.mean([judged[name][place][key] for judged in suites]) for suites in measured.values()])
+def mean_of(suites: Sequence[Judged], name: str, place: int, key: str = "pairs") -> float:
+    """Return the mean over suites of a method's figure at one of `SIZES`."""
+    return float(np.mean([judged[name][place][key] for judged in suites]))
 
 
-def stated(measured: Mapping[str, Sequence[Judged]], name: str, place: int) -> Floats:
-    """Return the probabilities that were given to the better model, of all pairs of all suites."""
-    return np.concatenate([judged[name][place]["given"] for suites in measured.values() for judged in suites])
+def calibration(suites: Sequence[Judged], name: str, place: int) -> list[str]:
+    """Return the shares of pairs that are right by what they were given, and the log loss."""
+    return kept_word(np.concatenate([judged[name][place]["given"] for judged in suites]))
+
+
+def overview(measured: Mapping[str, Sequence[Judged]], name: str, place: int) -> str:
+    """Return a method's pairs, their quartiles over sets, regret and log loss."""
+    pairs, regret = (np.array([mean_of(s, name, place, key) for s in measured.values()]) for key in ("pairs", "regret"))
+    low, high = np.quantile(pairs, [0.25, 0.75])
+    loss = calibration([judged for suites in measured.values() for judged in suites], name, place)[-1]
+    return f"{percent(pairs.mean())} ({percent(low)}-{percent(high)}) / {percent(regret.mean())} / {loss}"
+
+
+def pair_rows(label: str, suites: Sequence[Judged], names: Sequence[str]) -> list[list[str]]:
+    """Return a line for K = 3 and K = 10 with the pairs of each method."""
+    return [[f"{label}, K = {SIZES[n]}", *(percent(mean_of(suites, name, n)) for name in names)] for n in (0, 2)]
 
 
 def tables(measured: Mapping[str, Sequence[Judged]]) -> Iterator[str]:
     """Yield the page's tables."""
-    names = list(next(iter(measured.values()))[0])
-    sizes = [f"K = {size}" for size in SIZES]
-    places = range(len(SIZES))
-
-    def over_sets(name: str, place: int) -> str:
-        low, high = np.quantile(of_sets(measured, name, place, "pairs"), [0.25, 0.75])
-        mean, regret = (of_sets(measured, name, place, key).mean() for key in ("pairs", "regret"))
-        loss = kept_word(stated(measured, name, place))[-1]
-        return f"{percent(mean)} ({percent(low)}-{percent(high)}) / {percent(regret)} / {loss}"
-
+    every_suite = [judged for suites in measured.values() for judged in suites]
+    names, sizes, places = list(every_suite[0]), [f"K = {size}" for size in SIZES], range(len(SIZES))
     yield "Pairs in their true order, mean over sets (quartiles) / regret / log loss\n"
-    yield table(["", *sizes], [[name, *(over_sets(name, place) for place in places)] for name in names])
-    yield "\nPairs in their true order, by set\n"
-    by_set = {name: [of_sets(measured, name, place, "pairs") for place in places] for name in names}
-    rows = [
-        [f"{file}, {size}", *(percent(by_set[name][place][n]) for name in names)]
-        for n, file in enumerate(measured)
-        for place, size in enumerate(sizes)
-        if place % 2 == 0
-    ]
-    yield table(["", *names], rows)
-    yield "\nGiven: right (share of the pairs)\n"
+    yield table(["", *sizes], [[name, *(overview(measured, name, place) for place in places)] for name in names])
+    yield "\nGiven: right (share of the pairs), and log loss\n"
     ends = [f"{100 * a:.0f} to {100 * min(b, 1):.0f}" for a, b in zip(CLASSES, CLASSES[1:], strict=False)]
     rows = [
-        [f"{name}, {size}", *kept_word(stated(measured, name, place))]
+        [f"{name}, {sizes[place]}", *calibration(every_suite, name, place)]
         for name in names
-        for place, size in enumerate(sizes)
+        if name not in NO_LABEL
+        for place in places
     ]
     yield table(["", *ends, "80 or more", "log loss"], rows)
-    yield "\nSuites by the pairs that mean agreement has right: pairs right\n"
-    judged_suites = [judged for suites in measured.values() for judged in suites]
-    free = np.array([judged[AGREEMENT][0]["pairs"] for judged in judged_suites])
-    rows = []
+    yield "\n95 % intervals that hold the true difference from the mean model\n"
+    rows = [[name, *(percent(mean_of(every_suite, name, n, "coverage")) for n in places)] for name in ROWS]
+    yield table(["", *sizes], rows)
+    yield "\nSuites in which fewer pairs are right than by the metric\n"
+    rows = [
+        [
+            name,
+            *(
+                percent(np.mean([j[name][n]["pairs"] < j[METRIC][n]["pairs"] - TINY for j in every_suite]))
+                for n in places
+            ),
+        ]
+        for name in ROWS
+    ]
+    yield table(["", *sizes], rows)
+    names.remove(DECISION)
+    yield "\nPairs in their true order, by set, and by the pairs that mean agreement has right in a suite\n"
+    rows = [row for file, suites in measured.items() for row in pair_rows(file, suites, names)]
     for low, high in ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01)):
-        inside = [judged for judged, share in zip(judged_suites, free, strict=True) if low <= share < high]
-        for place in (0, 2) if inside else ():
-            means = [np.mean([judged[name][place]["pairs"] for judged in inside]) for name in names]
-            label = f"{100 * low:.0f} to {100 * min(high, 1):.0f} ({len(inside)} suites), {sizes[place]}"
-            rows.append([label, *map(percent, means)])
+        if inside := [judged for judged in every_suite if low <= judged[AGREEMENT][0]["pairs"] < high]:
+            rows += pair_rows(f"{100 * low:.0f} to {100 * min(high, 1):.0f} % ({len(inside)})", inside, names)
     yield table(["", *names], rows)
 
 
@@ -193,9 +224,13 @@ def tables(measured: Mapping[str, Sequence[Judged]]) -> Iterator[str]:
 @click.option("--replicates", default=40, show_default=True)
 @click.option("--models", default=8, show_default=True)
 @click.option("--pool", "rows", default=300, show_default=True)
-def main(files: Sequence[Path], replicates: int, models: int, rows: int) -> None:
+@click.option("--best", type=int, help="Draw suites from so many of the best models, of texts.  [default: all]")
+def main(files: Sequence[Path], replicates: int, models: int, rows: int, best: int | None) -> None:
     """Measure, and print the tables."""
-    measured = {file.stem: [replicate_of(file, n, models, rows) for n in range(replicates)] for file in files}
+    measured = {
+        file.stem: [judged_methods(drawn(file, replicate, models, rows, best)) for replicate in range(replicates)]
+        for file in files
+    }
     for text in tables(measured):
         click.echo(text)
 
