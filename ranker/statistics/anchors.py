@@ -50,7 +50,7 @@ SPREAD_FLOOR = 0.05
 """Least spread of a row, in mean spreads. A row below it, on which answers are alike, is not used to tell models apart:
 outcomes that are equal there would pass for proof that models are."""
 
-EVEN_SPREAD = 0.1
+EVEN_SPREAD = 0.2
 """Spread of each row, in outcomes, where agreement is the same throughout, as it is between two models."""
 
 BALANCED_POOL = 100
