@@ -11,8 +11,8 @@ from ranker.runs.plan import Plan, check_method, plan
 from ranker.runs.run_measurements import RunMeasurements, header, measure_run
 from ranker.runtime.runtime import Runtime
 from ranker.scoring import decision as deciding
-from ranker.scoring.decision import UnlabelledContext
 from ranker.scoring.score import Evidence
+from ranker.scoring.unlabelled import LabelContext, UnlabelledContext
 
 
 def decide(
@@ -102,7 +102,7 @@ def decide_plan(run_plan: Plan, seed: int, runtime: Runtime, base: str | None = 
 def _beside(measurements: RunMeasurements) -> UnlabelledContext | None:
     """Return the rows without labels and the models' predictions on them; None if there are none."""
     if measurements.places is None or measurements.pool is None:
-        return None
-    return UnlabelledContext(
+        return measurements.answers
+    return LabelContext(
         measurements.pool, measurements.targets, measurements.places, measurements.labels, measurements.methods
     )

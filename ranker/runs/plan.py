@@ -17,6 +17,7 @@ from ranker.runs.gather import RunInputs, RunRows
 from ranker.runtime.base import Request
 from ranker.scoring.decision import resolve_method
 from ranker.scoring.score import Evidence, Target, about_one_label, applicable
+from ranker.scoring.unlabelled import OF_ANSWERS
 from ranker.sources.base import ModelInfo
 from ranker.sources.logs.kind import value_for_task
 from ranker.sources.suites import Model, Suite
@@ -26,6 +27,7 @@ from ranker.tasks.base import Task
 from ranker.tasks.classes import has_labels
 from ranker.tasks.metrics import Metric
 from ranker.tasks.precomputed import is_recorded
+from ranker.tasks.values import has_values
 
 log = logging.getLogger(__name__)
 
@@ -167,8 +169,11 @@ def plan(
     rows, task = inputs.rows, inputs.rows.ood.task
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
+    if has_values(task):
+        pooled = ()  # methods of labels have nothing to read
     if method is not None:
-        method = method_named(method, rows, factors, pooled)
+        deciding = OF_ANSWERS if has_values(task) else [each.name for each in pooled if each.decides]
+        method = method_named(method, rows, factors, deciding)
     by = metric_of(metric, rows)
     chosen = (
         factors_for_decision(factors, rows.ood.designed, method)
@@ -207,6 +212,8 @@ def metric_of(name: str | None, rows: RunRows) -> Metric | None:
         UsageError: the answers have no labels, or not the right ones, or there is a pool.
     """
     task = rows.ood.task
+    if rows.pool and not name and has_values(task):
+        return None  # a pool tells of means alone
     resolved = task.metric_named(value_for_task(name or "", task.name))
     if resolved is None:
         return None
@@ -279,13 +286,12 @@ def factors_for_decision(factors: Iterable[Factor], designed: str | None, method
     return tuple(factor for factor in factors if factor.kind == "baseline" or factor.name in (designed, method))
 
 
-def method_named(method: str, rows: RunRows, factors: Sequence[Factor], pooled: Sequence[PoolMethod]) -> str:
+def method_named(method: str, rows: RunRows, factors: Sequence[Factor], deciding: Sequence[str]) -> str:
     """Resolve the method of a decision by the name that the user typed: see `ranker.scoring.decision.resolve_method`.
 
     Raises:
         UsageError: it needs a pool.
     """
-    deciding = [candidate.name for candidate in pooled if candidate.decides]
     if method.upper() in deciding and not rows.pool:
         raise UsageError(f"`method`: {method.upper()} needs rows without labels: `pool`")
     names = dict.fromkeys([rows.ood.task.metric, *(factor.name for factor in factors)])

@@ -12,9 +12,12 @@ from ranker.runs.collect import ModelResponses
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer
+from ranker.scoring.unlabelled import AnswerContext
+from ranker.statistics.anchors import Anchors
 from ranker.statistics.pool import InDomain, Pool, Targets
 from ranker.tasks.base import NO_ANSWER
 from ranker.tasks.classes import label_names, labels_of
+from ranker.tasks.values import has_values
 
 
 def population_answers(reply: ModelResponses) -> Answer:
@@ -72,6 +75,43 @@ def add_silence_class(probs: Floats) -> Floats:
 def _pad_classes(probs: Floats, classes: int) -> Floats:
     """Pad probabilities to `classes` classes with zeros."""
     return np.pad(probs, ((0, 0), (0, 0), (0, classes - probs.shape[2])))
+
+
+MAX_COMPARED_ROWS = 100
+"""Most rows without a label on which answers are compared: more add little (docs/results/anchors.md)."""
+
+
+def answer_context(
+    measuring: Measurer, answered: Sequence[ModelResponses], pool_rows: Ints, targets: Targets
+) -> AnswerContext | None:
+    """Compare the models' answers to the rows of a pool with each other; None if they are labels or scores.
+
+    Of more than `MAX_COMPARED_ROWS` rows without a label some are drawn, always the same.
+
+    Args:
+        measuring: of the run.
+        answered: the models' answers.
+        pool_rows: (P,) rows of the pool that every model was asked.
+        targets: what is known of these rows.
+    """
+    task = measuring.plan.task
+    if not has_values(task):
+        return None
+    labelled = np.flatnonzero(~np.isnan(targets.outcomes).any(axis=0))
+    others = np.setdiff1d(np.arange(len(pool_rows)), labelled)
+    if len(others) > MAX_COMPARED_ROWS:
+        others = np.random.default_rng(0).choice(others, MAX_COMPARED_ROWS, replace=False)
+    rows = np.sort(np.concatenate([labelled, others]))
+    if len(rows) == 0:
+        return None
+    answers = [reply.answers["pool"].predictions.part(pool_rows[rows]) for reply in answered]
+    similarity = np.zeros((len(answers), len(answers), len(rows)))
+    with measuring.runtime.steps(f"comparing {len(answers):,} models' answers", len(answers)) as watch:
+        for m, of_model in enumerate(answers):
+            watch(answered[m].model.name, int(m > 0))
+            for k, of_other in enumerate(answers):
+                similarity[m, k] = task.similarity(of_model, of_other) if m != k else 0.0
+    return AnswerContext(Anchors(similarity), targets.outcomes[:, labelled], np.searchsorted(rows, labelled))
 
 
 def targets_of(plan: Plan, table: ScoreTable, pool_rows: Ints, places: Ints | None) -> Targets:

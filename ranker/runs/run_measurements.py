@@ -24,7 +24,7 @@ from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses, RunResponses
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import NEEDS, Plan
-from ranker.runs.pool import pool_of, population_answers, positions_among, targets_of, true_labels
+from ranker.runs.pool import answer_context, pool_of, population_answers, positions_among, targets_of, true_labels
 from ranker.runtime.base import Answer
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.by_metric import MetricRows
@@ -36,6 +36,7 @@ from ranker.scoring.diagnostics import (
     worse_than_guessing,
 )
 from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
+from ranker.scoring.unlabelled import AnswerContext
 from ranker.scoring.views import View, pick_informative
 from ranker.sources.base import Machine
 from ranker.statistics.pool import Pool, PoolMethod, Targets
@@ -80,6 +81,7 @@ class RunMeasurements:
         notes: sentences about rows and models.
         examples: explanations of the most telling examples.
         rows: predictions for the labelled rows; empty if the truth is known.
+        answers: answers to the rows of a pool that are no labels, and how alike they are; None without.
         by_metric: what the population adds to a metric that is no mean over rows; None for the mean outcome.
     """
 
@@ -98,6 +100,7 @@ class RunMeasurements:
     notes: tuple[str, ...]
     examples: tuple[Explanation, ...]
     rows: tuple[RowResult, ...]
+    answers: AnswerContext | None = None
     by_metric: MetricRows | None = None
 
 
@@ -134,7 +137,11 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         truth,
     )
     pool, pool_rows = pool_of(measuring, answered)
-    places = None if pool is None or rows.places is None else positions_among(rows.places, pool_rows, len(rows.pool))
+    places = None if rows.places is None else positions_among(rows.places, pool_rows, len(rows.pool))
+    targets = Targets(table.outcomes, true_labels(plan))
+    if pool is not None or (places is not None and len(pool_rows)):
+        targets = targets_of(plan, table, pool_rows, places)
+    places = None if pool is None else places
     nowhere = defined_nowhere(table)
     failed = list_failed_factors(table, nowhere, factors)
     misled = _by_model(answered, lambda reply: _misled_share(plan, reply))
@@ -143,7 +150,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
     return RunMeasurements(
         table=table,
         pool=pool,
-        targets=targets_of(plan, table, pool_rows, places) if pool else Targets(table.outcomes, true_labels(plan)),
+        targets=targets,
         places=None if places is None else places[places >= 0],
         labels=true_labels(plan)[... if places is None else places >= 0],
         methods=plan.methods,
@@ -160,6 +167,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *_file_notes(plan),
             *warnings,
             *_own_truth_notes(plan),
+            *_mean_metric_notes(plan),
             *_positive_label_notes(plan),
             *_chance_warnings(plan, answered),
             *copies({reply.model.name: reply.content for reply in answered if not reply.model.source.precomputed}),
@@ -170,6 +178,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         ),
         examples=_examples(plan, answered, factors),
         rows=() if rows.truth else _row_results(plan, answered),
+        answers=answer_context(measuring, answered, pool_rows, targets) if rows.places is not None else None,
         by_metric=None if plan.metric is None else _metric_rows(plan.metric, plan, answered),
     )
 
@@ -179,6 +188,13 @@ def _metric_rows(metric: Metric, plan: Plan, answered: Sequence[ModelResponses])
     return MetricRows.of(
         metric, plan.task, [population_answers(reply).predictions for reply in answered], plan.rows.population
     )
+
+
+def _mean_metric_notes(plan: Plan) -> Iterator[str]:
+    """Say that a pool is read by the mean outcome, where the task's own metric is none."""
+    own = plan.task.metric_named("")
+    if plan.rows.pool and own is not None:
+        yield f"Beside a pool models are compared by {plan.task.metric}, a mean over rows; {own.name} is none."
 
 
 def _positive_label_notes(plan: Plan) -> Iterator[str]:

@@ -11,7 +11,7 @@ probabilities from labels and pool together.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,52 +23,11 @@ from ranker.results.table import ScoreTable
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.paired_comparison import clusters_of, compare_pairs, pairs_of, warnings
 from ranker.scoring.score import averages, check, signed_scores
+from ranker.scoring.unlabelled import ModelOrder, UnlabelledContext
 from ranker.statistics import combined, engine, paired, posterior, resampling
 from ranker.statistics.engine import TIE
-from ranker.statistics.pool import Kind, Pool, PoolMethod, Posterior, Targets, possible
+from ranker.statistics.pool import Posterior
 from ranker.statistics.posterior import LEVEL
-
-
-@dataclass(frozen=True)
-class UnlabelledContext:
-    """Rows of the domain without a label, beside the labelled ones.
-
-    Attributes:
-        pool: the models' predictions on all of them.
-        targets: labels and outcomes of the labelled ones.
-        places: (K,) places of the labelled ones in the pool; a row that several people labelled occurs several times.
-        labels: (K,) their labels.
-        methods: those that may rank by them.
-    """
-
-    pool: Pool
-    targets: Targets
-    places: Ints
-    labels: Ints
-    methods: tuple[PoolMethod, ...]
-
-    @property
-    def usable(self) -> dict[str, PoolMethod]:
-        """Methods that a decision can use, by name."""
-        labels = self.targets.labels[self.places]
-        return {method.name: method for method in possible(self.methods, self.pool, labels) if method.decides}
-
-
-@dataclass(frozen=True)
-class ModelOrder:
-    """Method that orders the models, and its scores.
-
-    Attributes:
-        method, kind: of the method.
-        score: (M,) of the models, higher is better.
-        posterior: of the method, where it has one.
-    """
-
-    method: str
-    kind: Kind
-    score: Floats
-    posterior: Posterior | None = None
-
 
 STEPS = ("the order", "how sure it is", "pairs", "remarks")
 """The parts of a decision that may take long with many models, rows or classes."""
@@ -123,7 +82,7 @@ def decide(
         name = by_metric.metric.name
         by = ModelOrder(name, "baseline", by_metric.signed_value(by_metric.statistics.mean(axis=1)))
     else:
-        by = _order(table, method, designed, beside)
+        by = _order(table, method, designed, beside, seed)
     order = np.argsort(-np.round(by.score, 12), kind="stable")
     scores = averages(table)
     metric_ties = f"{table.metric}{combined.TIES}"
@@ -183,7 +142,7 @@ def decide(
         rows=tuple(rows),
         metric="" if by_metric is None else by_metric.metric.name,
     )
-    notes = (*_notes(by.score[order], decision, outcomes[order], beside), *warnings(pairs, precomputed))
+    notes = (*_notes(by, order, decision, outcomes[order], beside), *warnings(pairs, precomputed))
     if by_metric is not None:
         if not by_metric.metric.higher_is_better:
             lower_is_better = f"Less of {by_metric.metric.name} is better"
@@ -211,21 +170,20 @@ def resolve_method(method: str, names: Sequence[str], designed: str | None, pool
     return look_up("method", method, {name: name for name in (*names, *combined.names(names, designed), *pooled)})
 
 
-def _order(table: ScoreTable, method: str | None, designed: str | None, beside: UnlabelledContext | None) -> ModelOrder:
+def _order(
+    table: ScoreTable, method: str | None, designed: str | None, beside: UnlabelledContext | None, seed: int
+) -> ModelOrder:
     """Choose the method, and score the models by it."""
     names = [factor.name for factor in table.methods]
     mixed = combined.names(names, designed)
-    pooled = {} if beside is None else beside.usable
-    first = next((candidate.name for candidate in pooled.values() if candidate.kind == "pool"), None)
+    pooled = {} if beside is None else beside.methods
+    first = next((name for name, kind in pooled.items() if kind == "pool"), None)
     default = first or f"{table.metric}{combined.TIES}"
     method = resolve_method(
         method or (default if default in (*mixed, *pooled) else table.metric), names, designed, [*pooled]
     )
     if beside is not None and method in pooled:
-        by = pooled[method]
-        by_pool = by.posterior(beside.pool, beside.places, beside.labels) if by.posterior else None
-        score = by_pool.score if by_pool else by.estimate(beside.pool, beside.targets, beside.places[None])[:, 0]
-        return ModelOrder(method, by.kind, score, by_pool)
+        return beside.order(method, seed)
     values = signed_scores(table)
     means = engine.means(values, np.arange(values.shape[2])[None])
     if method in mixed:
@@ -290,20 +248,19 @@ def _cluster_shares(outcomes: Floats, clusters: Ints) -> Floats:
     return np.asarray(paired.cluster_sums(outcomes, clusters) / np.bincount(clusters).max())
 
 
-def _notes(score: Floats, decision: Decision, outcomes: Floats, beside: UnlabelledContext | None) -> list[str]:
-    """Return notes on a decision, with (M,) scores and (M, K) outcomes in the order of its models."""
-    notes, size, won = [], outcomes.shape[1], posterior.wins(outcomes)
+def _notes(
+    by: ModelOrder, order: Ints, decision: Decision, outcomes: Floats, beside: UnlabelledContext | None
+) -> list[str]:
+    """Return notes on a decision, with (M, K) outcomes in the order of its models."""
+    notes, size, won, score = [], outcomes.shape[1], posterior.wins(outcomes), by.score[order]
     if beside is not None:
-        # labelled rows of one text stand in one place
-        unlabelled = beside.pool.probs.shape[1] - len(set(beside.places.tolist()))
         notes += [
-            f"The pool adds {counted(unlabelled, 'row')} without a label.",
+            f"The pool adds {counted(beside.unlabelled, 'row')} without a label.",
             "If `rank-models label` asked for the labelled rows, the accuracy on them is no estimate of accuracy in "
             "the domain. Rows drawn at random give one.",
         ]
-        by = beside.usable.get(decision.method)
-        if by is not None and by.warning:
-            notes.append(f"{by.name} {'sees no label, and ' if by.kind == 'label-free' else ''}{by.warning}.")
+        if by.method in beside.methods and by.warning:
+            notes.append(f"{by.method} {'sees no label, and ' if by.kind == 'label-free' else ''}{by.warning}.")
     if len(decision.groups) == 1:
         labels = "this one label" if size == 1 else f"these {size} labels"
         notes.append(f"No two models can be told apart with {labels}.")

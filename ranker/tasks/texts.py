@@ -104,9 +104,9 @@ class TextTask(ValueTask):
             raise ValueError("a row needs a reference")
         return references
 
-    def as_target(self, answer: str) -> References:
-        """Return an answer as the only reference."""
-        return (answer,)
+    def as_target(self, answer: str | None) -> References | None:
+        """Return an answer as the only reference; None for no answer, or an empty one."""
+        return (answer,) if answer is not None and answer.strip() else None
 
     def show(self, answer: Any) -> str:
         """Return a text; several references with bars between them."""
@@ -164,9 +164,9 @@ class SpanTask(TextTask):
         """Return 1 where there is no answer."""
         return float(not target)
 
-    def as_target(self, answer: str) -> References:
-        """Return an answer as the only reference; () for an empty one."""
-        return (answer,) if normalise(answer) else ()
+    def as_target(self, answer: str | None) -> References:
+        """Return an answer as the only reference; () for none, which says that there is no answer."""
+        return (answer,) if answer is not None and normalise(answer) else ()
 
 
 def normalise(text: str) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
 from factors.types import Example, Floats, Ints
 from ranker.errors import UsageError
 from ranker.tasks.answers import answer_class
-from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, states_of
+from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task, states_of
 from ranker.tasks.metrics import Metric
 
 
@@ -143,8 +143,24 @@ class ValueTask:
         return self.answer_of(cell, segments)
 
     def as_target(self, answer: Any) -> Any:
-        """Return an answer as the target that it would be, were it right."""
+        """Return an answer as the target that it would be, were it right; None for one that none can be like."""
         return answer
+
+    def similarity(self, answers: Predictions, others: Predictions) -> Floats:
+        """Return (N,) outcomes of the answers, were those of another model the truth; 0 where it gave none.
+
+        Example:
+            >>> from ranker.tasks.texts import TextTask
+            >>> task = TextTask("summaries")
+            >>> task.similarity(task.predictions(["A dog.", "A cat."]), task.predictions(["A dog.", None])).tolist()
+            [1.0, 0.0]
+        """
+        similarity = np.zeros(len(answers))
+        for row, (answer, other) in enumerate(zip(answers.answers() or (), others.answers() or (), strict=True)):
+            target = self.as_target(other)
+            if target is not None:
+                similarity[row] = self.outcome_of_none(target) if answer is None else self.outcome(answer, target)
+        return similarity
 
     def notes(self, values: Sequence[Any]) -> tuple[str, ...]:
         """Return notes on answers, or targets, that were read: see `ranker.tasks.base.Task`."""
@@ -187,6 +203,11 @@ class ValueTask:
     def identity(self) -> Mapping[str, Any]:
         """Return the kind of the answers, and the name of the task."""
         return {"answers": self.answers, "task": self.name}
+
+
+def has_values(task: Task) -> TypeGuard[ValueTask]:
+    """Return whether the answers to a task are values that only the task can compare, such as texts."""
+    return isinstance(task, ValueTask)
 
 
 def _tuples(value: Any) -> Any:

@@ -7,7 +7,8 @@ from test_evaluation import table
 
 from ranker.errors import UnknownName, UsageError
 from ranker.results.decision import RowResult
-from ranker.scoring.decision import UnlabelledContext, decide
+from ranker.scoring.decision import decide
+from ranker.scoring.unlabelled import LabelContext
 from ranker.statistics import posterior
 from ranker.statistics.methods import BUILTIN
 from ranker.statistics.pool import Pool, PoolMethod, Targets
@@ -24,7 +25,7 @@ def beside(pool, places, labels=None, methods=BUILTIN):
     every = np.full(size, -1)
     every[places] = 0 if labels is None else labels
     known = Targets(np.where(every < 0, np.nan, pool.predicted == every), every)
-    return UnlabelledContext(pool, known, places, every[places], tuple(methods))
+    return LabelContext(pool, known, places, every[places], tuple(methods))
 
 
 def test_models_that_cannot_be_told_apart_are_in_one_group():
@@ -287,7 +288,7 @@ def test_methods_of_ones_own_see_the_pool_and_the_labelled_rows():
     pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (2, 9)))
     known = np.full((2, 9), np.nan)
     known[:, :4] = hits
-    seen = UnlabelledContext(pool, Targets(known, np.full(9, -1)), np.arange(4), np.full(4, -1), (own, *BUILTIN))
+    seen = LabelContext(pool, Targets(known, np.full(9, -1)), np.arange(4), np.full(4, -1), (own, *BUILTIN))
     found = decide(labelled(hits), beside=seen)
     assert (found.method, found.kind, found.names) == ("LAST", "pool", ("m1", "m0"))
     assert [model.score for model in found.models] == [1, 0]

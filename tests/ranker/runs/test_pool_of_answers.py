@@ -1,0 +1,128 @@
+"""Decisions from a few references and a pool of texts, through files: ANCHORS and AGREEMENT."""
+
+import csv
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rouge_score.rouge_scorer import RougeScorer
+
+from ranker import decide
+from ranker.errors import UsageError
+from ranker.runs.gather import RowsFile
+from ranker.runs.pool import MAX_COMPARED_ROWS
+from ranker.statistics.anchors import Anchors, infer_differences
+
+WORDS = "a big old dog cat tree ran sat fell to from over the town river house slowly again".split()  # noqa: SIM905
+RIGHT = {"best": 0.9, "good": 0.7, "fair": 0.5, "poor": 0.2}
+KNOWN = 6
+
+
+@pytest.fixture
+def files(tmp_path):
+    """(rows with references, pool, models' files, references, answers): each model keeps a share of the words."""
+    rng = random.Random(0)
+    ids = [f"r{n}" for n in range(40)]
+    references = [" ".join(rng.choices(WORDS, k=8)) for _ in ids]
+    answers = {
+        name: [" ".join(w if rng.random() < share else rng.choice(WORDS) for w in text.split()) for text in references]
+        for name, share in RIGHT.items()
+    }
+    answers["poor"][3] = ""
+    texts = [f"document {name}" for name in ids]
+    write(tmp_path / "rows.csv", id=ids[:KNOWN], text=texts[:KNOWN], reference=references[:KNOWN])
+    write(tmp_path / "pool.csv", id=ids, text=texts)
+    models = [write(tmp_path / f"{name}.csv", id=ids, prediction=said) for name, said in answers.items()]
+    return tmp_path / "rows.csv", tmp_path / "pool.csv", models, references, answers
+
+
+def write(path, **columns):
+    """A CSV file of columns."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return str(path)
+
+
+def rouge(answer, other):
+    """ROUGE-L by rouge-score; 0 where either is empty."""
+    return RougeScorer(["rougeL"]).score(other, answer)["rougeL"].fmeasure if answer and other else 0.0
+
+
+def expected(references, answers):
+    """What ANCHORS says of the answers, their likeness computed by a plain loop."""
+    names, size = list(answers), len(references)
+    similarity = np.zeros((len(names), len(names), size))
+    for m, of_model in enumerate(names):
+        for k, of_other in enumerate(names):
+            for row in range(size):
+                similarity[m, k, row] = m != k and rouge(answers[of_model][row], answers[of_other][row])
+    outcomes = np.array([[rouge(answers[name][row], references[row]) for row in range(KNOWN)] for name in names])
+    anchors = Anchors(similarity)
+    return names, anchors, infer_differences(anchors, outcomes, range(KNOWN)), outcomes
+
+
+def test_a_pool_of_texts_orders_models_by_anchors(files):
+    """Order and probabilities are those of the likeness of all answers; the outcomes those of the references."""
+    rows, pool, models, references, answers = files
+    found = decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool))).decision
+    names, _, posterior, outcomes = expected(references, answers)
+    order = np.argsort(-posterior.score)
+    assert (found.method, found.names) == ("ANCHORS", tuple(names[place] for place in order))
+    assert np.array(found.p_beats) == pytest.approx(posterior.beats()[np.ix_(order, order)], abs=1e-9)
+    assert [model.outcome for model in found.models] == pytest.approx(outcomes.mean(axis=1)[order].tolist())
+    assert found.names == tuple(RIGHT)
+    assert "The pool adds 34 rows without a label." in found.notes
+
+
+def test_agreement_needs_no_reference(files):
+    """It ranks by the mean likeness to the others' answers, and says what that puts first."""
+    rows, pool, models, references, answers = files
+    found = decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool)), method="agreement").decision
+    names, anchors, _, _ = expected(references, answers)
+    assert found.method == "AGREEMENT"
+    assert [model.score for model in found.models] == pytest.approx(sorted(anchors.mean_agreement, reverse=True))
+    assert "AGREEMENT sees no label, and puts models first that err alike." in found.notes
+
+
+def test_without_a_pool_the_methods_of_one_are_refused(files):
+    """As those of labels are; and those of labels are none here."""
+    rows, pool, models, _, _ = files
+    with pytest.raises(UsageError, match="ANCHORS needs rows without labels"):
+        decide(models, RowsFile(rows, "text"), method="anchors")
+    with pytest.raises(UsageError, match="there is no method 'SURROGATE'"):
+        decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool)), method="SURROGATE")
+
+
+def test_of_a_large_pool_some_rows_are_compared_the_same_ones_each_time(files, tmp_path):
+    """The labelled rows are among them; the note counts these rows, and a second run gives the same numbers."""
+    rows, _, models, _, answers = files
+    ids = [f"r{n}" for n in range(KNOWN)] + [f"s{n}" for n in range(3 * MAX_COMPARED_ROWS)]
+    rng = random.Random(1)
+    write(tmp_path / "large.csv", id=ids, text=[f"document {name}" for name in ids])
+    for path, said in zip(models, answers.values(), strict=True):
+        more = [" ".join(rng.choices(WORDS, k=8)) for _ in ids[KNOWN:]]
+        with open(path, "w", newline="") as file:
+            csv.writer(file).writerows([("id", "prediction"), *zip(ids, said[:KNOWN] + more, strict=True)])
+    first, second = (
+        decide(models, RowsFile(rows, "text"), pool=RowsFile(tmp_path / "large.csv")).decision for _ in "ab"
+    )
+    assert f"The pool adds {MAX_COMPARED_ROWS} rows without a label." in first.notes
+    assert first == second
+
+
+def test_tags_beside_a_pool_are_compared_by_the_mean_of_rows(tmp_path):
+    """The F1 of all rows together is none; the run says by what it compares, and refuses the other by name."""
+    texts, right = ["Ann ran", "It sat", "Bob fell", "Ann sat"], ["B-PER O", "O O", "B-PER O", "B-PER O"]
+    write(tmp_path / "rows.csv", text=texts[:2], tags=right[:2])
+    write(tmp_path / "pool.csv", text=texts)
+    good = write(tmp_path / "good.csv", text=texts, prediction=right)
+    poor = write(tmp_path / "poor.csv", text=texts, prediction=["O O", "O O", "B-PER O", "O B-PER"])
+    task = RowsFile(tmp_path / "rows.csv", "tags")
+    found = decide([good, poor], task, pool=RowsFile(tmp_path / "pool.csv"))
+    assert (found.header.metric, found.decision.method, found.decision.metric) == ("ROW-F1", "ANCHORS", "")
+    assert any("Beside a pool models are compared by ROW-F1" in note for note in found.notes)
+    with pytest.raises(UsageError, match="`metric` span-f1 is for labelled rows alone"):
+        decide([good, poor], task, pool=RowsFile(tmp_path / "pool.csv"), metric="span-f1")
