@@ -145,9 +145,12 @@ def _squad(path: Path, articles: list[Any]) -> Iterator[Mapping[str, Any]]:
         try:
             for paragraph in article["paragraphs"]:
                 for question in paragraph["qas"]:
-                    given = () if question.get("is_impossible") else question.get("answers", ())
+                    references = () if question.get("is_impossible") else question.get("answers", ())
                     cells = {"id": question["id"], "question": question["question"], "passage": paragraph["context"]}
-                    yield {**cells, "answers": {"text": [answer["text"] for answer in given]}}  # as `datasets` has them
+                    yield {
+                        **cells,
+                        "answers": {"text": [answer["text"] for answer in references]},
+                    }  # as `datasets` has them
         except (KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else "it is none as SQuAD writes them"
             raise DataError(f"{path}, article {number}: {reason}", place=f"{path}, article {number}") from error

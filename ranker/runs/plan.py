@@ -172,7 +172,11 @@ def plan(
     if has_values(task):
         pooled = ()  # methods of labels have nothing to read
     if method is not None:
-        deciding = OF_ANSWERS if has_values(task) else [each.name for each in pooled if each.decides]
+        deciding = (
+            OF_ANSWERS
+            if has_values(task)
+            else [pooled_method.name for pooled_method in pooled if pooled_method.decides]
+        )
         method = method_named(method, rows, factors, deciding)
     by = metric_of(metric, rows)
     chosen = (

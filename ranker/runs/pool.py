@@ -98,10 +98,10 @@ def answer_context(
     if not has_values(task):
         return None
     labelled = np.flatnonzero(~np.isnan(targets.outcomes).any(axis=0))
-    others = np.setdiff1d(np.arange(len(pool_rows)), labelled)
-    if len(others) > MAX_COMPARED_ROWS:
-        others = np.random.default_rng(0).choice(others, MAX_COMPARED_ROWS, replace=False)
-    rows = np.sort(np.concatenate([labelled, others]))
+    unlabelled = np.setdiff1d(np.arange(len(pool_rows)), labelled)
+    if len(unlabelled) > MAX_COMPARED_ROWS:
+        unlabelled = np.random.default_rng(0).choice(unlabelled, MAX_COMPARED_ROWS, replace=False)
+    rows = np.sort(np.concatenate([labelled, unlabelled]))
     if len(rows) == 0:
         return None
     answers = [reply.answers["pool"].predictions.part(pool_rows[rows]) for reply in answered]

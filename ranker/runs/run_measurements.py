@@ -191,10 +191,10 @@ def _metric_rows(metric: Metric, plan: Plan, answered: Sequence[ModelResponses])
 
 
 def _mean_metric_notes(plan: Plan) -> Iterator[str]:
-    """Say that a pool is read by the mean outcome, where the task's own metric is none."""
-    own = plan.task.metric_named("")
-    if plan.rows.pool and own is not None:
-        yield f"Beside a pool models are compared by {plan.task.metric}, a mean over rows; {own.name} is none."
+    """Say that a pool is read by the mean outcome, where the task's default metric is none."""
+    default = plan.task.metric_named("")
+    if plan.rows.pool and default is not None:
+        yield f"Beside a pool models are compared by {plan.task.metric}, a mean over rows; {default.name} is none."
 
 
 def _positive_label_notes(plan: Plan) -> Iterator[str]:

@@ -62,14 +62,14 @@ class LabelContext:
         targets: labels and outcomes of the labelled ones.
         places: (K,) places of the labelled ones in the pool; a row that several people labelled occurs several times.
         labels: (K,) their labels.
-        known: methods that may rank by them.
+        candidates: methods that may rank by them.
     """
 
     pool: Pool
     targets: Targets
     places: Ints
     labels: Ints
-    known: tuple[PoolMethod, ...]
+    candidates: tuple[PoolMethod, ...]
 
     @property
     def unlabelled(self) -> int:
@@ -79,7 +79,7 @@ class LabelContext:
     @cached_property
     def _usable(self) -> dict[str, PoolMethod]:
         labels = self.targets.labels[self.places]
-        return {method.name: method for method in possible(self.known, self.pool, labels) if method.decides}
+        return {method.name: method for method in possible(self.candidates, self.pool, labels) if method.decides}
 
     @property
     def methods(self) -> dict[str, Kind]:
@@ -89,9 +89,9 @@ class LabelContext:
     def order(self, method: str, seed: int) -> ModelOrder:
         """Order the models by one of the methods. See `UnlabelledContext`."""
         by = self._usable[method]
-        found = by.posterior(self.pool, self.places, self.labels) if by.posterior else None
-        score = found.score if found else by.estimate(self.pool, self.targets, self.places[None])[:, 0]
-        return ModelOrder(method, by.kind, score, found, by.warning)
+        pooled = by.posterior(self.pool, self.places, self.labels) if by.posterior else None
+        score = pooled.score if pooled else by.estimate(self.pool, self.targets, self.places[None])[:, 0]
+        return ModelOrder(method, by.kind, score, pooled, by.warning)
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ class AnswerContext:
         if method == AGREEMENT:
             warning = "puts models first that err alike"
             return ModelOrder(AGREEMENT, "label-free", self.anchors.mean_agreement, None, warning)
-        found = OutcomePosterior(infer_differences(self.anchors, self.outcomes, self.places), self.outcomes, seed)
-        return ModelOrder(ANCHORS, "pool", found.score, found, "is too bold among models that are nearly as good")
+        pooled = OutcomePosterior(infer_differences(self.anchors, self.outcomes, self.places), self.outcomes, seed)
+        return ModelOrder(ANCHORS, "pool", pooled.score, pooled, "is too bold among models that are nearly as good")
 
 
 @dataclass(frozen=True)

@@ -252,7 +252,7 @@ def _counts(words: tuple[str, ...], n: int) -> Mapping[tuple[str, ...], int]:
 def _f1_of_counts(answered: Mapping[Any, int], true: Mapping[Any, int]) -> float:
     """Return F1 of counted items; 0 where nothing is shared."""
     total = sum(answered.values()) + sum(true.values())
-    shared = sum(min(count, true.get(item, 0)) for item, count in answered.items())
+    shared = sum(min(count, true.get(ngram, 0)) for ngram, count in answered.items())
     return 2 * shared / total if total else 0.0
 
 

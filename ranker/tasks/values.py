@@ -146,7 +146,7 @@ class ValueTask:
         """Return an answer as the target that it would be, were it right; None for one that none can be like."""
         return answer
 
-    def similarity(self, answers: Predictions, others: Predictions) -> Floats:
+    def similarity(self, answers: Predictions, anchors: Predictions) -> Floats:
         """Return (N,) outcomes of the answers, were those of another model the truth; 0 where it gave none.
 
         Example:
@@ -156,8 +156,8 @@ class ValueTask:
             [1.0, 0.0]
         """
         similarity = np.zeros(len(answers))
-        for row, (answer, other) in enumerate(zip(answers.answers() or (), others.answers() or (), strict=True)):
-            target = self.as_target(other)
+        for row, (answer, anchor) in enumerate(zip(answers.answers() or (), anchors.answers() or (), strict=True)):
+            target = self.as_target(anchor)
             if target is not None:
                 similarity[row] = self.outcome_of_none(target) if answer is None else self.outcome(answer, target)
         return similarity

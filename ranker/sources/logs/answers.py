@@ -66,7 +66,7 @@ def read_texts(log: TaskLog, rows: Ints, task: Task) -> Predictions:
         rows: (N,) row of each example, -1 for none.
         task: of texts.
     """
-    texts = [log.written[row] if row >= 0 else "" for row in rows.tolist()]
+    texts = [log.responses[row] if row >= 0 else "" for row in rows.tolist()]
     failed = [row >= 0 and log.state[row] == ERROR and log.metric != "" for row in rows.tolist()]
     state = np.where(rows < 0, MISSING, np.where(failed, ERROR, NO_ANSWER))
     state[[bool(text.strip()) for text in texts]] = ANSWERED

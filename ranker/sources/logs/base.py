@@ -71,7 +71,7 @@ class TaskLog:
         keys: (N,) identity of a row in every log of the task. A text that repeats in the data has "#2", "#3" after its
             key, in order of occurrence.
         numbered: the keys may be mere positions: then the texts of two logs must agree.
-        written: (N,) text that the model wrote, as the filter or the scorer read it; "" for none. Of epochs the first.
+        responses: (N,) text that the model wrote, as filter or scorer read it; "" for none. Of epochs the first.
         references: (N,) right answer, as written: a text or a list; None if unknown.
         texts: (N,) text of a row, for display and comparison; "" if unknown.
         target_hashes: (N,) of the right answer; if two logs differ, their questions do. "" if unknown.
@@ -104,7 +104,7 @@ class TaskLog:
     measure: MetricInfo
     keys: tuple[str, ...]
     numbered: bool
-    written: tuple[str, ...]
+    responses: tuple[str, ...]
     references: tuple[Any, ...]
     texts: tuple[str, ...]
     target_hashes: tuple[str, ...]
@@ -148,7 +148,7 @@ class TaskLog:
 
 
 _COLUMNS = (
-    *("written", "references", "texts", "target_hashes", "prompt_hashes", "outcomes", "counts"),
+    *("responses", "references", "texts", "target_hashes", "prompt_hashes", "outcomes", "counts"),
     *("state", "truth", "answers", "scores", "clusters"),
 )
 

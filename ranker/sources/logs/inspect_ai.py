@@ -72,7 +72,7 @@ def read_inspect_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
         measure=measure,
         keys=tuple(sample.key for sample in firsts),
         numbered=all(0 < sample.position <= max(header.size, len(rows)) for sample in firsts),
-        written=tuple(_written(sample, candidate) for sample in firsts),
+        responses=tuple(_written(sample, candidate) for sample in firsts),
         references=tuple(list(sample.right) for sample in firsts),
         texts=tuple(sample.text for sample in firsts),
         target_hashes=tuple(sample.target_hash for sample in firsts),

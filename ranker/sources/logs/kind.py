@@ -153,7 +153,7 @@ class LogModel:
             return None
         if self.extra_paths:
             raise DataError(f"{log.task}: texts of several runs have no mean; `runs` names newest, or each")
-        if not any(log.written):
+        if not any(log.responses):
             raise DataError(f"{log.task}: the log holds no texts that {metric} could judge")
         return TextTask(log.task)
 

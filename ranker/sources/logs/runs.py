@@ -98,7 +98,7 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
         first,
         keys=keys,
         numbered=any(log.numbered for log in logs),
-        written=tuple(entries[0][0].written[entries[0][1]] for entries in rows),
+        responses=tuple(entries[0][0].responses[entries[0][1]] for entries in rows),
         references=tuple(entries[0][0].references[entries[0][1]] for entries in rows),
         texts=tuple(entries[0][0].texts[entries[0][1]] for entries in rows),
         target_hashes=tuple(entries[0][0].target_hashes[entries[0][1]] for entries in rows),

@@ -314,14 +314,14 @@ def test_labels_alone_have_no_method_that_reads_confidence():
     probs = np.random.default_rng(4).dirichlet([1, 1], (3, 9))
     confident = {one.name for one in BUILTIN if "probabilities" in one.needs}
     assert confident == {"AVG-CONF", "ATC", "DOC", "COT", "MANO"}
-    assert "AVG-CONF" in beside(Pool(probs), np.arange(4)).usable
+    assert "AVG-CONF" in beside(Pool(probs), np.arange(4)).methods
     hard = probs.copy()
     hard[1] = np.eye(2)[probs[1].argmax(axis=1)]
-    assert not confident & set(beside(Pool(hard), np.arange(4)).usable)
-    assert "MAJORITY" in beside(Pool(hard), np.arange(4)).usable
+    assert not confident & set(beside(Pool(hard), np.arange(4)).methods)
+    assert "MAJORITY" in beside(Pool(hard), np.arange(4)).methods
     silent = np.concatenate([probs, np.zeros((3, 9, 1))], axis=2)
     silent[0, 2] = [0, 0, 1]
-    assert "AVG-CONF" in beside(Pool(silent), np.arange(4)).usable
+    assert "AVG-CONF" in beside(Pool(silent), np.arange(4)).methods
 
 
 def test_labels_that_are_not_known_are_not_read():
