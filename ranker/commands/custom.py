@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
+import re
 import sys
 import traceback
 from collections import Counter
@@ -14,7 +16,7 @@ from typing import TypeVar
 
 from factors import BUILTIN, Factor
 from factors.registry import add, factors_in
-from ranker.errors import UsageError, look_up
+from ranker.errors import UsageError, listed, look_up
 from ranker.sources.packages import load_entry_points
 from ranker.statistics import combined
 from ranker.statistics import methods as methods_
@@ -100,6 +102,32 @@ def methods(names: Sequence[str]) -> list[PoolMethod]:
 
     default = [name for name, method in registry.items() if method.default]
     return _choose("method", names, registry, read, default)
+
+
+FILE_OF_METRIC = re.compile(r"(.+\.py)(?::(\w+))?")
+"""Pattern of a file with a metric of texts, and the name of the function: FILE.py or FILE.py:NAME."""
+
+
+def metric(place: str) -> Callable[[str, str], float]:
+    """Return the function of ``--metric FILE.py:NAME``; without a name the only public function of the file.
+
+    Raises:
+        UsageError: the file cannot be loaded, or has no such function, or several and none is named.
+    """
+    match = FILE_OF_METRIC.fullmatch(place)
+    assert match is not None  # the caller checks it
+    module = _module(Path(match[1]).resolve(), "--metric")
+    functions = {
+        name: value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
+    name = match[2] or (next(iter(functions)) if len(functions) == 1 else "")
+    if name not in functions:
+        reason = f"there is no function {name!r}" if name else "name one of its functions, as in FILE.py:NAME"
+        listed_names = listed(functions) or "none"
+        raise UsageError(f"`--metric` {match[1]}: {reason} (functions: {listed_names})", option="metric", value=place)
+    return functions[name]
 
 
 def _choose(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from ranker.tasks.classes import ClassificationTask, has_labels
 from ranker.tasks.empty import ask, is_empty_word
 from ranker.tasks.named import known_tasks, value_task
 from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
+from ranker.tasks.texts import TextTask
 
 SHARED = "own labels"
 """Name of a task made of the models' own labels."""
@@ -61,9 +62,9 @@ class NamedTask:
         card, task = self.card, self.task
         of_set = None if card is None else card.task
         if isinstance(task, str):
-            task = value_task(task, self.scale) or look_up(
-                "task", task, sets.tasks(self.include) | ({of_set.name: of_set} if of_set else {})
-            )
+            of_labels = sets.tasks(self.include) | ({of_set.name: of_set} if of_set else {})
+            of_values = value_task(task, self.scale)
+            task = of_values or look_up("task", task, of_labels | dict.fromkeys(known_tasks()))
         if card is not None and task not in (None, of_set):
             raise UsageError(f"`task` {task.name} is not that of {card.name}, which is {card.task.name}")
         return task or of_set
@@ -77,6 +78,11 @@ def takes_values(task: str | None) -> bool:
         (True, False, False)
     """
     return task is not None and task.casefold() in known_tasks()
+
+
+def task_of_texts(score: Callable[[str, str], float]) -> Task:
+    """Return the task of texts whose outcome is a function of the user's own: (answer, reference) -> score."""
+    return TextTask("text", score)
 
 
 def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, infos: Sequence[ModelInfo] = ()) -> Task:

@@ -8,13 +8,13 @@ import string
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from factors.types import Floats
-from ranker.errors import UnknownName, UsageError
+from ranker.errors import UnknownName, UsageError, first_line
 from ranker.tasks.metrics import SHARE, Metric
 from ranker.tasks.values import ValueAnswers, ValueTask
 
@@ -42,7 +42,7 @@ class TextTask(ValueTask):
     text. `SCORES` lists the scores. `bleu` alone is a metric of all rows together.
 
     Attributes:
-        score: name of the outcome.
+        score: name of the outcome; or a function of one's own, (answer, reference) -> score in [0, 1].
 
     Example:
         >>> from factors import Example
@@ -56,12 +56,12 @@ class TextTask(ValueTask):
     scores: ClassVar[tuple[str, ...]] = ()
     """Names of the outcomes that the task knows; () for all."""
 
-    score: str = "rouge-l"
+    score: str | Score = "rouge-l"
 
     @property
     def metric(self) -> str:
         """Name of the outcome in tables."""
-        return self.score.upper()
+        return (self.score if isinstance(self.score, str) else self.score.__name__).upper()
 
     def judged_by(self, name: str) -> Self:
         """Return the task with another outcome. See `ranker.tasks.base.Task`."""
@@ -113,8 +113,12 @@ class TextTask(ValueTask):
         return " | ".join(answer) if isinstance(answer, tuple) else str(answer)
 
     def outcome(self, answer: str, target: References) -> float:
-        """Return the score of a text against the nearest reference."""
-        score = SCORES[self.score]
+        """Return the score of a text against the nearest reference.
+
+        Raises:
+            UsageError: a score of one's own raises, or gives no number from 0 to 1.
+        """
+        score = SCORES[self.score] if isinstance(self.score, str) else partial(_checked, self.score)
         return max(score(answer, reference) for reference in target) if answer.strip() else 0.0
 
     @property
@@ -142,7 +146,7 @@ class SpanTask(TextTask):
 
     scores = ("token-f1", "exact-match")
 
-    score: str = "token-f1"
+    score: str | Score = "token-f1"
 
     def target_of(self, cell: Any, segments: Sequence[str] = ()) -> References:
         """Return the references in a cell; () for an empty list, where the passage has no answer."""
@@ -167,6 +171,19 @@ class SpanTask(TextTask):
     def as_target(self, answer: str | None) -> References:
         """Return an answer as the only reference; () for none, which says that there is no answer."""
         return (answer,) if answer is not None and normalise(answer) else ()
+
+
+def _checked(score: Score, answer: str, reference: str) -> float:
+    """Return what a user's own function gives, if it is a score."""
+    try:
+        value = score(answer, reference)
+    except Exception as error:  # whatever a user's code raises
+        reason = f"it raised {type(error).__name__}: {first_line(error)}"
+        raise UsageError(f"`metric` {score.__name__}: {reason} (answer {answer[:50]!r})", option="metric") from error
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
+        needed = f"it must give a number from 0 to 1 (got {str(value)[:50]}, answer {answer[:50]!r})"
+        raise UsageError(f"`metric` {score.__name__}: {needed}", option="metric", value=value, allowed=(0, 1))
+    return float(value)
 
 
 def normalise(text: str) -> str:

@@ -1,0 +1,114 @@
+"""docs/tasks.md: each of its commands runs, on small files of the kinds that it names."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from logmaking import lm_log, written_row
+
+from ranker.cli import main
+from ranker.tasks.named import BUILTIN
+from ranker.tasks.texts import BLEU, SCORES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"(?m)^rank-models (?!label)(.*)$", PAGE)
+TEXTS = [f"The {name} {verb} in the old town ." for name in ("dog", "cat", "cow") for verb in ("ran", "sat", "fell")]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The files of the page: rows, pools, answers, logs, and the function."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    gold = [[(word, "B-LOC" if word == "town" else "O") for word in text.split()] for text in TEXTS]
+    for name, wrong in (("gold", ""), ("system-a", "ran"), ("system-b", "in")):
+        rows = [[(word, "B-LOC" if word == wrong else tag) for word, tag in row] for row in gold]
+        Path(f"{name}.conll").write_text("\n\n".join("\n".join("\t".join(pair) for pair in row) for row in rows))
+    answers = [[{"text": text.split()[1]}] for text in TEXTS]
+    questions = [{"id": str(n), "question": "What was it?", "answers": given} for n, given in enumerate(answers)]
+    paragraphs = [{"context": text, "qas": [question]} for text, question in zip(TEXTS, questions, strict=True)]
+    Path("dev.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
+    for name, answer in (("one", "dog"), ("two", "the cow")):
+        Path(f"{name}.json").write_text(json.dumps({str(n): answer for n in range(len(TEXTS))}))
+    Path("overlap.py").write_text(re.search(r"(?s)```python\n(.*?)```", PAGE)[1])
+    for name, words in (("a", "The dog ran in the town"), ("b", "It fell")):
+        rows = [written_row(n, {"text": text}, text, words, words) for n, text in enumerate(TEXTS)]
+        lm_log(Path("logs") / f"model-{name}", rows)
+    return tmp_path
+
+
+def write_tables(number):
+    """The tables of texts, or of numbers, as the command needs them."""
+    ids = range(len(TEXTS))
+    data = [f"{n},document {n},{1 + n % 5 if number else TEXTS[n]}" for n in ids]
+    name = "marks.csv" if number else "articles.csv"
+    Path(name).write_text("\n".join(["id,text,label" if number else "id,text,reference", *data]))
+    Path("pool.csv").write_text("\n".join(["id,text", *(f"{n},document {n}" for n in range(20))]))
+    answers = {"one": (1, 2), "two": (5, 3), "three": (2, 2)}
+    for model, (first, second) in answers.items():
+        cells = [(first if n % 2 else second) if number else f"The {model} {n % 3} town" for n in range(20)]
+        Path(f"{model}.csv").write_text("\n".join(["id,prediction", *(f"{n},{cell}" for n, cell in enumerate(cells))]))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_of_the_page_runs(folder, capsys, command):
+    """It ends well, and puts a model first by the metric that it names."""
+    write_tables("marks" in command)
+    arguments = shlex.split(command)
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--format", "json", "--no-isolate", "--quiet"])
+    assert not stop.value.code
+    metric = json.loads(capsys.readouterr().out)["header"]["metric"].casefold()
+    named = dict(zip(arguments, arguments[1:], strict=False)).get("--metric", metric)
+    assert metric == named.removesuffix(".py")
+    assert metric in {"span-f1", "exact-match", "rouge-2", "spearman", "rouge-l", "overlap"}
+
+
+def test_the_table_names_each_task_and_metric():
+    """None is left out."""
+    assert set(re.findall(r"(?m)^\| `(\w+)` \|", PAGE)) == set(BUILTIN)
+    assert {name for name in (*SCORES, BLEU) if ":" not in name and f"`{name}`" not in PAGE} == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("def one(a, b): return 2", "it must give a number from 0 to 1 (got 2"),
+        ("def one(a, b): return float('nan')", "it must give a number from 0 to 1 (got nan"),
+        ("def one(a, b): raise KeyError('x')", "it raised KeyError: 'x'"),
+        ("def one(a): return 1.0", "it raised TypeError"),
+        ("x = 1", "name one of its functions, as in FILE.py:NAME (functions: none)"),
+        ("def one(a, b): return 1\ndef two(a, b): return 1", "name one of its functions, as in FILE.py:NAME"),
+        ("def one(a, b) return 1", "line 1: expected ':'"),
+    ],
+)
+def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, capsys, code, said):
+    """It raises, leaves its range, or is not there: exit status 2."""
+    write_tables(number=False)
+    Path("own.py").write_text(code)
+    arguments = ["--data", "articles.csv", "--task", "text", "--models", "one.csv", "two.csv", "--metric", "own.py"]
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--no-isolate", "--quiet"])
+    err = capsys.readouterr().err
+    assert (stop.value.code, err.count("\n"), said in err) == (2, 1, True), err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--data", "gold.conll", "--task", "tags", "--metric", "own.py"], "is for `--task text`"),
+        (["--data", "gold.conll", "--task", "tags", "--metric", "rouge-l"], "there is no metric of tags 'rouge-l'"),
+        (["--data", "articles.csv", "--task", "number"], "needs `--range`"),
+        (["--data", "articles.csv", "--task", "txt"], "there is no task 'txt'; did you mean text?"),
+    ],
+)
+def test_what_does_not_go_together_is_one_line(folder, capsys, arguments, said):
+    """A metric of another task, a task without its scale, a task that is none: exit status 2."""
+    write_tables(number=False)
+    Path("own.py").write_text("def one(a, b): return 1.0")
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--models", "system-a.conll", "system-b.conll", "--no-isolate", "--quiet"])
+    err = capsys.readouterr().err
+    assert (stop.value.code, err.count("\n"), said in err) == (2, 1, True), err
