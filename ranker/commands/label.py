@@ -104,13 +104,21 @@ def label(**values: Any) -> None:
 
     The file is at all times one that `--data` reads. Each answer is on the disk before the next row is shown, and the
     same command goes on where one stopped. With --batch rows are written to be labelled elsewhere, without what models
-    say of them.
+    say of them; for tags, spans, texts and numbers there is no other way.
     """
+    from ranker.runs.task import takes_values
+
     stderr.log(values)
     look_up("format", values["format_name"], FORMATS)
     if values["certain"] and values["rule"]:
         raise UsageError(f"`--certain` is a rule of its own (got `--rule {values['rule']}` beside it)")
-    if values["batch"]:
+    if takes_values(values["task"]):
+        if not values["batch"]:
+            raise UsageError(
+                f"`label` asks for labels; with `--task {values['task']}` it only writes rows: `--batch N`"
+            )
+        _batch_of_texts(values)
+    elif values["batch"]:
         _batch(values)
     else:
         _session(values)
@@ -157,6 +165,26 @@ def _batch(values: dict[str, Any]) -> None:
         outputs.write(configuration, path_beside)
         log.warning("%s is the configuration of its project", path_beside)
     if session.labelling.failures:
+        raise SystemExit(1)
+
+
+def _batch_of_texts(values: dict[str, Any]) -> None:
+    """Write rows to write texts, tags or numbers for, as a table that `--data` reads once it is filled in."""
+    from ranker.commands import arguments
+    from ranker.datasets.sheets import csv_table
+    from ranker.labelling.sheet import cells_by_text
+    from ranker.runs.batch import choose_batch
+
+    outputs.check(values)
+    if values["format_name"] != "csv":
+        raise UsageError(f"`--format {values['format_name']}` is for labels; texts are written into a csv")
+    request = arguments.labelling_request(values, _settings(values), stderr.bars(values))
+    settings = request.settings
+    batch = choose_batch(request.pool, request.models, values["batch"], settings.rule, settings.seed, request.runtime)
+    cells, column = cells_by_text(batch.sheet, batch.pool), batch.sheet.layout.label or "label"
+    table = [cells[row.segments] for row in batch.rows]
+    outputs.write(csv_table([*dict.fromkeys([name for row in table for name in row]), column], table), values["output"])
+    if batch.failures:
         raise SystemExit(1)
 
 

@@ -36,7 +36,6 @@ USUAL = {
         ("question", "passage"),
         ("question", "context"),
         ("tokens",),
-        ("words",),
         ("document",),
         ("dialogue",),
         ("sentence",),

@@ -471,7 +471,7 @@ def _sample_large_pool(
 ) -> tuple[list[Example], Ints, Sequence[Line]]:
     """Draw a seeded part of a large pool, with all labelled rows, if predictions are not stored yet."""
     if len(rows) <= MAX_FIRST_ROWS or not unanswered(
-        inspected, task, _prediction_plan(inspected, task, rows).request_matrix, runtime
+        inspected, task, prediction_plan(inspected, task, rows).request_matrix, runtime
     ):
         return rows, places, lines
     labelled_at = np.array([line.event.row for line in lines], dtype=np.int64)
@@ -487,7 +487,8 @@ def _sample_large_pool(
     return [rows[n] for n in chosen.tolist()], new_positions[places], moved
 
 
-def _prediction_plan(models: Models, task: Task, rows: Sequence[Example]) -> Plan:
+def prediction_plan(models: Models, task: Task, rows: Sequence[Example]) -> Plan:
+    """Return the plan that asks models for their answers to rows, and for nothing else."""
     run_rows = RunRows(LabelledDataset("pool", task, tuple(rows), len(rows)), rows)
     return plan(RunInputs(inspect_models(models), run_rows), Evidence("none", factors=()))
 
@@ -500,7 +501,7 @@ def predictions(
     Raises:
         ModelError: fewer than two models could be asked, or some answers are no labels.
     """
-    run_plan = _prediction_plan(models, task, rows)
+    run_plan = prediction_plan(models, task, rows)
     collected = collect(run_plan, runtime)
     if len(collected.answered) < 2:
         count = len(run_plan.inputs.inspected.models)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from ranker.runs.collect import ModelResponses
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer
+from ranker.runtime.runtime import Runtime
 from ranker.scoring.unlabelled import AnswerContext
 from ranker.statistics.anchors import Anchors
 from ranker.statistics.pool import InDomain, Pool, Targets
-from ranker.tasks.base import NO_ANSWER
+from ranker.tasks.base import NO_ANSWER, Predictions
 from ranker.tasks.classes import label_names, labels_of
-from ranker.tasks.values import has_values
+from ranker.tasks.values import ValueTask, has_values
 
 
 def population_answers(reply: ModelResponses) -> Answer:
@@ -104,14 +105,25 @@ def answer_context(
     rows = np.sort(np.concatenate([labelled, unlabelled]))
     if len(rows) == 0:
         return None
-    answers = [reply.answers["pool"].predictions.part(pool_rows[rows]) for reply in answered]
-    similarity = np.zeros((len(answers), len(answers), len(rows)))
-    with measuring.runtime.steps(f"comparing {len(answers):,} models' answers", len(answers)) as watch:
-        for m, of_model in enumerate(answers):
-            watch(answered[m].model.name, int(m > 0))
-            for k, of_other in enumerate(answers):
-                similarity[m, k] = task.similarity(of_model, of_other) if m != k else 0.0
-    return AnswerContext(Anchors(similarity), targets.outcomes[:, labelled], np.searchsorted(rows, labelled))
+    answers = {reply.model.name: reply.answers["pool"].predictions.part(pool_rows[rows]) for reply in answered}
+    anchors = compare_answers(task, answers, measuring.runtime)
+    return AnswerContext(anchors, targets.outcomes[:, labelled], np.searchsorted(rows, labelled))
+
+
+def compare_answers(task: ValueTask, answers: Mapping[str, Predictions], runtime: Runtime) -> Anchors:
+    """Compute how alike models' answers to the same rows are.
+
+    Args:
+        task: compares two answers.
+        answers: model -> its answers to N rows.
+        runtime: shows progress.
+    """
+    similarity = []
+    with runtime.steps(f"comparing {len(answers):,} models' answers", len(answers)) as watch:
+        for name, of_model in answers.items():
+            similarity.append([task.similarity(of_model, of_other) for of_other in answers.values()])
+            watch(f"those of {name} are done", 1)
+    return Anchors(np.array(similarity))
 
 
 def targets_of(plan: Plan, table: ScoreTable, pool_rows: Ints, places: Ints | None) -> Targets:

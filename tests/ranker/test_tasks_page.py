@@ -1,5 +1,6 @@
 """docs/tasks.md: each of its commands runs, on small files of the kinds that it names."""
 
+import csv
 import json
 import re
 import shlex
@@ -57,10 +58,7 @@ def test_each_command_of_the_page_runs(folder, capsys, command):
     """It ends well, and puts a model first by the metric that it names."""
     write_tables("marks" in command)
     arguments = shlex.split(command)
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments, "--format", "json", "--no-isolate", "--quiet"])
-    assert not stop.value.code
-    metric = json.loads(capsys.readouterr().out)["header"]["metric"].casefold()
+    metric = json.loads(run([*arguments, "--format", "json", "--no-isolate"], capsys))["header"]["metric"].casefold()
     named = dict(zip(arguments, arguments[1:], strict=False)).get("--metric", metric)
     assert metric == named.removesuffix(".py")
     assert metric in {"span-f1", "exact-match", "rouge-2", "spearman", "rouge-l", "overlap"}
@@ -70,6 +68,38 @@ def test_the_table_names_each_task_and_metric():
     """None is left out."""
     assert set(re.findall(r"(?m)^\| `(\w+)` \|", PAGE)) == set(BUILTIN)
     assert {name for name in (*SCORES, BLEU) if ":" not in name and f"`{name}`" not in PAGE} == set()
+
+
+def test_a_batch_of_rows_to_fill_in_is_read_once_it_is_filled(folder, capsys):
+    """The rows are those that tell models apart; filled in, the table is one for --data, beside the same pool."""
+    write_tables(number=False)
+    command = re.search(r"(?m)^rank-models (label .*)$", PAGE)[1]
+    run(shlex.split(command), capsys)
+    with Path("to-write.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [list(row) for row in rows] == [["id", "text", "label"]] * 5
+    assert {row["label"] for row in rows} == {""}
+    filled = ["id,text,label", *(f"{row['id']},{row['text']},The one {int(row['id']) % 3} town" for row in rows)]
+    Path("to-write.csv").write_text("\n".join(filled))
+    arguments = ["--data", "to-write.csv", "--pool", "pool.csv", "--task", "text", "--models", "one.csv", "two.csv"]
+    decision = json.loads(run([*arguments, "three.csv", "--format", "json", "--no-isolate"], capsys))["decision"]
+    assert (decision["method"], decision["models"][0]["name"]) == ("ANCHORS", "one")
+    asked = {row["id"] for row in rows}
+    with Path("pool.csv").open() as file:
+        pool = [{**row, "label": "known" if row["id"] in asked else ""} for row in csv.DictReader(file)]
+    Path("pool.csv").write_text("\n".join(["id,text,label", *(",".join(row.values()) for row in pool)]))
+    run([*shlex.split(command.replace("to-write", "more")), "--rule", "random"], capsys)
+    with Path("more.csv").open() as file:
+        assert asked.isdisjoint(row["id"] for row in csv.DictReader(file))
+
+
+def run(arguments, capsys):
+    """What a command prints."""
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--quiet"])
+    shown = capsys.readouterr()
+    assert not stop.value.code, shown.err
+    return shown.out
 
 
 @pytest.mark.parametrize(
@@ -101,6 +131,11 @@ def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, capsys, code, sai
         (["--data", "gold.conll", "--task", "tags", "--metric", "own.py"], "is for `--task text`"),
         (["--data", "gold.conll", "--task", "tags", "--metric", "rouge-l"], "there is no metric of tags 'rouge-l'"),
         (["--data", "articles.csv", "--task", "number"], "needs `--range`"),
+        (
+            ["label", "--pool", "pool.csv", "--task", "text", "-o", "x.csv"],
+            "`label` asks for labels; with `--task text`",
+        ),
+        (["label", "--pool", "pool.csv", "--task", "text", "--batch", "2", "--rule", "best"], "`--rule` best is for"),
         (["--data", "articles.csv", "--task", "txt"], "there is no task 'txt'; did you mean text?"),
     ],
 )
