@@ -103,7 +103,7 @@ def read_card(path: Path) -> Card:
         content["task"] = _task(content.get("task"))
         return record(Card, {**content, "name": path.resolve().parent.name, "folder": path.parent}, label="the card")
     except (ValueError, UsageError) as error:
-        raise DataError(f"{path}: {error}") from error
+        raise DataError.at(path, error) from error
 
 
 def _task(content: Any) -> ClassificationTask:

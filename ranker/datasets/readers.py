@@ -135,15 +135,17 @@ def read_sheet(
     }
     file = source if isinstance(source, Columns) else content(source, columns, encoding, limits)
     if not file.size:
-        raise DataError(f"{file.origin} holds no row")
+        raise DataError.of(file.origin, "holds no row")
     try:
         layout = with_number_names(layout_of(file.order, roles, required), file)
     except (ValueError, DataError) as error:
         position = ", line 1" if file.unit == "line" else ""
-        raise DataError(f"{file.origin}{position}: {error}") from error
+        raise DataError.at(f"{file.origin}{position}", error) from error
     for column in layout.columns:
         if column in file.unread and column not in file.nested:
-            raise DataError(f"{file.origin}: the column {column!r} holds {file.unread[column]}, which are not read")
+            raise DataError.at(
+                file.origin, f"the column {column!r} holds {file.unread[column]}, which are not read", option=column
+            )
     rows = tuple(file.rows())
     if len(references := roles.get("label", ())) > 1:
         rows = tuple(row._replace(cells={**row.cells, references[0]: _filled(row.cells, references)}) for row in rows)
@@ -179,7 +181,13 @@ def check_named(columns: Mapping[str, str | Sequence[str]], files: Sequence[Colu
         for name in (names,) if isinstance(names, str) else names:
             if name not in header and role not in (absent, "cluster"):  # of clusters no file may lack its column
                 origins = listed(file.origin for file in files)
-                raise UsageError(f"`columns={role}={name}`: {origins} has no such column (columns: {listed(header)})")
+                raise UsageError(
+                    f"`columns={role}={name}`: {origins} has no such column (columns: {listed(header)})",
+                    option="columns",
+                    value=name,
+                    allowed=header,
+                    place=origins,
+                )
 
 
 def with_number_names(layout: Layout, columns: Columns) -> Layout:
@@ -204,7 +212,7 @@ def read_pool_rows(
     sheet = read_sheet(source, columns, ("text",), encoding, limits)
     rows = tuple(row for row in sheet.rows if not any(is_blank(row.cells.get(column)) for column in sheet.layout.text))
     if not rows:
-        raise DataError(f"{sheet.origin} holds no row with a text")
+        raise DataError.of(sheet.origin, "holds no row with a text")
     if len(rows) < len(sheet.rows):
         number = len(sheet.rows) - len(rows)
         log.warning(Assumption(f"{sheet.origin}: rows with a blank text are left out: {number}"))
@@ -280,11 +288,11 @@ def examples(
                 identity, segments, target, {**marker(segments, cells), **row_marks}, group, origin, (number, size)
             )
         except KeyError as error:
-            raise DataError(f"{place}: the column {error} is missing (columns: {listed(cells)})") from error
+            raise DataError.at(place, f"the column {error} is missing (columns: {listed(cells)})") from error
         except (ValueError, DataError) as error:
-            raise DataError(f"{place}: {error}") from error
+            raise DataError.at(place, error) from error
         except RecursionError as error:
-            raise DataError(f"{place}: a value is nested too deeply") from error
+            raise DataError.at(place, "a value is nested too deeply") from error
 
 
 def _target_in(cells: Mapping[str, Any], layout: Layout, task: Task, segments: tuple[str, ...]) -> Any:
