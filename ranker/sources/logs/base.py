@@ -226,4 +226,6 @@ def number_repeats(keys: Iterable[str]) -> tuple[str, ...]:
 
 def missing_name_error(place: object, noun: str, name: str, names: Sequence[str]) -> DataError:
     """Return the error that a log has nothing of a name."""
-    return DataError(f"{place} has no {noun} {name!r}; it has {listed(names) or 'none'}")
+    return DataError.of(
+        place, f"has no {noun} {name!r}; it has {listed(names) or 'none'}", option=noun, value=name, allowed=names
+    )
