@@ -11,11 +11,11 @@ from ranker.datasets import row_notes, sets
 from ranker.datasets.cards import Card
 from ranker.datasets.mapping import candidate_label_maps, check_spellings, label_disagreement, label_mismatch, number_in
 from ranker.datasets.readers import Sheet, raw_labels
-from ranker.errors import DataError, ModelError, Question, UsageError, listed, look_up
+from ranker.errors import DataError, ModelError, UsageError, listed, look_up
 from ranker.sources.base import ModelInfo
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassificationTask, has_labels
-from ranker.tasks.empty import ask, is_empty_word
+from ranker.tasks.empty import empty_word_question, is_empty_word
 from ranker.tasks.named import known_tasks, value_task
 from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
 from ranker.tasks.texts import TextTask
@@ -186,7 +186,7 @@ def mask_empty_words(
     if words is None and counts:
         declared = _declared_names(rows, choice, infos)
         if declared is None:
-            raise Question(ask(rows.origin, rows.layout.label or "", counts))
+            raise empty_word_question(rows.origin, rows.layout.label or "", counts)
         counts = Counter({word: count for word, count in counts.items() if declared.find(word) is None})
     if not counts:
         return rows, ()
