@@ -1,6 +1,10 @@
 """Each message that other tests provoke, whole and once: they look at an error's type and fields."""
 
+import json
+import sys
+from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,12 +15,19 @@ from test_gate import ranked
 from test_report_formats import toy, toy_decision, with_header
 
 from factors import BUILTIN
-from ranker import Evidence, what_changed
+from ranker import Evidence, plot, report, shift, what_changed
 from ranker.attribution import SETTINGS, abilities, attribute, settings_of
 from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
+from ranker.datasets.readers import read_sheet, unlabelled
 from ranker.errors import RankModelsError
+from ranker.labelling import export
+from ranker.labelling.session import LabelEvent, Session
+from ranker.labelling.sheet import read_lines
+from ranker.limits import LIMITS, Limits
+from ranker.records import read_toml, record
 from ranker.report import changes, write
 from ranker.results.gate import Gate
+from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
@@ -31,6 +42,40 @@ ONES = np.ones((2, 1, 20))
 def score_table(models=("a",), methods=(ACC,), values=(1, 1, 1), truth=None):
     """A table of one row whose values have this shape."""
     return ScoreTable(models, methods, ("row",), np.zeros(values), truth=truth)
+
+
+def written(name, text):
+    """The path of a new file."""
+    Path(name).write_text(text)
+    return Path(name)
+
+
+def saved():
+    """A decision as it is saved."""
+    toy_decision().save("saved.json")
+    return json.loads(Path("saved.json").read_text())
+
+
+def loaded(text):
+    """A saved run of this text."""
+    return Ranking.load(written("r.json", text))
+
+
+def without_pandas():
+    """Ask for a data frame where pandas is not installed."""
+    with mock.patch.dict(sys.modules, pandas=None):
+        toy().to_frame()
+
+
+def session(*events):
+    """A labelling session on 60 rows and two labels."""
+    return Session(np.zeros((2, 60), int), 2, events)
+
+
+def read_answer(label, status):
+    """The lines of a session's file with one row."""
+    sheet = read_sheet(written("labels.csv", f"text,label,status\na,{label},{status}\n"), {"label": "label"}, ["text"])
+    return read_lines(sheet, unlabelled(sheet), lambda row: 0, LABELS.index)
 
 
 MESSAGES = {
@@ -100,6 +145,45 @@ MESSAGES = {
         lambda: score_table(truth=np.zeros(2)),
         "truth must have the shape (1,) (got (2,))",
     ),
+    "an evaluation asked for its decision": (
+        lambda: toy().decision,
+        "an evaluation has no decision: the truth of these models is known",
+    ),
+    "a decision asked for its evaluation": (
+        lambda: toy_decision().evaluation,
+        "a decision has no evaluation: the truth of these models is not known",
+    ),
+    "no pandas": (without_pandas, "`to_frame` needs pandas: `pip install pandas`; `to_rows` does without"),
+    "a method of an evaluation": (
+        lambda: toy().method("INDEX-DIF"),
+        "there is no method 'INDEX-DIF'; did you mean INDEX-DIFF?",
+    ),
+    "a folder to save in": (
+        lambda: toy().save("no/r.json"),
+        "the ranking cannot be written to no/r.json: No such file or directory",
+    ),
+    "a saved factor": (
+        lambda: loaded(json.dumps(saved())).table.methods[0].score(None, None),
+        "a saved ranking holds a factor's scores, not its function",
+    ),
+    "no JSON": (
+        lambda: loaded("no json"),
+        "r.json cannot be read as a ranking: Expecting value: line 1 column 1 (char 0)",
+    ),
+    "another schema": (
+        lambda: loaded('{"schema_version": 1}'),
+        "r.json must be a ranking of schema 2 (got 1); rank again: what the models answered is in the store, and none "
+        "is run",
+    ),
+    "no header": (lambda: loaded('{"schema_version": 2}'), "r.json is no whole ranking: it has no 'header'"),
+    "a decision that is no table": (
+        lambda: loaded(json.dumps({key: saved()[key] for key in ("schema_version", "header")} | {"decision": None})),
+        "r.json is no whole ranking: `decision` must be a table: `[decision]` (got None)",
+    ),
+    "no model": (
+        lambda: loaded(json.dumps(saved() | {"decision": saved()["decision"] | {"models": []}})),
+        "r.json is no whole ranking: `[decision]`: `models` are none",
+    ),
     "two methods of one name": (lambda: score_table(methods=(ACC, ACC), values=(1, 2, 1)), "two methods are named ACC"),
     "two models of one name": (lambda: score_table(models=("a", "a"), values=(2, 1, 1)), "two models are named a"),
     "no metric first": (
@@ -111,6 +195,70 @@ MESSAGES = {
         lambda: Gate("a", 0.02, (), ("a gap",), False, True),
         "`passes` of a gate must follow from `held` and `absent`",
     ),
+    # report
+    "a result without figures": (
+        lambda: plot(toy_decision().found),
+        "only a ranking and a shift have figures (got Decision)",
+    ),
+    "a figure of a ranking": (
+        lambda: plot(toy_decision(), "distribution"),
+        "there is no figure of this ranking 'distribution'; known: heatmap, accuracies",
+    ),
+    "a shift of two sets": (
+        lambda: plot(shift("hans-sub", "hans-con")),
+        "the shift has no figure: it is of two sets",
+    ),
+    "a format": (lambda: report.render(toy(), "pair"), "there is no format 'pair'; did you mean pairs?"),
+    # labelling
+    "nothing to undo": (lambda: session().undo(), "nothing was said that could be taken back"),
+    "a second answer": (lambda: session(LabelEvent(3, "answered", 1)).tell(3, 1), "row 3 has an answer"),
+    "a row of the pool": (lambda: session().skip(-1), "row must be between 0 and 59 (got -1)"),
+    "a label of the pool": (
+        lambda: session(LabelEvent(0, "answered", 7)),
+        "label must be between 0 and 1 (got 7)",
+    ),
+    "a rule of a session": (
+        lambda: Session(np.zeros((2, 60), int), 2, rule="worst"),
+        "rule must be one of order, best, certain, random (got 'worst')",
+    ),
+    "a status": (
+        lambda: read_answer("good", "done"),
+        "labels.csv, line 2: a status must be answered, cannot-tell, skipped or changed-after-reveal (got 'done')",
+    ),
+    "a skipped row": (
+        lambda: read_answer("good", "skipped"),
+        "labels.csv, line 2: a row that is skipped has no label (got 'good')",
+    ),
+    "an answered row": (
+        lambda: read_answer("", "answered"),
+        "labels.csv, line 2: a row that is answered must have a label",
+    ),
+    "a label in XML": (
+        lambda: export.configuration(["text"], ["fine", "bad\x00"]),
+        "no configuration of Label Studio can hold the label 'bad\\x00'",
+    ),
+    # records and limits
+    "a key": (
+        lambda: record(Gate, {"bas": "a"}, label="the gate"),
+        "there is no key of the gate 'bas'; did you mean base?",
+    ),
+    "a file that is absent": (
+        lambda: read_toml(Path("a.toml"), "a card"),
+        "a.toml cannot be read as a card: No such file or directory",
+    ),
+    "dots in TOML": (
+        lambda: read_toml(written("a.toml", "b." * 26 + "c = 1\n"), "a card"),
+        "a.toml cannot be read as a card: line 1 has more than 25 dots; write it on several lines",
+    ),
+    "long TOML": (
+        lambda: read_toml(written("a.toml", "#" * ((1 << 16) + 1)), "a card"),
+        "a.toml cannot be read as a card: it has more than 65,536 characters, the most that are read",
+    ),
+    "a limit": (
+        lambda: LIMITS.check("rows.csv", "rows", 1 << 40),
+        f"rows.csv: more than {LIMITS.rows:,} rows, the most that is read (`limits.rows`)",
+    ),
+    "a limit of 0": (lambda: Limits(rows=0), "`limits.rows` must be at least 1 (got 0)"),
     # attribution
     "no pad token": (
         lambda: abilities.check(
@@ -157,6 +305,6 @@ MESSAGES = {
 def test_messages(provoke, message, tmp_path, monkeypatch):
     """Each error says exactly this."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises((RankModelsError, ValueError, TypeError)) as stop:
+    with pytest.raises((RankModelsError, ValueError, TypeError, NotImplementedError)) as stop:
         provoke()
     assert str(stop.value) == message
