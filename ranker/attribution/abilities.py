@@ -38,8 +38,8 @@ def check(model: Perturbed[E], settings: Settings, kinds: Iterable[type[Settings
     else:
         lacks = f"has no {wanted} token to hide words behind"
     instead = " or ".join(part for part in (", ".join(offered[:-1]), offered[-1]) if part)
-    text = f"{model.name} {lacks}; set `attribution` to {instead}"
-    raise ModelError(text, option="attribution", value=settings.name, allowed=allowed, place=model.name)
+    predicate = f"{lacks}; set `attribution` to {instead}"
+    raise ModelError.of(model.name, predicate, option="attribution", value=settings.name, allowed=allowed)
 
 
 def can_run(model: Perturbed[E], settings: Settings) -> bool:

@@ -140,7 +140,7 @@ class Ranking(Result):
             save_file(Path(path), text.encode("utf-8", "backslashreplace"))
         except OSError as error:
             text = f"the ranking cannot be written to {path}: {error.strerror}"
-            raise RankModelsError(text, option="path", value=path, place=str(path)) from error
+            raise RankModelsError(text, place=path) from error
 
     @classmethod
     def load(cls, path: str | Path, limits: Limits = LIMITS) -> Ranking:
@@ -156,17 +156,17 @@ class Ranking(Result):
         content = records.read_json(Path(path), "a ranking", limits)
         version = content.get("schema_version") if isinstance(content, dict) else None
         if version != SCHEMA_VERSION:
-            text = (
-                f"{path} must be a ranking of schema {SCHEMA_VERSION} (got {version!r}); rank again: what the models "
-                "answered is in the store, and none is run"
+            predicate = (
+                f"must be a ranking of schema {SCHEMA_VERSION} (got {version!r}); rank again: what the models answered "
+                "is in the store, and none is run"
             )
-            raise DataError(text, value=version, allowed=(SCHEMA_VERSION,), place=str(path))
+            raise DataError.of(path, predicate, value=version, allowed=(SCHEMA_VERSION,))
         try:
             return _from_dict(content)
         except KeyError as error:
-            raise DataError(f"{path} is no whole ranking: it has no {error}", place=str(path)) from error
+            raise DataError.of(path, f"is no whole ranking: it has no {error}") from error
         except (ValueError, UsageError) as error:
-            raise DataError(f"{path} is no whole ranking: {error}", place=str(path)) from error
+            raise DataError.of(path, f"is no whole ranking: {error}") from error
 
 
 def _table_to_dict(table: ScoreTable) -> dict[str, Any]:

@@ -77,8 +77,7 @@ def decide(
     check(table, len(table.examples))
     if by_metric is not None and beside is not None:
         name = by_metric.metric.name
-        text = f"`metric` {name} is for labelled rows alone, and a pool is read, too"
-        raise UsageError(text, option="metric", value=name)
+        raise UsageError.about("metric", f"{name} is for labelled rows alone, and a pool is read, too", name)
     watch(STEPS[0], 0)
     if by_metric is not None and method is None:
         name = by_metric.metric.name

@@ -85,8 +85,7 @@ def task_outcomes(ranking: Ranking, groups: Sequence[str]) -> TaskOutcomes:
     """
     metric, models = ranking.found.metric, ranking.table.models
     if metric and any(model.score != model.outcome for model in ranking.decision.models):
-        text = f"`metric` {metric} is for one decision: errors have no scale that tasks share"
-        raise UsageError(text, option="metric", value=metric)
+        raise UsageError.about("metric", f"{metric} is for one decision: errors have no scale that tasks share", metric)
     if metric and len(models) > MAX_PAIRED_MODELS:
         text = f"`metric` {metric}: means over tasks are made of at most {MAX_PAIRED_MODELS} models (got {len(models)})"
         raise UsageError(text, option="metric", value=metric)

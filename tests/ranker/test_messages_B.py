@@ -1,6 +1,8 @@
 """Each message that other tests provoke, whole and once: they look at an error's type and fields."""
 
+import errno
 import json
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,10 +31,17 @@ from ranker.report import changes, write
 from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
+from ranker.runtime import storage
+from ranker.runtime.base import WorkItem
+from ranker.runtime.executors.named import executor_named
+from ranker.runtime.executors.processes import Processes
+from ranker.runtime.store import Store
+from ranker.runtime.worker import answer_blocks
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
 from ranker.scoring.gate import of_decision
 from ranker.statistics.pool import Pool
+from ranker.tasks.classes import ClassProbabilities
 
 LABELS = ("bad", "fair", "good")
 ACC, CONF = BUILTIN["ACC"], BUILTIN["CONF"]
@@ -76,6 +85,25 @@ def read_answer(label, status):
     """The lines of a session's file with one row."""
     sheet = read_sheet(written("labels.csv", f"text,label,status\na,{label},{status}\n"), {"label": "label"}, ["text"])
     return read_lines(sheet, unlabelled(sheet), lambda row: 0, LABELS.index)
+
+
+def full_disk():
+    """Write a key to a disk without room."""
+    with storage.failures(Path("v2/0"), "written to"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def executor_of_a_package():
+    """Ask for an executor of a package that gives a number."""
+    point = SimpleNamespace(name="threads", value="mine:threads", dist=None, load=lambda: lambda options: 3)
+    with mock.patch("importlib.metadata.entry_points", return_value=[point]):
+        executor_named("threads")
+
+
+def answered(model, method):
+    """Blocks of answers of a model that is called tiny."""
+    settings = None if method == "none" else settings_of(method)
+    return list(answer_blocks(model, "tiny", WorkItem({}, settings, (), False), None))
 
 
 MESSAGES = {
@@ -259,6 +287,30 @@ MESSAGES = {
         f"rows.csv: more than {LIMITS.rows:,} rows, the most that is read (`limits.rows`)",
     ),
     "a limit of 0": (lambda: Limits(rows=0), "`limits.rows` must be at least 1 (got 0)"),
+    # runtime
+    "a protocol of a store": (
+        lambda: storage.place("nowhere://bucket"),
+        "`store`: nowhere://bucket cannot be opened: Protocol not known: nowhere",
+    ),
+    "a file in the place of the store": (
+        lambda: Store(written("taken", "")),
+        "`store`: taken cannot be written to (Not a directory); name another folder",
+    ),
+    "a full disk": (full_disk, "v2/0 cannot be written to: No space left on device"),
+    "no worker": (lambda: Processes(0), "`workers` must be at least 1 (got 0)"),
+    "an executor": (lambda: executor_named("proceses"), "there is no executor 'proceses'; did you mean processes?"),
+    "an executor that cannot run": (
+        executor_of_a_package,
+        "a package, entry point 'threads' of 'rank_models.executors': it must make an object with `run` (got a int)",
+    ),
+    "a model that answers nan": (
+        lambda: answered(SimpleNamespace(predict=lambda *_: [ClassProbabilities(np.full((1, 2), np.nan))]), "none"),
+        "tiny: the model gives numbers that are not finite",
+    ),
+    "whole texts only": (
+        lambda: answered(SimpleNamespace(), "shap"),
+        "tiny answers to whole texts only; set `attribution` to `none`",
+    ),
     # attribution
     "no pad token": (
         lambda: abilities.check(
