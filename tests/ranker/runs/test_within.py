@@ -3,10 +3,11 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from ranker import TextSource, decide, decide_within
 from ranker.cli import main
-from ranker.errors import UsageError
+from ranker.errors import DataError, UsageError
 
 
 class Word(TextSource):
@@ -83,16 +84,13 @@ def test_the_same_model_is_best_everywhere(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("column", "said"),
-    [
-        ("source", "`within` must name a column with 2 to 20 values \\(got 1 in "),
-        ("where", "the column 'where' is missing"),
-    ],
+    ("column", "error_type", "field"),
+    [("source", UsageError, {"option": "within", "value": "source"}), ("where", DataError, {"value": "where"})],
 )
-def test_what_is_no_split_is_refused(tmp_path, column, said):
+def test_what_is_no_split_is_refused(tmp_path, column, error_type, field):
     """One value, or no such column."""
     file = write(tmp_path / "rows.jsonl", rows("mail", "alpha", 30))
-    with pytest.raises(UsageError, match=said):
+    with refuses(error_type, **field):
         decide_within(MODELS, file, column)
 
 
