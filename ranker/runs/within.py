@@ -69,7 +69,7 @@ def decide_within(
         predicate = (
             f"must name a column with 2 to {MAX_SETS} values (got {len(values)} in {rows_file.file}: {examples})"
         )
-        raise UsageError.about("within", predicate, column)
+        raise UsageError.about("within", predicate, len(values), allowed=(2, MAX_SETS))
     outcomes: dict[str, TaskOutcomes] = {}
     failures: dict[str, str] = {}
     first = None

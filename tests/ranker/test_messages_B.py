@@ -17,7 +17,20 @@ from test_gate import ranked
 from test_report_formats import toy, toy_decision, with_header
 
 from factors import BUILTIN
-from ranker import Evidence, plot, report, shift, what_changed
+from ranker import (
+    Evidence,
+    decide,
+    decide_within,
+    label,
+    load_set,
+    load_suite,
+    over_tasks,
+    plot,
+    rank,
+    report,
+    shift,
+    what_changed,
+)
 from ranker.attribution import SETTINGS, abilities, attribute, settings_of
 from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.datasets.readers import read_sheet, unlabelled
@@ -31,17 +44,23 @@ from ranker.report import changes, write
 from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
+from ranker.runs.explain import explain
+from ranker.runs.label import LabelSettings
+from ranker.runs.rank import check_draws
+from ranker.runs.shift import ReadOptions, ShiftRequest, answer_request
+from ranker.runs.task import NamedTask, check_known_labels, decide_task
 from ranker.runtime import storage
 from ranker.runtime.base import WorkItem
 from ranker.runtime.executors.named import executor_named
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.store import Store
 from ranker.runtime.worker import answer_blocks
-from ranker.scoring.decision import decide
+from ranker.scoring import decision
 from ranker.scoring.evaluation import evaluate
 from ranker.scoring.gate import of_decision
+from ranker.sources.base import ModelInfo
 from ranker.statistics.pool import Pool
-from ranker.tasks.classes import ClassProbabilities
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
 LABELS = ("bad", "fair", "good")
 ACC, CONF = BUILTIN["ACC"], BUILTIN["CONF"]
@@ -51,6 +70,13 @@ ONES = np.ones((2, 1, 20))
 def score_table(models=("a",), methods=(ACC,), values=(1, 1, 1), truth=None):
     """A table of one row whose values have this shape."""
     return ScoreTable(models, methods, ("row",), np.zeros(values), truth=truth)
+
+
+HANS = load_set("hans-sub", limit=4).examples
+MINI = load_suite(["hans-sub-mini"]).models[:2]
+MOOD = ClassificationTask("mood", LABELS)
+NLI_ROWS = [{"premise": "It ran.", "hypothesis": "It sat.", "label": "entailment"}] * 4
+ROW_OF_MAIL = '{"text": "a", "label": "entailment", "source": "mail"}\n'
 
 
 def written(name, text):
@@ -68,6 +94,11 @@ def saved():
 def loaded(text):
     """A saved run of this text."""
     return Ranking.load(written("r.json", text))
+
+
+def labelled_sheet(*labels):
+    """Rows in memory with these labels."""
+    return read_sheet([{"text": "A tree.", "label": label} for label in labels])
 
 
 def without_pandas():
@@ -109,11 +140,11 @@ def answered(model, method):
 MESSAGES = {
     # scoring
     "one model": (
-        lambda: decide(labelled(np.ones((1, 4)))),
+        lambda: decision.decide(labelled(np.ones((1, 4)))),
         "a ranking needs at least two models (got 1); name more with `models`",
     ),
     "no row to draw": (
-        lambda: decide(labelled(np.ones((2, 0)))),
+        lambda: decision.decide(labelled(np.ones((2, 0)))),
         "`probe` must be between 1 and 0, the number of examples (got 0)",
     ),
     "a large probe": (
@@ -121,7 +152,7 @@ MESSAGES = {
         "`probe` must be between 1 and 20, the number of examples (got 21)",
     ),
     "an unknown method": (
-        lambda: decide(labelled(np.ones((2, 4))), method="AC"),
+        lambda: decision.decide(labelled(np.ones((2, 4))), method="AC"),
         "there is no method 'AC'; did you mean ACC?",
     ),
     "equal models": (
@@ -310,6 +341,114 @@ MESSAGES = {
     "whole texts only": (
         lambda: answered(SimpleNamespace(), "shap"),
         "tiny answers to whole texts only; set `attribution` to `none`",
+    ),
+    # runs
+    "draws": (lambda: check_draws(-5), "`draws` must be a number of at least 1, or `exact` (got -5)"),
+    "a method of a pool": (
+        lambda: decide(MINI, NLI_ROWS, method="SURROGATE", evidence=Evidence("none")),
+        "`method`: SURROGATE needs rows without labels: `pool`",
+    ),
+    "a method that reads attributions": (
+        lambda: decide(MINI, NLI_ROWS, method="index-diff", evidence=Evidence("none")),
+        "`method`: INDEX-DIFF cannot order these models: reads attributions, and there are none",
+    ),
+    "a metric of errors": (
+        lambda: rank("hans-sub-mini", "hans-sub", metric="mae", evidence=Evidence("none")),
+        "`metric` mae is for a decision: less of it is better",
+    ),
+    "more rows than there are": (
+        lambda: label(HANS[:3], "hans-sub-mini", task="nli").next_batch(4),
+        "`batch` must be between 1 and 3, the rows of the pool without a label (got 4)",
+    ),
+    "a rule": (
+        lambda: LabelSettings(rule="worst"),
+        "`rule` must be one of order, best, certain, random (got 'worst')",
+    ),
+    "a margin": (lambda: LabelSettings(margin=2.0), "`margin` must be between 0 and 1 (got 2.0)"),
+    "a label toward which nothing speaks": (
+        lambda: explain([], MOOD, HANS[0], evidence=Evidence(SHAPSettings(target=1)), toward=0),
+        "`toward` bad: the scores speak for fair alone; see `target` of `attribution` shap",
+    ),
+    "a column of one value": (
+        lambda: decide_within(MINI, written("a.jsonl", ROW_OF_MAIL), "source"),
+        "`within` must name a column with 2 to 20 values (got 1 in a.jsonl: mail)",
+    ),
+    "no folder of logs": (
+        lambda: over_tasks(["hans-sub-mini"]),
+        "`references` must be folders of logs that hold several tasks each, or name `#TASK` of none",
+    ),
+    "a task of another set": (
+        lambda: NamedTask("nli", "paws").lookup(),
+        "`task` nli is not that of paws, which is paraphrase",
+    ),
+    "a task": (lambda: NamedTask("nil").lookup(), "there is no task 'nil'; did you mean nli?"),
+    "no labels of models": (
+        lambda: decide_task(),
+        "`task=NAME` is needed (nli, msgs, paraphrase): the models name no labels, or not all the same",
+    ),
+    "numbers of several tasks": (
+        lambda: decide_task(rows=labelled_sheet(0, 1)),
+        "`task=NAME` is needed: the labels of rows in memory fit several tasks (nli, msgs, paraphrase); or write names "
+        "instead of numbers",
+    ),
+    "a label of no task": (
+        lambda: decide_task(rows=labelled_sheet("maybe", "yes", "no")),
+        "row 1: the label 'maybe' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
+        "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/data.md, or say "
+        "with `label_map` which outputs of the models are meant",
+    ),
+    "a label that no model knows": (
+        lambda: check_known_labels(
+            ClassificationTask("rows", ("fruit", "good")), [ModelInfo(MINI[0].source, LABELS[::2])], "rows.csv"
+        ),
+        "rows.csv: no model knows the label 'fruit'; theirs are bad, good",
+    ),
+    "one set": (
+        lambda: shift("hans-sub"),
+        "two sets or more are needed, up to 20: in-domain rows, and new ones (got 1)",
+    ),
+    "three sets to split": (
+        lambda: shift(*["hans-sub"] * 3, by="x"),
+        "`by` splits one set: name it alone, or after the in-domain one (got 3)",
+    ),
+    "two splits": (
+        lambda: shift("hans-sub", by="x", topics=2),
+        "`by` and `topics` both split a set: give one of them",
+    ),
+    "one topic": (lambda: shift("hans-sub", topics=1), "`topics` must be between 2 and 20 (got 1)"),
+    "a set without columns": (
+        lambda: shift("hans-sub", by="x"),
+        "`by`: hans-sub is no file whose columns are known",
+    ),
+    "a column to split by": (
+        lambda: shift([{"text": "a", "y": "1"}], by="x"),
+        "`by`: rows in memory has no column 'x' (columns: text, y)",
+    ),
+    "a column of one value to split by": (
+        lambda: shift([{"text": "a", "y": "1"}], by="y"),
+        "`by` must name a column with 2 to 20 values (got 1 in rows in memory: 1)",
+    ),
+    "more topics than words": (
+        lambda: shift([{"text": "a b"}, {"text": "c"}], topics=2),
+        "`topics` must be at most the 0 words that two texts of rows in memory share",
+    ),
+    "two sets of one name": (
+        lambda: shift(*[written(f"{name}.csv", "text\na\n") for name in ("x", "x", "x 1")]),
+        "two sets would have the name 'x 1': call a file otherwise",
+    ),
+    "a row without a summary": (
+        lambda: answer_request(
+            ShiftRequest([[{"text": "a", "summary": None}]] * 2, reading=ReadOptions({"summary": ["summary"]}))
+        ),
+        "row 1: the column 'summary' must hold a summary (columns: text, summary)",
+    ),
+    "no models to choose sets by": (
+        lambda: shift("hans-sub", "hans-con", sources={"hans-sub": "web"}),
+        "sets are chosen by what models lose on them: `models` is needed",
+    ),
+    "a set without a source": (
+        lambda: shift("hans-sub", "hans-con", sources={"hans-sub": "web"}, models=MINI),
+        "every set needs a source, where its texts come from; hans-con has none",
     ),
     # attribution
     "no pad token": (

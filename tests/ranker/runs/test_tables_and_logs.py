@@ -1048,7 +1048,7 @@ def test_options_can_be_given_in_python(tmp_path):
     assert found.decision.names == ("m0", "m1", "m2")
     with refuses(UnknownName, value="m9"):
         decide(suites.load([file], SourceOptions(kinds=[TableOptions(answers="outcomes")])), base="m9")
-    with pytest.raises(UsageError, match="no file, directory, suite.json or hub id"):
+    with refuses(UsageError, option="models", value=str(tmp_path / "no-log.csv")):
         decide([tmp_path / "no-log.csv", file])
 
 

@@ -1,5 +1,6 @@
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,13 +85,17 @@ def test_the_same_model_is_best_everywhere(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("column", "error_type", "field"),
-    [("source", UsageError, {"option": "within", "value": "source"}), ("where", DataError, {"value": "where"})],
+    ("column", "error_type", "fields"),
+    [
+        ("source", UsageError, {"option": "within", "value": 1}),
+        ("where", DataError, {"place": "rows.jsonl, line 1"}),
+    ],
 )
-def test_what_is_no_split_is_refused(tmp_path, column, error_type, field):
+def test_what_is_no_split_is_refused(tmp_path, monkeypatch, column, error_type, fields):
     """One value, or no such column."""
-    file = write(tmp_path / "rows.jsonl", rows("mail", "alpha", 30))
-    with refuses(error_type, **field):
+    monkeypatch.chdir(tmp_path)
+    file = write(Path("rows.jsonl"), rows("mail", "alpha", 30))
+    with refuses(error_type, **fields):
         decide_within(MODELS, file, column)
 
 
