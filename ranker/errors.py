@@ -115,8 +115,18 @@ class RankModelsError(Exception):
             >>> print(UsageError.about("limit", "must be at least 1 (got 0)", 0))
             `limit` must be at least 1 (got 0)
         """
-        message = f"{place}: `{option}` {predicate}" if place else f"`{option}` {predicate}"
-        return cls(message, option=option, value=value, place=place, **fields)
+        return cls(f"{place}{place and ': '}`{option}` {predicate}", option=option, value=value, place=place, **fields)
+
+    @classmethod
+    def of_column(cls, column: str, predicate: str, value: object = None, *, place: object = "", **fields: Any) -> Self:
+        """Return an error about a column of a file, which is its option.
+
+        Example:
+            >>> print(DataError.of_column("text", "is empty", place="a.csv, line 2"))
+            a.csv, line 2: the column 'text' is empty
+        """
+        message = f"{place}{place and ': '}the column {column!r} {predicate}"
+        return cls(message, option=column, value=value, place=place, **fields)
 
     @classmethod
     def unreadable(cls, place: object, cause: BaseException) -> Self:

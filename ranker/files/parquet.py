@@ -266,9 +266,9 @@ def _check_texts(path: Path, name: str, values: Any) -> None:
     try:
         values.validate(full=True)
     except pa.ArrowException as error:
-        raise DataError.at(path, f"the column {name!r} holds no UTF-8 text", option=name) from error
+        raise DataError.of_column(name, "holds no UTF-8 text", place=path) from error
     if pc.any(pc.match_substring(values, "\0")).as_py():
-        raise DataError.at(path, f"the column {name!r} holds a NUL; is that text?", option=name)
+        raise DataError.of_column(name, "holds a NUL; is that text?", place=path)
 
 
 def _add_range(path: Path, schema: Any, rows: int, parts: _Parts) -> Iterator[str]:

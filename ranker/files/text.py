@@ -68,7 +68,7 @@ def open_unpacked(path: Path, limits: Limits = LIMITS) -> Iterator[io.BufferedRe
             packed = raw.peek(len(GZIP))[: len(GZIP)] == GZIP
             yield io.BufferedReader(_Unpacked(raw, path, limits), BLOCK) if packed else raw
     except UnicodeDecodeError as error:
-        raise DataError.at(path, f"{encodings.unreadable(error)}") from error
+        raise DataError.at(path, encodings.unreadable(error), option="encoding") from error
     except (OSError, EOFError, ValueError, zlib.error) as error:  # ValueError: a name that no file can have
         raise DataError.unreadable(path, error) from error
 
@@ -135,11 +135,11 @@ def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[s
                 raise limits.excess_error(place, "file")
             if number == 1 and b"\0" in line:
                 nul = UnicodeDecodeError("utf-8", line, 0, 1, "")
-                raise DataError.at(place, f"{encodings.unreadable(nul, nul=True)}")
+                raise DataError.at(place, encodings.unreadable(nul, nul=True), option="encoding")
             try:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise DataError.at(place, f"{encodings.unreadable(error)}") from error
+                raise DataError.at(place, encodings.unreadable(error), option="encoding") from error
 
 
 def nonblank_lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[tuple[int, str]]:

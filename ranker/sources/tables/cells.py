@@ -497,11 +497,11 @@ def _scores_of_both(
         wrong = (values < 0) | (values > 1)
         if wrong.any():
             got = values[wrong.argmax()]
-            raise DataError.at(
-                _place(columns, wrong),
-                f"the column {column!r} holds probabilities, and must be between 0 and 1 (got {got:g})",
-                option=column,
-                value=got,
+            raise DataError.of_column(
+                column,
+                f"holds probabilities, and must be between 0 and 1 (got {got:g})",
+                got,
+                place=_place(columns, wrong),
                 allowed=(0, 1),
             )
         pair, note = (1 - values, values), f"{column!r} is the probability of {task.labels[label]!r}"
@@ -546,12 +546,11 @@ def read_outcome_column(
     if wrong.any():
         got = texts(columns.cells[column].slice(int(wrong.argmax()), 1))[0]
         hint = "" if scale != UNIT else "; `range` says what is worst and best"
-        raise DataError.at(
-            _place(columns, wrong),
-            f"the column {column!r} holds outcomes, and must be between {worst:g} and "
-            f"{best:g} (got {got[:50]!r}){hint}",
-            option=column,
-            value=got,
+        raise DataError.of_column(
+            column,
+            f"holds outcomes, and must be between {worst:g} and {best:g} (got {got[:50]!r}){hint}",
+            got,
+            place=_place(columns, wrong),
             allowed=scale,
         )
     values = (values - worst) / (best - worst)
@@ -567,9 +566,7 @@ def _number(columns: Columns, column: str) -> Floats:
     values, bad = numbers_of(columns, column)
     if bad.any():
         got = texts(columns.cells[column].slice(int(bad.argmax()), 1))[0]
-        raise DataError.at(
-            _place(columns, bad), f"the column {column!r} holds scores, and {no_number(got)}", option=column, value=got
-        )
+        raise DataError.of_column(column, f"holds scores, and {no_number(got)}", got, place=_place(columns, bad))
     return values
 
 

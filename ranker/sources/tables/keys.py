@@ -101,9 +101,7 @@ def check_column(columns: Columns, name: str) -> None:
         DataError: it holds cells that cannot be read.
     """
     if name in columns.unread:
-        raise DataError.at(
-            columns.origin, f"the column {name!r} holds {columns.unread[name]}, which are not read", option=name
-        )
+        raise DataError.of_column(name, f"holds {columns.unread[name]}, which are not read", place=columns.origin)
     if name and name not in columns.cells:
         raise UnknownName("column", name, columns.cells, place=columns.origin)
 

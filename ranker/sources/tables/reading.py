@@ -286,11 +286,7 @@ def _bundle_rows(
     rows: Any = zip(*(segments[segment] for segment in sorted(segments)), strict=True) if segments else ((),) * size
     clusters = tuple(cells_at(columns, keys.cluster, table.first)) if keys.cluster else None
     if clusters is not None and "" in clusters:
-        raise DataError.at(
-            f"{columns.origin}, row {clusters.index('') + 1:,}",
-            f"the column {keys.cluster!r} is empty",
-            option=keys.cluster,
-        )
+        raise DataError.of_column(keys.cluster, "is empty", place=f"{columns.origin}, row {clusters.index('') + 1:,}")
     truth.flags.writeable = False
     return BundledTableRows(table.ids, tuple(rows), truth, clusters, labels.task.labels)
 
