@@ -8,7 +8,9 @@ import pytest
 @contextmanager
 def refuses(error_type, **fields):
     """Expect an error of exactly this type, whose named fields (`option`, `value`, `allowed`, `place`) are these."""
+    if "place" in fields:
+        fields["place"] = str(fields["place"])
     with pytest.raises(error_type) as stop:
-        yield
+        yield stop
     actual = {field: getattr(stop.value, field) for field in fields or ("option", "value", "allowed", "place")}
     assert (type(stop.value), actual) == (error_type, fields)

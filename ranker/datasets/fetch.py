@@ -110,10 +110,14 @@ def _blocks(address: str, label: str, limits: Limits) -> Iterator[bytes]:
                     yield block
     except urllib.error.HTTPError as error:
         error.close()
-        raise FetchError.of(address, f"cannot be fetched: HTTP {error.code} {error.reason}{_ELSEWHERE}") from error
+        raise FetchError.of(
+            address, f"cannot be fetched: HTTP {error.code} {error.reason}{_ELSEWHERE}", value=error.code
+        ) from error
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
         raise FetchError.of(address, f"cannot be fetched: {words}{_ELSEWHERE}") from error
     if total is not None and size < total:
-        raise FetchError.of(address, f"cannot be fetched: the connection ended after {size:,} of {total:,} bytes")
+        raise FetchError.of(
+            address, f"cannot be fetched: the connection ended after {size:,} of {total:,} bytes", value=size
+        )
