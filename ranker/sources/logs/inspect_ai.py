@@ -121,7 +121,7 @@ def _candidate(path: Path, samples: Sequence[Sample], choice: LogSelection) -> t
             value=wrong[odd].raw,
         )
     if not scorers:
-        raise DataError.of(path, "has no sample with a score")
+        raise DataError.of(path, "has no sample with a score", option="scorer")
     if not meant:
         requested = ".".join(filter(None, (choice.scorer, choice.metric)))
         raise missing_name_error(path, "scorer", requested, names)

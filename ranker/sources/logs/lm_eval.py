@@ -104,7 +104,9 @@ def _group_by_filter(
     """Map each filter to its rows; also return whether the log names its filters, and notes."""
     names_filters = all(row.filter is not None for row in rows)
     if not names_filters and any(row.filter is not None for row in rows):
-        raise DataError.at(path, "some of its rows name a filter, and some do not; are these two logs in one?")
+        raise DataError.at(
+            path, "some of its rows name a filter, and some do not; are these two logs in one?", option="filter"
+        )
     by_filter: dict[str, list[LogRow]] = {}
     first: dict[tuple[str, str, str], list[LogRow]] = {}
     for row in rows:
@@ -216,9 +218,13 @@ def _metric(
             raise missing_name_error(path, "metric", requested, usable)
         return requested, candidates, ()
     if not candidates and no_number:
-        raise DataError.at(path, f"{'; '.join(map(_no_number, sorted(no_number)))}; no metric of it is")
+        raise DataError.at(
+            path, f"{'; '.join(map(_no_number, sorted(no_number)))}; no metric of it is", option="metric"
+        )
     if not candidates:
-        raise DataError.of(path, "has no metric with a number a row; were its answers not scored (predict_only)?")
+        raise DataError.of(
+            path, "has no metric with a number a row; were its answers not scored (predict_only)?", option="metric"
+        )
     if len(candidates) == 1:
         return candidates[0], candidates, ()
     if {"acc", "acc_norm"} <= set(candidates):
