@@ -117,8 +117,9 @@ def refuse_unread_options(unread: Iterable[str]) -> None:
     Raises:
         UsageError: there is one.
     """
-    if names := [f"`{name}`" for name in sorted(unread)]:
-        raise UsageError(f"none of these models reads {' or '.join(names)}; leave it out", value=unread)
+    if options := tuple(sorted(unread)):
+        names = " or ".join(f"`{name}`" for name in options)
+        raise UsageError(f"none of these models reads {names}; leave it out", option=options[0])
 
 
 def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:

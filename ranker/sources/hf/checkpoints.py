@@ -47,7 +47,7 @@ NAMING = (
 """Files that name others to be loaded in their place: (file, key, allowed names)."""
 
 
-def locate(reference: str | Path, *, allow_pickle: bool = False, parameter: str = "`models`") -> Path:
+def locate(reference: str | Path, *, allow_pickle: bool = False, parameter: str = "models") -> Path:
     """Return the folder of a checkpoint; files of the hub are fetched once into its cache.
 
     Args:
@@ -58,7 +58,7 @@ def locate(reference: str | Path, *, allow_pickle: bool = False, parameter: str 
     Raises:
         ModelError: the directory does not exist, links out of itself, or the hub does not provide the files.
     """
-    return _resolve_folder(str(reference), parameter, (1,), allow_pickle)
+    return _resolve_folder(str(reference), f"`{parameter}`", (1,), allow_pickle, option=parameter)
 
 
 def locate_base(folder: Path, *, allow_pickle: bool = False) -> Path | None:
@@ -87,7 +87,7 @@ def base_at(name: str, folder: Path, *, allow_pickle: bool = False) -> Path:
         ModelError: it does not exist, or is an adapter itself.
     """
     whose = f"the base of {folder}"
-    base = _resolve_folder(name, whose, (0, 1), allow_pickle)
+    base = _resolve_folder(name, whose, (0, 1), allow_pickle, place=whose)
     if is_adapter(base):
         raise ModelError.of(whose, NO_BASE)
     return base
@@ -108,13 +108,16 @@ def is_hub_id(reference: str, slashes: tuple[int, ...] = (1,)) -> bool:
     return name.count("/") in slashes and not name.startswith((".", "/", "~")) and not name.endswith("/")
 
 
-def _resolve_folder(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle: bool) -> Path:
-    """Return the folder of a directory or hub id; ids of the oldest models, the bases of many, have no slash."""
+def _resolve_folder(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle: bool, **fields: str) -> Path:
+    """Return the folder of a directory or hub id; ids of the oldest models, the bases of many, have no slash.
+
+    Errors begin with `whose` reference it is, and have the fields.
+    """
     folder = Path(reference)
     if os.path.isdir(folder):  # unlike Path.is_dir, it accepts names that are too long
         return _check_links(folder)
     if not is_hub_id(reference, slashes):
-        raise ModelError.at(whose, f"there is no directory {reference!r}", value=reference)
+        raise ModelError(f"{whose}: there is no directory {reference!r}", value=reference, **fields)
     name, _, revision = reference.partition("@")
     from huggingface_hub import snapshot_download
 
@@ -123,9 +126,8 @@ def _resolve_folder(reference: str, whose: str, slashes: tuple[int, ...], allow_
         fetched = snapshot_download(name, revision=revision or None, allow_patterns=patterns)
     except (OSError, ValueError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ModelError.at(
-            whose, f"{reference} is no directory, and the hub does not give it: {reason}", value=reference
-        ) from error
+        text = f"{whose}: {reference} is no directory, and the hub does not give it: {reason}"
+        raise ModelError(text, value=reference, **fields) from error
     return _check_links(Path(fetched))
 
 

@@ -87,7 +87,7 @@ class Encoder:
             raise choice_error("pooling", pooling, ("mean", "cls"))
         target, products = device_named(machine.device), DTYPES[resolve(machine.dtype, machine.device)]
         with ExitStack() as held:
-            folder = checkpoints.locate(path, parameter="`encoder`")
+            folder = checkpoints.locate(path, parameter="encoder")
             files = held.enter_context(closing(open_checkpoint_files(folder, limits=limits)))
             held.enter_context(loading.one_line_errors(files.path, rephrase=files.rephrase))
             model, tokenizer = loading.load_encoder(files, loading.Options(False, False, products, limits))
