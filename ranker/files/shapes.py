@@ -159,7 +159,7 @@ def _squad(path: Path, articles: list[Any]) -> Iterator[Mapping[str, Any]]:
                     }  # as `datasets` has them
         except (KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else "it is none as SQuAD writes them"
-            raise DataError(f"{path}, article {number}: {reason}", place=f"{path}, article {number}") from error
+            raise DataError.at(f"{path}, article {number}", reason) from error
 
 
 def _of_schema(path: Path, schema: Mapping[str, Any], records: list[Any]) -> Iterator[Mapping[str, Any]]:

@@ -68,7 +68,9 @@ from ranker.sources.tables.reading import parse_predictions
 from ranker.sources.texts import TextSource, group_labels
 from ranker.tasks.classes import ClassificationTask, require_labels
 from ranker.tasks.metrics import metric_named
+from ranker.tasks.numbers import NumberTask
 from ranker.tasks.precomputed import PrecomputedTask
+from ranker.tasks.texts import TextTask
 
 NLI = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
 GOOD = {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}
@@ -353,8 +355,8 @@ def adapted(folder, **config):
 FILES = [
     ("no row", lambda folder: columns(folder, "a.csv", "id,text\n"), "a.csv holds no row"),
     ("no file of rows", lambda folder: columns(folder, "a.xlsx", ""),
-     "a.xlsx: a file of rows or a table ends in .csv, .tsv, .txt, .jsonl, .json, .parquet, .npy, .npz, "
-     ".zip; those of text may be gzipped (.csv.gz)"),
+     "a.xlsx: a file of rows or a table ends in .csv, .tsv, .txt, .conll, .bio, .jsonl, .json, .parquet, "
+     ".npy, .npz, .zip; those of text may be gzipped (.csv.gz)"),
     ("no list of rows", lambda folder: reader.of_rows(["A hut."]),
      "rows in memory must be a list of column -> value, one such a row (got a str)"),
     ("no such file", lambda folder: reader.read_columns(folder / "a.csv"),
@@ -437,12 +439,20 @@ FILES = [
      "a.json: Label Studio's JSON_MIN loses rows; export JSON or CSV instead"),
     ("two labels of a row", lambda folder: rows(folder, {**GOOD, "label": ["a", "b"]}),
      "a.jsonl, line 1: a row must have one label (got a, b)"),
+    ("a token without a tag", lambda folder: columns(folder, "a.conll", "dog\n"),
+     "a.conll, line 1: a line needs a token and its tag (got 'dog')"),
     ("a line beyond its limit", lambda folder: columns(folder, "a.csv", "id\n123\n", limits=Limits(line=3)),
      "a.csv, line 2: more than 3 bytes in a line, the most that is read (`limits.line`)"),
 ]  # fmt: skip
 
 
 DATASETS = [
+    ("a number beyond the scale", lambda folder: labelled([{"text": "A.", "label": 6}], NumberTask("n", 0, 5)),
+     "row 1: a number from 0 to 5 is needed (got '6')"),
+    ("no reference yet", lambda folder: labelled([{"text": "A.", "references": []}], TextTask("text")),
+     "rows in memory: the column 'references' is still empty in all 1 rows"),
+    ("an article of no questions", lambda folder: rows(folder, {"data": [{"paragraphs": [{"qas": [{}]}]}]}, "a.json"),
+     "a.json, article 1: 'id' is missing"),
     ("no such set", lambda folder: sets.load("hans-s"), "there is no OOD set 'hans-s'; did you mean hans-sub?"),
     ("a name like no other", lambda folder: sets.load("qqqq"),
      "there is no OOD set 'qqqq'; known: hans-con, hans-lex, hans-sub, msgs-adject, msgs-morph, msgs-verb, paws"),
@@ -498,8 +508,8 @@ DATASETS = [
      "read (`limits.cell`)"),
     ("an id twice", lambda folder: labelled([{**GOOD, "id": "x"}, {**GOOD, "id": "x", "premise": "A."}], NLI),
      "row 2: the id 'x' is used at row 1 already"),
-    ("no column of texts", lambda folder: rows(folder, {"words": "a", "label": 1}),
-     "a.jsonl, line 1: no column has a usual name for the text; say which with `columns` (columns: words, label)"),
+    ("no column of texts", lambda folder: rows(folder, {"remark": "a", "label": 1}),
+     "a.jsonl, line 1: no column has a usual name for the text; say which with `columns` (columns: remark, label)"),
     ("no column of that name", lambda folder: rows(folder, GOOD, named={"label": ["gold"]}),
      "a.jsonl, line 1: the column 'gold' is missing (columns: premise, hypothesis, label)"),
     ("no line of names", lambda folder: rows(folder, "A dog ran.,It ran.,1\nA.,B.,1\n", "a.csv"),
@@ -630,6 +640,12 @@ TASKS = [
      "name a metric of labels"),
     ("answers too far away", lambda folder: metric_named("pearson").statistics(np.arange(9.0) + 1e9, np.arange(9.0)),
      "`metric` of numbers: the answers vary too little for how far they are from the targets"),
+    ("a range of numbers", lambda folder: NumberTask("number", 1, 0),
+     "`range` must be two numbers, the lower first (got 1 0)"),
+    ("a task without a scale", lambda folder: NumberTask.named("number"),
+     "`task=number` needs `scale`: the lower and the upper end of the numbers"),
+    ("letters that ROUGE does not read", lambda folder: TextTask("text").outcome("собака", ("собака",)),
+     "ROUGE reads Latin letters and digits alone (got 'собака'); `metric=chrf` reads any"),
     ("a metric beside judged answers", lambda folder: PrecomputedTask("summaries", "JUDGE").metric_named("f1"),
      "`metric` f1 is of labels, and these answers have none: they are judged by JUDGE"),
     ("no task of labels", lambda folder: require_labels(PrecomputedTask("summaries", "JUDGE"), "bert"),
@@ -750,7 +766,7 @@ TABLES = [
      "a.csv has 1 row and no ids or texts that the rows have, too, so that their order must tell which is "
      "which, and 4 rows are asked about (`id` and `text` name columns)"),
     ("no such kind of answers", lambda folder: TableOptions(answers="words"),
-     "`answers` must be one of labels, probabilities, logits, log-likelihoods, outcomes (got 'words')"),
+     "`answers` must be one of labels, probabilities, logits, log-likelihoods, outcomes, values (got 'words')"),
     ("a range upside down", lambda folder: LogOptions(scale=(1, 1)),
      "`scale` must be two numbers, the worst below the best (got 1 1)"),
     ("no such errors", lambda folder: LogOptions(errors="lost"),
@@ -790,8 +806,8 @@ LOGS = [
      "prediction]; it has acc"),
     ("several metrics", lambda folder: log(folder, WRITTEN),
      "a.jsonl has several metrics, em, f1; say which with `metric`"),
-    ("no such metric of a log", lambda folder: log(folder, WRITTEN, metric="bleu"),
-     "a.jsonl has no metric 'bleu'; it has em, f1"),
+    ("no such metric of a log", lambda folder: log(folder, WRITTEN, metric="recall"),
+     "a.jsonl has no metric 'recall'; it has em, f1"),
     ("several filters", lambda folder: log(folder, CHOICE, {**CHOICE, "filter": "loose"}),
      "a.jsonl has several filters, none, loose; say which with `filter`"),
     ("no such filter", lambda folder: log(folder, CHOICE, {**CHOICE, "filter": "loose"}, filter="x"),

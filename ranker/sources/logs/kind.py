@@ -152,9 +152,13 @@ class LogModel:
         if not is_text_metric(metric) or any(metric in name.split(".") for name in log.candidates):
             return None
         if self.extra_paths:
-            raise DataError(f"{log.task}: texts of several runs have no mean; `runs` names newest, or each")
+            raise DataError.at(
+                log.task, "texts of several runs have no mean; `runs` names newest, or each", option="runs"
+            )
         if not any(log.responses):
-            raise DataError(f"{log.task}: the log holds no texts that {metric} could judge")
+            raise DataError.at(
+                log.task, f"the log holds no texts that {metric} could judge", option="metric", value=metric
+            )
         return TextTask(log.task)
 
     def load_log(self, shelf: ResourceCache) -> TaskLog:
