@@ -278,8 +278,8 @@ def examples(
             identity = str(number if layout.id is None else cells[layout.id])
             annotator = str(cells.get("annotator") or "")  # several people's answers to a row share its id
             if places.setdefault((identity, annotator), place) is not place:
-                at = places[identity, annotator]
-                raise DataError(f"the id {identity!r} is used at {at} already", option="id", value=identity)
+                earlier = places[identity, annotator]
+                raise DataError(f"the id {identity!r} is used at {earlier} already", option="id", value=identity)
             target = None if task is None else _target_in(cells, layout, task, segments)
             row_marks = _marks(cells["marks"]) if cells.get("marks") else {}
             group = "" if layout.cluster is None else _group(cells[layout.cluster], layout.cluster)

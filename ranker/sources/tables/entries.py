@@ -122,9 +122,9 @@ def _ids(
     without = (codes < 0) | np.isin(codes, empty)
     if without.any():
         many = int(without.sum())
-        more = f", as in {many - 1:,} more rows" if many > 1 else ""
+        note = f", as in {many - 1:,} more rows" if many > 1 else ""
         place = f"{columns.origin}, row {int(without.argmax()) + 1:,}"
-        raise DataError.of_column(column, f"holds no id{more}", place=place)
+        raise DataError.of_column(column, f"holds no id{note}", place=place)
     if len(set(ids)) < len(ids):  # values of different types may have one text
         order = {text: place for place, text in enumerate(dict.fromkeys(ids))}
         return list(order), np.array([order[text] for text in ids])[codes]
