@@ -19,6 +19,7 @@ from ranker.sources.logs.base import (
     canonical,
     hashed,
     missing_name_error,
+    several_names_error,
 )
 from ranker.sources.logs.epochs import MEAN, NAMES, reducer_named
 from ranker.sources.logs.inspect_samples import InspectHeader, Mark, Sample, choices_named, samples_of
@@ -126,12 +127,7 @@ def _candidate(path: Path, samples: Sequence[Sample], choice: LogSelection) -> t
         requested = ".".join(filter(None, (choice.scorer, choice.metric)))
         raise missing_name_error(path, "scorer", requested, names)
     if len(meant) > 1:
-        raise DataError.of(
-            path,
-            f"has several scores, {listed(map(_name, meant))}; say which with `scorer`",
-            option="scorer",
-            allowed=map(_name, meant),
-        )
+        raise several_names_error(path, "scores", map(_name, meant), "scorer")
     return meant[0], names
 
 

@@ -18,6 +18,7 @@ from ranker.sources.logs.base import (
     missing_name_error,
     name_of,
     number_repeats,
+    several_names_error,
 )
 from ranker.sources.logs.labels import (
     RowLabels,
@@ -139,9 +140,7 @@ def _select_filter(
 ) -> tuple[str, list[LogRow]]:
     names = list(rows)
     if requested is None and len(names) > 1:
-        raise DataError.of(
-            path, f"has several filters, {listed(names)}; say which with `filter`", option="filter", allowed=names
-        )
+        raise several_names_error(path, "filters", names, "filter")
     if requested is None:
         return names[0], rows[names[0]]
     if requested == UNFILTERED and names == [""]:  # the name in results
@@ -235,9 +234,7 @@ def _metric(
     same = all(row.values.get(name) == row.values.get(candidates[0]) for row in rows for name in candidates)
     if same and paired.issuperset(candidates):
         return candidates[0], candidates, (f"The rows hold the same for {listed(candidates)}.",)
-    raise DataError.of(
-        path, f"has several metrics, {listed(candidates)}; say which with `metric`", option="metric", allowed=candidates
-    )
+    raise several_names_error(path, "metrics", candidates, "metric")
 
 
 def _no_number(metric: str) -> str:
