@@ -14,7 +14,7 @@ RankModelsError                 exit code 1
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class RankModelsError(Exception):
 
     Args:
         message: for people. Programs read the fields instead, since wordings change.
-        option: parameter, or option without dashes, that decides it; "" where none does.
+        option: parameter, option without dashes, or column of a file, that the message is about; "" where none is.
         value: what was given, or found in its place; None where the message names no single value.
         allowed: names that are right, or the two ends of a range.
         place: file, and a line, row or column of it, or the name of a model, set or factor; "" where none is named.
@@ -74,10 +74,69 @@ class RankModelsError(Exception):
         option: str = "",
         value: object = None,
         allowed: Iterable[object] = (),
-        place: str = "",
+        place: object = "",
     ) -> None:
         super().__init__(message)
-        self.option, self.value, self.allowed, self.place = option, value, tuple(allowed), place
+        self.option, self.value, self.allowed, self.place = option, value, tuple(allowed), str(place)
+
+    @classmethod
+    def at(cls, place: object, cause: str | Exception, **fields: Any) -> Self:
+        """Return an error whose message opens with its place; an error as its cause lends its fields.
+
+        Example:
+            >>> error = DataError.at("a.csv, line 2", UsageError("`n` must be at least 1 (got 0)", option="n", value=0))
+            >>> print(error, error.option, error.place, sep="; ")
+            a.csv, line 2: `n` must be at least 1 (got 0); n; a.csv, line 2
+        """
+        if isinstance(cause, RankModelsError):
+            fields = {"option": cause.option, "value": cause.value, "allowed": cause.allowed} | fields
+        return cls(f"{place}: {cause}", place=place, **fields)
+
+    @classmethod
+    def of(cls, place: object, predicate: str, **fields: Any) -> Self:
+        """Return an error whose message has its place as the subject.
+
+        Example:
+            >>> print(DataError.of("a.csv", "holds no row"))
+            a.csv holds no row
+        """
+        return cls(f"{place} {predicate}", place=place, **fields)
+
+    @classmethod
+    def like(cls, error: RankModelsError) -> Self:
+        """Return an error of this type with the message and the fields of another."""
+        return cls(str(error), option=error.option, value=error.value, allowed=error.allowed, place=error.place)
+
+    @classmethod
+    def about(cls, option: str, predicate: str, value: object = None, *, place: object = "", **fields: Any) -> Self:
+        """Return an error whose message opens with its option, behind its place if there is one.
+
+        Example:
+            >>> print(UsageError.about("limit", "must be at least 1 (got 0)", 0))
+            `limit` must be at least 1 (got 0)
+        """
+        return cls(f"{place}{place and ': '}`{option}` {predicate}", option=option, value=value, place=place, **fields)
+
+    @classmethod
+    def of_column(cls, column: str, predicate: str, value: object = None, *, place: object = "", **fields: Any) -> Self:
+        """Return an error about a column of a file, which is its option.
+
+        Example:
+            >>> print(DataError.of_column("text", "is empty", place="a.csv, line 2"))
+            a.csv, line 2: the column 'text' is empty
+        """
+        message = f"{place}{place and ': '}the column {column!r} {predicate}"
+        return cls(message, option=column, value=value, place=place, **fields)
+
+    @classmethod
+    def unreadable(cls, place: object, cause: BaseException) -> Self:
+        """Return the error of a file that cannot be read; of the system's errors only the reason is quoted.
+
+        Example:
+            >>> print(DataError.unreadable("a.csv", FileNotFoundError(2, "No such file or directory", "a.csv")))
+            a.csv cannot be read: No such file or directory
+        """
+        return cls(f"{place} cannot be read: {getattr(cause, 'strerror', None) or cause}", place=place)
 
     def __str__(self) -> str:
         return printed(super().__str__())
@@ -95,9 +154,11 @@ class UnknownName(UsageError):
     Example:
         >>> print(UnknownName("OOD set", "hans-subs", ["hans-sub", "paws"]))
         there is no OOD set 'hans-subs'; did you mean hans-sub?
+        >>> print(UnknownName("column", "lable", ["label"], place="a.csv"))
+        there is no column in a.csv 'lable'; did you mean label?
     """
 
-    def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, choices: Iterable[str], *, place: object = "") -> None:
         import difflib  # only needed for errors
 
         by_folded = {key.casefold(): key for key in choices}
@@ -107,7 +168,8 @@ class UnknownName(UsageError):
             if near
             else f"known: {listed(by_folded.values(), 5 * MAX_LISTED_NAMES)}"
         )
-        super().__init__(f"there is no {kind} {name!r}; {hint}", value=name, allowed=by_folded.values())
+        noun = f"{kind} in {place}" if place else kind
+        super().__init__(f"there is no {noun} {name!r}; {hint}", value=name, allowed=by_folded.values(), place=place)
 
 
 class DataError(UsageError):
@@ -132,6 +194,29 @@ class FetchError(RankModelsError):
 
 class StoreError(RankModelsError):
     """Failure to read or write the store."""
+
+
+def choice_error(option: str, value: object, choices: Iterable[object]) -> UsageError:
+    """Return the error of a parameter that is none of a few choices.
+
+    Example:
+        >>> print(choice_error("norm", "l3", ["raw", "l1"]))
+        `norm` must be one of raw, l1 (got 'l3')
+    """
+    allowed = tuple(choices)
+    text = f"`{option}` must be one of {listed(allowed)} (got {_cut(repr(value), MAX_NAME_CHARACTERS)})"
+    return UsageError(text, option=option, value=value, allowed=allowed)
+
+
+def range_error(option: str, value: float, low: float, high: float, noun: str = "") -> UsageError:
+    """Return the error of a parameter outside its range, of which `noun` may explain the higher end.
+
+    Example:
+        >>> print(range_error("probe", 7, 1, 6, "the number of examples"))
+        `probe` must be between 1 and 6, the number of examples (got 7)
+    """
+    text = f"`{option}` must be between {low} and {high}{noun and f', {noun}'} (got {value})"
+    return UsageError(text, option=option, value=value, allowed=(low, high))
 
 
 def look_up(kind: str, name: str, choices: Mapping[str, T]) -> T:
@@ -183,6 +268,18 @@ def find_repeat(names: Iterable[T]) -> T | None:
     """
     earlier: set[T] = set()
     return next((name for name in names if name in earlier or earlier.add(name)), None)  # type: ignore[func-returns-value]
+
+
+def check_distinct(place: object, noun: str, names: Iterable[str]) -> None:
+    """Raise if a name is there twice.
+
+    Example:
+        >>> check_distinct("a.csv", "columns", "aba")
+        Traceback (most recent call last):
+        ranker.errors.DataError: a.csv: two columns are named 'a'
+    """
+    if (twice := find_repeat(names)) is not None:
+        raise DataError.at(place, f"two {noun} are named {twice!r}", value=twice)
 
 
 def printed(text: str) -> str:

@@ -115,8 +115,9 @@ class Limits:
 
     def excess_error(self, place: object, name: str) -> DataError:
         """Return the error for a size above a limit."""
-        unit = self.__dataclass_fields__[name].metadata["of"]
-        return DataError(f"{place}: more than {getattr(self, name):,} {unit}, the most that is read (`limits.{name}`)")
+        unit, most = self.__dataclass_fields__[name].metadata["of"], getattr(self, name)
+        reason = f"more than {most:,} {unit}, the most that is read (`limits.{name}`)"
+        return DataError.at(place, reason, option=f"limits.{name}", allowed=(0, most))
 
 
 LIMITS = Limits()

@@ -146,9 +146,9 @@ def read_text(
         limits.check(path, limit, len(text))
         return parse(text)
     except RecursionError as error:
-        raise DataError(f"{path} cannot be read as {noun}: it is nested too deeply") from error
+        raise DataError.of(path, f"cannot be read as {noun}: it is nested too deeply") from error
     except (OSError, ValueError) as error:  # also of bytes that are no text, no TOML or no JSON
-        raise DataError(f"{path} cannot be read as {noun}: {getattr(error, 'strerror', None) or error}") from error
+        raise DataError.of(path, f"cannot be read as {noun}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def record(cls: type[T], content: Any, name: str = "", label: str = "the file", also: tuple[str, ...] = ()) -> T:

@@ -49,11 +49,12 @@ def settings_of(attribution: str | Settings) -> Settings:
     elif isinstance(attribution, Settings):
         kind, values_by_name, line = type(attribution), asdict(attribution), attribution.name
     else:
-        raise UsageError(f"an attribution must be a backend's name, or its settings (got {attribution!r})")
+        text = f"an attribution must be a backend's name, or its settings (got {attribution!r})"
+        raise UsageError(text, option="attribution", value=attribution)
     try:
         return record(kind, values_by_name, label=f"`{kind.name}`")
     except ValueError as error:
-        raise UsageError(f"`attribution {line}`: {error}") from error
+        raise UsageError(f"`attribution {line}`: {error}", option="attribution", value=line) from error
 
 
 def settings_line(method: str, settings: Mapping[str, object]) -> str:
@@ -123,7 +124,8 @@ def attribute(
     """
     settings = settings_of(attribution).settled([str(label) for label in range(model.classes)])
     if not settings.function:
-        raise UsageError(f"`{settings.name}` attributes nothing; a model's answers are asked of the model itself")
+        text = f"`{settings.name}` attributes nothing; a model's answers are asked of the model itself"
+        raise UsageError(text, option="attribution", value=settings.name)
     check(model, settings, SETTINGS.values())
     module, _, function = settings.function.partition(":")
     rows: Iterator[Attributions] = getattr(import_module(module), function)(model, examples, settings, advance)

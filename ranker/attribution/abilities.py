@@ -29,7 +29,8 @@ def check(model: Perturbed[E], settings: Settings, kinds: Iterable[type[Settings
     alternatives = [
         line for kind in kinds if kind is not type(settings) for line in list(hiding_lines(model, kind))[:1]
     ]
-    offered = [f"`{line}`" for line in ([same] if same else alternatives or ["none"])]
+    allowed = [same] if same else alternatives or ["none"]
+    offered = [f"`{line}`" for line in allowed]
     if settings.embedded and not is_embedded(model):
         lacks = f"does not answer to points between word embeddings, which `{settings.name}` needs"
     elif wanted == "remove":
@@ -37,7 +38,8 @@ def check(model: Perturbed[E], settings: Settings, kinds: Iterable[type[Settings
     else:
         lacks = f"has no {wanted} token to hide words behind"
     instead = " or ".join(part for part in (", ".join(offered[:-1]), offered[-1]) if part)
-    raise ModelError(f"{model.name} {lacks}; set `attribution` to {instead}")
+    predicate = f"{lacks}; set `attribution` to {instead}"
+    raise ModelError.of(model.name, predicate, option="attribution", value=settings.name, allowed=allowed)
 
 
 def can_run(model: Perturbed[E], settings: Settings) -> bool:

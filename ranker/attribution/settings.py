@@ -135,7 +135,8 @@ class Attributing(Settings):
             target = numbers.get(fold(target), -1)
         if not 0 <= target < len(labels):
             choices = ", ".join(f"{label} ({i})" for i, label in enumerate(labels))
-            raise UsageError(f"the target must be one of {choices} (got {self.target!r})")
+            text = f"the target must be one of {choices} (got {self.target!r})"
+            raise UsageError(text, option="target", value=self.target, allowed=labels)
         return replace(self, target=target)
 
     @property

@@ -83,10 +83,10 @@ class Card:
 
     def __post_init__(self) -> None:
         if self.population < 1:
-            raise ValueError(f"`population` must be at least 1 (got {self.population})")
+            raise UsageError.about("population", f"must be at least 1 (got {self.population})", self.population)
         for name in (*self.files, *self.folders):
             if os.path.isabs(name) or os.pardir in Path(name).parts:  # `fetch` writes there
-                raise ValueError(f"`files` and `folders` lie below the data directory (got {name!r})")
+                raise UsageError(f"`files` and `folders` lie below the data directory (got {name!r})", value=name)
 
 
 def read_card(path: Path) -> Card:
@@ -99,11 +99,11 @@ def read_card(path: Path) -> Card:
     try:
         for key in ("name", "folder"):
             if key in content:
-                raise ValueError(f"a set bears the name of its folder: leave the key `{key}` out")
+                raise UsageError(f"a set bears the name of its folder: leave the key `{key}` out", option=key)
         content["task"] = _task(content.get("task"))
         return record(Card, {**content, "name": path.resolve().parent.name, "folder": path.parent}, label="the card")
     except (ValueError, UsageError) as error:
-        raise DataError(f"{path}: {error}") from error
+        raise DataError.at(path, error) from error
 
 
 def _task(content: Any) -> ClassificationTask:

@@ -40,6 +40,8 @@ def cards(include: Iterable[str | Path] = ()) -> dict[str, Path]:
         below = sorted(place.glob(f"*/{CARD}")) if os.path.isdir(place) else ()
         added = [path for path in (place / CARD, *below) if os.path.isfile(path)]
         if not added:
-            raise UsageError(f"`include` must name a folder with a {CARD}, or a folder of such (got {place})")
+            raise UsageError.about(
+                "include", f"must name a folder with a {CARD}, or a folder of such (got {place})", place
+            )
         paths += added
     return {path.resolve().parent.name: path for path in paths}

@@ -51,14 +51,14 @@ def fetch(
     """
     card = look_up("OOD set", name, sets.cards(include))
     if not card.url or not card.sha256 or not card.files:
-        raise UsageError(f"{card.name} has no official file to fetch; its rows come from {card.source}")
+        raise UsageError.of(card.name, f"has no official file to fetch; its rows come from {card.source}")
     address = url or card.url
     if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
-        raise UsageError(f"`url` must begin with https:// or http:// (got {address})")
+        raise UsageError.about("url", f"must begin with https:// or http:// (got {address})", address)
     target = data_dir / card.files[0]
     if target.exists():
         if not target.is_file() or sha256(target) != card.sha256:
-            raise UsageError(f"{target} is there already, and is not the official file: move it away")
+            raise UsageError.of(target, "is there already, and is not the official file: move it away")
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -68,10 +68,15 @@ def fetch(
             _download(address, part, limits)
             checksum = sha256(part)
             if checksum != card.sha256:
-                raise FetchError(f"{address} is not the official file: its sha256 is {checksum}, not {card.sha256}")
+                raise FetchError.of(
+                    address,
+                    f"is not the official file: its sha256 is {checksum}, not {card.sha256}",
+                    value=checksum,
+                    allowed=[card.sha256],
+                )
             os.replace(part, target)
     except OSError as error:
-        raise FetchError(f"{target} cannot be written: {error.strerror or error}") from error
+        raise FetchError.of(target, f"cannot be written: {error.strerror or error}") from error
     return target
 
 
@@ -100,15 +105,19 @@ def _blocks(address: str, label: str, limits: Limits) -> Iterator[bytes]:
                 while block := response.read(CHUNK):
                     size += len(block)
                     if size > limits.file:
-                        raise FetchError(str(limits.excess_error(address, "file")))
+                        raise FetchError.like(limits.excess_error(address, "file"))
                     advance(len(block))
                     yield block
     except urllib.error.HTTPError as error:
         error.close()
-        raise FetchError(f"{address} cannot be fetched: HTTP {error.code} {error.reason}{_ELSEWHERE}") from error
+        raise FetchError.of(
+            address, f"cannot be fetched: HTTP {error.code} {error.reason}{_ELSEWHERE}", value=error.code
+        ) from error
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-        raise FetchError(f"{address} cannot be fetched: {words}{_ELSEWHERE}") from error
+        raise FetchError.of(address, f"cannot be fetched: {words}{_ELSEWHERE}") from error
     if total is not None and size < total:
-        raise FetchError(f"{address} cannot be fetched: the connection ended after {size:,} of {total:,} bytes")
+        raise FetchError.of(
+            address, f"cannot be fetched: the connection ended after {size:,} of {total:,} bytes", value=size
+        )

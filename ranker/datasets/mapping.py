@@ -100,10 +100,10 @@ def parse_label_map(text: str) -> Map:
         names, sign, label = (piece.strip() for piece in part.partition("="))
         outputs = [name.strip() for name in names.split(",")]
         if not sign or not label or not all(outputs):
-            raise UsageError(f"`label_map` is written as `a,b = label; c = label` (got {part[:50]!r})")
+            raise UsageError.about("label_map", f"is written as `a,b = label; c = label` (got {part[:50]!r})", part)
         for name in outputs:
             if label_map.setdefault(name, label) != label:
-                raise UsageError(f"`label_map` gives two labels to {name!r}")
+                raise UsageError.about("label_map", f"gives two labels to {name!r}", name)
     return label_map
 
 
@@ -136,9 +136,12 @@ def check_spellings(origin: str, columns: str, labels: Iterable[str]) -> None:
         spelling = spellings.setdefault(fold(label), label)
         if spelling != label:
             same, different = label_map_option({label: spelling}), label_map_option({spelling: spelling, label: label})
-            raise Question(
-                f"{origin}: {spelling!r} and {label!r} in {columns} may be one label or two; `label_map` says it: "
-                f"{same} if one, {different} if two"
+            raise Question.at(
+                origin,
+                f"{spelling!r} and {label!r} in {columns} may be one label or two; `label_map` says it: "
+                f"{same} if one, {different} if two",
+                option="label_map",
+                value=spelling,
             )
 
 

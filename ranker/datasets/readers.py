@@ -18,6 +18,7 @@ from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
 from ranker.records import parse_json
 from ranker.tasks.base import Task
+from ranker.tasks.classes import label_names
 from ranker.tasks.empty import is_blank
 from ranker.tasks.names import number_of, with_numbers
 
@@ -134,15 +135,15 @@ def read_sheet(
     }
     file = source if isinstance(source, Columns) else content(source, columns, encoding, limits)
     if not file.size:
-        raise DataError(f"{file.origin} holds no row")
+        raise DataError.of(file.origin, "holds no row")
     try:
         layout = with_number_names(layout_of(file.order, roles, required), file)
     except (ValueError, DataError) as error:
         position = ", line 1" if file.unit == "line" else ""
-        raise DataError(f"{file.origin}{position}: {error}") from error
+        raise DataError.at(f"{file.origin}{position}", error) from error
     for column in layout.columns:
         if column in file.unread and column not in file.nested:
-            raise DataError(f"{file.origin}: the column {column!r} holds {file.unread[column]}, which are not read")
+            raise DataError.of_column(column, f"holds {file.unread[column]}, which are not read", place=file.origin)
     rows = tuple(file.rows())
     if len(references := roles.get("label", ())) > 1:
         rows = tuple(row._replace(cells={**row.cells, references[0]: _filled(row.cells, references)}) for row in rows)
@@ -178,7 +179,13 @@ def check_named(columns: Mapping[str, str | Sequence[str]], files: Sequence[Colu
         for name in (names,) if isinstance(names, str) else names:
             if name not in header and role not in (absent, "cluster"):  # of clusters no file may lack its column
                 origins = listed(file.origin for file in files)
-                raise UsageError(f"`columns={role}={name}`: {origins} has no such column (columns: {listed(header)})")
+                raise UsageError(
+                    f"`columns={role}={name}`: {origins} has no such column (columns: {listed(header)})",
+                    option="columns",
+                    value=name,
+                    allowed=header,
+                    place=origins,
+                )
 
 
 def with_number_names(layout: Layout, columns: Columns) -> Layout:
@@ -203,7 +210,7 @@ def read_pool_rows(
     sheet = read_sheet(source, columns, ("text",), encoding, limits)
     rows = tuple(row for row in sheet.rows if not any(is_blank(row.cells.get(column)) for column in sheet.layout.text))
     if not rows:
-        raise DataError(f"{sheet.origin} holds no row with a text")
+        raise DataError.of(sheet.origin, "holds no row with a text")
     if len(rows) < len(sheet.rows):
         number = len(sheet.rows) - len(rows)
         log.warning(Assumption(f"{sheet.origin}: rows with a blank text are left out: {number}"))
@@ -270,7 +277,8 @@ def examples(
             identity = str(number if layout.id is None else cells[layout.id])
             annotator = str(cells.get("annotator") or "")  # several people's answers to a row share its id
             if places.setdefault((identity, annotator), place) is not place:
-                raise ValueError(f"the id {identity!r} is used at {places[identity, annotator]} already")
+                earlier = places[identity, annotator]
+                raise DataError(f"the id {identity!r} is used at {earlier} already", option="id", value=identity)
             target = None if task is None else _target_in(cells, layout, task, segments)
             row_marks = _marks(cells["marks"]) if cells.get("marks") else {}
             group = "" if layout.cluster is None else _group(cells[layout.cluster], layout.cluster)
@@ -279,34 +287,35 @@ def examples(
                 identity, segments, target, {**marker(segments, cells), **row_marks}, group, origin, (number, size)
             )
         except KeyError as error:
-            raise DataError(f"{place}: the column {error} is missing (columns: {listed(cells)})") from error
+            raise DataError.of_column(
+                error.args[0], f"is missing (columns: {listed(cells)})", place=place, allowed=cells
+            ) from error
         except (ValueError, DataError) as error:
-            raise DataError(f"{place}: {error}") from error
+            raise DataError.at(place, error) from error
         except RecursionError as error:
-            raise DataError(f"{place}: a value is nested too deeply") from error
+            raise DataError.at(place, "a value is nested too deeply") from error
 
 
 def _target_in(cells: Mapping[str, Any], layout: Layout, task: Task, segments: tuple[str, ...]) -> Any:
-    """Return the target of a row; a ValueError says why the cell is none."""
+    """Return the target of a row; an error says why the cell is none."""
     cell = cells[layout.label or ""]
     if cell is None:
-        raise ValueError(f"the column {layout.label!r} is empty, and must hold a label")
+        raise DataError.of_column(layout.label or "", "is empty, and must hold a label")
     names = layout.numbers
     number = number_of(cell) if names and cell not in names else None
     try:
         cell_in_words = cell if number is None else names[number] if 0 <= number < len(names) else ""
         return task.target_of(cell_in_words, segments if any(segments) else ())
     except ValueError as error:
-        if not names:
-            raise
-        labels = with_numbers(names)
-        raise ValueError(f"a label must be one of {labels} or an alias (got {str(cell)[:50]!r})") from error
+        numbered = f"a label must be one of {with_numbers(names)} or an alias (got {str(cell)[:50]!r})"
+        text, allowed = (numbered, names) if names else (str(error), label_names(task))
+        raise DataError(text, option=layout.label or "", value=cell, allowed=allowed) from error
 
 
 def _group(cell: Any, column: str) -> str:
-    """Return the group of a row; a ValueError says that the cell is empty."""
+    """Return the group of a row; an error says that the cell is empty."""
     if is_blank(cell):
-        raise ValueError(f"the column {column!r} is empty, and must say which rows this one belongs with")
+        raise DataError.of_column(column, "is empty, and must say which rows this one belongs with")
     return str(cell)
 
 
@@ -322,8 +331,7 @@ def layout_of(
         required: the parts that there must be columns for.
 
     Raises:
-        ValueError: a column is missing.
-        DataError: no column has a usual name, so a parameter must name it.
+        DataError: a column is missing, or none has a usual name, so that a parameter must name it.
     """
     named_columns = [name for names in columns.values() for name in names]
     if columns.get("text") and _usual("text", header) and not set(named_columns) & set(header):
@@ -335,9 +343,10 @@ def layout_of(
         if missing and part not in (*required, "cluster"):  # rows without it would be taken as independent
             parts[part] = ()
         elif missing:
-            raise ValueError(f"the column {missing[0]!r} is missing (columns: {listed(header)})")
+            raise DataError.of_column(missing[0], f"is missing (columns: {listed(header)})", allowed=header)
         elif part in required and not parts[part]:
-            raise DataError(f"no column has a usual name for the {part}; {_fault(header)} (columns: {listed(header)})")
+            text = f"no column has a usual name for the {part}; {_fault(header)} (columns: {listed(header)})"
+            raise DataError(text, option=part, allowed=header)
     label, identity, cluster = (next(iter(parts[part]), None) for part in ("label", "id", "cluster"))
     return Layout(tuple(parts["text"]), label, identity, cluster)
 
@@ -363,15 +372,15 @@ def _texts(cells: Mapping[str, Any], columns: tuple[str, ...], limits: Limits) -
     for column in columns:
         value = cells[column]
         if value is None:
-            raise ValueError(f"the column {column!r} is empty, and must hold a text")
+            raise DataError.of_column(column, "is empty, and must hold a text")
         if column in TOKENS and isinstance(value, list):
             value = " ".join(str(token).replace(" ", "\u00a0") for token in value)
         for text in value if isinstance(value, list) else (value,):
             if not isinstance(text, str) or not text.strip():
-                raise ValueError(f"the column {column!r} must hold a text (got {str(text)[:50]!r})")
+                raise DataError.of_column(column, f"must hold a text (got {str(text)[:50]!r})", text)
             limits.check(f"the column {column!r}", "cell", len(text))
             if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-                raise ValueError(f"the column {column!r} holds a text with half of a character")
+                raise DataError.of_column(column, "holds a text with half of a character")
             yield text
 
 
@@ -382,4 +391,5 @@ def _marks(cell: Any) -> Mapping[str, tuple[Span, ...]]:
         present = {name: spans for name, spans in content.items() if spans is not None}  # a column of Parquet names all
         return {str(name): tuple(Span(*map(int, span)) for span in spans) for name, spans in present.items()}
     except (AttributeError, TypeError, OverflowError, json.JSONDecodeError) as error:
-        raise ValueError(f"marks must be name -> list of [segment, start, end] (got {str(cell)[:50]!r})") from error
+        text = f"marks must be name -> list of [segment, start, end] (got {str(cell)[:50]!r})"
+        raise DataError(text, option="marks", value=cell) from error

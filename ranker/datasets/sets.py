@@ -113,7 +113,7 @@ def load(
         <LabelledDataset hans-sub: 40 rows of nli (non-entailment, entailment), embedded sample>
     """
     if limit is not None and limit < 1:
-        raise UsageError(f"`limit` must be at least 1 (got {limit})")
+        raise UsageError.about("limit", f"must be at least 1 (got {limit})", limit)
     card = find_card(name, include)
     file = _find(card, None if data_dir is None else Path(data_dir))
     origin = EMBEDDED if file in [card.folder / name for name in SAMPLE] else str(file)
@@ -152,7 +152,7 @@ def _built(card: Card, columns: Columns, origin: str) -> LabelledDataset:
     examples = tuple(readers.examples(columns.rows(), card.task, layout, marker(card.marks), columns.limits))
     if not examples:
         wanted = " or ".join(sorted({f"{c} = {v}" for layout in card.layouts for c, v in layout.where.items()}))
-        raise DataError(f"{origin} holds no row of {card.name}" + (f": none has {wanted}" if wanted else ""))
+        raise DataError.of(origin, f"holds no row of {card.name}" + (f": none has {wanted}" if wanted else ""))
     return LabelledDataset(card.name, card.task, examples, card.population, card.designed, origin)
 
 
@@ -250,7 +250,7 @@ def with_labels(
         try:
             target = None if label is None else task.target_of(label)
         except ValueError as error:
-            raise DataError(f"{place}: {error}") from error
+            raise DataError.at(place, error) from error
         labelled.append(replace(row, target=target))
     return labelled
 
@@ -305,12 +305,12 @@ def _find(card: Card, data_dir: Path | None) -> Path:
     elif os.path.isfile(data_dir):
         return data_dir
     elif not os.path.isdir(data_dir):
-        raise UsageError(f"`data_dir` must be a folder that exists (got {data_dir})")
+        raise UsageError.about("data_dir", f"must be a folder that exists (got {data_dir})", data_dir)
     else:
         places = [data_dir / folder / file for folder in ("", *card.folders) for file in card.files]
         below = ", ".join(f"{folder}/" for folder in card.folders)
         missing = f"`data_dir`: there is no {card.files[0]} in {data_dir}, nor in its {below}; {get}"
     existing = next((path for path in places if os.path.isfile(path)), None)
     if existing is None:
-        raise UsageError(missing)
+        raise UsageError(missing, option="data_dir", value=data_dir, allowed=places)
     return existing

@@ -49,4 +49,4 @@ def stated_accuracies(suites: Sequence[Path], limits: Limits = LIMITS) -> Iterat
                     ood_cells = {"set": ood, "kind": "ood", "value": accuracy["accuracy"], "n": accuracy["rows"]}
                     yield Row(place, number, shared | ood_cells)
         except (KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"{file} is no suite that states accuracies: it lacks {error}") from error
+            raise UsageError.of(file, f"is no suite that states accuracies: it lacks {error}") from error

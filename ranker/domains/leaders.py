@@ -95,7 +95,9 @@ def select_complete_part(values: Values, missing: Missing) -> TableCounts:
         lost = {"models": "fewer than two models have a value on every set"}.get(
             missing, "no set has a value of every model"
         )
-        raise UsageError(f"{lost}; `missing` says what else to leave out: {', '.join(MISSING)}")
+        raise UsageError(
+            f"{lost}; `missing` says what else to leave out: {', '.join(MISSING)}", option="missing", allowed=MISSING
+        )
     complete_sets = tuple(values.sets[index] for index in sets)
     part = Values(
         tuple(values.models[index] for index in models),

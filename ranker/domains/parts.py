@@ -9,7 +9,7 @@ import numpy as np
 
 from ranker.domains.shift import Domain
 from ranker.domains.words import MAX_FITTED_TEXTS, align_words, count_words
-from ranker.errors import UsageError
+from ranker.errors import UsageError, range_error
 
 MAX_SETS = 20
 """Sets that are compared at once, at most."""
@@ -40,7 +40,12 @@ def by_value(domain: Domain, values: Sequence[str | None]) -> tuple[Domain, ...]
             rows_by_value.setdefault(value, []).append(place)
     if not 2 <= len(rows_by_value) <= MAX_SETS:
         got = f"{len(rows_by_value)} in {domain.name}: {', '.join(list(rows_by_value)[:3])}"
-        raise UsageError(f"`by` must name a column with 2 to {MAX_SETS} values (got {got})")
+        raise UsageError.about(
+            "by",
+            f"must name a column with 2 to {MAX_SETS} values (got {got})",
+            len(rows_by_value),
+            allowed=(2, MAX_SETS),
+        )
     return tuple(domain.part(name, rows) for name, rows in rows_by_value.items())
 
 
@@ -63,13 +68,15 @@ def by_topic(domain: Domain, topics: int, rng: np.random.Generator) -> tuple[Dom
     from sklearn.decomposition import LatentDirichletAllocation
 
     if not 2 <= topics <= MAX_SETS:
-        raise UsageError(f"`topics` must be between 2 and {MAX_SETS} (got {topics})")
+        raise range_error("topics", topics, 2, MAX_SETS)
     drawing, starting = rng.spawn(2)
     word_pair = align_words(domain.word_counts, count_words([]))
     counts: Any = word_pair.counts[0][:, word_pair.content]
     frequent = np.flatnonzero(np.asarray((counts > 0).sum(axis=0)).ravel() > 1)
     if len(frequent) < topics:
-        raise UsageError(f"`topics` must be at most the {len(frequent)} words that two texts of {domain.name} share")
+        raise UsageError.about(
+            "topics", f"must be at most the {len(frequent)} words that two texts of {domain.name} share"
+        )
     counts = counts[:, frequent]
     fitted = counts[np.sort(drawing.permutation(counts.shape[0])[:MAX_FITTED_TEXTS])]
     model = LatentDirichletAllocation(
@@ -85,5 +92,5 @@ def by_topic(domain: Domain, topics: int, rng: np.random.Generator) -> tuple[Dom
             words = tuple(word_pair.words[word_pair.content[frequent[n]]] for n in best)
             parts.append(domain.part(" ".join(words[:3]), np.flatnonzero(topic == number).tolist(), words))
     if len(parts) < 2:
-        raise UsageError(f"`topics`: all texts of {domain.name} have most of one topic")
+        raise UsageError(f"`topics`: all texts of {domain.name} have most of one topic", option="topics")
     return tuple(parts)

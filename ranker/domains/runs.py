@@ -29,9 +29,8 @@ def values_of_runs(runs: Sequence[Ranking]) -> Values:
             that is no mean over rows.
     """
     if by := next((run for run in runs if run.found.metric), None):
-        raise UsageError(
-            f"the run on {by.header.ood} is by {by.found.metric}; who leads over sets is told of mean outcomes alone"
-        )
+        text = f"the run on {by.header.ood} is by {by.found.metric}; who leads over sets is told of mean outcomes alone"
+        raise UsageError(text, option="metric", value=by.found.metric, place=by.header.ood)
     values = values_of_rows(_rows(runs), percent=False)
     outcomes = {}
     for run in runs:

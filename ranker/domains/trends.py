@@ -113,7 +113,13 @@ def _turned(values: Floats, axes: Axes, ood_set: Set) -> Floats:
     finite = values[~np.isnan(values)]
     if finite.min() <= 0 or finite.max() >= 1:
         wrong = finite.min() if finite.min() <= 0 else finite.max()
-        raise UsageError(f"{ood_set}: probit `axes` need values between 0 and 1, and neither of these (got {wrong:g})")
+        raise UsageError.at(
+            ood_set,
+            f"probit `axes` need values between 0 and 1, and neither of these (got {wrong:g})",
+            option="axes",
+            value=float(wrong),
+            allowed=(0, 1),
+        )
     from scipy.special import ndtri
 
     return np.asarray(ndtri(values))

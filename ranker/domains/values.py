@@ -83,7 +83,7 @@ class Values:
 
     def __post_init__(self) -> None:
         if len(self.models) < 2:
-            raise UsageError(f"at least two models are needed (got {len(self.models)})")
+            raise UsageError(f"at least two models are needed (got {len(self.models)})", value=len(self.models))
         if not any(scored_set.kind == "ood" for scored_set in self.sets):
             raise UsageError(f"at least one set must be of the kind ood (got {len(self.sets)} in-domain)")
         for array in (self.values, self.errors):
@@ -144,14 +144,18 @@ def values_of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Value
         group = _optional(row, "group") or ("" if kind == "in-domain" else name)
         before, place = kinds.setdefault((group, name), (kind, row.place))
         if before != kind:
-            raise DataError(f"{row.place}: {name} is {kind} here, and {before} in {place}")
+            raise DataError.at(row.place, f"{name} is {kind} here, and {before} in {place}", value=kind)
         key = (model, Set(name, group, kind))
         if key in cells:
-            raise DataError(f"{row.place}: {model} on {key[1]} a second time; the first is {cells[key][0]}")
+            raise DataError.at(
+                row.place, f"{model} on {key[1]} a second time; the first is {cells[key][0]}", value=model
+            )
         cells[key] = (row.place, *_numbers(row))
         run = _optional(row, "run")
         if run != runs.setdefault(model, run):
-            raise DataError(f"{row.place}: {model} is of the run {run!r} here, and of {runs[model]!r} before")
+            raise DataError.at(
+                row.place, f"{model} is of the run {run!r} here, and of {runs[model]!r} before", value=run
+            )
     if not cells:
         raise DataError("the table has no rows")
     models = tuple(dict.fromkeys(model for model, _ in cells))
@@ -159,7 +163,7 @@ def values_of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Value
     for plural, names in (("models", models), ("sets", sets)):
         if len(names) > MAX_MODELS_OR_SETS:
             most = f"{MAX_MODELS_OR_SETS:,} {plural}, the most that are compared"
-            raise DataError(f"more than {most} (got {len(names):,})")
+            raise DataError(f"more than {most} (got {len(names):,})", value=len(names), allowed=(0, MAX_MODELS_OR_SETS))
     values, errors, sizes = np.full((3, len(models), len(sets)), np.nan)
     rows_of, columns_of = ({name: index for index, name in enumerate(names)} for names in (models, sets))
     for (model, scored_set), (_, *numbers) in cells.items():
@@ -187,9 +191,11 @@ def _of_one_run(runs: Mapping[str, str]) -> Iterator[str]:
 
 def _check_columns(row: Row) -> None:
     if lacking := [name for name in NEEDED if name not in row.cells]:
-        raise DataError(
-            f"{row.place}: the columns {', '.join(NEEDED)} are needed, and {lacking[0]} is missing "
-            f"(got {listed(row.cells)})"
+        raise DataError.at(
+            row.place,
+            f"the columns {', '.join(NEEDED)} are needed, and {lacking[0]} is missing (got {listed(row.cells)})",
+            value=lacking[0],
+            allowed=NEEDED,
         )
 
 
@@ -200,7 +206,7 @@ def _optional(row: Row, column: str) -> str:
 
 def _text(row: Row, column: str) -> str:
     if not (text := _optional(row, column)):
-        raise DataError(f"{row.place}: the cell `{column}` is empty")
+        raise DataError.at(row.place, f"the cell `{column}` is empty", option=column)
     return text
 
 
@@ -208,16 +214,16 @@ def _kind(row: Row) -> Kind:
     try:
         return look_up("kind of sets", _optional(row, "kind") or "ood", KINDS)
     except UsageError as error:
-        raise DataError(f"{row.place}: {error}") from error
+        raise DataError.at(row.place, error, option="kind") from error
 
 
 def _numbers(row: Row) -> tuple[float, float, float]:
     """Return value, standard error and number of rows; nan if missing."""
     value, error, size = (_number(row, column) for column in ("value", "se", "n"))
     if not (0 <= error <= 100 or math.isnan(error)):
-        raise DataError(f"{row.place}: `se` must be in [0, 100] (got {error:g})")
+        raise DataError.about("se", f"must be in [0, 100] (got {error:g})", error, place=row.place, allowed=(0, 100))
     if size < 1:
-        raise DataError(f"{row.place}: `n` must be at least 1 (got {size:g})")
+        raise DataError.about("n", f"must be at least 1 (got {size:g})", size, place=row.place)
     return value, error, size
 
 
@@ -229,12 +235,11 @@ def _number(row: Row, column: str) -> float:
         number = float(text or "nan")
     except ValueError as error:
         if re.fullmatch(r"[-+]?[0-9]*,[0-9]+", text):
-            raise DataError(
-                f"{row.place}: `{column}` has a decimal comma (got {text[:50]!r}); write a point"
-            ) from error
-        raise DataError(f"{row.place}: `{column}` must be a number (got {text[:50]!r})") from error
+            predicate = f"has a decimal comma (got {text[:50]!r}); write a point"
+            raise DataError.about(column, predicate, text, place=row.place) from error
+        raise DataError.about(column, f"must be a number (got {text[:50]!r})", text, place=row.place) from error
     if math.isinf(number):
-        raise DataError(f"{row.place}: `{column}` must be finite (got {text[:50]!r})")
+        raise DataError.about(column, f"must be finite (got {text[:50]!r})", text, place=row.place)
     return number
 
 
@@ -243,12 +248,15 @@ def _are_percentages(values: Floats, stated: bool | None) -> bool:
     finite = np.abs(values[~np.isnan(values)])
     above, most = finite > 1, float(finite.max(initial=0.0))
     if most > 100 or (stated is False and most > 1):
-        raise DataError(f"values must be fractions in [-1, 1], or percentages (got {most:g})")
+        raise DataError(
+            f"values must be fractions in [-1, 1], or percentages (got {most:g})", value=most, allowed=(-1, 1)
+        )
     if stated is None and above.any() and ((finite > 0) & ~above).any():
         least = float(finite[(finite > 0) & ~above].min())
         raise DataError(
             f"some values are above 1 ({most:g}), others below ({least:g}): percentages beside fractions? Where all "
-            "are percentages, say so with `percent`"
+            "are percentages, say so with `percent`",
+            option="percent",
         )
     return bool(above.any()) if stated is None else stated
 
@@ -266,5 +274,8 @@ def as_rows(table: Any) -> list[Row]:
         UsageError: it is neither.
     """
     if isinstance(table, str) or not (isinstance(table, Sequence) or hasattr(table, "to_dict")):
-        raise UsageError(f"a table must be a file, a data frame or a list of rows (got {type(table).__name__})")
+        raise UsageError(
+            f"a table must be a file, a data frame or a list of rows (got {type(table).__name__})",
+            value=type(table).__name__,
+        )
     return list(reader.of_rows(table).rows())

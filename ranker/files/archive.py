@@ -96,7 +96,7 @@ class Archive:
         part = self.parts[name]
         place = f"{self._place}, part {name[:200]!r}"
         if part.flags & _ENCRYPTED:
-            raise DataError(f"{place}: encrypted")
+            raise DataError.at(place, "encrypted")
         self._limits.check(place, self._size, max(part.size, part.packed))
         self._limits.check_ratio(place, part.size, part.packed)
         self._left -= part.size
@@ -104,14 +104,14 @@ class Archive:
             raise self._limits.excess_error(self._place, self._total)
         content = _unpack(self._raw(part, place), part, place)
         if len(content) != part.size or zlib.crc32(content) != part.checksum:
-            raise DataError(f"{place}: damaged (its size or its checksum is not what the archive states)")
+            raise DataError.at(place, "damaged (its size or its checksum is not what the archive states)")
         return content
 
     def _raw(self, part: ArchiveMember, place: str) -> bytes:
         """Return a part's packed bytes."""
         header = self._read(part.start, _LOCAL.size)
         if len(header) < _LOCAL.size or header[:4] != b"PK\3\4":
-            raise DataError(f"{place}: damaged (nothing begins where the archive states)")
+            raise DataError.at(place, "damaged (nothing begins where the archive states)")
         name, extra = _LOCAL.unpack(header)[-2:]
         return self._read(part.start + _LOCAL.size + name + extra, part.packed)
 
@@ -130,7 +130,7 @@ class Archive:
         place = 0
         for _ in range(count):
             if len(content) < place + _ENTRY.size or content[place : place + 4] != b"PK\1\2":
-                raise DataError(f"{self._place}: damaged (its list of parts is not as long as it states)")
+                raise DataError.at(self._place, "damaged (its list of parts is not as long as it states)")
             fields = _ENTRY.unpack_from(content, place)
             (flags, method), (checksum, packed, unpacked), lengths, start = (
                 fields[3:5],
@@ -145,7 +145,7 @@ class Archive:
             place = begin + sum(lengths)
             yield ArchiveMember(_name(name, flags), method, flags, checksum, packed, unpacked, start)
         if content[place : place + 4] == b"PK\1\2":
-            raise DataError(f"{self._place}: damaged (its list of parts is longer than it states)")
+            raise DataError.at(self._place, "damaged (its list of parts is longer than it states)")
 
     def _end(self) -> tuple[int, int, int]:
         """Return the number of parts, the bytes of their list, and its offset, from the archive's end."""
@@ -157,7 +157,7 @@ class Archive:
         ) != len(tail):
             mark = tail.rfind(b"PK\5\6", 0, mark)  # a comment may hold the same signs
         if mark < 0:
-            raise DataError(f"{self._place}: no zip archive, or cut off (it has no end)")
+            raise DataError.at(self._place, "no zip archive, or cut off (it has no end)")
         count, size, begin = _END.unpack_from(tail, mark)[4:7]
         if _LARGE in (size, begin) or count == 0xFFFF:
             count, size, begin = self._end_64(start + mark) or (count, size, begin)
@@ -204,5 +204,5 @@ def _unpack(raw: bytes, part: ArchiveMember, place: str) -> bytes:
 
             return bytes(pa.decompress(raw, decompressed_size=part.size, codec="zstd", asbytes=True))
     except (zlib.error, OSError, ValueError) as error:  # Arrow's errors are of these kinds
-        raise DataError(f"{place}: damaged ({first_line(error)})") from error
-    raise DataError(f"{place}: packed by method {part.method}, which is not read")
+        raise DataError.at(place, f"damaged ({first_line(error)})") from error
+    raise DataError.at(place, f"packed by method {part.method}, which is not read", value=part.method)

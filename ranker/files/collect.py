@@ -157,5 +157,5 @@ def _array(values: Sequence[Any], name: str, block: Sequence[Record], origin: st
     none = SINGLE - {str}
     if not none.issuperset(map(type, values)) and any(isinstance(value, str) and "\0" in value for value in values):
         number = next(number for (number, _), value in zip(block, values, strict=True) if "\0" in str(value))
-        raise DataError(f"{origin}, {unit} {number}: the column {name!r} holds a NUL; is the file text, and UTF-8?")
+        raise DataError.of_column(name, "holds a NUL; is the file text, and UTF-8?", place=f"{origin}, {unit} {number}")
     return of_cells(values)

@@ -50,8 +50,8 @@ def by_tokens(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterat
         if not cells or _is_comment(cells) or cells[0] == DOCUMENT:
             continue
         if len(cells) < 2 or len(cells) != (width or len(cells)):
-            place, needed = f"{path}, line {number}", f"{width} cells" if width else "a token and its tag"
-            raise DataError(f"{place}: a line needs {needed} (got {line.strip()[:50]!r})", place=place)
+            needed = f"a line needs {f'{width} cells' if width else 'a token and its tag'} (got {line.strip()[:50]!r})"
+            raise DataError.at(f"{path}, line {number}", needed, value=line)
         if not width and len(cells) > 2:
             log.warning(Assumption(f"{path}: of {len(cells)} cells on a line, the last is read as the tag"))
         width, first = len(cells), first if tokens else number

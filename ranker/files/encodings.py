@@ -34,7 +34,9 @@ def check(encoding: str) -> str:
     try:
         "".encode(encoding or "utf-8")
     except LookupError as error:
-        raise UsageError(f"`encoding` must be one that Python knows, such as cp1252 (got {encoding!r})") from error
+        raise UsageError.about(
+            "encoding", f"must be one that Python knows, such as cp1252 (got {encoding!r})", encoding
+        ) from error
     return encoding
 
 

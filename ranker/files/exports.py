@@ -64,7 +64,7 @@ def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record
 def _only(place: str, labels: Sequence[Any]) -> Any:
     """Return the one label of several choices."""
     if len(labels) > 1:
-        raise DataError(f"{place}: a row must have one label (got {listed(labels)})")
+        raise DataError.at(place, f"a row must have one label (got {listed(labels)})", value=labels)
     return labels[0] if labels else None
 
 
@@ -78,7 +78,7 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits 
     """
     first = next(tasks, None)
     if first is not None and {"annotation_id", "lead_time"} <= first.keys():
-        raise DataError(f"{path}: Label Studio's JSON_MIN loses rows; export JSON or CSV instead")
+        raise DataError.at(path, "Label Studio's JSON_MIN loses rows; export JSON or CSV instead")
     if first is None or not {"data", "annotations"} <= first.keys():
         yield from enumerate(chain([] if first is None else [first], tasks), 1)
         return
@@ -87,7 +87,7 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits 
         place = f"{path}, task {number_of_task}"
         columns, annotations = task.get("data"), task.get("annotations")
         if not isinstance(columns, dict) or not isinstance(annotations, list):
-            raise DataError(f"{place}: no `data` and `annotations`, as Label Studio writes them")
+            raise DataError.at(place, "no `data` and `annotations`, as Label Studio writes them")
         for annotation in annotations:
             number += 1
             try:
@@ -96,7 +96,7 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits 
                 seconds = annotation.get("lead_time")
                 beside = {"label": label, "annotator": _who(annotation.get("completed_by")), "seconds": seconds}
             except (AttributeError, KeyError, TypeError) as error:
-                raise DataError(f"{place}: no annotation as Label Studio writes it") from error
+                raise DataError.at(place, "no annotation as Label Studio writes it") from error
             yield number, {**columns, "annotation_id": annotation.get("id"), **beside}
 
 
@@ -125,7 +125,7 @@ def doccano(path: Path, limits: Limits = LIMITS) -> Iterator[Record]:
         with os.fdopen(open_regular(path), "rb") as raw:
             archive = Archive(raw, path, limits, parts="members", size="json", total="json")
             if archive.repeated:
-                raise DataError(f"{path}: two files are named {min(archive.repeated)!r}")
+                raise DataError.at(path, f"two files are named {min(archive.repeated)!r}", value=min(archive.repeated))
             for member in archive.parts:
                 if not member.endswith(".jsonl"):
                     continue
@@ -140,4 +140,4 @@ def doccano(path: Path, limits: Limits = LIMITS) -> Iterator[Record]:
                     number += 1
                     yield number, {**cells, "annotator": Path(member).stem}
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise DataError.unreadable(path, error) from error

@@ -48,7 +48,7 @@ def read_footer(stream: IO[bytes], place: object, limits: Limits = LIMITS) -> li
     stream.seek(max(0, end - 8))
     size, mark = int.from_bytes(stream.read(4), "little"), stream.read(4)
     if mark != MAGIC or size + 8 > end:
-        raise DataError(f"{place} cannot be read: no Parquet file, or cut off")
+        raise DataError.of(place, "cannot be read: no Parquet file, or cut off")
     limits.check(place, "footer", size)
     stream.seek(end - 8 - size)
     footer = _Compact(stream.read(size))
@@ -58,7 +58,7 @@ def read_footer(stream: IO[bytes], place: object, limits: Limits = LIMITS) -> li
                 return [_group(footer) for _ in footer.items()]
             footer.skip(kind)
     except (IndexError, ValueError, RecursionError) as error:
-        raise DataError(f"{place} cannot be read: its footer is broken") from error
+        raise DataError.of(place, "cannot be read: its footer is broken") from error
     return []
 
 

@@ -53,8 +53,11 @@ def read_npy(path: Path, limits: Limits = LIMITS) -> Columns:
                 unread[name] = f"an array of the shape {array.shape}"
                 continue
             if not of_rows or array.shape[1:] == (0,):
-                raise DataError(
-                    f"{path}: the array {name!r} must have the shape (rows,) or (rows, classes) (got {array.shape})"
+                raise DataError.at(
+                    path,
+                    f"the array {name!r} must have the shape (rows,) or (rows, classes) (got {array.shape})",
+                    option=name,
+                    value=array.shape,
                 )
             sizes[name] = len(array)
             limits.check(path, "table_rows", len(array))
@@ -64,12 +67,10 @@ def read_npy(path: Path, limits: Limits = LIMITS) -> Columns:
             for column, values in zip(groups.get(name, (name,)), np.atleast_2d(array.T), strict=True):
                 cells[column] = compact(mask_empty(pa.array(np.ascontiguousarray(values))))
     except (ValueError, OverflowError, OSError, pa.ArrowException, SyntaxError, MemoryError) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise DataError.unreadable(path, error) from error
     if len(set(sizes.values())) > 1:
-        raise DataError(
-            f"{path}: its arrays have different numbers of rows: "
-            + listed(f"{name!r} {size:,}" for name, size in sizes.items())
-        )
+        numbers = listed(f"{name!r} {size:,}" for name, size in sizes.items())
+        raise DataError.at(path, f"its arrays have different numbers of rows: {numbers}", value=sizes)
     limits.check(path, "table_cells", len(cells) * max(sizes.values(), default=0))
     return Columns(str(path), max(sizes.values(), default=0), cells, groups, unread, order=tuple(sizes), limits=limits)
 
@@ -84,7 +85,7 @@ def _arrays(path: Path, limits: Limits, unread: dict[str, str]) -> Iterator[tupl
         members = {part: part.removesuffix(".npy") for part in sorted(archive.parts, key=lambda name: name != FIRST)}
         twice = archive.repeated | {name for name, count in Counter(members.values()).items() if count > 1}
         if twice:
-            raise DataError(f"{path}: two arrays are named {min(twice).removesuffix('.npy')!r}")
+            raise DataError.at(path, f"two arrays are named {min(twice).removesuffix('.npy')!r}")
         limits.check(path, "file", sum(part.size for part in archive.parts.values()))
         for part, name in members.items():
             try:
@@ -102,15 +103,17 @@ def _array(content: bytes, place: str, limits: Limits) -> np.ndarray:
     file = io.BytesIO(content)
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
-        raise DataError(f"{place} is written in the version {version} of the format, which holds no plain numbers")
+        raise DataError.of(place, f"is written in the version {version} of the format, which holds no plain numbers")
     shape, by_column, kind = _header(file, 2 if version == (1, 0) else 4)
     if kind.hasobject:
-        raise DataError(f"{place} holds Python's own objects, which are never unpickled; save numbers or texts")
+        raise DataError.of(place, "holds Python's own objects, which are never unpickled; save numbers or texts")
     if kind.kind not in "biufU":
-        raise DataError(f"{place} must hold numbers, texts or truth values (got {kind})")
+        raise DataError.of(place, f"must hold numbers, texts or truth values (got {kind})", value=kind)
     count, got = math.prod(shape), len(content) - file.tell()
     if count * kind.itemsize != got:
-        raise DataError(f"{place} must have {count * kind.itemsize:,} bytes, as its header says (got {got:,})")
+        raise DataError.of(
+            place, f"must have {count * kind.itemsize:,} bytes, as its header says (got {got:,})", value=got
+        )
     if kind.kind == "U":
         limits.check(place, "cell", kind.itemsize // 4)
     array = np.frombuffer(content, kind, count, file.tell()).reshape(shape, order="F" if by_column else "C")

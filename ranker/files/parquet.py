@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ranker.errors import DataError, find_repeat
+from ranker.errors import DataError, check_distinct
 from ranker.files import footers
 from ranker.files.arrow import compact, is_text, mask_empty, of_texts
 from ranker.files.columns import Columns
@@ -64,8 +64,7 @@ class _Parts:
 def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) -> Columns:
     with _open(path, limits) as file:
         schema, about = file.schema_arrow, file.metadata
-        if (twice := find_repeat(schema.names)) is not None:
-            raise DataError(f"{path}: two columns are named {twice!r}")
+        check_distinct(path, "columns", schema.names)
         limits.check(path, "columns", len(schema.names))
         limits.check(path, "table_rows", about.num_rows)
         limits.check(path, "table_cells", about.num_rows * len(schema.names))
@@ -121,7 +120,7 @@ def _open(path: Path, limits: Limits, **options: Any) -> Iterator[Any]:
                 raise ValueError("it states fewer than no rows")
             yield file
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise DataError.unreadable(path, error) from error
 
 
 def _stated_sizes(path: Path, file: Any, limits: Limits) -> dict[str, footers.ColumnChunkInfo]:
@@ -136,7 +135,7 @@ def _stated_sizes(path: Path, file: Any, limits: Limits) -> dict[str, footers.Co
         )
         first += _leaves(column.type)
     if any(len(group) != first for group in groups):
-        raise DataError(f"{path} cannot be read: a group of its rows has other columns than the file")
+        raise DataError.of(path, "cannot be read: a group of its rows has other columns than the file")
     return stated
 
 
@@ -267,9 +266,9 @@ def _check_texts(path: Path, name: str, values: Any) -> None:
     try:
         values.validate(full=True)
     except pa.ArrowException as error:
-        raise DataError(f"{path}: the column {name!r} holds no UTF-8 text") from error
+        raise DataError.of_column(name, "holds no UTF-8 text", place=path) from error
     if pc.any(pc.match_substring(values, "\0")).as_py():
-        raise DataError(f"{path}: the column {name!r} holds a NUL; is that text?")
+        raise DataError.of_column(name, "holds a NUL; is that text?", place=path)
 
 
 def _add_range(path: Path, schema: Any, rows: int, parts: _Parts) -> Iterator[str]:
@@ -279,7 +278,7 @@ def _add_range(path: Path, schema: Any, rows: int, parts: _Parts) -> Iterator[st
             start, step = index.get("start"), index.get("step")
             if isinstance(start, int) and isinstance(step, int):
                 if max(abs(start), abs(start + step * rows)) >= 1 << 63:
-                    raise DataError(f"{path} cannot be read: its index holds numbers of more than 64 bits")
+                    raise DataError.of(path, "cannot be read: its index holds numbers of more than 64 bits")
                 parts.cells[str(index["name"])] = pa.array(np.arange(rows, dtype=np.int64) * step + start)
                 yield str(index["name"])
 
@@ -292,7 +291,7 @@ def _names(path: Path, schema: Any, limits: Limits) -> Mapping[str, tuple[str, .
         about = json.loads(text)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise DataError(f"{path} cannot be read: {reason}, in what `datasets` wrote of its columns") from error
+        raise DataError.of(path, f"cannot be read: {reason}, in what `datasets` wrote of its columns") from error
     try:
         features = about["info"]["features"]
         return {name: tuple(map(str, f["names"])) for name, f in features.items() if isinstance(f.get("names"), list)}

@@ -47,7 +47,7 @@ def read_columns(
     """
     columns = _read(path, encoding, limits, nested)
     if not columns.size and not empty:
-        raise DataError(f"{path} holds no row")
+        raise DataError.of(path, "holds no row")
     return columns
 
 
@@ -56,7 +56,12 @@ def _read(path: Path, encoding: str, limits: Limits, nested: Collection[str]) ->
     ending = Path(path.name.removesuffix(".gz")).suffix
     if ending not in ENDINGS or (packed and ending not in (*_LINES, ".json")):
         endings = ", ".join(ENDINGS)
-        raise UsageError(f"{path}: a file of rows or a table ends in {endings}; those of text may be gzipped (.csv.gz)")
+        raise UsageError.at(
+            path,
+            f"a file of rows or a table ends in {endings}; those of text may be gzipped (.csv.gz)",
+            value=ending,
+            allowed=ENDINGS,
+        )
     text.check_file(path, limits)
     if ending in (*_LINES, ".json"):
         text.check_unpacked(path, limits)
@@ -102,7 +107,9 @@ def _number_rows(rows: Any) -> Iterator[separated.Record]:
     for number, cells in enumerate((rows,) if isinstance(rows, Mapping) else rows, 1):
         if cells is rows or not isinstance(cells, Mapping):
             type_name = type(rows if cells is rows else cells).__name__
-            raise UsageError(f"rows in memory must be a list of column -> value, one such a row (got a {type_name})")
+            raise UsageError(
+                f"rows in memory must be a list of column -> value, one such a row (got a {type_name})", value=type_name
+            )
         yield number, cells
 
 

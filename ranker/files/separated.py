@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ranker.errors import Assumption, DataError, find_repeat
+from ranker.errors import Assumption, DataError, check_distinct
 from ranker.files import encodings
 from ranker.files.text import lines
 from ranker.limits import LIMITS, Limits
@@ -65,7 +65,7 @@ def _read_quoted(path: Path, encoding: str, limits: Limits, sign: str, skip: boo
         yield from _drop_blank_lines(path, ((reader.line_num + skip, cells) for cells in reader), limits)
     except csv.Error as error:
         reason = "are its lines ended by bare carriage returns?" if "new-line character" in str(error) else error
-        raise DataError(f"{path}, line {reader.line_num + skip}: {reason}") from error
+        raise DataError.at(f"{path}, line {reader.line_num + skip}", reason) from error
 
 
 def _read_unquoted(path: Path, encoding: str, limits: Limits) -> Cells:
@@ -131,12 +131,15 @@ def _table(path: Path, numbered: Cells, by_r: bool = False) -> Iterator[Record]:
     """Yield the rows below a line that names the columns; R quotes all of these, and leaves out that of row names."""
     header = list(next(numbered, (1, [""]))[1])
     if not any(header):
-        raise DataError(f"{path} is empty; its first line must name the columns")
-    if (twice := find_repeat(header)) is not None:
-        raise DataError(f"{path}, line 1: two columns are named {twice!r}")
+        raise DataError.of(path, "is empty; its first line must name the columns")
+    check_distinct(f"{path}, line 1", "columns", header)
     for number, (line, cells) in enumerate(numbered):
         if by_r and number == 0 and len(cells) == len(header) + 1 and "" not in header:
             header = ["", *header]
         if len(cells) != len(header):
-            raise DataError(f"{path}, line {line}: {len(header)} cells are needed, as in line 1 (got {len(cells)})")
+            raise DataError.at(
+                f"{path}, line {line}",
+                f"{len(header)} cells are needed, as in line 1 (got {len(cells)})",
+                value=len(cells),
+            )
         yield line, dict(zip(header, cells, strict=True))

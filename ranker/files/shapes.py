@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ranker.errors import DataError, find_repeat
+from ranker.errors import DataError, check_distinct, find_repeat
 from ranker.files.programs import ANSWER, promptfoo, unwrap_answer
 from ranker.limits import LIMITS, Limits
 
@@ -50,10 +50,14 @@ def of_lines(origin: str, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
         try:
             cells = json.loads(line, object_pairs_hook=reject_repeated_keys)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{origin}, line {number}: no JSON ({getattr(error, 'msg', None) or error})") from error
+            raise DataError.at(
+                f"{origin}, line {number}", f"no JSON ({getattr(error, 'msg', None) or error})"
+            ) from error
         kind = kind or (list if _are_scores(cells) else dict)
         if not isinstance(cells, kind) or (kind is list and not _are_scores(cells)):
-            raise DataError(f"{origin}, line {number}: an object {{...}} is needed (got {line[:50]!r})")
+            raise DataError.at(
+                f"{origin}, line {number}", f"an object {{...}} is needed (got {line[:50]!r})", value=line
+            )
         yield number, unwrap_answer(cells) if isinstance(cells, dict) else {ANSWER: cells}
 
 
@@ -91,7 +95,7 @@ def of_text(path: Path, text: str, limits: Limits = LIMITS) -> Iterator[Mapping[
         reason = (
             "it is nested too deeply" if isinstance(error, RecursionError) else getattr(error, "msg", None) or error
         )
-        raise DataError(f"{path}: no JSON ({reason})") from error
+        raise DataError.at(path, f"no JSON ({reason})") from error
     return _rows(path, content)
 
 
@@ -99,7 +103,9 @@ def _rows(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(content, list):
         return _records(path, content)
     if not isinstance(content, dict) or not content:
-        raise DataError(f"{path}: an array of records, or an object, is needed (got {str(content)[:50]!r})")
+        raise DataError.at(
+            path, f"an array of records, or an object, is needed (got {str(content)[:50]!r})", value=content
+        )
     if _is_squad(content):
         return _squad(path, content["data"])
     if isinstance(content.get("columns"), list) and isinstance(content.get("data"), list):
@@ -125,7 +131,7 @@ def _rows(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
         return ({"id": key, **value} for key, value in content.items())
     if not all(isinstance(value, (*_SINGLE, list)) for value in values):
         got = ", ".join(sorted({type(value).__name__ for value in values}))
-        raise DataError(f"{path}: an object of answers by id holds nothing but answers (got values of {got})")
+        raise DataError.at(path, f"an object of answers by id holds nothing but answers (got values of {got})")
     return ({"id": key, ANSWER: value} for key, value in content.items())
 
 
@@ -153,7 +159,7 @@ def _squad(path: Path, articles: list[Any]) -> Iterator[Mapping[str, Any]]:
                     }  # as `datasets` has them
         except (KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else "it is none as SQuAD writes them"
-            raise DataError(f"{path}, article {number}: {reason}", place=f"{path}, article {number}") from error
+            raise DataError.at(f"{path}, article {number}", reason) from error
 
 
 def _of_schema(path: Path, schema: Mapping[str, Any], records: list[Any]) -> Iterator[Mapping[str, Any]]:
@@ -178,17 +184,18 @@ def _records(path: Path, items: list[Any]) -> Iterator[Mapping[str, Any]]:
         return iter(items)
     if kinds <= {*_SINGLE, list}:
         return ({ANSWER: element} for element in items)
-    raise DataError(f"{path}: the items of an array are all objects, or all answers")
+    raise DataError.at(path, "the items of an array are all objects, or all answers")
 
 
 def _split(path: Path, names: list[Any], records: list[Any]) -> Iterator[Mapping[str, Any]]:
     columns = ["" if name is None else str(name) for name in names]
-    if (twice := find_repeat(columns)) is not None:
-        raise DataError(f"{path}: two columns are named {twice!r}")
+    check_distinct(path, "columns", columns)
     for number, row in enumerate(records, 1):
         if not isinstance(row, list) or len(row) != len(columns):
             got = len(row) if isinstance(row, list) else type(row).__name__
-            raise DataError(f"{path}, row {number}: {len(columns)} cells are needed, as in `columns` (got {got})")
+            raise DataError.at(
+                f"{path}, row {number}", f"{len(columns)} cells are needed, as in `columns` (got {got})", value=got
+            )
         yield dict(zip(columns, row, strict=True))
 
 

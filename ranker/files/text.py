@@ -68,9 +68,9 @@ def open_unpacked(path: Path, limits: Limits = LIMITS) -> Iterator[io.BufferedRe
             packed = raw.peek(len(GZIP))[: len(GZIP)] == GZIP
             yield io.BufferedReader(_Unpacked(raw, path, limits), BLOCK) if packed else raw
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: {encodings.unreadable(error)}") from error
+        raise DataError.at(path, encodings.unreadable(error), option="encoding") from error
     except (OSError, EOFError, ValueError, zlib.error) as error:  # ValueError: a name that no file can have
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise DataError.unreadable(path, error) from error
 
 
 def check_file(path: Path, limits: Limits = LIMITS) -> None:
@@ -87,11 +87,11 @@ def check_file(path: Path, limits: Limits = LIMITS) -> None:
             folder = path.parent.resolve()
             hub = next((up.parent for up in (folder, *folder.parents) if up.name == "snapshots"), folder)
             if not Path(os.path.realpath(path)).is_relative_to(hub):
-                raise DataError(f"{path} links to {os.readlink(path)}, outside of its folder; put a copy there")
+                raise DataError.of(path, f"links to {os.readlink(path)}, outside of its folder; put a copy there")
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise DataError.unreadable(path, error) from error
     if not stat.S_ISREG(about.st_mode):
-        raise DataError(f"{path} is no file" + (", but a folder" if stat.S_ISDIR(about.st_mode) else ""))
+        raise DataError.of(path, "is no file" + (", but a folder" if stat.S_ISDIR(about.st_mode) else ""))
     limits.check(path, "file", about.st_size)
 
 
@@ -135,11 +135,11 @@ def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[s
                 raise limits.excess_error(place, "file")
             if number == 1 and b"\0" in line:
                 nul = UnicodeDecodeError("utf-8", line, 0, 1, "")
-                raise DataError(f"{place}: {encodings.unreadable(nul, nul=True)}")
+                raise DataError.at(place, encodings.unreadable(nul, nul=True), option="encoding")
             try:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise DataError(f"{place}: {encodings.unreadable(error)}") from error
+                raise DataError.at(place, encodings.unreadable(error), option="encoding") from error
 
 
 def nonblank_lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[tuple[int, str]]:

@@ -70,7 +70,8 @@ def configuration(texts: Sequence[str], labels: Sequence[str]) -> str:
         True
     """
     if bad_label := next((label for label in labels if _NO_XML.search(label)), None):
-        raise UsageError(f"no configuration of Label Studio can hold the label {bad_label[:50]!r}")
+        text = f"no configuration of Label Studio can hold the label {bad_label[:50]!r}"
+        raise UsageError(text, option="label", value=bad_label)
     text_tags = [f"  <Text name={quoteattr(_word(name))} value={quoteattr('$' + _word(name))}/>" for name in texts]
     hotkeys = [*"123456789"[: len(labels)], *[""] * max(len(labels) - 9, 0)]
     choices = [*zip(labels, hotkeys, strict=True), (CANNOT_TELL, "0")]

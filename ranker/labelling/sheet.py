@@ -158,7 +158,7 @@ def read_lines(
             annotator, when, picked = (str(cells.get(name) or "") for name in ("annotator", "when", "picked"))
             line = Line(event, annotator, seconds, when, picked, later, pool_cells)
         except ValueError as error:
-            raise DataError(f"{row.place}: {error}") from error
+            raise DataError.at(row.place, error) from error
         ordered_lines.append(((float("inf") if order is None else order, number), line))
     return [line for _, line in sorted(ordered_lines, key=lambda entry: entry[0])], waiting
 

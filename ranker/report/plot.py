@@ -31,7 +31,8 @@ def plot(ranking: Ranking | Shift, figure: str | None = None) -> Drawing:
         <figure heatmap: ...>
     """
     if not isinstance(ranking, Ranking | Shift):
-        raise UsageError(f"only a ranking and a shift have figures (got {type(ranking).__name__})")
+        kind = type(ranking).__name__
+        raise UsageError(f"only a ranking and a shift have figures (got {kind})", value=kind)
     available = shift_figures.drawings(ranking) if isinstance(ranking, Shift) else drawings(ranking, ALL)
     drawn = {drawing.name: drawing for drawing in available}
     if not drawn:

@@ -80,7 +80,7 @@ class Ranking(Result):
         """
         if isinstance(self.found, Evaluation):
             return self.found
-        raise UsageError("a decision has no evaluation: the truth of these models is not known")
+        raise UsageError("a decision has no evaluation: the truth of these models is not known", value=self.mode)
 
     @property
     def decision(self) -> Decision:
@@ -91,7 +91,7 @@ class Ranking(Result):
         """
         if isinstance(self.found, Decision):
             return self.found
-        raise UsageError("an evaluation has no decision: the truth of these models is known")
+        raise UsageError("an evaluation has no decision: the truth of these models is known", value=self.mode)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -139,7 +139,8 @@ class Ranking(Result):
             # half a surrogate pair, as in a folder's name, is written as JSON escapes it
             save_file(Path(path), text.encode("utf-8", "backslashreplace"))
         except OSError as error:
-            raise RankModelsError(f"the ranking cannot be written to {path}: {error.strerror}") from error
+            text = f"the ranking cannot be written to {path}: {error.strerror}"
+            raise RankModelsError(text, place=path) from error
 
     @classmethod
     def load(cls, path: str | Path, limits: Limits = LIMITS) -> Ranking:
@@ -155,16 +156,17 @@ class Ranking(Result):
         content = records.read_json(Path(path), "a ranking", limits)
         version = content.get("schema_version") if isinstance(content, dict) else None
         if version != SCHEMA_VERSION:
-            raise DataError(
-                f"{path} must be a ranking of schema {SCHEMA_VERSION} (got {version!r}); rank again: what the models "
-                "answered is in the store, and none is run"
+            predicate = (
+                f"must be a ranking of schema {SCHEMA_VERSION} (got {version!r}); rank again: what the models answered "
+                "is in the store, and none is run"
             )
+            raise DataError.of(path, predicate, value=version, allowed=(SCHEMA_VERSION,))
         try:
             return _from_dict(content)
         except KeyError as error:
-            raise DataError(f"{path} is no whole ranking: it has no {error}") from error
+            raise DataError.of(path, f"is no whole ranking: it has no {error}") from error
         except (ValueError, UsageError) as error:
-            raise DataError(f"{path} is no whole ranking: {error}") from error
+            raise DataError.of(path, f"is no whole ranking: {error}") from error
 
 
 def _table_to_dict(table: ScoreTable) -> dict[str, Any]:

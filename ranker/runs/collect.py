@@ -106,7 +106,7 @@ def run_models(
             model = inspected.models[number]
             try:
                 if outcome.failure:
-                    raise ModelError(outcome.failure)
+                    raise ModelError(outcome.failure, place=model.name)
                 if model.source.precomputed:
                     job = _job(inspected, task, requests, runtime, number)
                     raw[number] = RawResponses(content_of(job, inspected.shelf), read_precomputed(job, inspected.shelf))

@@ -35,7 +35,7 @@ def describe_model(inspected: InspectedModels, beside: RowsFile | None = None) -
     """
     (info,), (model,) = inspected.infos, inspected.unpinned
     if info.trouble:
-        raise ModelError(info.trouble)
+        raise ModelError(info.trouble, place=model.source.place)
     yield f"{model.source.place}: one model, {model.name}"
     yield from info.contents if beside is None else info.contents[:1]
     if beside is not None:

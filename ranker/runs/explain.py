@@ -51,7 +51,7 @@ def check_askable(models: InspectedModels, evidence: Evidence) -> None:
         UsageError: the answers of all models lie in files, and the backend is not "none".
     """
     if (evidence.settings or settings_of(BACKEND)).name != "none" and models.precomputed:
-        raise UsageError(NOBODY)
+        raise UsageError(NOBODY, option="attribution")
 
 
 def explain(
@@ -95,10 +95,9 @@ def explain(
     settings = settle(backend, task, toward)
     only = settings.only_label(len(task.labels))
     if toward is not None and only not in (None, toward):
-        raise UsageError(
-            f"`toward` {task.labels[toward]}: the scores speak for {task.labels[only]} alone; see `target` of "
-            f"`attribution` {settings.name}"
-        )
+        label, attributed = task.labels[toward], task.labels[only]
+        text = f"{label}: the scores speak for {attributed} alone; see `target` of `attribution` {settings.name}"
+        raise UsageError.about("toward", text, label, allowed=(attributed,))
     inspected = inspect_models(models)
     check_askable(inspected, evidence)
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
@@ -111,7 +110,9 @@ def explain(
     silent = {reply.model.name: UNANSWERED for reply in collected.answered if reply not in answered}
     failures = {**collected.failures, **silent}
     if not answered:
-        raise ModelError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
+        raise ModelError(
+            "; ".join(f"{name}: {reason}" for name, reason in failures.items()), place=next(iter(failures))
+        )
     metric = [factor for factor in factors if factor.name == task.metric]
     view = View(task, run_plan.settings, [*metric, *run_plan.factors], designed, toward)
     explanation = view.explanation(
@@ -129,7 +130,8 @@ def find_example(rows: RowsFile | NamedDataset, identity: str, models: Inspected
     example = next((row for row in ood.examples if row.id == identity), None)
     if example is None:
         first_ids = ", ".join(row.id for row in ood.examples[:3])
-        raise UsageError(f"`id`: {ood.name} has no example {identity!r}; its ids are like {first_ids}")
+        text = f"`id`: {ood.name} has no example {identity!r}; its ids are like {first_ids}"
+        raise UsageError(text, option="id", value=identity, place=ood.name)
     return require_labels(ood.task, ood.name), ood.designed, example
 
 
@@ -160,14 +162,16 @@ def text_example(texts: Sequence[str], label: str | None, named_task: NamedTask,
     if len(texts) not in counts:
         of_set = "" if card is None else f" for {card.name}"
         times = " or ".join(map(str, sorted(counts)))
-        raise UsageError(f"`text` must be given {times} times{of_set} (got {len(texts)})")
+        raise UsageError.about(
+            "text", f"must be given {times} times{of_set} (got {len(texts)})", len(texts), allowed=sorted(counts)
+        )
     task = require_labels(decide_task(named_task, infos=models.infos), "`label`")
     marks = readers.no_marks if card is None else marker(card.marks)
     index = None if label is None else label_index(label, task)
     try:
         example = Example("text", tuple(texts), index, marks(tuple(texts), {}))
     except ValueError as error:  # undecodable bytes of the command line
-        raise UsageError(f"`text`: {error}") from error
+        raise UsageError(f"`text`: {error}", option="text") from error
     return task, None if card is None else card.designed, example
 
 

@@ -177,7 +177,7 @@ class RowsFile:
         sheet, words = mask_empty_words(raw_sheet, self.empty_words, self.named_task, infos)
         if not any(label is not None for label in readers.raw_labels(sheet)):
             problem = f"the column {sheet.layout.label!r} is still empty in all {len(sheet.rows)} rows"
-            raise DataError(f"{sheet.origin}: {problem}")
+            raise DataError.at(sheet.origin, problem, option=sheet.layout.label or "")
         task = decide_task(self.named_task, sheet, infos)
         ood = sets.from_sheet(self.name, sheet, task, self.named_task.card, chosen="text" in self.columns)
         return replace(ood, notes=(*words, *ood.notes))
@@ -371,7 +371,7 @@ def gather_without_truth(
     if probe is not None:
         check_probe(probe, len(examples.examples), "the labelled rows")
     if pool and any(row.group for row in examples.examples):
-        raise UsageError("`cluster` is for labelled rows alone, without `pool`")
+        raise UsageError.about("cluster", "is for labelled rows alone, without `pool`")
     everything, places = with_labelled(pool, examples.examples)
     check_text_counts(everything)
     if pool and len(everything) > len(pool):
@@ -401,7 +401,8 @@ def bundled_rows(
     if not bundles:
         check_readable(inspected.infos)
         reason = next((f" ({info.unclear})" for info in inspected.infos if info.unclear), "")
-        raise UsageError(f"`data` or `ood` is needed: no model brings rows of its own whose truth is known{reason}")
+        predicate = f"or `ood` is needed: no model brings rows of its own whose truth is known{reason}"
+        raise UsageError.about("data", predicate)
     first_name, first = bundles[0]
     rows: dict[Hashable, Example] = {}
     checks: dict[Hashable, str] = {}
@@ -410,17 +411,18 @@ def bundled_rows(
     keys_of = _row_keys(bundles)
     for name, bundle in bundles:
         if (bundle.task.metric, type(bundle.task)) != (first.task.metric, type(first.task)):
-            raise UsageError(
-                f"{first_name} is judged by {first.task.metric} and {name} by {bundle.task.metric}; name "
-                "one with `metric`" + (" or `reducer`" if "[" in first.task.metric + bundle.task.metric else "")
-            )
+            metrics = first.task.metric, bundle.task.metric
+            text = f"{first_name} is judged by {metrics[0]} and {name} by {metrics[1]}; name one with `metric`"
+            reducer = " or `reducer`" if "[" in "".join(metrics) else ""
+            raise UsageError(text + reducer, option="metric", allowed=metrics, place=name)
         bundle_checks = bundle.checks or ("",) * len(bundle.examples)
         for key, example, check in zip(keys_of(bundle.examples), bundle.examples, bundle_checks, strict=True):
             if example.numbered_in and key not in rows and bundle is not first:  # another row has its number
                 example = replace(example, id=str(len(rows) + 1))
             earlier, first_task = rows.setdefault(key, example), tasks.setdefault(key, bundle.task)
             if check != checks.setdefault(key, check) or _answers_differ(first_task, earlier, bundle.task, example):
-                raise UsageError(f"{first_name} and {name} differ on the right answer to the row {earlier.id[:50]!r}")
+                text = f"{first_name} and {name} differ on the right answer to the row {earlier.id[:50]!r}"
+                raise UsageError(text, value=earlier.id, place=name)
     _check_labels([(name, bundle.task) for name, bundle in bundles])
     task = _agreed_task([bundle.task for _, bundle in bundles])
     all_examples = tuple(rows.values())
@@ -449,7 +451,7 @@ def _row_keys(bundles: Sequence[tuple[str, BundledRows]]) -> Callable[[Sequence[
     sizes = {name: len(bundle.examples) for name, bundle in bundles}
     if len({*sizes.values()}) > 1:
         sizes_text = listed(f"{name} has {size:,} rows" for name, size in sizes.items())
-        raise UsageError(f"which rows are the same cannot be told without ids or texts: {sizes_text}")
+        raise UsageError(f"which rows are the same cannot be told without ids or texts: {sizes_text}", option="id")
     return lambda rows: iter(range(len(rows)))
 
 
@@ -498,10 +500,11 @@ def _check_questions(bundles: Sequence[tuple[str, BundledRows]]) -> None:
     for name, bundle, owner, ids in _differing_questions(bundles):
         if bundle.numbered:
             others_text = f", and under {len(ids) - 1:,} more" if ids[1:] else ""
-            raise UsageError(
+            text = (
                 f"{owner} and {name} ask different questions under the id {ids[0][:50]!r}{others_text}: their ids are "
                 "mere positions, in data of another order or of other rows"
             )
+            raise UsageError(text, value=ids[0], place=name)
 
 
 def _question_notes(bundles: Sequence[tuple[str, BundledRows]]) -> Iterator[str]:
@@ -530,7 +533,7 @@ def _check_labels(named_tasks: Sequence[tuple[str, Task]]) -> None:
             both_labels = (
                 f"{first_name} has the labels {listed(label_names(first_task))} and {name} {listed(task.labels)}"
             )
-            raise UsageError(f"{both_labels}; put the rows into a file of their own: `data`")
+            raise UsageError(f"{both_labels}; put the rows into a file of their own: `data`", option="data", place=name)
 
 
 def _agreed_task(tasks: Sequence[Task]) -> Task:
@@ -577,7 +580,8 @@ def check_numbers(datasets: Iterable[LabelledDataset], infos: Iterable[ModelInfo
             if any(task.index(name) not in (None, label) for label, name in names_by_number.values()):
                 in_rows = listed(f"{n} is {task.labels[label]}" for n, (label, _) in names_by_number.items())
                 in_model = listed(f"{n} is {name}" for n, (_, name) in names_by_number.items())
-                raise UsageError(
+                text = (
                     f"the labels of {rows.origin} are numbers: in the task {task.name} {in_rows}, and to "
                     f"{info.source.name} {in_model}; write names instead"
                 )
+                raise UsageError(text, place=rows.origin)

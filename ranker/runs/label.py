@@ -18,7 +18,7 @@ from ranker.datasets.identity import fingerprint
 from ranker.datasets.pools import check_text_counts, with_labelled
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset
-from ranker.errors import DataError, ModelError, UsageError, listed
+from ranker.errors import DataError, ModelError, UsageError, choice_error, range_error
 from ranker.labelling.session import RULES, LabelEvent, Rule, Session, rule_key
 from ranker.labelling.sheet import Line
 from ranker.numbers import counted
@@ -85,10 +85,10 @@ class LabelSettings:
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
-            raise UsageError(f"`rule` must be one of {', '.join(RULES)} (got {self.rule})")
+            raise choice_error("rule", self.rule, RULES)
         for name in ("label_noise", "margin", "until"):
             if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"`{name}` must be between 0 and 1 (got {getattr(self, name)})")
+                raise range_error(name, getattr(self, name), 0, 1)
 
 
 @dataclass
@@ -149,11 +149,9 @@ class Labelling:
         """
         left = len(self.rows) - len({event.row for event in self.session.events if event.status != "skipped"})
         if not left:
-            raise UsageError("no row is left to choose: all of the pool have a label")
+            raise UsageError("no row is left to choose: all of the pool have a label", option="pool")
         if not 1 <= count <= left:
-            raise UsageError(
-                f"`batch` must be between 1 and {left}, the rows of the pool without a label (got {count})"
-            )
+            raise range_error("batch", count, 1, left, "the rows of the pool without a label")
         return tuple(self.rows[place] for place in self.session.several(count))
 
     def place(self, row: Example) -> int:
@@ -163,7 +161,8 @@ class Labelling:
             UsageError: the row is not in the pool.
         """
         if row.segments not in self._places:
-            raise UsageError(f"the row {row.id[:50]!r} is not in the pool, which may have changed since")
+            text = f"the row {row.id[:50]!r} is not in the pool, which may have changed since"
+            raise UsageError(text, option="row", value=row.id)
         return self._places[row.segments]
 
     def tell(
@@ -183,7 +182,7 @@ class Labelling:
         """
         index = self.task.index(label)
         if index is None:
-            raise UsageError(f"`label` must be one of {listed(self.task.labels)} (got {label[:50]!r})")
+            raise choice_error("label", label, self.task.labels)
         self._add(Line(LabelEvent(self.place(row), "answered", index), annotator, seconds, when, self._rule))
 
     def skip(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
@@ -250,7 +249,7 @@ class Labelling:
         last = self.lines[-1]
         index = last.event.label if not label else self.task.index(label)
         if index is None:
-            raise UsageError(f"`label` must be one of {listed(self.task.labels)} (got {label[:50]!r})")
+            raise choice_error("label", label, self.task.labels)
         self.lines[-1] = replace(last, changed_to=index)
 
     def predictions_for(self, row: Example) -> dict[str, str]:
@@ -505,7 +504,7 @@ def predictions(
     collected = collect(run_plan, runtime)
     if len(collected.answered) < 2:
         count = len(run_plan.inputs.inspected.models)
-        raise ModelError(f"nothing to choose by: {len(collected.failures)} of {count} models failed")
+        raise ModelError(f"nothing to choose by: {len(collected.failures)} of {count} models failed", option="models")
     pool, pool_rows = pool_of(Measurer(run_plan, runtime=runtime), collected.answered)
     if pool is None:
         reason = (
@@ -513,5 +512,5 @@ def predictions(
             if len(pool_rows)
             else "no row is in the files of all models"
         )
-        raise ModelError(f"nothing to choose by: {reason}")
+        raise ModelError(f"nothing to choose by: {reason}", option="models")
     return pool, pool_rows, collected.failures

@@ -58,12 +58,16 @@ def over_sets(
             for domain in domains
         }
     except DataError as error:
-        raise DataError(f"{error}{_hint(domains)}") from error
+        text = f"{error}{_hint(domains)}"
+        raise DataError(
+            text, option=error.option, value=error.value, allowed=error.allowed, place=error.place
+        ) from error
     check_numbers([_numbered(domain, rows[domain.name], task) for domain in domains], models.infos)
     requests = [Request(Texts(examples)) for examples in rows.values()]
     responses_of, failures = run_models(models, task, [requests for _ in models.models], runtime)
     if not responses_of:
-        raise ModelError(f"no model could be asked: {next(iter(failures.items()), ('', ''))[1]}")
+        name, reason = next(iter(failures.items()), ("", ""))
+        raise ModelError(f"no model could be asked: {reason}", place=name)
     answers: dict[str, list[SetAnswers]] = {name: [] for name in rows}
     for model, responses in responses_of.items():
         for (name, examples), answer in zip(rows.items(), responses.answers, strict=True):

@@ -81,9 +81,8 @@ def match_tasks(references: Sequence[str | Path], options: SourceOptions) -> Mat
     shared = tuple(task for task in union if all(task in tasks for tasks in task_sets))
     if not shared:
         lists = [f"{model} has {listed(tasks)}" for place in places for model, tasks in place.by_model.items()]
-        raise UsageError(
-            f"no task was asked of all models: {'; '.join(lists)}; name one, {texts[0]}#{next(iter(union))}"
-        )
+        text = f"no task was asked of all models: {'; '.join(lists)}; name one, {texts[0]}#{next(iter(union))}"
+        raise UsageError(text, option="models", allowed=union)
     logs = options.of(LogOptions)
     for option in (logs.metric, logs.filter):
         if "=" in option:
@@ -145,7 +144,8 @@ def over_tasks(
     """
     match = match_tasks(references, options)
     if match is None:
-        raise UsageError("`references` must be folders of logs that hold several tasks each, or name `#TASK` of none")
+        predicate = "must be folders of logs that hold several tasks each, or name `#TASK` of none"
+        raise UsageError.about("references", predicate, tuple(references))
 
     def ask(models: Sequence[str], shelf: ResourceCache) -> tuple[Plan, Ranking]:
         run_plan = plan(gather_without_truth(suites.load(models, options, shelf)), evidence, metric=metric)

@@ -187,9 +187,8 @@ def plan(
     chosen = tuple(factor for factor in chosen if factor.name != task.metric)  # always in the table
     settings = evidence.settings or backend(chosen, inputs, evidence.target)
     if settings.name != "none" and not has_labels(task):
-        raise UsageError(
-            f"`attribution` must be none: answers to {task.name} are judged by {task.metric}, and no labels"
-        )
+        predicate = f"must be none: answers to {task.name} are judged by {task.metric}, and no labels"
+        raise UsageError.about("attribution", predicate, settings.name, allowed=("none",))
     settings = settle(settings, task)
     fitting, left_out = applicable_factors(chosen, rows, evidence.target, settings)
     if settings.name == "none" and any(factor.kind == "factor" for factor in fitting):  # requested by name
@@ -222,9 +221,10 @@ def metric_of(name: str | None, rows: RunRows) -> Metric | None:
     if resolved is None:
         return None
     if rows.truth and not resolved.higher_is_better:
-        raise UsageError(f"`metric` {resolved.name} is for a decision: less of it is better")
+        raise UsageError.about("metric", f"{resolved.name} is for a decision: less of it is better", resolved.name)
     if rows.pool:
-        raise UsageError(f"`metric` {resolved.name} is for labelled rows alone, and a pool is read, too")
+        predicate = f"{resolved.name} is for labelled rows alone, and a pool is read, too"
+        raise UsageError.about("metric", predicate, resolved.name)
     return resolved
 
 
@@ -297,7 +297,8 @@ def method_named(method: str, rows: RunRows, factors: Sequence[Factor], deciding
         UsageError: it needs a pool.
     """
     if method.upper() in deciding and not rows.pool:
-        raise UsageError(f"`method`: {method.upper()} needs rows without labels: `pool`")
+        name = method.upper()
+        raise UsageError(f"`method`: {name} needs rows without labels: `pool`", option="method", value=name)
     names = dict.fromkeys([rows.ood.task.metric, *(factor.name for factor in factors)])
     return resolve_method(method, list(names), rows.ood.designed, deciding if rows.pool else ())
 
@@ -309,4 +310,5 @@ def check_method(method: str | None, left_out: Mapping[str, str]) -> None:
         UsageError: it is left out, with the reason.
     """
     if method is not None and method in left_out:
-        raise UsageError(f"`method`: {method} cannot order these models: {left_out[method]}")
+        text = f"`method`: {method} cannot order these models: {left_out[method]}"
+        raise UsageError(text, option="method", value=method)

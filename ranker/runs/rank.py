@@ -74,7 +74,7 @@ def check_draws(draws: int | str) -> None:
         UsageError: it is neither a positive integer nor "exact".
     """
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
-        raise UsageError(f"`draws` must be a number of at least 1, or `exact` (got {draws!r})")
+        raise UsageError.about("draws", f"must be a number of at least 1, or `exact` (got {draws!r})", draws)
 
 
 def evaluate_plan(run_plan: Plan, probe: int, draws: int | Literal["exact"], seed: int, runtime: Runtime) -> Ranking:

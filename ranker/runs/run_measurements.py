@@ -123,7 +123,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         log.warning(warning)
     if len(answered) < 2:
         count = len(plan.inputs.inspected.models)
-        raise ModelError(f"nothing to rank: {len(collected.failures)} of {count} models failed")
+        raise ModelError(f"nothing to rank: {len(collected.failures)} of {count} models failed", option="models")
     truth = _by_model(answered, lambda reply: _truth(plan, reply)) if rows.truth else None
     factors, ungraded = _usable_factors(plan, answered)
     pairs = [(reply, population_answers(reply)) for reply in answered]

@@ -213,11 +213,12 @@ def _check(question: ShiftRequest, domains: Sequence[Domain]) -> None:
         return
     names = {domain.name: domain.name for domain in domains}
     if question.models is None:
-        raise UsageError("sets are chosen by what models lose on them: `models` is needed")
+        raise UsageError("sets are chosen by what models lose on them: `models` is needed", option="models")
     for name in (*selection.sources, *selection.keep):
         look_up("set", name, names)
     if without := [name for name in names if name not in selection.sources]:
-        raise UsageError(f"every set needs a source, where its texts come from; {listed(without)} has none")
+        text = f"every set needs a source, where its texts come from; {listed(without)} has none"
+        raise UsageError(text, option="sources", value=tuple(without))
 
 
 def _select_sets(shifts: Shift, rules: SelectionSettings) -> Shift:
@@ -227,7 +228,7 @@ def _select_sets(shifts: Shift, rules: SelectionSettings) -> Shift:
         cosine, drop = pair.measure(shifts.closeness).value, shifts.drop(pair.b)
         if cosine is None or drop is None:
             lacking = "no direction" if cosine is None else "no score"
-            raise UsageError(f"{pair.b} cannot be chosen or left out: it has {lacking} to compare")
+            raise UsageError.of(pair.b, f"cannot be chosen or left out: it has {lacking} to compare")
         candidates.append(Candidate(pair.b, rules.sources[pair.b], cosine, drop))
     return replace(
         shifts, choices=choose_sets(rules.sources[shifts.first], candidates, rules.similar, rules.sets, rules.keep)
@@ -253,15 +254,14 @@ def compare_sets(question: ShiftRequest) -> ComparedSets:
     """Read the sets to compare, and split the last if asked to; errors are those of `shift`."""
     texts, by, topics = question.texts, question.by, question.topics
     if by is not None and topics is not None:
-        raise UsageError("`by` and `topics` both split a set: give one of them")
+        raise UsageError.about("by", "and `topics` both split a set: give one of them", by)
     split = by is not None or topics is not None
     if split and not 1 <= len(texts) <= 2:
         name, advice = "topics" if by is None else "by", "name it alone, or after the in-domain one"
-        raise UsageError(f"`{name}` splits one set: {advice} (got {len(texts)})")
+        raise UsageError.about(name, f"splits one set: {advice} (got {len(texts)})", len(texts))
     if not split and not 2 <= len(texts) <= parts.MAX_SETS:
-        raise UsageError(
-            f"two sets or more are needed, up to {parts.MAX_SETS}: in-domain rows, and new ones (got {len(texts)})"
-        )
+        text = f"two sets or more are needed, up to {parts.MAX_SETS}: in-domain rows, and new ones (got {len(texts)})"
+        raise UsageError(text, value=len(texts), allowed=(2, parts.MAX_SETS))
     sources = [_read(text, question.reading, question.task) for text in texts]
     readers.check_named(question.reading.columns, [source.columns for source in sources if source.columns is not None])
     domains = [source.domain for source in sources]
@@ -310,7 +310,8 @@ def _summary(row: Row, column: str) -> str:
     """Return the summary of a row."""
     summary = row.cells.get(column)
     if not isinstance(summary, str) or is_blank(summary):
-        raise DataError(f"{row.place}: the column {column!r} must hold a summary (columns: {listed(row.cells)})")
+        text = f"the column {column!r} must hold a summary (columns: {listed(row.cells)})"
+        raise DataError.at(row.place, text, option=column, value=summary)
     return summary
 
 
@@ -323,10 +324,12 @@ def _column_values(by: str, source: _SetWithRows) -> list[str | None]:
     """(N,) Values of the rows in a column; None if blank."""
     sheet = source.sheet
     if sheet is None:
-        raise UsageError(f"`by`: {source.domain.name} is no file whose columns are known")
+        text = f"`by`: {source.domain.name} is no file whose columns are known"
+        raise UsageError(text, option="by", value=by, place=source.domain.name)
     names = list(dict.fromkeys(column for row in sheet.rows for column in row.cells))
     if by not in names:
-        raise UsageError(f"`by`: {source.domain.name} has no column {by!r} (columns: {listed(names)})")
+        text = f"`by`: {source.domain.name} has no column {by!r} (columns: {listed(names)})"
+        raise UsageError(text, option="by", value=by, allowed=names, place=source.domain.name)
     cells: list[Any] = [row.cells.get(by) for row in sheet.rows]
     return [None if is_blank(cell) else str(cell).strip() for cell in cells]
 
@@ -343,5 +346,5 @@ def _number_names(domains: Sequence[Domain]) -> list[Domain]:
         )
     twice = [name for name, count in Counter(domain.name for domain in numbered).items() if count > 1]
     if twice:
-        raise UsageError(f"two sets would have the name {twice[0]!r}: call a file otherwise")
+        raise UsageError(f"two sets would have the name {twice[0]!r}: call a file otherwise", value=twice[0])
     return numbered

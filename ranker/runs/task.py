@@ -11,11 +11,11 @@ from ranker.datasets import row_notes, sets
 from ranker.datasets.cards import Card
 from ranker.datasets.mapping import candidate_label_maps, check_spellings, label_disagreement, label_mismatch, number_in
 from ranker.datasets.readers import Sheet, raw_labels
-from ranker.errors import DataError, ModelError, Question, UsageError, listed, look_up
+from ranker.errors import DataError, ModelError, UsageError, listed, look_up
 from ranker.sources.base import ModelInfo
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassificationTask, has_labels
-from ranker.tasks.empty import ask, is_empty_word
+from ranker.tasks.empty import empty_word_question, is_empty_word
 from ranker.tasks.named import known_tasks, value_task
 from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
 from ranker.tasks.texts import TextTask
@@ -66,7 +66,8 @@ class NamedTask:
             of_values = value_task(task, self.scale)
             task = of_values or look_up("task", task, of_labels | dict.fromkeys(known_tasks()))
         if card is not None and task not in (None, of_set):
-            raise UsageError(f"`task` {task.name} is not that of {card.name}, which is {card.task.name}")
+            predicate = f"{task.name} is not that of {card.name}, which is {card.task.name}"
+            raise UsageError.about("task", predicate, task.name, allowed=(card.task.name,))
         return task or of_set
 
 
@@ -142,19 +143,21 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
     if len(fitting) == 1:
         return fitting[0]
     if differ:
-        raise UsageError(differ)
+        raise UsageError(differ, option="label_map")
     if rows is None or not labels:
-        choices = listed(tasks if choice.option == "task" else sets.names(choice.include))
+        choices = tuple(tasks if choice.option == "task" else sets.names(choice.include))
         reason = "the models name no labels, or not all the same"
         hint = "; or say with `label_map` what their outputs mean" if any(info.outputs for info in infos) else ""
-        raise UsageError(f"`{choice.option}=NAME` is needed ({choices}): {reason}{hint}")
+        text = f"`{choice.option}=NAME` is needed ({listed(choices)}): {reason}{hint}"
+        raise UsageError(text, option=choice.option, allowed=choices)
     if fitting:
-        tasks_text = listed(task.name for task in fitting)
+        task_names = tuple(task.name for task in fitting)
         hint = "; or write names instead of numbers" if numbers else ""
         hint += next((f"; {info.unclear}" for info in infos if info.unclear), "")
-        raise UsageError(f"`task=NAME` is needed: the labels of {rows.origin} fit several tasks ({tasks_text}){hint}")
+        text = f"`task=NAME` is needed: the labels of {rows.origin} fit several tasks ({listed(task_names)}){hint}"
+        raise UsageError(text, option="task", allowed=task_names, place=rows.origin)
     outputs = next((info.outputs for info in infos if info.outputs), ())
-    raise DataError(_misfit(rows, labels, [*([model_task] if model_task else []), *tasks.values()], outputs))
+    raise _misfit(rows, labels, [*([model_task] if model_task else []), *tasks.values()], outputs)
 
 
 def mask_empty_words(
@@ -186,7 +189,7 @@ def mask_empty_words(
     if words is None and counts:
         declared = _declared_names(rows, choice, infos)
         if declared is None:
-            raise Question(ask(rows.origin, rows.layout.label or "", counts))
+            raise empty_word_question(rows.origin, rows.layout.label or "", counts)
         counts = Counter({word: count for word, count in counts.items() if declared.find(word) is None})
     if not counts:
         return rows, ()
@@ -219,15 +222,17 @@ def check_known_labels(task: ClassificationTask, infos: Sequence[ModelInfo], ori
     """Refuse with a DataError a task that has some of the labels that all models share, and others for the rest."""
     model_task = _shared_labels(infos)
     if model_task and 0 < sum(task.index(name) is not None for name in model_task.labels) < len(model_task.labels):
-        strange = listed(repr(name[:50]) for name in task.labels if model_task.index(name) is None)
-        raise DataError(f"{origin}: no model knows the label {strange}; theirs are {listed(model_task.labels)}")
+        strange = [name for name in task.labels if model_task.index(name) is None]
+        names = listed(repr(name[:50]) for name in strange)
+        text = f"no model knows the label {names}; theirs are {listed(model_task.labels)}"
+        raise DataError.at(origin, text, value=strange[0], allowed=model_task.labels)
 
 
 def check_readable(infos: Iterable[ModelInfo]) -> None:
     """Refuse with a ModelError models of which none can be read, before their labels are blamed."""
-    troubles = [info.trouble for info in infos]
-    if troubles and all(troubles):
-        raise ModelError(troubles[0])
+    infos = list(infos)
+    if infos and all(info.trouble for info in infos):
+        raise ModelError(infos[0].trouble, place=infos[0].source.name)
 
 
 def _shared_labels(infos: Iterable[ModelInfo]) -> ClassificationTask | None:
@@ -261,26 +266,27 @@ def _counts(model_task: ClassificationTask, numbers: Sequence[int]) -> bool:
 
 def _misfit(
     sheet: Sheet, labels: Sequence[str], candidates: Sequence[ClassificationTask], outputs: Sequence[str]
-) -> str:
-    """Return the message about labels that fit no task, with advice for the task that fits most of them."""
+) -> DataError:
+    """Return the error of labels that fit no task, with advice for the task that fits most of them."""
     if hint := row_notes.swapped_columns_note(sheet) or (
         label_mismatch(labels, outputs) if candidate_label_maps(labels, outputs) else ""
     ):
-        return f"{sheet.origin}: {hint}"
+        return DataError.at(sheet.origin, hint)
     near = max(candidates, key=lambda task: sum(_fits(task, [label]) for label in labels))
     misfits = [label for label in labels if not _fits(near, [label])]
     wrong = next(iter(misfits), labels[0])
     place = next(row.place for row, label in zip(sheet.rows, raw_labels(sheet), strict=True) if label == wrong)
     if 2 * len(misfits) < len(labels):
-        return (
-            f"{place}: a label must be one of {with_numbers(near.labels)} or an alias (got {wrong[:50]!r}); for "
-            f"another task say `task=NAME`, or describe it: {CARD}, or say with `label_map` what the models' outputs "
-            "mean"
+        text = (
+            f"a label must be one of {with_numbers(near.labels)} or an alias (got {wrong[:50]!r}); for another task "
+            f"say `task=NAME`, or describe it: {CARD}, or say with `label_map` what the models' outputs mean"
         )
+        return DataError.at(place, text, option="label", value=wrong, allowed=near.labels)
     if outputs and len(labels) <= MAX_COMPARED_LABELS:
-        return f"{sheet.origin}: {label_mismatch(labels, outputs)}"
+        return DataError.at(sheet.origin, label_mismatch(labels, outputs), option="label_map", allowed=outputs)
     candidates_text = "; ".join(dict.fromkeys(f"{task.name}: {listed(task.labels)}" for task in candidates))
-    return (
-        f"{place}: the label {wrong[:50]!r} is of no known task ({candidates_text}); describe yours: {CARD}, or say "
-        "with `label_map` which outputs of the models are meant"
+    text = (
+        f"the label {wrong[:50]!r} is of no known task ({candidates_text}); describe yours: {CARD}, or say with "
+        "`label_map` which outputs of the models are meant"
     )
+    return DataError.at(place, text, option="label", value=wrong)

@@ -66,10 +66,10 @@ def decide_within(
     values = dict.fromkeys(example.group for example in inputs.rows.population)
     if not 2 <= len(values) <= MAX_SETS:
         examples = ", ".join(list(values)[:3])
-        raise UsageError(
-            f"`within` must name a column with 2 to {MAX_SETS} values (got {len(values)} in {rows_file.file}: "
-            f"{examples})"
+        predicate = (
+            f"must name a column with 2 to {MAX_SETS} values (got {len(values)} in {rows_file.file}: {examples})"
         )
+        raise UsageError.about("within", predicate, len(values), allowed=(2, MAX_SETS))
     outcomes: dict[str, TaskOutcomes] = {}
     failures: dict[str, str] = {}
     first = None

@@ -42,7 +42,7 @@ def place(text: str) -> Path | Remote:
         system, path = url_to_fs(text)
     except (ImportError, ValueError, TypeError, OSError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise UsageError(f"`store`: {text} cannot be opened: {reason}") from error
+        raise UsageError(f"`store`: {text} cannot be opened: {reason}", option="store", value=text) from error
     return Path(path) if isinstance(system, LocalFileSystem) else Remote(path.rstrip("/"), system)
 
 
@@ -211,7 +211,7 @@ def failures(path: Place, done: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{path} cannot be {done}: {error.strerror or error}") from error
+        raise StoreError.of(path, f"cannot be {done}: {error.strerror or error}") from error
 
 
 @contextmanager

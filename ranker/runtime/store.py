@@ -102,7 +102,8 @@ class Store:
         except OSError as error:
             reason = error.strerror or str(error)
             if not _is_readable(root / FOLDER):
-                raise StoreError(f"`store`: {root} cannot be written to ({reason}); name another folder") from error
+                text = f"`store`: {root} cannot be written to ({reason}); name another folder"
+                raise StoreError(text, option="store", value=root) from error
             log.info("%s cannot be written to (%s), and is only read; new results need another `store`", root, reason)
         name_earlier(root)
 

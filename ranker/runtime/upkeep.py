@@ -146,12 +146,13 @@ def _folders(root: Place) -> list[Place]:
     """Return the folder of each key."""
     with failures(root, "read"):
         if not root.is_dir():
-            raise StoreError(f"`store`: there is no folder {root}")
+            raise StoreError(f"`store`: there is no folder {root}", option="store", value=root)
         entries = _entries(root)
         earlier, keys = name_earlier(root), root / FOLDER
         strangers = [entry for entry in entries if entry not in earlier and not _TEMPORARY.fullmatch(entry.name)]
         if strangers and keys not in entries:
-            raise StoreError(f"`store`: {root} is no store; it holds other things, such as {strangers[0].name!r}")
+            text = f"`store`: {root} is no store; it holds other things, such as {strangers[0].name!r}"
+            raise StoreError(text, option="store", value=root, place=str(strangers[0]))
         return [entry for entry in _entries(keys) if is_key(entry)] if keys.is_dir() else []
 
 

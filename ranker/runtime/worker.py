@@ -202,13 +202,14 @@ def answer_blocks(model: Predictor, name: str, order: WorkItem, advance: Advance
         try:
             yield from model.predict(order.examples, advance)
         except ValueError as error:
-            raise ModelError(f"{name}: {error}") from error
+            raise ModelError.at(name, error) from error
         return
     if not is_perturbed(model):
-        raise ModelError(f"{name} answers to whole texts only; set `attribution` to `none`")
+        predicate = "answers to whole texts only; set `attribution` to `none`"
+        raise ModelError.of(name, predicate, option="attribution", value=order.settings.name, allowed=("none",))
     for row in attribute(model, order.examples, order.settings, advance):
         if not (np.isfinite(row.probs).all() and np.isfinite(row.scores).all()):
-            raise ModelError(f"{name}: {NOT_FINITE}")
+            raise ModelError.at(name, NOT_FINITE)
         yield [row]
 
 

@@ -63,9 +63,8 @@ class MetricRows:
         outcomes = np.array([task.outcomes(predictions, examples) for predictions in answers])
         judged = ~np.isnan(outcomes).any(axis=0) & [example.labelled for example in examples]
         if not judged.any():
-            raise UsageError(
-                "there is no row that all models were judged on; do their answers belong to the same rows?"
-            )
+            text = "there is no row that all models were judged on; do their answers belong to the same rows?"
+            raise UsageError(text, option="models")
         places = np.flatnonzero(judged)
         rows = [examples[place] for place in places.tolist()]
         inputs = [task.metric_inputs(predictions.part(places), rows) for predictions in answers]

@@ -43,13 +43,14 @@ def what_changed(before: Ranking, after: Ranking) -> Changes:
         2 settings differ
     """
     if before.mode != after.mode:
-        raise UsageError(f"only runs of one mode can be compared (got {_a(before.mode)} and {_a(after.mode)})")
+        text = f"only runs of one mode can be compared (got {_a(before.mode)} and {_a(after.mode)})"
+        raise UsageError(text, value=(before.mode, after.mode))
     if before.mode == "evaluation" and before.header.ood != after.header.ood:
-        raise UsageError(
-            f"only evaluations on one OOD set can be compared (got {before.header.ood} and {after.header.ood})"
-        )
+        ood = before.header.ood, after.header.ood
+        raise UsageError(f"only evaluations on one OOD set can be compared (got {' and '.join(ood)})", value=ood)
     if before.found.metric != after.found.metric:
-        raise UsageError(f"the runs are by different metrics (got {before.header.metric} and {after.header.metric})")
+        metrics = before.header.metric, after.header.metric
+        raise UsageError(f"the runs are by different metrics (got {' and '.join(metrics)})", value=metrics)
     settings = tuple(_settings(before, after))
     methods = tuple(_methods(before, after))
     return Changes(

@@ -76,7 +76,8 @@ def decide(
     """
     check(table, len(table.examples))
     if by_metric is not None and beside is not None:
-        raise UsageError(f"`metric` {by_metric.metric.name} is for labelled rows alone, and a pool is read, too")
+        name = by_metric.metric.name
+        raise UsageError.about("metric", f"{name} is for labelled rows alone, and a pool is read, too", name)
     watch(STEPS[0], 0)
     if by_metric is not None and method is None:
         name = by_metric.metric.name
@@ -92,7 +93,8 @@ def decide(
     scored_by = table.metric if by.method == metric_ties else by.method
     judged = engine.defined_for_all(table.values)[0] if by_metric is None else by_metric.judged
     if not judged.any():
-        raise UsageError("there is no row that all models were judged on; do their answers belong to the same rows?")
+        text = "there is no row that all models were judged on; do their answers belong to the same rows?"
+        raise UsageError(text, option="models")
     outcomes = table.outcomes[:, judged]
     clusters = clusters_of([group for group, is_judged in zip(groups, judged, strict=False) if is_judged])
     rng = np.random.default_rng(seed)

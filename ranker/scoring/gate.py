@@ -84,7 +84,8 @@ def _held_models(decision: Decision, base: str, margin: float, task: str = "") -
     """Yield each other model, with the lower end of the interval of its difference to the base."""
     look_up("model", base, dict.fromkeys(decision.names))
     if not decision.versus:
-        raise UsageError("`not_worse_than` is for labelled rows alone, and the models' files bring others, too")
+        predicate = "is for labelled rows alone, and the models' files bring others, too"
+        raise UsageError.about("not_worse_than", predicate, base)
     for name in decision.names:
         if name != base:
             low, _ = decision.interval(name, base)

@@ -85,11 +85,10 @@ def task_outcomes(ranking: Ranking, groups: Sequence[str]) -> TaskOutcomes:
     """
     metric, models = ranking.found.metric, ranking.table.models
     if metric and any(model.score != model.outcome for model in ranking.decision.models):
-        raise UsageError(f"`metric` {metric} is for one decision: errors have no scale that tasks share")
+        raise UsageError.about("metric", f"{metric} is for one decision: errors have no scale that tasks share", metric)
     if metric and len(models) > MAX_PAIRED_MODELS:
-        raise UsageError(
-            f"`metric` {metric}: means over tasks are made of at most {MAX_PAIRED_MODELS} models (got {len(models)})"
-        )
+        text = f"`metric` {metric}: means over tasks are made of at most {MAX_PAIRED_MODELS} models (got {len(models)})"
+        raise UsageError(text, option="metric", value=metric)
     judged = engine.defined_for_all(ranking.table.values)[0]
     clusters = clusters_of([group for group, is_judged in zip(groups, judged, strict=True) if is_judged])
     return TaskOutcomes(ranking, ranking.table.outcomes[:, judged], clusters)

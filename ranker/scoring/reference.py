@@ -68,7 +68,7 @@ class Truth:
         gap = outcome[first] - outcome[second]
         decided = gap > engine.TIE
         if not decided.any():
-            raise UsageError(f"no two models differ in {table.metric}; there is no order to find")
+            raise UsageError(f"no two models differ in {table.metric}; there is no order to find", option="models")
         is_near = gap < NEAR - engine.TIE  # ten points are not less than ten, however their difference is rounded
         splits = {"near": is_near, "far": ~is_near}
         if families is not None:

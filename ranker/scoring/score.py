@@ -15,7 +15,7 @@ from factors.registry import Factor, number
 from factors.types import Attributions, Example, Floats, Norm
 from ranker.attribution import settings_of
 from ranker.attribution.settings import Settings
-from ranker.errors import UsageError
+from ranker.errors import UsageError, choice_error, range_error
 from ranker.results.explanation import not_saved
 from ranker.results.table import ScoreTable
 from ranker.statistics import engine
@@ -72,11 +72,12 @@ class Evidence:
     def __post_init__(self) -> None:
         for name, value, kind in (("target", self.target, Target), ("norm", self.norm, Norm)):
             if value not in get_args(kind):
-                raise UsageError(f"`{name}` must be one of {', '.join(get_args(kind))} (got {value!r})")
+                raise choice_error(name, value, get_args(kind))
         methods: list[Factor | PoolMethod] = [*(self.factors or ()), *(self.methods or ())]
         names = Counter(method.name.casefold() for method in methods)
         if twice := [name for name, count in names.items() if count > 1]:
-            raise UsageError(f"two methods are named {twice[0].upper()}; name one of them otherwise")
+            repeat = twice[0].upper()
+            raise UsageError(f"two methods are named {repeat}; name one of them otherwise", value=repeat)
         _ = self.settings
 
     @property
@@ -314,7 +315,8 @@ def check(table: ScoreTable, probe: int) -> None:
         UsageError: either.
     """
     if len(table.models) < 2:
-        raise UsageError(f"a ranking needs at least two models (got {len(table.models)}); name more with `models`")
+        text = f"a ranking needs at least two models (got {len(table.models)}); name more with `models`"
+        raise UsageError(text, option="models", value=len(table.models))
     check_probe(probe, len(table.examples), "the number of examples")
 
 
@@ -330,7 +332,7 @@ def check_probe(probe: int, most: int, noun: str) -> None:
         UsageError: K does not fit.
     """
     if not 1 <= probe <= most:
-        raise UsageError(f"`probe` must be between 1 and {most}, {noun} (got {probe})")
+        raise range_error("probe", probe, 1, most, noun)
 
 
 def signed_scores(table: ScoreTable) -> Floats:

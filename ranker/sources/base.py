@@ -98,7 +98,9 @@ class SourceOptions:
         object.__setattr__(self, "kinds", tuple(self.kinds))
         types = [type(record) for record in self.kinds]
         if twice := [kind for kind in types if types.count(kind) > 1]:
-            raise UsageError(f"`kinds` must hold one record of a kind (got {len(twice)} of {twice[0].__name__})")
+            raise UsageError.about(
+                "kinds", f"must hold one record of a kind (got {len(twice)} of {twice[0].__name__})", twice
+            )
 
     def of(self, record: type[R]) -> R:
         """Return the options of one kind, or its defaults."""
@@ -189,7 +191,7 @@ class Needs:
         for name in ("at_once", "silence"):
             value = getattr(self, name)
             if value is not None and not value > 0:
-                raise UsageError(f"`needs.{name}` must be above 0 (got {value})")
+                raise UsageError.about(f"needs.{name}", f"must be above 0 (got {value})", value)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ranker.errors import UsageError, first_line
+from ranker.errors import UsageError, choice_error, first_line
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -20,7 +20,9 @@ def device_named(name: str) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = first_line(error)
-        raise UsageError(f"`device` must be one that torch can use here (got {name!r}): {reason}") from error
+        raise UsageError.about(
+            "device", f"must be one that torch can use here (got {name!r}): {reason}", name
+        ) from error
     return device
 
 
@@ -36,7 +38,7 @@ def resolve(dtype: str, device: str = "cpu") -> str:
     if dtype == "auto":
         return "bfloat16" if _has_bfloat16(device_named(device)) else "float32"
     if dtype not in DTYPES:
-        raise UsageError(f"`dtype` must be one of auto, {', '.join(DTYPES)} (got {dtype!r})")
+        raise choice_error("dtype", dtype, ("auto", *DTYPES))
     return dtype
 
 

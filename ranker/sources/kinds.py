@@ -54,7 +54,7 @@ def available_kinds() -> dict[str, Kind]:
     kinds = {name: cast(Kind, import_module(module)) for name, module in BUILTIN.items()}
     for name, kind in _installed_kinds():
         if name in kinds:
-            raise UsageError(f"a package adds a kind of source that there is already: {name!r}")
+            raise UsageError(f"a package adds a kind of source that there is already: {name!r}", value=name)
         kinds[name] = kind
     return kinds
 
@@ -71,7 +71,9 @@ def _installed_kinds() -> tuple[tuple[str, Kind], ...]:
     kinds = []
     for name, origin, target, kind in load_entry_points(GROUP):
         if not (callable(getattr(kind, "claims", None)) and callable(getattr(kind, "sources", None))):
-            raise UsageError(f"{origin}: it must have the functions `claims` and `sources` (got {target})")
+            raise UsageError.at(
+                origin, f"it must have the functions `claims` and `sources` (got {target})", value=target
+            )
         kinds.append((name, cast(Kind, kind)))
     return tuple(kinds)
 
@@ -92,7 +94,11 @@ def kind_of(reference: Reference, options: SourceOptions, shelf: ResourceCache, 
     if kind is None:
         suggestion = str(UnknownName("suite", reference.place, names))
         options_listed = "no file, directory, suite.json or hub id `org/name`"
-        raise UsageError(f"`models`: {options_listed} is called {reference.place!r}; {suggestion}")
+        raise UsageError(
+            f"`models`: {options_listed} is called {reference.place!r}; {suggestion}",
+            option="models",
+            value=reference.place,
+        )
     return kind
 
 
@@ -111,8 +117,9 @@ def refuse_unread_options(unread: Iterable[str]) -> None:
     Raises:
         UsageError: there is one.
     """
-    if names := [f"`{name}`" for name in sorted(unread)]:
-        raise UsageError(f"none of these models reads {' or '.join(names)}; leave it out")
+    if options := tuple(sorted(unread)):
+        names = " or ".join(f"`{name}`" for name in options)
+        raise UsageError(f"none of these models reads {names}; leave it out", option=options[0])
 
 
 def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ranker.errors import UsageError
+from ranker.errors import UsageError, choice_error
 from ranker.sources.packages import load_entry_points
 
 GROUP = "rank_models.sources"
@@ -131,11 +131,11 @@ class AnswerOptions:
     def __post_init__(self) -> None:
         if self.scale is not None and not (self.scale[0] < self.scale[1] and all(map(math.isfinite, self.scale))):
             got = " ".join(f"{end:g}" for end in self.scale)
-            raise UsageError(f"`scale` must be two numbers, the worst below the best (got {got})")
+            raise UsageError.about("scale", f"must be two numbers, the worst below the best (got {got})", self.scale)
         for name, value in non_defaults(self).items():
             choices = flags_of(type(self))[name].choices
             if choices and value not in choices:
-                raise UsageError(f"`{name}` must be one of {', '.join(choices)} (got {value!r})")
+                raise choice_error(name, value, choices)
 
 
 def added_records() -> tuple[type, ...]:
@@ -149,6 +149,6 @@ def added_records() -> tuple[type, ...]:
         record = getattr(kind, "Options", None)
         if record is not None:
             if not (isinstance(record, type) and hasattr(record, "__dataclass_fields__")):
-                raise UsageError(f"{origin}: `Options` must be a dataclass (got {record!r} in {target})")
+                raise UsageError.at(origin, f"`Options` must be a dataclass (got {record!r} in {target})")
             records.append(record)
     return tuple(records)

@@ -42,5 +42,7 @@ def load_entry_points(group: str) -> Iterator[LoadedEntryPoint]:
         try:
             loaded = point.load()
         except Exception as error:  # another package's code may raise anything
-            raise UsageError(f"{origin}: {point.value} cannot be loaded: {type(error).__name__}: {error}") from error
+            raise UsageError.at(
+                origin, f"{point.value} cannot be loaded: {type(error).__name__}: {error}", value=point.value
+            ) from error
         yield LoadedEntryPoint(point.name, origin, point.value, loaded)

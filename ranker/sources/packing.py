@@ -84,7 +84,8 @@ def run_in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]
     if 0 in lengths:
         raise ModelError(
             "a text has no token, or none is left once its words are removed; leave out empty texts, and hide words "
-            "behind a token (`hide=pad` or `hide=mask`; of SHAP `baseline=pad` or `baseline=mask`)"
+            "behind a token (`hide=pad` or `hide=mask`; of SHAP `baseline=pad` or `baseline=mask`)",
+            option="hide",
         )
     left = list(range(len(lengths)))
     while left:
@@ -98,7 +99,8 @@ def run_in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]
                     raise
                 size = lengths[batch[0]]
                 if budget < size:
-                    raise ModelError(f"memory is too small for one row of {size} tokens") from error
+                    text = f"memory is too small for one row of {size} tokens"
+                    raise ModelError(text, value=size) from error
                 # a failed batch may be smaller than the budget: halve its size, not the budget
                 budget = min(budget, len(batch) * size) // 2
                 log.warning("out of memory: going on with at most %d tokens a batch", budget)

@@ -45,7 +45,12 @@ class Model:
         _check_name("model", self.name)
         for accuracy in (self.in_domain_accuracy, *self.ood_accuracy.values()):
             if accuracy is not None and not 0 <= accuracy <= 1:
-                raise UsageError(f"the accuracy of {self.name} must be a fraction between 0 and 1 (got {accuracy})")
+                raise UsageError(
+                    f"the accuracy of {self.name} must be a fraction between 0 and 1 (got {accuracy})",
+                    value=accuracy,
+                    allowed=(0, 1),
+                    place=self.name,
+                )
         object.__setattr__(self, "ood_accuracy", Frozen(self.ood_accuracy))
 
     @property
@@ -94,10 +99,14 @@ class Suite:
         if len(self.models) < 2:
             doubts = [doubt for model in self.models if (doubt := getattr(model.source, "doubt", ""))]
             few = f"a ranking needs at least two models (got {len(self.models)}); name more with `models`"
-            raise UsageError(doubts[0] if doubts else few)
+            raise UsageError(doubts[0] if doubts else few, option="models", value=len(self.models))
         twice = [name for name, count in Counter(model.name for model in self.models).items() if count > 1]
         if twice:
-            raise UsageError(f"two models are named {twice[0]!r}; call one by another name: `models NAME=PATH`")
+            raise UsageError(
+                f"two models are named {twice[0]!r}; call one by another name: `models NAME=PATH`",
+                option="models",
+                value=twice[0],
+            )
 
 
 def load(
@@ -162,7 +171,7 @@ def check_places(models: Sequence[Model]) -> None:
             place = model.source.place
             name = place.rpartition("/")[2].partition("@")[0]
             again = f", or call it by two names: `models {name}={place} {name}-again={place}`" if "/" in place else ""
-            raise UsageError(f"{place} is named twice; name it once{again}")
+            raise UsageError.of(place, f"is named twice; name it once{again}", option="models")
         if earlier is not model:
             log.warning("%s and %s are one model: both are %s", earlier.name, model.name, model.source.place)
 
@@ -229,7 +238,11 @@ def _resolve(text: str, options: SourceOptions, shelf: ResourceCache) -> _NamedM
     if not reference.name:
         return part
     if len(part.models) > 1:
-        raise UsageError(f"`models`: {text}: a name is for one model (got {len(part.models)} in {reference.place})")
+        raise UsageError(
+            f"`models`: {text}: a name is for one model (got {len(part.models)} in {reference.place})",
+            option="models",
+            value=text,
+        )
     return _NamedModels(reference.name, (part.models[0].called(reference.name),), part.kinds, chosen=True)
 
 
@@ -267,7 +280,9 @@ def _member(path: Path, options: SourceOptions, shelf: ResourceCache) -> _NamedM
 
 def _check_name(noun: str, name: str) -> None:
     if not name.isprintable():
-        raise UsageError(f"the name of a {noun} must be one line of characters that can be shown (got {name!r})")
+        raise UsageError(
+            f"the name of a {noun} must be one line of characters that can be shown (got {name!r})", value=name
+        )
 
 
 @dataclass(frozen=True)
@@ -310,12 +325,17 @@ def _read_suite(file: Path, options: SourceOptions, shelf: ResourceCache) -> _Na
     try:
         version = table(content, "suite").get("schema_version")
         if version != SCHEMA_VERSION:
-            raise UsageError(f"{file}: this version reads suites of schema {SCHEMA_VERSION} (got {version!r})")
+            raise UsageError.at(
+                file,
+                f"this version reads suites of schema {SCHEMA_VERSION} (got {version!r})",
+                value=version,
+                allowed=[SCHEMA_VERSION],
+            )
         suite = fields_of(_File, content, "suite")
         members = list(_members(suite.models, file.parent, options, shelf))
         return _NamedModels(suite.name, tuple(model for model, _ in members), tuple(kind for _, kind in members))
     except (ValueError, UnknownName) as error:
-        raise UsageError(f"{file} is no suite: {error}") from error
+        raise UsageError.of(file, f"is no suite: {error}") from error
 
 
 def _members(
@@ -344,4 +364,6 @@ def _members(
 def _check_path(folder: Path, path: str) -> None:
     """Refuse relative paths out of a suite's folder, which may come from a stranger; absolute paths hide nothing."""
     if not os.path.isabs(path) and Path(os.path.normpath(path)).parts[:1] == (os.pardir,):
-        raise UsageError(f"{folder / SUITE}: the path {path!r} leads out of the suite's folder; write an absolute one")
+        raise UsageError.at(
+            folder / SUITE, f"the path {path!r} leads out of the suite's folder; write an absolute one", value=path
+        )

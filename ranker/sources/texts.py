@@ -130,10 +130,17 @@ def group_labels(name: str, labels: Sequence[str], task: ClassificationTask) -> 
     meant = [task.index(label) for label in labels]
     if None in meant:
         unknown = labels[meant.index(None)]
-        raise LabelError(f"{name} has the label {unknown!r}, which is none of the task's ({listed(task.labels)})")
+        raise LabelError.of(
+            name,
+            f"has the label {unknown!r}, which is none of the task's ({listed(task.labels)})",
+            value=unknown,
+            allowed=task.labels,
+        )
     for index, label in enumerate(task.labels):
         if index not in meant:
-            raise LabelError(f"{name} has no label that means {label!r} (it has {listed(labels)})")
+            raise LabelError.of(
+                name, f"has no label that means {label!r} (it has {listed(labels)})", value=label, allowed=labels
+            )
     return tuple(tuple(i for i, k in enumerate(meant) if k == index) for index in range(len(task.labels)))
 
 
@@ -238,15 +245,21 @@ class BlackBox:
         try:
             probs = np.asarray(self.probabilities(list(places)), np.float64)
         except Exception as error:  # foreign code may raise anything
-            raise ModelError(f"{self.name} cannot be run: {type(error).__name__}: {first_line(error)}") from error
+            raise ModelError.of(self.name, f"cannot be run: {type(error).__name__}: {first_line(error)}") from error
         shape = (len(places), sum(map(len, self.groups)))
         if probs.shape != shape:
-            raise ModelError(
-                f"{self.name} must give probabilities of the shape (R, L), here {shape} (got {probs.shape})"
+            raise ModelError.of(
+                self.name,
+                f"must give probabilities of the shape (R, L), here {shape} (got {probs.shape})",
+                value=probs.shape,
             )
         wrong = ~((probs >= 0).all(axis=1) & (np.abs(probs.sum(axis=1) - 1) <= MAX_SUM_ERROR))
         if wrong.any():
-            raise ModelError(f"{self.name} must give probabilities that add up to 1 (got {probs[wrong][0].tolist()})")
+            raise ModelError.of(
+                self.name,
+                f"must give probabilities that add up to 1 (got {probs[wrong][0].tolist()})",
+                value=probs[wrong][0].tolist(),
+            )
         of_classes = np.stack([probs[:, list(group)].sum(axis=1) for group in self.groups], axis=1)
         return np.asarray(np.log(np.maximum(of_classes, MIN_PROBABILITY))[[places[text] for text in texts]])
 

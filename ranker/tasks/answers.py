@@ -39,5 +39,5 @@ def answer_class(kind: str) -> type[Predictions]:
     module, _, name = place.partition(":")
     loaded = getattr(import_module(module), name, None)
     if getattr(loaded, "kind", None) != kind or not hasattr(loaded, "of_columns"):
-        raise UsageError(f"{place}: it must be the class of the answers called {kind!r}")
+        raise UsageError.at(place, f"it must be the class of the answers called {kind!r}", value=kind)
     return cast("type[Predictions]", loaded)

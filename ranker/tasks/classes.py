@@ -181,7 +181,9 @@ def require_labels(task: Task, model: str) -> ClassificationTask:
     """
     if has_labels(task):
         return task
-    raise LabelError(f"{model} is for answers that are labels, and answers to {task.name} are judged by {task.metric}")
+    raise LabelError.of(
+        model, f"is for answers that are labels, and answers to {task.name} are judged by {task.metric}"
+    )
 
 
 def label_names(task: Task) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ranker.errors import listed
+from ranker.errors import Question, listed
 
 WORDS = frozenset({"na", "n/a", "#n/a", "<na>", "nan", "null", "none"})
 """Default words for an empty cell, in any case, unless a label of the task has that name."""
@@ -50,7 +50,7 @@ def says_nothing(cell: Any, words: Collection[str] | None = None) -> bool:
     return is_blank(cell) or is_empty_word(str(cell), words)
 
 
-def ask(origin: str, column: str, counts: Mapping[str, int]) -> str:
+def empty_word_question(origin: str, column: str, counts: Mapping[str, int]) -> Question:
     """Return the question whether words of a column of labels are labels.
 
     Args:
@@ -59,13 +59,16 @@ def ask(origin: str, column: str, counts: Mapping[str, int]) -> str:
         counts: word, as it is written -> number of its cells.
 
     Example:
-        >>> print(ask("a.csv", "gpt", {"N/A": 12}))
+        >>> print(empty_word_question("a.csv", "gpt", {"N/A": 12}))
         a.csv: 'N/A' in 12 cells of the column 'gpt' may be a label or no answer; `empty_words` says: `empty_words=N/A`, or `empty_words=` where it is a label
     """  # noqa: E501
     number = sum(counts.values())
     cells = f"{number:,} cell{'s' if number > 1 else ''} of the column {column!r}"
     verdict = "it is a label" if len(counts) == 1 else "they are labels"
-    return (
-        f"{origin}: {listed(map(repr, counts))} in {cells} may be a label or no answer; `empty_words` says: "
-        f"`empty_words={','.join(counts)}`, or `empty_words=` where {verdict}"
+    return Question.at(
+        origin,
+        f"{listed(map(repr, counts))} in {cells} may be a label or no answer; `empty_words` says: "
+        f"`empty_words={','.join(counts)}`, or `empty_words=` where {verdict}",
+        option="empty_words",
+        value=next(iter(counts)),
     )

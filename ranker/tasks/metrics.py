@@ -224,9 +224,11 @@ class NumberMetric:
         predicted, true = self._as_numbers(answers), self._as_numbers(targets)
         judged = ~np.isnan(true)
         if silent := int(np.isnan(predicted[judged]).sum()):
-            raise UsageError(
-                f"`metric` {self.name} has no number for an answer that was not given ({silent:,} of {judged.sum():,} "
-                "rows); leave these rows out, or name a metric of labels"
+            raise UsageError.about(
+                "metric",
+                f"{self.name} has no number for an answer that was not given ({silent:,} of {judged.sum():,} "
+                "rows); leave these rows out, or name a metric of labels",
+                self.name,
             )
         judged_rows = self.of_row(predicted[judged], true[judged])
         rows = np.full((len(true), judged_rows.shape[1]), np.nan)
@@ -309,9 +311,10 @@ def positive_f1(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
         UsageError: there are not two.
     """
     if _count(F1, labels) != 2:
-        raise UsageError(
-            f"`metric` {F1} is of one label, and there are {len(labels)}: name it, as in {F1}:{labels[0]}, or take "
-            "macro-f1"
+        raise UsageError.about(
+            "metric",
+            f"{F1} is of one label, and there are {len(labels)}: name it, as in {F1}:{labels[0]}, or take macro-f1",
+            F1,
         )
     return _f1_of(labels, 1, F1)
 
@@ -462,7 +465,7 @@ def _f1_of(labels: Sequence[str], index: int, name: str) -> LabelMetric:
 def _count(name: str, labels: Sequence[str]) -> int:
     """Return the number of labels, for a metric that needs some."""
     if not labels:
-        raise UsageError(f"`metric` {name} is of labels, and these answers are none")
+        raise UsageError.about("metric", f"{name} is of labels, and these answers are none", name)
     return len(labels)
 
 
@@ -475,7 +478,7 @@ def _numbers(name: str, labels: Sequence[str], ordered: bool) -> tuple[float, ..
     if all(map(math.isfinite, numbers)):
         return numbers
     if not ordered:
-        raise UsageError(f"`metric` {name} is of numbers, and the labels are none and have no order")
+        raise UsageError.about("metric", f"{name} is of numbers, and the labels are none and have no order", name)
     return tuple(map(float, range(len(labels))))
 
 
@@ -513,7 +516,9 @@ def _moments(answers: Floats, targets: Floats) -> Floats:
         return np.zeros((0, 5))
     x, y = ((numbers - targets.mean()) / (targets.std() or 1.0) for numbers in (answers, targets))
     if np.ptp(x) > 0 and abs(x.mean()) > FARTHEST * x.std():
-        raise UsageError("`metric` of numbers: the answers vary too little for how far they are from the targets")
+        raise UsageError.about(
+            "metric", "of numbers: the answers vary too little for how far they are from the targets"
+        )
     return np.stack([x, y, x * y, x * x, y * y], axis=1)
 
 

@@ -58,7 +58,8 @@ class NumberTask(ValueTask):
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise UsageError(f"`range` must be two numbers, the lower first (got {self.low:g} {self.high:g})")
+            predicate = f"must be two numbers, the lower first (got {self.low:g} {self.high:g})"
+            raise UsageError.about("range", predicate, (self.low, self.high))
 
     @classmethod
     def named(cls, name: str, scale: tuple[float, float] | None = None) -> Self:

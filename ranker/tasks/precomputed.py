@@ -83,8 +83,8 @@ class PrecomputedTask:
         if not name or is_recorded(name, self.metric):
             return None
         if not self.labels:
-            raise UsageError(
-                f"`metric` {name} is of labels, and these answers have none: they are judged by {self.metric}"
+            raise UsageError.about(
+                "metric", f"{name} is of labels, and these answers have none: they are judged by {self.metric}", name
             )
         return metrics.metric_named(name, self.labels)
 

@@ -192,7 +192,10 @@ def _nervaluate(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         from nervaluate.entities import Entity as NervaluateEntity
         from nervaluate.strategies import EntityTypeEvaluation, ExactEvaluation, PartialEvaluation
     except ModuleNotFoundError as error:
-        raise UsageError(f"`metric` {SPAN_F1}:{mode} needs nervaluate: pip install 'rank-models[tags]'") from error
+        metric = f"{SPAN_F1}:{mode}"
+        raise UsageError.about(
+            "metric", f"{metric} needs nervaluate: pip install 'rank-models[tags]'", metric
+        ) from error
     strategy = {"exact": ExactEvaluation, "partial": PartialEvaluation, "type": EntityTypeEvaluation}[mode]
     return strategy().evaluate, NervaluateEntity
 

@@ -253,7 +253,8 @@ def words_of(text: str, stem: bool = False) -> tuple[str, ...]:
     """
     words = _WORDS.findall(text.lower())
     if not words and any(map(str.isalnum, text)):
-        raise UsageError(f"ROUGE reads Latin letters and digits alone (got {text[:50]!r}); `metric=chrf` reads any")
+        message = f"ROUGE reads Latin letters and digits alone (got {text[:50]!r}); `metric=chrf` reads any"
+        raise UsageError(message, option="metric", value=text)
     return tuple(_stem()(word) if len(word) > 3 else word for word in words) if stem else tuple(words)
 
 
@@ -274,7 +275,7 @@ def _f1_of_counts(answered: Mapping[Any, int], true: Mapping[Any, int]) -> float
 
 
 def _needed(metric: str, package: str) -> UsageError:
-    return UsageError(f"`metric` {metric} needs {package}: pip install 'rank-models[texts]'", option="metric")
+    return UsageError.about("metric", f"{metric} needs {package}: pip install 'rank-models[texts]'", metric)
 
 
 @cache

@@ -181,7 +181,9 @@ class ValueTask:
     def metric_named(self, name: str) -> Metric | None:
         """Return None for the mean outcome, the only metric: see `ranker.tasks.base.Task`."""
         if name.casefold() not in ("", self.metric.casefold()):
-            raise UsageError(f"`metric` {name} is none of {self.name}, which has {self.metric} alone")
+            raise UsageError.about(
+                "metric", f"{name} is none of {self.name}, which has {self.metric} alone", name, allowed=[self.metric]
+            )
         return None
 
     def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Any, Any]:

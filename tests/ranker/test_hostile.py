@@ -320,12 +320,13 @@ def test_a_gzip_bomb_is_bounded(tmp_path, content):
     file.write_bytes(gzip.compress(b"text,label\n") + gzip.compress(content) * 1024)
     tracemalloc.start()
     try:
-        with pytest.raises(DataError, match=r"the most that is read \(`limits\.(file|line)`\)$"):
+        with pytest.raises(DataError) as stop:
             for _ in reader.read_columns(
                 file, limits=Limits(file=4 << 20)
             ).rows():  # as with the default, which takes longer
                 pass
         assert tracemalloc.get_traced_memory()[1] < 16 << 20
+        assert stop.value.option in ("limits.file", "limits.line")
     finally:
         tracemalloc.stop()
 

@@ -3,6 +3,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pytest
+from refusals import refuses
 
 from ranker.errors import DataError, UnknownName
 from ranker.records import read_toml, record, table
@@ -95,9 +96,9 @@ def test_what_cannot_be_right_is_named(content, message):
 
 def test_a_misspelt_key_is_offered_the_near_one():
     """Also one that is no field, if the caller names it."""
-    with pytest.raises(UnknownName, match=r"^there is no key of `\[parts\]` 'sice'; did you mean size\?$"):
+    with refuses(UnknownName, value="sice", allowed=("size", "share")):
         record(Whole, {"name": "a", "parts": [{"sice": 1}]})
-    with pytest.raises(UnknownName, match=r"^there is no key of the card 'tusk'; did you mean task\?$"):
+    with refuses(UnknownName, value="tusk"):
         record(Whole, {"name": "a", "tusk": 1}, label="the card", also=("task",))
 
 
@@ -109,19 +110,21 @@ def test_a_table_is_a_table():
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "cause"),
     [
-        (b"a = \n", "line 1"),
-        (b'a = "\xff"\n', "can't decode byte 0xff"),
-        (None, "No such file"),
-        (b"a = 1\n" + b"b." * 26 + b"c = 1\n", "line 2 has more than 25 dots; write it on several lines"),
-        (b"#" * ((1 << 16) + 1), "it has more than 65,536 characters, the most that are read"),
+        (b"a = \n", ValueError),
+        (b'a = "\xff"\n', UnicodeDecodeError),
+        (None, FileNotFoundError),
+        (b"a = 1\n" + b"b." * 26 + b"c = 1\n", ValueError),
+        (b"#" * ((1 << 16) + 1), ValueError),
     ],
 )
-def test_a_file_that_is_no_toml_is_said_so(tmp_path, content, message):
-    """With the parser's own words, and what the file should have been."""
+def test_a_file_that_is_no_toml_is_named(tmp_path, content, cause):
+    """The error names the file, and keeps the parser's own error as its cause."""
     file = tmp_path / "a.toml"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(DataError, match=f"a.toml cannot be read as a card: .*{message}"):
+    with pytest.raises(DataError) as stop:
         read_toml(file, "a card")
+    assert stop.value.place == str(file)
+    assert isinstance(stop.value.__cause__, cause)

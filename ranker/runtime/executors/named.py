@@ -62,7 +62,6 @@ def executor_named(name: str, options: ExecutorOptions = ExecutorOptions()) -> E
     look_up("executor", name, dict.fromkeys(["auto", *BUILTIN, *packages]))
     executor = cast("Callable[[ExecutorOptions], Executor]", packages[name].loaded)(options)
     if not callable(getattr(executor, "run", None)):
-        raise UsageError(
-            f"{packages[name].origin}: it must make an object with `run` (got a {type(executor).__name__})"
-        )
+        kind = type(executor).__name__
+        raise UsageError.at(packages[name].origin, f"it must make an object with `run` (got a {kind})", value=kind)
     return executor

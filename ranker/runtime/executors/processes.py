@@ -122,7 +122,7 @@ class Processes:
 
     def __post_init__(self) -> None:
         if self.workers != "auto" and self.workers < 1:
-            raise UsageError(f"`workers` must be at least 1 (got {self.workers})")
+            raise UsageError.about("workers", f"must be at least 1 (got {self.workers})", self.workers)
 
     def run(
         self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
@@ -407,7 +407,8 @@ def _short_folder() -> Iterator[str]:
     folders = [folder for folder in (tempfile.gettempdir(), *SHORT) if len(os.fsencode(folder)) <= MAX_FOLDER_PATH]
     parent = next((folder for folder in folders if os.access(folder, os.W_OK | os.X_OK)), None)
     if parent is None:
-        raise UsageError(f"{tempfile.gettempdir()} is too long a path for processes; set TMPDIR to a shorter one")
+        folder = tempfile.gettempdir()
+        raise UsageError.of(folder, "is too long a path for processes; set TMPDIR to a shorter one", option="TMPDIR")
     scratch = Scratch(parent)
     tempfile.tempdir = str(scratch.path)
     try:

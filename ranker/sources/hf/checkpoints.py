@@ -47,7 +47,7 @@ NAMING = (
 """Files that name others to be loaded in their place: (file, key, allowed names)."""
 
 
-def locate(reference: str | Path, *, allow_pickle: bool = False, parameter: str = "`models`") -> Path:
+def locate(reference: str | Path, *, allow_pickle: bool = False, parameter: str = "models") -> Path:
     """Return the folder of a checkpoint; files of the hub are fetched once into its cache.
 
     Args:
@@ -58,7 +58,7 @@ def locate(reference: str | Path, *, allow_pickle: bool = False, parameter: str 
     Raises:
         ModelError: the directory does not exist, links out of itself, or the hub does not provide the files.
     """
-    return _resolve_folder(str(reference), parameter, (1,), allow_pickle)
+    return _resolve_folder(str(reference), f"`{parameter}`", (1,), allow_pickle, option=parameter)
 
 
 def locate_base(folder: Path, *, allow_pickle: bool = False) -> Path | None:
@@ -87,9 +87,9 @@ def base_at(name: str, folder: Path, *, allow_pickle: bool = False) -> Path:
         ModelError: it does not exist, or is an adapter itself.
     """
     whose = f"the base of {folder}"
-    base = _resolve_folder(name, whose, (0, 1), allow_pickle)
+    base = _resolve_folder(name, whose, (0, 1), allow_pickle, place=whose)
     if is_adapter(base):
-        raise ModelError(f"{whose} {NO_BASE}")
+        raise ModelError.of(whose, NO_BASE)
     return base
 
 
@@ -108,13 +108,16 @@ def is_hub_id(reference: str, slashes: tuple[int, ...] = (1,)) -> bool:
     return name.count("/") in slashes and not name.startswith((".", "/", "~")) and not name.endswith("/")
 
 
-def _resolve_folder(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle: bool) -> Path:
-    """Return the folder of a directory or hub id; ids of the oldest models, the bases of many, have no slash."""
+def _resolve_folder(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle: bool, **fields: str) -> Path:
+    """Return the folder of a directory or hub id; ids of the oldest models, the bases of many, have no slash.
+
+    The message of an error begins with `whose`; its fields are as given.
+    """
     folder = Path(reference)
     if os.path.isdir(folder):  # unlike Path.is_dir, it accepts names that are too long
         return _check_links(folder)
     if not is_hub_id(reference, slashes):
-        raise ModelError(f"{whose}: there is no directory {reference!r}")
+        raise ModelError(f"{whose}: there is no directory {reference!r}", value=reference, **fields)
     name, _, revision = reference.partition("@")
     from huggingface_hub import snapshot_download
 
@@ -123,7 +126,8 @@ def _resolve_folder(reference: str, whose: str, slashes: tuple[int, ...], allow_
         fetched = snapshot_download(name, revision=revision or None, allow_patterns=patterns)
     except (OSError, ValueError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ModelError(f"{whose}: {reference} is no directory, and the hub does not give it: {reason}") from error
+        text = f"{whose}: {reference} is no directory, and the hub does not give it: {reason}"
+        raise ModelError(text, value=reference, **fields) from error
     return _check_links(Path(fetched))
 
 
@@ -134,10 +138,10 @@ def _check_links(folder: Path) -> Path:
     try:
         links = [file for file in sorted(folder.iterdir()) if file.is_symlink()]
     except OSError as error:
-        raise ModelError(f"{folder} cannot be read: {error.strerror}") from error
+        raise ModelError.unreadable(folder, error) from error
     for file in links:
         if not Path(os.path.realpath(file)).is_relative_to(limit):
-            raise ModelError(f"{file} links to {os.readlink(file)}, outside of its checkpoint; put a copy there")
+            raise ModelError.of(file, f"links to {os.readlink(file)}, outside of its checkpoint; put a copy there")
     return folder
 
 
@@ -155,7 +159,9 @@ def check_names(folder: Path, contents: Mapping[str, bytes]) -> None:
         for file in [name for name in contents if fnmatch(name, pattern)]:
             for name in _names_in(read_json(folder / file, contents[file]).get(key)):
                 if os.path.basename(name) != name or not fnmatch(name, kind):
-                    raise ModelError(f"{folder / file} names {name!r}; {key!r} must name files like {kind} beside it")
+                    raise ModelError.of(
+                        folder / file, f"names {name!r}; {key!r} must name files like {kind} beside it", value=name
+                    )
 
 
 def _names_in(value: Any) -> set[str]:
@@ -177,11 +183,13 @@ def weight_files(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
     if safe or (pickled and allow_pickle):
         return [*safe, *(pickled if allow_pickle else ())]
     if pickled:
-        raise ModelError(
-            f"{folder} has no safetensors weights, only {pickled[0].name}, which may run code when it is loaded; "
-            "convert it, or trust it with `allow_pickle`"
+        raise ModelError.of(
+            folder,
+            f"has no safetensors weights, only {pickled[0].name}, which may run code when it is loaded; "
+            "convert it, or trust it with `allow_pickle`",
+            option="allow_pickle",
         )
-    raise ModelError(f"{folder} has no weights (*.safetensors); it must hold a saved sequence classifier")
+    raise ModelError.of(folder, "has no weights (*.safetensors); it must hold a saved sequence classifier")
 
 
 def other_files(folder: Path) -> list[Path]:
@@ -202,7 +210,9 @@ def ask_for_code(configs: Iterable[tuple[Path, dict[str, Any]]]) -> bool:
     for file, name in classes:
         if "--" in name:
             origin, _, inside = name.partition("--")
-            raise ModelError(f"{file} takes its code from {origin!r}; put the module beside it, and name it {inside!r}")
+            raise ModelError.of(
+                file, f"takes its code from {origin!r}; put the module beside it, and name it {inside!r}"
+            )
     return bool(classes)
 
 
@@ -244,7 +254,7 @@ def named_base(config: dict[str, Any], folder: Path) -> str:
     """
     name, revision = config.get("base_model_name_or_path"), config.get("revision")
     if not (name and isinstance(name, str) and isinstance(revision, str | None)):
-        raise ModelError(f"{folder / ADAPTER} names no base model (base_model_name_or_path)")
+        raise ModelError.of(folder / ADAPTER, "names no base model (base_model_name_or_path)")
     beside = folder / name
     if os.path.isdir(beside):
         return str(beside)
@@ -270,15 +280,15 @@ def read_json(file: Path, content: bytes | None = None, limits: Limits = LIMITS)
     if content is None and not file.is_file():
         below = sorted(path.parent.name for path in file.parent.glob(f"*/{file.name}"))
         hint = f"; did you mean {file.parent / below[-1]}?" if below else "; it must hold a saved sequence classifier"
-        raise ModelError(f"{file.parent} has no {file.name}{hint}")
+        raise ModelError.of(file.parent, f"has no {file.name}{hint}")
     try:
         if content is None:
             limits.check(file, "config", os.stat(file).st_size)
         config = records.read_text(file, "a checkpoint's settings", json.loads, content=content)
     except (DataError, OSError) as error:
-        raise ModelError(str(error)) from error
+        raise (ModelError.like(error) if isinstance(error, DataError) else ModelError(str(error))) from error
     if not isinstance(config, dict):
-        raise ModelError(f"{file} must hold a JSON object (got {type(config).__name__})")
+        raise ModelError.of(file, f"must hold a JSON object (got {type(config).__name__})", value=type(config).__name__)
     return config
 
 

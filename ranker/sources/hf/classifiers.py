@@ -219,7 +219,7 @@ class TextClassifier:
             except Exception as error:  # a network may be foreign code
                 if packing.is_out_of_memory(error):
                     raise
-                raise ModelError(f"{self.name} cannot be run: {first_line(error)}") from error
+                raise ModelError.of(self.name, f"cannot be run: {first_line(error)}") from error
         self.beat()
         return collapse(outputs.logits.float(), self.groups)
 
@@ -240,7 +240,7 @@ class Classifier(TextClassifier):
         """
         loaded = super().load(*args, **options)
         if not isinstance(loaded, Classifier):
-            raise ModelError(f"{loaded.trouble}: it is of a kind that cannot be attributed")
+            raise ModelError(f"{loaded.trouble}: it is of a kind that cannot be attributed", place=loaded.name)
         return loaded
 
     def _prepare(self) -> TextClassifier:
@@ -266,7 +266,7 @@ class Classifier(TextClassifier):
             values = {field.name: getattr(self, field.name) for field in fields(self)}
             from_ids = TextClassifier(**{**values, "trouble": f"{self.name} {trouble}"})
             if off := self._difference(from_ids.network(batch), expected):
-                raise ModelError(f"{self.name} answers otherwise where its last layer is computed in part ({off})")
+                raise ModelError.of(self.name, f"answers otherwise where its last layer is computed in part ({off})")
         return from_ids
 
     def _difference(self, logits: torch.Tensor, expected: torch.Tensor) -> str:

@@ -95,7 +95,7 @@ class Files:
             for name, content in self.small.items():
                 (folder / name).write_bytes(content)
         except OSError as error:
-            raise ModelError(f"{self.path} cannot be copied to {tempfile.gettempdir()}: {error.strerror}") from error
+            raise ModelError.of(self.path, f"cannot be copied to {tempfile.gettempdir()}: {error.strerror}") from error
         return folder
 
     @property
@@ -124,8 +124,8 @@ class Files:
         """
         free, size = free_memory(), sum(os.fstat(file.fileno()).st_size for file in self.weights.values())
         if free is not None and size > free:
-            raise ModelError(
-                f"{self.path} has {size / 1e9:.1f} GB of weights, and {free / 1e9:.1f} GB of memory are free"
+            raise ModelError.of(
+                self.path, f"has {size / 1e9:.1f} GB of weights, and {free / 1e9:.1f} GB of memory are free"
             )
         with ExitStack() as held:
             copies = {name: held.enter_context(_memory_file(self.path)) for name in self.weights}
@@ -184,13 +184,13 @@ class Files:
             for copy in copies.values():
                 copy.flush()
         except OSError as error:
-            raise ModelError(f"{self.path} cannot be read: {error.strerror}") from error
+            raise ModelError.unreadable(self.path, error) from error
         if self.under is not None:
             digest.update(self.under.digest.encode())
         return digest.hexdigest()
 
     def _changed(self) -> ModelError:
-        return ModelError(f"{self.path} was changed while it was in use; run again when nothing writes to its weights")
+        return ModelError.of(self.path, "was changed while it was in use; run again when nothing writes to its weights")
 
 
 def open_checkpoint_files(
@@ -224,7 +224,7 @@ def open_checkpoint_files(
             with ExitStack() as below:
                 base_files = _read_files(base, below, allow_pickle, limits)
                 if checkpoints.ADAPTER in base_files[1]:
-                    raise ModelError(f"the base of {folder} {checkpoints.NO_BASE}")
+                    raise ModelError.of(f"the base of {folder}", checkpoints.NO_BASE)
                 under = Files(base, *base_files, None, beat, below.pop_all())
             held.callback(under.close)
         return Files(folder, names, contents, under, beat, held.pop_all())
@@ -262,9 +262,9 @@ def _read_files(
                     limits.check(path, name, os.fstat(file.fileno()).st_size)
                     contents[path.name] = file.readall()
     except OSError as error:
-        raise ModelError(f"{error.filename or folder} cannot be read: {error.strerror}") from error
+        raise ModelError.unreadable(error.filename or folder, error) from error
     except DataError as error:
-        raise ModelError(str(error)) from error
+        raise ModelError.like(error) from error
     small = {name: content for name, content in contents.items() if isinstance(content, bytes)}
     checkpoints.check_names(folder, small)
     return [path.name for path in paths], contents
@@ -282,6 +282,6 @@ def _memory_file(path: Path) -> Iterator[tuple[IO[bytes], str]]:
             file = tempfile.NamedTemporaryFile(prefix="rank-models-")  # noqa: SIM115  # closed below
             place = file.name
     except OSError as error:
-        raise ModelError(f"{path} cannot be loaded: no room for a copy of its weights ({error.strerror})") from error
+        raise ModelError.of(path, f"cannot be loaded: no room for a copy of its weights ({error.strerror})") from error
     with file:
         yield file, place

@@ -198,7 +198,12 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
         UsageError: a part of a checkpoint is named.
     """
     if reference.part:
-        raise UsageError(f"`models`: {reference.place}: a checkpoint has no parts (got #{reference.part})")
+        raise UsageError(
+            f"`models`: {reference.place}: a checkpoint has no parts (got #{reference.part})",
+            option="models",
+            value=reference.part,
+            place=reference.place,
+        )
     place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place
     if os.path.isdir(place):
         below = checkpoints_in(Path(place))
@@ -232,7 +237,7 @@ def _names(config: Mapping[str, Any], folder: Path) -> dict[int, str]:
     try:
         names = dict(sorted((int(output), str(name)) for output, name in id2label.items()))
     except (AttributeError, TypeError, ValueError) as error:
-        raise ModelError(f"{folder}: `id2label` in config.json must be number -> label") from error
+        raise ModelError.at(folder, "`id2label` in config.json must be number -> label", option="id2label") from error
     if isinstance(inverse := config.get("label2id"), dict):
         check_inverse(names, inverse, f"{folder}: config.json")
     return names

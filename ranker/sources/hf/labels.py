@@ -49,22 +49,34 @@ def reconcile(
     chosen = mapped_outputs(label_map or {}, names, model)
     for output, (key, label) in chosen.items():
         if task.index(label) is None:
-            raise LabelError(f"`label_map`: {label!r} is no label of the task ({listed(task.labels)})")
+            raise LabelError(
+                f"`label_map`: {label!r} is no label of the task ({listed(task.labels)})",
+                option="label_map",
+                value=label,
+                allowed=task.labels,
+            )
         if key.strip() == str(output) and task.index(names[output]) not in (None, task.index(label)):
             contrary = f"{model} calls its output {key} {names[output]!r}, not {label!r}"
-            raise LabelError(f"`label_map`: {contrary}; to overrule it, name the label instead of the index")
+            raise LabelError(
+                f"`label_map`: {contrary}; to overrule it, name the label instead of the index",
+                option="label_map",
+                value=key,
+                place=model,
+            )
     meant = _output_meanings(names, chosen)
     groups: list[list[int]] = [[] for _ in task.labels]
     for output, name in sorted(meant.items()):
         index = task.index(name)
         if index is None:
             problem = "labels without names" if _unnamed(name) else f"the label {name!r}"
-            raise LabelError(f"{model} has {problem} ({_list(names)}); say what they mean, {_example(names, task)}")
+            raise LabelError.of(
+                model, f"has {problem} ({_list(names)}); say what they mean, {_example(names, task)}", value=name
+            )
         groups[index].append(output)
     for label, group in zip(task.labels, groups, strict=True):
         if not group:
-            lacks = f"{model} has no label that means {label!r} (it has {_list(names)})"
-            raise LabelError(f"{lacks}; say what they mean, {_example(names, task)}")
+            lacks = f"has no label that means {label!r} (it has {_list(names)})"
+            raise LabelError.of(model, f"{lacks}; say what they mean, {_example(names, task)}", value=label)
     return tuple(tuple(group) for group in groups)
 
 
@@ -92,7 +104,7 @@ def check_inverse(names: Mapping[int, str], inverse: Mapping[str, object], place
         outputs = [number for number, name in names.items() if fold(name) == fold(label)]
         if outputs and str(output) not in map(str, outputs):
             conflict = f"by `id2label` {label!r} is output {outputs[0]}, by `label2id` {output}"
-            raise LabelError(f"{place} contradicts itself: {conflict}")
+            raise LabelError.of(place, f"contradicts itself: {conflict}", value=label)
 
 
 def meanings(names: Mapping[int, str], label_map: Mapping[str, str] | None = None) -> dict[int, str]:
@@ -134,7 +146,13 @@ def mapped_outputs(label_map: Mapping[str, str], names: Mapping[int, str], model
         return {}
     for key, output in outputs.items():
         if output is None and not (all_named and _unnamed(key)):
-            raise LabelError(f"`label_map`: {model} has no label {key!r}; its labels are {_list(names)}")
+            raise LabelError(
+                f"`label_map`: {model} has no label {key!r}; its labels are {_list(names)}",
+                option="label_map",
+                value=key,
+                allowed=names.values(),
+                place=model,
+            )
     mapped = zip(outputs.items(), label_map.values(), strict=True)
     return {output: (key, str(label)) for (key, output), label in mapped if output is not None}
 

@@ -96,7 +96,7 @@ def load_encoder(files: Files, options: Options) -> tuple[PreTrainedModel, PreTr
 
     settings.check(files, options.limits, options.trust_remote_code)
     if files.under is not None:
-        raise ModelError(f"{files.path} is a PEFT adapter; an encoder of sentences must be whole")
+        raise ModelError.of(files.path, "is a PEFT adapter; an encoder of sentences must be whole")
     model, _ = _network(files, options, ("pooler",), auto=AutoModel, description="an encoder")
     return model, _tokenizer(files, options.trust_remote_code)
 
@@ -131,7 +131,7 @@ def _network(
     model.name_or_path = model.config.name_or_path = str(files.path)
     missing = sorted(key for key in report["missing_keys"] if not any(name in key.split(".") for name in skipped))
     if missing:
-        raise ModelError(f"{files.path} has no weights for {missing[0]}; it must hold {description}")
+        raise ModelError.of(files.path, f"has no weights for {missing[0]}; it must hold {description}")
     unused = tensors.unused_tensors(model, report["unexpected_keys"])
     return model, (tensors.unused_note(unused),) if unused else ()
 
@@ -143,14 +143,14 @@ def _adapter(
     try:
         from peft import PeftConfig, PeftModel, load_peft_weights
     except ImportError as error:
-        raise ModelError(f"{files.path} is a PEFT adapter; `pip install rank-models[peft]` to load it") from error
+        raise ModelError.of(files.path, "is a PEFT adapter; `pip install rank-models[peft]` to load it") from error
 
     if not (options.allow_pickle or ADAPTER_WEIGHTS in files.weights):  # PEFT would look for it on the hub
-        raise ModelError(f"{files.path} has no {ADAPTER_WEIGHTS}; it must hold a saved adapter")
+        raise ModelError.of(files.path, f"has no {ADAPTER_WEIGHTS}; it must hold a saved adapter")
     config = PeftConfig.from_pretrained(str(files.folder))
     if config.is_prompt_learning:
-        raise ModelError(
-            f"{files.path} adds tokens to the input ({config.peft_type}); adapters must change weights only"
+        raise ModelError.of(
+            files.path, f"adds tokens to the input ({config.peft_type}); adapters must change weights only"
         )
     head = tuple(getattr(config, "modules_to_save", None) or ())
     numbered = bool(head) and all(key.isdigit() for key in label_map or ())
@@ -205,11 +205,11 @@ def _tokenizer(files: Files, trust_remote_code: bool) -> PreTrainedTokenizerBase
     if not trust_remote_code:
         _check_class(files)
     if not checkpoints.has_tokenizer(files.folder):
-        raise ModelError(f"{files.path} has no tokenizer (tokenizer.json); save it beside the weights")
+        raise ModelError.of(files.path, "has no tokenizer (tokenizer.json); save it beside the weights")
     tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=trust_remote_code, local_files_only=True)
     if not tokenizer.is_fast:
-        raise ModelError(
-            f"{files.path} has a slow tokenizer, which cannot say where a token stands; save a tokenizer.json"
+        raise ModelError.of(
+            files.path, "has a slow tokenizer, which cannot say where a token stands; save a tokenizer.json"
         )
     tokenizer.name_or_path = str(files.path)
     tokenizer.truncation_side = "right"  # long texts lose their end, see `align.encode`
@@ -222,9 +222,10 @@ def _check_sentencepiece(files: Files) -> None:
     alone = models and not any(fnmatch(name, "tokenizer.*json") for name in files.small)
     missing = [package for package, module in SENTENCEPIECE.items() if alone and not _has_module(module)]
     if missing:
-        raise ModelError(
-            f"{files.path} has a SentencePiece tokenizer ({models[0]}) and no tokenizer.json; "
-            f"`pip install {' '.join(missing)}` to read it"
+        raise ModelError.of(
+            files.path,
+            f"has a SentencePiece tokenizer ({models[0]}) and no tokenizer.json; "
+            f"`pip install {' '.join(missing)}` to read it",
         )
 
 
@@ -243,10 +244,13 @@ def _check_class(files: Files) -> None:
     if settings.TOKENIZER_CONFIG in files.small:
         name = files.settings(settings.TOKENIZER_CONFIG).get("tokenizer_class")
         if name is not None and (not isinstance(name, str) or tokenizer_class_from_name(name) is None):
-            raise ModelError(
-                f"{files.path / settings.TOKENIZER_CONFIG}: `tokenizer_class` selects code, and must be one that "
+            raise ModelError.at(
+                files.path / settings.TOKENIZER_CONFIG,
+                f"`tokenizer_class` selects code, and must be one that "
                 f"transformers knows, such as TokenizersBackend (got {str(name)[:100]!r}); to have the checkpoint run "
-                "its own: `trust_remote_code`"
+                "its own: `trust_remote_code`",
+                option="trust_remote_code",
+                value=name,
             )
 
 
@@ -258,18 +262,21 @@ def label_names(model: PreTrainedModel) -> dict[int, str]:
     """
     names: dict[int, str] = model.config.id2label or {}  # type: ignore[assignment]
     if len(names) < 2:
-        raise LabelError(f"{model.name_or_path} has one output: a regression, where a classifier is needed")
+        raise LabelError.of(model.name_or_path, "has one output: a regression, where a classifier is needed")
     kind = getattr(model.config, "problem_type", None)
     if kind == "regression":
-        raise LabelError(f"{model.name_or_path} says that it is a regression, where a classifier is needed")
+        raise LabelError.of(model.name_or_path, "says that it is a regression, where a classifier is needed")
     if kind == "multi_label_classification":
-        raise LabelError(
-            f"{model.name_or_path} says that labels do not exclude each other; a classifier of one label is needed"
+        raise LabelError.of(
+            model.name_or_path, "says that labels do not exclude each other; a classifier of one label is needed"
         )
     if sorted(names) != list(range(len(names))):
         numbers = listed(sorted(names))
-        raise LabelError(
-            f"{model.name_or_path}: `id2label` in config.json must number its outputs from 0 (got {numbers})"
+        raise LabelError.at(
+            model.name_or_path,
+            f"`id2label` in config.json must number its outputs from 0 (got {numbers})",
+            option="id2label",
+            value=sorted(names),
         )
     return names
 
@@ -283,7 +290,7 @@ def check_ids(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
     size = len(model.get_input_embeddings().weight)  # type: ignore[arg-type]
     last = max(tokenizer.get_vocab().values())
     if last >= size:
-        raise ModelError(f"{folder}: its tokenizer has token ids up to {last}, its network only up to {size - 1}")
+        raise ModelError.at(folder, f"its tokenizer has token ids up to {last}, its network only up to {size - 1}")
 
 
 def store_products(model: PreTrainedModel, dtype: torch.dtype) -> None:
@@ -337,13 +344,13 @@ def one_line_errors(
         error.args = tuple(rephrase(part) if isinstance(part, str) else part for part in error.args)
         raise
     except UnpicklingError as error:  # torch only reads tensors, even with `allow_pickle`
-        raise ModelError(f"{name}: its pickled weights are damaged, or hold more than tensors") from error
+        raise ModelError.at(name, "its pickled weights are damaged, or hold more than tensors") from error
     except SafetensorError as error:
-        raise ModelError(f"{name}: its weights are damaged ({rephrase(_reason(error))})") from error
+        raise ModelError.at(name, f"its weights are damaged ({rephrase(_reason(error))})") from error
     except BaseException as error:  # transformers and its dependencies raise many kinds
         if not isinstance(error, Exception) and type(error).__name__ != PANIC:
             raise
-        raise ModelError(f"{name} {failed}: {rephrase(_reason(error))}") from error
+        raise ModelError.of(name, f"{failed}: {rephrase(_reason(error))}") from error
     finally:
         talk.set_verbosity(level)
         if bars:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from factors.types import Floats
-from ranker.errors import ModelError, UsageError, first_line
+from ranker.errors import ModelError, choice_error, first_line, range_error
 from ranker.limits import LIMITS, Limits
 from ranker.sources import packing
 from ranker.sources.base import Machine
@@ -84,10 +84,10 @@ class Encoder:
             ModelError: the checkpoint is incomplete, damaged, or would run code.
         """
         if pooling not in ("mean", "cls"):
-            raise UsageError(f"`pooling` must be mean or cls (got {pooling})")
+            raise choice_error("pooling", pooling, ("mean", "cls"))
         target, products = device_named(machine.device), DTYPES[resolve(machine.dtype, machine.device)]
         with ExitStack() as held:
-            folder = checkpoints.locate(path, parameter="`encoder`")
+            folder = checkpoints.locate(path, parameter="encoder")
             files = held.enter_context(closing(open_checkpoint_files(folder, limits=limits)))
             held.enter_context(loading.one_line_errors(files.path, rephrase=files.rephrase))
             model, tokenizer = loading.load_encoder(files, loading.Options(False, False, products, limits))
@@ -97,7 +97,7 @@ class Encoder:
             loading.store_products(model, products)
             layers = int(model.config.num_hidden_layers)
             if layer is not None and not 0 <= layer <= layers:
-                raise UsageError(f"`layer` must be between 0 and {layers}, the layers of {files.path} (got {layer})")
+                raise range_error("layer", layer, 0, layers, f"the layers of {files.path}")
             budget = machine.token_budget or (TOKENS_ON_CPU if target.type == "cpu" else TOKENS_ELSEWHERE)
             length = loading.max_length(model, tokenizer)
             chosen: Pooling = "mean" if pooling == "mean" else "cls"
@@ -159,6 +159,6 @@ class Encoder:
             except Exception as error:  # a network may be foreign code
                 if packing.is_out_of_memory(error):
                     raise
-                raise ModelError(f"{self.name} cannot be run: {first_line(error)}") from error
+                raise ModelError.of(self.name, f"cannot be run: {first_line(error)}") from error
         hidden = outputs.last_hidden_state if last else outputs.hidden_states[self.layer]
         return (hidden.mean(dim=1) if self.pooling == "mean" else hidden[:, 0]).float()  # type: ignore[no-any-return]

@@ -88,9 +88,9 @@ def _one_line_errors(place: Path) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise ModelError(str(error)) from error
+        raise ModelError.like(error) from error
     except (TypeError, AttributeError, LookupError, ValueError, RecursionError) as error:
-        raise ModelError(f"{place} cannot be read as a checkpoint's settings: {first_line(error)}") from error
+        raise ModelError.of(place, f"cannot be read as a checkpoint's settings: {first_line(error)}") from error
 
 
 def _check_code(place: Path, content: Mapping[str, Any]) -> None:
@@ -99,14 +99,23 @@ def _check_code(place: Path, content: Mapping[str, Any]) -> None:
         listed = next((LISTED[part] for part in reversed(key.split(".")) if part in LISTED), None)
         if listed is not None and value is not None and value not in listed:
             allowed = ", ".join(map(str, listed)) or "left out"
-            raise ModelError(
-                f"{place}: `{key}` selects code, and must be {'one of ' if len(listed) > 1 else ''}{allowed} "
-                f"(got {str(value)[:100]!r}); to have the checkpoint run others': `trust_remote_code`"
+            raise ModelError.at(
+                place,
+                f"`{key}` selects code, and must be {'one of ' if len(listed) > 1 else ''}{allowed} "
+                f"(got {str(value)[:100]!r}); to have the checkpoint run others': `trust_remote_code`",
+                option="trust_remote_code",
+                value=value,
+                allowed=listed,
             )
         if key == "model_type" and value in FETCHING and find_spec("kernels"):
-            raise ModelError(f"{place}: a network of the kind {value} fetches code from the hub: `trust_remote_code`")
+            raise ModelError.at(
+                place,
+                f"a network of the kind {value} fetches code from the hub: `trust_remote_code`",
+                option="trust_remote_code",
+                value=value,
+            )
         if last_key == "peft_type" and value in OTHER_ADAPTERS:
-            raise ModelError(f"{place}: an adapter of the kind {value} loads others; load each by itself")
+            raise ModelError.at(place, f"an adapter of the kind {value} loads others; load each by itself", value=value)
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -109,7 +109,7 @@ def check_adapter(path: Path, adapted: PeftModel, weights: Mapping[str, torch.Te
         base = adapted.get_base_model()
         raise misfit_error(path, base, strange, len(weights), lacking)  # type: ignore[arg-type]
     if lacking:
-        raise ModelError(f"{path} has no weights for {min(lacking)}; it must hold a saved adapter, whole")
+        raise ModelError.of(path, f"has no weights for {min(lacking)}; it must hold a saved adapter, whole")
 
 
 def lost_head_error(path: Path, base: PreTrainedModel, weights: Mapping[str, torch.Tensor], wanted: str) -> ModelError:
@@ -126,9 +126,10 @@ def lost_head_error(path: Path, base: PreTrainedModel, weights: Mapping[str, tor
     if strange:
         return misfit_error(path, base, strange, len(weights), [wanted])
     head = wanted.removeprefix(IN_BASE).partition(".")[0]
-    return ModelError(
-        f"{path} holds no weights of its classification head ({head}), so that the head would be random, "
-        f'or its base\'s; save the adapter with task_type="SEQ_CLS" and modules_to_save=["{head}"]'
+    return ModelError.of(
+        path,
+        f"holds no weights of its classification head ({head}), so that the head would be random, "
+        f'or its base\'s; save the adapter with task_type="SEQ_CLS" and modules_to_save=["{head}"]',
     )
 
 
@@ -154,7 +155,7 @@ def misfit_error(path: Path, base: PreTrainedModel, strange: list[str], total: i
         reason = f"; it was probably saved from the backbone alone ({backbone}): save it from the sequence classifier"
     else:
         reason = "; it was probably trained on another base"
-    return ModelError(f"{path}: {len(strange)} of the adapter's {total} tensors fit nothing in its base: "
+    return ModelError.at(path, f"{len(strange)} of the adapter's {total} tensors fit nothing in its base: "
                       f"it has {first}{instead}{reason}")  # fmt: skip
 
 

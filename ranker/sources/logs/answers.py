@@ -91,7 +91,7 @@ def read_labels(log: TaskLog, rows: Ints, task: ClassificationTask) -> ClassProb
         place = task.index(label)
         if place is None:
             theirs = f"the labels of the log are {listed(log.labels)}"
-            raise DataError(f"{theirs}, and those of the rows {listed(task.labels)}")
+            raise DataError(f"{theirs}, and those of the rows {listed(task.labels)}", value=label, allowed=task.labels)
         probs[:, place] += probs_of_log[:, column]  # several may be one label of the task
     state = np.full(len(rows), MISSING)
     state[rows >= 0] = log.state[rows[rows >= 0]]

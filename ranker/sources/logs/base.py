@@ -226,4 +226,13 @@ def number_repeats(keys: Iterable[str]) -> tuple[str, ...]:
 
 def missing_name_error(place: object, noun: str, name: str, names: Sequence[str]) -> DataError:
     """Return the error that a log has nothing of a name."""
-    return DataError(f"{place} has no {noun} {name!r}; it has {listed(names) or 'none'}")
+    return DataError.of(
+        place, f"has no {noun} {name!r}; it has {listed(names) or 'none'}", option=noun, value=name, allowed=names
+    )
+
+
+def several_names_error(place: object, plural: str, names: Iterable[str], option: str) -> DataError:
+    """Return the error that a log has several of a kind, of which an option names one."""
+    names = tuple(names)
+    text = f"has several {plural}, {listed(names)}; say which with `{option}`"
+    return DataError.of(place, text, option=option, allowed=names)

@@ -103,13 +103,13 @@ def parse(content: bytes, place: object, budget: Budget) -> Any:
     try:
         return _DECODER.decode(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise DataError(f"{place}: not UTF-8 (byte 0x{error.object[error.start]:02x})") from error
+        raise DataError.at(place, f"not UTF-8 (byte 0x{error.object[error.start]:02x})") from error
     except RecursionError as error:
-        raise DataError(f"{place}: nested too deeply") from error
+        raise DataError.at(place, "nested too deeply") from error
     except json.JSONDecodeError as error:
-        raise DataError(f"{place}: no JSON, or cut off ({error.msg}, character {error.pos:,})") from error
+        raise DataError.at(place, f"no JSON, or cut off ({error.msg}, character {error.pos:,})") from error
     except ValueError as error:
-        raise DataError(f"{place}: {_fault(error)}") from error
+        raise DataError.at(place, _fault(error)) from error
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=reject_repeated_keys)
@@ -134,4 +134,4 @@ def refuse_outside_links(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         file = folder / name
         if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(limit):
-            raise DataError(f"{file} links to a file outside of its folder; put a copy there")
+            raise DataError.of(file, "links to a file outside of its folder; put a copy there")

@@ -147,10 +147,12 @@ def list_logs(folder: Path, limits: Limits = LIMITS) -> Listing:
         inside = [(place, lying) for place in below if (lying := _logs(place, limits))[0]]
         if len(inside) > 1:
             names = listed([place.name for place, _ in inside])
-            raise DataError(f"{folder} holds logs of several models, one folder each: {names}; name these folders")
+            raise DataError.of(
+                folder, f"holds logs of several models, one folder each: {names}; name these folders", option="models"
+            )
         if not inside:
             reason = f": {broken[0]}" if broken else ""
-            raise DataError(f"{folder} holds no log of lm-evaluation-harness or Inspect{reason}")
+            raise DataError.of(folder, f"holds no log of lm-evaluation-harness or Inspect{reason}")
         folder, (direct, broken) = inside[0]
     runs: dict[tuple[str, str, str], list[FoundLog]] = {}
     for log in sorted(direct, key=lambda log: (log.time, log.path.name)):
@@ -187,7 +189,7 @@ def _names(folder: Path, limits: Limits) -> list[str]:
     try:
         names = sorted(os.listdir(folder))
     except (OSError, ValueError) as error:
-        raise DataError(f"{folder} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise DataError.unreadable(folder, error) from error
     limits.check(folder, "log_files", len(names))
     return names
 

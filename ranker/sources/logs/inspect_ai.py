@@ -19,6 +19,7 @@ from ranker.sources.logs.base import (
     canonical,
     hashed,
     missing_name_error,
+    several_names_error,
 )
 from ranker.sources.logs.epochs import MEAN, NAMES, reducer_named
 from ranker.sources.logs.inspect_samples import InspectHeader, Mark, Sample, choices_named, samples_of
@@ -114,14 +115,19 @@ def _candidate(path: Path, samples: Sequence[Sample], choice: LogSelection) -> t
         meant = [key for key in scorers if _is_requested(key, replace(choice, metric=None))]
     odd = next((key for key in wrong if _is_requested(key, choice)), None)
     if not meant and odd:
-        raise DataError(f"{path}: the scores of {_name(odd)!r} are no numbers (got {wrong[odd].raw})")
+        raise DataError.at(
+            path,
+            f"the scores of {_name(odd)!r} are no numbers (got {wrong[odd].raw})",
+            option="scorer",
+            value=wrong[odd].raw,
+        )
     if not scorers:
-        raise DataError(f"{path} has no sample with a score")
+        raise DataError.of(path, "has no sample with a score", option="scorer")
     if not meant:
         requested = ".".join(filter(None, (choice.scorer, choice.metric)))
         raise missing_name_error(path, "scorer", requested, names)
     if len(meant) > 1:
-        raise DataError(f"{path} has several scores, {listed(map(_name, meant))}; say which with `scorer`")
+        raise several_names_error(path, "scores", map(_name, meant), "scorer")
     return meant[0], names
 
 
@@ -162,7 +168,9 @@ def _value(sample: Sample, candidate: tuple[str, str]) -> float:
 def _check_finite(path: Path, rows: Sequence[Sequence[Sample]], values: Sequence[Floats]) -> None:
     for row, scores in zip(rows, values, strict=True):
         if np.isinf(scores).any():
-            raise DataError(f"{path}: a score of the sample {row[0].key!r} is infinite, or too large a number")
+            raise DataError.at(
+                path, f"a score of the sample {row[0].key!r} is infinite, or too large a number", value=row[0].key
+            )
 
 
 def _reducer(
@@ -175,7 +183,12 @@ def _reducer(
     name = choice.reducer or logged
     reduce = reducer_named(name)
     if reduce is None and choice.reducer:
-        raise DataError(f"no reducer of epochs is called {name!r}; there are {listed(NAMES)}")
+        raise DataError(
+            f"no reducer of epochs is called {name!r}; there are {listed(NAMES)}",
+            option="reducer",
+            value=name,
+            allowed=NAMES,
+        )
     if epochs == 1 and not choice.reducer:
         return MEAN, mean, ()
     if reduce is None:

@@ -132,11 +132,13 @@ def samples_of(
     else:
         header, samples = _read_json(path, cluster, limits)
     if not samples:
-        raise DataError(f"{path} holds no sample; were samples left out of it (no-log-samples)?")
+        raise DataError.of(path, "holds no sample; were samples left out of it (no-log-samples)?")
     sample_epochs: set[tuple[str, int]] = set()
     for sample in samples:
         if (sample.key, sample.epoch) in sample_epochs:
-            raise DataError(f"{path}: answers the sample {sample.key!r} twice in epoch {sample.epoch}")
+            raise DataError.at(
+                path, f"answers the sample {sample.key!r} twice in epoch {sample.epoch}", value=sample.key
+            )
         sample_epochs.add((sample.key, sample.epoch))
     return header, samples
 
@@ -193,7 +195,7 @@ def _archive_header(archive: Archive, path: Path, budget: files.Budget) -> Inspe
         started = {**start, "status": "success"} if isinstance(start, dict) else start
         return replace(_add_note(_header(started, path), note), complete=False)
     if not any(_SAMPLE.fullmatch(name) for name in archive.parts):
-        raise DataError(f"{path} is an archive, and no log of Inspect: it has neither a header nor samples")
+        raise DataError.of(path, "is an archive, and no log of Inspect: it has neither a header nor samples")
     return InspectHeader(task=path.name.removesuffix(".gz").removesuffix(".eval"), complete=False, notes=(note,))
 
 
@@ -204,7 +206,7 @@ def _add_note(header: InspectHeader, note: str) -> InspectHeader:
 def _json(path: Path, limits: Limits) -> dict[str, Any]:
     content = files.parse(files.read_whole(path, limits), path, files.Budget(limits))
     if not isinstance(content, dict) or not isinstance(content.get("eval"), dict):
-        raise DataError(f"{path} is no log of Inspect (it needs `eval` and `samples`)")
+        raise DataError.of(path, "is no log of Inspect (it needs `eval` and `samples`)")
     return content
 
 
@@ -213,7 +215,7 @@ def _read_json(path: Path, cluster: str | None, limits: Limits) -> tuple[Inspect
     header = _header(content, path)
     samples = content.get("samples")
     if not isinstance(samples, list | None):
-        raise DataError(f"{path}: `samples` must be a list")
+        raise DataError.about("samples", "must be a list", place=path)
     limits.check(path, "log_rows", len(samples or ()))
     return header, tuple(
         _sample(sample, f"{path}, sample {index}", header, cluster) for index, sample in enumerate(samples or (), 1)
@@ -223,7 +225,7 @@ def _read_json(path: Path, cluster: str | None, limits: Limits) -> tuple[Inspect
 def _header(content: Any, path: Path) -> InspectHeader:
     spec = _table(content, "eval")
     if not spec:
-        raise DataError(f"{path} is no log of Inspect (its header has no `eval`)")
+        raise DataError.of(path, "is no log of Inspect (its header has no `eval`)")
     dataset, status = _table(spec, "dataset"), content.get("status")
     ids, size, config = dataset.get("sample_ids"), dataset.get("samples"), _table(spec, "config")
     epochs, reducers = config.get("epochs"), config.get("epochs_reducer")
@@ -314,17 +316,23 @@ def _sample(content: Any, place: str, header: InspectHeader, cluster: str | None
     try:
         return _parse_sample(content, place, header, cluster)
     except RecursionError as error:
-        raise DataError(f"{place}: nested too deeply") from error
+        raise DataError.at(place, "nested too deeply") from error
 
 
 def _parse_sample(content: Any, place: str, header: InspectHeader, cluster: str | None) -> Sample:
     identity = content.get("id") if isinstance(content, dict) else None
     epoch = content.get("epoch", 1) if isinstance(content, dict) else None
     if not isinstance(identity, (str, int)) or isinstance(identity, bool) or type(epoch) is not int or epoch < 1:
-        raise DataError(f"{place}: no sample of a log of Inspect (it needs an `id` and an `epoch`)")
+        raise DataError.at(place, "no sample of a log of Inspect (it needs an `id` and an `epoch`)")
     metadata = _table(content, "metadata")
     if cluster is not None and metadata.get(cluster) is None:
-        raise DataError(f"{place}: its metadata has no {cluster!r}; it has {listed(metadata) or 'none'}")
+        raise DataError.at(
+            place,
+            f"its metadata has no {cluster!r}; it has {listed(metadata) or 'none'}",
+            option="cluster",
+            value=cluster,
+            allowed=metadata,
+        )
     wanted = {*header.clusters.values(), *([] if cluster is None else [cluster])}
     choices = content.get("choices")
     texts = tuple(map(name_of, choices)) if isinstance(choices, list) else ()

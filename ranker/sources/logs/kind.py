@@ -139,7 +139,7 @@ class LogModel:
                 with open(path, "rb") as file:
                     digests.append(hashlib.file_digest(file, "sha256").hexdigest())
             except OSError as error:
-                raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+                raise ModelError.unreadable(path, error) from error
         return {"content": "+".join(digests), "metric": task.metric}
 
     def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
@@ -152,9 +152,13 @@ class LogModel:
         if not is_text_metric(metric) or any(metric in name.split(".") for name in log.candidates):
             return None
         if self.extra_paths:
-            raise DataError(f"{log.task}: texts of several runs have no mean; `runs` names newest, or each")
+            raise DataError.at(
+                log.task, "texts of several runs have no mean; `runs` names newest, or each", option="runs"
+            )
         if not any(log.responses):
-            raise DataError(f"{log.task}: the log holds no texts that {metric} could judge")
+            raise DataError.at(
+                log.task, f"the log holds no texts that {metric} could judge", option="metric", value=metric
+            )
         return TextTask(log.task)
 
     def load_log(self, shelf: ResourceCache) -> TaskLog:
@@ -201,7 +205,7 @@ class LogAnswers:
             else:
                 predictions = answers.read_labels(log, rows, require_labels(self.task, self.name))
         except (DataError, UsageError) as error:
-            raise ModelError(f"{self.name}: {error}") from error
+            raise ModelError.at(self.name, error) from error
         if self.source.log_options.errors == "wrong":
             state = np.where(predictions.state == ERROR, NO_ANSWER, predictions.state)
             predictions = type(predictions).of_columns({**predictions.columns(), "state": state})
@@ -223,9 +227,11 @@ def scale_outcomes(log: TaskLog, options: LogOptions) -> Floats:
         holds, hint = log.measure.holds, ""
         if holds and worst.max() <= 0:  # log-likelihoods are at most 0
             hint = f", such as {math.floor(worst.min())} 0: a row holds {holds}"
-        raise DataError(
-            f"{log.task}: {log.metric} is between {worst.min():g} and {worst.max():g}; say with `range` what "
-            f"is worst and best{hint}"
+        raise DataError.at(
+            log.task,
+            f"{log.metric} is between {worst.min():g} and {worst.max():g}; say with `range` what "
+            f"is worst and best{hint}",
+            option="range",
         )
     values = np.clip(values, 0.0, 1.0)
     return values if _more_is_better(log, options) else 1 - values
@@ -241,7 +247,9 @@ def _more_is_better(log: TaskLog, options: LogOptions) -> bool:
     higher = log.measure.higher_is_better
     if options.lower_is_better and higher and log.measure.certain:
         holds = f" (a row holds {log.measure.holds})" if log.measure.holds else ""
-        raise DataError(f"{log.task}: more of {log.metric} is better{holds}; leave `lower_is_better` out")
+        raise DataError.at(
+            log.task, f"more of {log.metric} is better{holds}; leave `lower_is_better` out", option="lower_is_better"
+        )
     return not options.lower_is_better and higher is not False
 
 
@@ -362,7 +370,12 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
         task, run = reference.part, ""
     logs = [log for log in listing.logs if task in ("", log.task)]
     if len({log.task for log in logs}) != 1:
-        raise UsageError(f"{path} holds logs of several tasks: {listed(tasks)}; name one, {path}#{next(iter(tasks))}")
+        raise UsageError.of(
+            path,
+            f"holds logs of several tasks: {listed(tasks)}; name one, {path}#{next(iter(tasks))}",
+            option="models",
+            allowed=tasks,
+        )
     return [model for log in logs for model in _models_of_runs(log, listing, path, run, options)]
 
 
@@ -393,9 +406,12 @@ def _models_of_runs(log: FoundLog, listing: Listing, path: Path, run: str, optio
         return [replace(model, name=f"{name}@{numbers[log.path]}", path=str(log.path)) for log in complete]
     if not have_same_arguments(complete):
         names = f"{path}#{log.task}@{len(runs)}"
-        raise UsageError(
-            f"{path}: {log.task} was run {len(complete)} times with other arguments: {'; '.join(describe_runs(runs))}; "
-            f"name one, {names}, or say with `runs` what is meant: newest, mean or each"
+        raise UsageError.at(
+            path,
+            f"{log.task} was run {len(complete)} times with other arguments: {'; '.join(describe_runs(runs))}; "
+            f"name one, {names}, or say with `runs` what is meant: newest, mean or each",
+            option="runs",
+            allowed=("newest", "mean", "each"),
         )
     return [replace(model, beside=cut)]
 

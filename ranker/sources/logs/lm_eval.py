@@ -18,6 +18,7 @@ from ranker.sources.logs.base import (
     missing_name_error,
     name_of,
     number_repeats,
+    several_names_error,
 )
 from ranker.sources.logs.labels import (
     RowLabels,
@@ -104,13 +105,17 @@ def _group_by_filter(
     """Map each filter to its rows; also return whether the log names its filters, and notes."""
     names_filters = all(row.filter is not None for row in rows)
     if not names_filters and any(row.filter is not None for row in rows):
-        raise DataError(f"{path}: some of its rows name a filter, and some do not; are these two logs in one?")
+        raise DataError.at(
+            path, "some of its rows name a filter, and some do not; are these two logs in one?", option="filter"
+        )
     by_filter: dict[str, list[LogRow]] = {}
     first: dict[tuple[str, str, str], list[LogRow]] = {}
     for row in rows:
         before = first.setdefault((row.filter or "", row.doc, row.doc_id), [])
         if before and row.doc_id and (names_filters or row.likelihoods or row.response_hash != before[0].response_hash):
-            raise DataError(f"{path}, line {row.number}: answers the row of line {before[0].number} a second time")
+            raise DataError.at(
+                f"{path}, line {row.number}", f"answers the row of line {before[0].number} a second time"
+            )
         name = row.filter if row.filter is not None else str(len(before) + 1 if row.doc_id else 1)
         before.append(row)
         by_filter.setdefault(name, []).append(row)
@@ -120,9 +125,10 @@ def _group_by_filter(
         return {"": by_filter["1"]}, False, ()
     odd = next((same for same in first.values() if len(same) != len(by_filter)), None)
     if odd:
-        raise DataError(
-            f"{path}, line {odd[0].number}: answered {len(odd)} times, and other rows {len(by_filter)} times; "
-            "the log names no filters, so that it must hold each row once for each"
+        raise DataError.at(
+            f"{path}, line {odd[0].number}",
+            f"answered {len(odd)} times, and other rows {len(by_filter)} times; "
+            "the log names no filters, so that it must hold each row once for each",
         )
     if len(set(results.filters)) == len(results.filters) == len(by_filter):
         return dict(zip(results.filters, by_filter.values(), strict=True)), False, ()
@@ -134,7 +140,7 @@ def _select_filter(
 ) -> tuple[str, list[LogRow]]:
     names = list(rows)
     if requested is None and len(names) > 1:
-        raise DataError(f"{path} has several filters, {listed(names)}; say which with `filter`")
+        raise several_names_error(path, "filters", names, "filter")
     if requested is None:
         return names[0], rows[names[0]]
     if requested == UNFILTERED and names == [""]:  # the name in results
@@ -200,14 +206,24 @@ def _metric(
     candidates = tuple(name for name in usable if name not in paired) or usable
     if requested is not None:
         if requested in no_number:
-            raise DataError(f"{path}: {_no_number(requested)}; it has {listed(usable) or 'none'}")
+            raise DataError.at(
+                path,
+                f"{_no_number(requested)}; it has {listed(usable) or 'none'}",
+                option="metric",
+                value=requested,
+                allowed=usable,
+            )
         if requested not in usable:
             raise missing_name_error(path, "metric", requested, usable)
         return requested, candidates, ()
     if not candidates and no_number:
-        raise DataError(f"{path}: {'; '.join(map(_no_number, sorted(no_number)))}; no metric of it is")
+        raise DataError.at(
+            path, f"{'; '.join(map(_no_number, sorted(no_number)))}; no metric of it is", option="metric"
+        )
     if not candidates:
-        raise DataError(f"{path} has no metric with a number a row; were its answers not scored (predict_only)?")
+        raise DataError.of(
+            path, "has no metric with a number a row; were its answers not scored (predict_only)?", option="metric"
+        )
     if len(candidates) == 1:
         return candidates[0], candidates, ()
     if {"acc", "acc_norm"} <= set(candidates):
@@ -218,7 +234,7 @@ def _metric(
     same = all(row.values.get(name) == row.values.get(candidates[0]) for row in rows for name in candidates)
     if same and paired.issuperset(candidates):
         return candidates[0], candidates, (f"The rows hold the same for {listed(candidates)}.",)
-    raise DataError(f"{path} has several metrics, {listed(candidates)}; say which with `metric`")
+    raise several_names_error(path, "metrics", candidates, "metric")
 
 
 def _no_number(metric: str) -> str:
@@ -232,7 +248,11 @@ def _measure(path: Path, rows: Sequence[LogRow], metric: str, filter: str, resul
     values = np.array([_value(row, metric) for row in rows], dtype=np.float64)
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
-        raise DataError(f"{path}, line {rows[infinite[0]].number}: its {metric!r} is infinite, or too large a number")
+        raise DataError.at(
+            f"{path}, line {rows[infinite[0]].number}",
+            f"its {metric!r} is infinite, or too large a number",
+            option=metric,
+        )
     weights = np.array([row.weights.get(metric, 1.0) for row in rows])
     recorded = results.recorded.get(f"{metric},{filter or UNFILTERED}")
     return infer_metric(metric, values, weights, results.aggregates.get(metric), results.higher.get(metric), recorded)

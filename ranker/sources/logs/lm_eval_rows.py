@@ -89,9 +89,9 @@ def rows_of(
             has_rows = True
             yield _row(content, line, place, cluster, all_aggregates)
         except RecursionError as error:
-            raise DataError(f"{place}: nested too deeply") from error
+            raise DataError.at(place, "nested too deeply") from error
     if not has_rows:
-        raise DataError(f"{path} holds no row")
+        raise DataError.of(path, "holds no row")
 
 
 def _contents(path: Path, limits: Limits) -> Iterator[tuple[int, str, Any]]:
@@ -99,7 +99,7 @@ def _contents(path: Path, limits: Limits) -> Iterator[tuple[int, str, Any]]:
     if read_start(path, 1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         content = files.parse(files.read_whole(path, limits), path, files.Budget(limits))
         if not isinstance(content, list):  # it only starts like one
-            raise DataError(f"{path} is no list of rows")
+            raise DataError.of(path, "is no list of rows")
         limits.check(path, "log_rows", len(content))
         yield from ((line, f"{path}, row {line}", row) for line, row in enumerate(content, 1))
         return
@@ -111,7 +111,7 @@ def _contents(path: Path, limits: Limits) -> Iterator[tuple[int, str, Any]]:
 
 def _row(content: Any, line: int, place: str, cluster: str | None, aggregates: Mapping[str, str]) -> LogRow:
     if not isinstance(content, dict) or "doc" not in content or not {"resps", "filtered_resps"} & set(content):
-        raise DataError(f"{place}: no row of a log of lm-evaluation-harness (it needs `doc` and `filtered_resps`)")
+        raise DataError.at(place, "no row of a log of lm-evaluation-harness (it needs `doc` and `filtered_resps`)")
     doc, target = content["doc"], content.get("target")
     requests = _requests(content.get("arguments"))
     answers = content.get("filtered_resps", content.get("resps"))
@@ -161,7 +161,13 @@ def _text(doc: Any) -> str:
 def _cluster(doc: Any, name: str, place: str) -> str:
     fields = doc if isinstance(doc, dict) else {}
     if fields.get(name) is None:
-        raise DataError(f"{place}: its document has no {name!r}; it has {listed(fields) or 'none'}")
+        raise DataError.at(
+            place,
+            f"its document has no {name!r}; it has {listed(fields) or 'none'}",
+            option="cluster",
+            value=name,
+            allowed=fields,
+        )
     return name_of(fields[name])
 
 

@@ -40,6 +40,6 @@ def _by_name(path: Path) -> str:
         return lm_eval.PROGRAM
     if bare.endswith(".json"):
         return inspect_ai.PROGRAM
-    raise DataError(
-        f"{path} is no log: of lm-evaluation-harness *.jsonl, of Inspect *.eval or *.json; or these and .gz"
+    raise DataError.of(
+        path, "is no log: of lm-evaluation-harness *.jsonl, of Inspect *.eval or *.json; or these and .gz"
     )

@@ -31,7 +31,7 @@ def find_run(runs: Sequence[FoundLog], run: str, place: Path) -> FoundLog:
     if run and len(matches) == 1:
         return matches[0]
     problem = "several runs are" if matches else "no run is"
-    raise UsageError(f"{place}: {problem} called @{run}; there are {'; '.join(describe_runs(runs))}")
+    raise UsageError.at(place, f"{problem} called @{run}; there are {'; '.join(describe_runs(runs))}", value=run)
 
 
 def describe_runs(runs: Sequence[FoundLog]) -> Iterator[str]:
@@ -78,14 +78,17 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
     for log, name in zip(logs, names, strict=True):
         if log.metric != first.metric:
             raise DataError(
-                f"{names[0]} is judged by {first.metric} and {name} by {log.metric}: no mean is made of these"
+                f"{names[0]} is judged by {first.metric} and {name} by {log.metric}: no mean is made of these",
+                option="runs",
+                value=log.metric,
+                allowed=[first.metric],
             )
     keys = tuple(dict.fromkeys(key for log in logs for key in log.keys))
     positions = [{key: n for n, key in enumerate(log.keys)} for log in logs]
     rows = [[(log, place[key]) for log, place in zip(logs, positions, strict=True) if key in place] for key in keys]
     for key, entries in zip(keys, rows, strict=True):
         if len({log.target_hashes[n] for log, n in entries} - {""}) > 1:
-            raise DataError(f"{listed(names)} differ on the right answer to the row {key[:50]!r}")
+            raise DataError(f"{listed(names)} differ on the right answer to the row {key[:50]!r}", value=key)
     values = [np.array([log.outcomes[n] for log, n in entries]) for entries in rows]
     outcomes = np.array([np.nanmean(scores) if not np.isnan(scores).all() else math.nan for scores in values])
     silent = [all(log.state[n] in (NO_ANSWER, ERROR) for log, n in entries) for entries in rows]

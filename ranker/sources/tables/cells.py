@@ -294,7 +294,7 @@ def read_label_column(columns: Columns, column: str, name: str, labels: Labels) 
     # "neutral", again and again, where "non-entailment" never is
     strangers = unsaid and bool((counts[wrong] > 1).any())
     if unread and (beyond or strangers or readable < READABLE * (readable + unread)):
-        raise DataError(_no_labels(columns, column, labels, [values[place] for place in wrong]))
+        raise _no_labels_error(columns, column, labels, [values[place] for place in wrong])
     notes = list(silent_notes(columns, column, labels, "no answer"))
     if unread:
         examples = some(cell_text(values[place]) for place in wrong)
@@ -352,16 +352,20 @@ def true_label_codes(columns: Columns, column: str, labels: Labels) -> Ints:
     if (codes == UNKNOWN).any():
         values, _, counts = label_counts(columns, column)
         wrong = [v for v, many in zip(values, counts, strict=True) if many and labels.index(v) == UNKNOWN]
-        raise DataError(_no_labels(columns, column, labels, wrong))
+        raise _no_labels_error(columns, column, labels, wrong)
     return codes
 
 
-def _no_labels(columns: Columns, column: str, labels: Labels, wrong: Sequence[Any]) -> str:
+def _no_labels_error(columns: Columns, column: str, labels: Labels, wrong: Sequence[Any]) -> DataError:
     verb, stands = ("is no label", "it stands") if len(wrong) == 1 else ("are no labels", "they stand")
-    return (
-        f"{columns.origin}: {some(map(cell_text, wrong))} in the column {column!r} {verb} of the task "
+    return DataError.at(
+        columns.origin,
+        f"{some(map(cell_text, wrong))} in the column {column!r} {verb} of the task "
         f"({with_numbers(labels.task.labels)}); `label_map` says what {stands} for, `empty_words` which words "
-        "are nothing"
+        "are nothing",
+        option="label_map",
+        value=cell_text(wrong[0]),
+        allowed=labels.task.labels,
     )
 
 
@@ -402,7 +406,7 @@ def read_score_columns(
     place = f"{columns.origin}: {some(group)}"
     infinite = np.isposinf(scores) if used_kind == "log-likelihoods" else np.isinf(scores)
     if infinite.any():
-        raise DataError(f"{_place(columns, np.asarray(infinite.any(axis=1)))}: {some(group)} must be finite (got inf)")
+        raise DataError.at(_place(columns, np.asarray(infinite.any(axis=1))), f"{some(group)} must be finite (got inf)")
     of_class = np.zeros((scores.shape[1], len(task.labels)))
     of_class[np.arange(scores.shape[1]), list(classes)] = 1
     probs = np.full((columns.size, len(task.labels)), np.nan)
@@ -412,10 +416,12 @@ def read_score_columns(
             row = scores[wrong.argmax()]
             reason = f"are probabilities, and must be at least 0 and add up to 1 (got {row.sum():.6g})"
             hint = "" if kind else "; if they are something else, `answers` says what"
-            raise DataError(f"{_place(columns, wrong)}: {some(group)} {reason}{hint}")
+            raise DataError.at(
+                _place(columns, wrong), f"{some(group)} {reason}{hint}", option="answers", value=row.sum()
+            )
         probs[~broken] = scores[~broken] @ of_class / scores[~broken].sum(axis=1, keepdims=True)
     elif np.isneginf(scores).all(axis=1).any():
-        raise DataError(f"{place}: a row has no finite log-likelihood")
+        raise DataError.at(place, "a row has no finite log-likelihood")
     else:
         probs[~broken] = softmax(scores[~broken]) @ of_class
     hard = bool(used_kind == "probabilities" and not broken.all() and np.isin(scores[~broken], (0, 1)).all())
@@ -477,19 +483,26 @@ def _scores_of_both(
 ) -> tuple[Floats, list[str]]:
     """Return (n, 2) scores of both labels from those of one, and a note."""
     if len(task.labels) != 2:
-        raise DataError(
-            f"{columns.origin}: one column of scores, {column!r}, is enough for two labels only "
-            f"(the task has {len(task.labels)})"
+        raise DataError.at(
+            columns.origin,
+            f"one column of scores, {column!r}, is enough for two labels only (the task has {len(task.labels)})",
+            option=column,
+            value=len(task.labels),
         )
     if kind == "log-likelihoods":
-        raise DataError(f"{columns.origin}: log-likelihoods need a column for each label (got {column!r} alone)")
+        raise DataError.at(
+            columns.origin, f"log-likelihoods need a column for each label (got {column!r} alone)", option=column
+        )
     if kind == "probabilities":
         wrong = (values < 0) | (values > 1)
         if wrong.any():
             got = values[wrong.argmax()]
-            raise DataError(
-                f"{_place(columns, wrong)}: the column {column!r} holds probabilities, and must be between "
-                f"0 and 1 (got {got:g})"
+            raise DataError.of_column(
+                column,
+                f"holds probabilities, and must be between 0 and 1 (got {got:g})",
+                got,
+                place=_place(columns, wrong),
+                allowed=(0, 1),
             )
         pair, note = (1 - values, values), f"{column!r} is the probability of {task.labels[label]!r}"
     else:
@@ -533,9 +546,12 @@ def read_outcome_column(
     if wrong.any():
         got = texts(columns.cells[column].slice(int(wrong.argmax()), 1))[0]
         hint = "" if scale != UNIT else "; `range` says what is worst and best"
-        raise DataError(
-            f"{_place(columns, wrong)}: the column {column!r} holds outcomes, and must be between {worst:g} and "
-            f"{best:g} (got {got[:50]!r}){hint}"
+        raise DataError.of_column(
+            column,
+            f"holds outcomes, and must be between {worst:g} and {best:g} (got {got[:50]!r}){hint}",
+            got,
+            place=_place(columns, wrong),
+            allowed=scale,
         )
     values = (values - worst) / (best - worst)
     values = 1 - values if lower_is_better else values
@@ -550,7 +566,7 @@ def _number(columns: Columns, column: str) -> Floats:
     values, bad = numbers_of(columns, column)
     if bad.any():
         got = texts(columns.cells[column].slice(int(bad.argmax()), 1))[0]
-        raise DataError(f"{_place(columns, bad)}: the column {column!r} holds scores, and {no_number(got)}")
+        raise DataError.of_column(column, f"holds scores, and {no_number(got)}", got, place=_place(columns, bad))
     return values
 
 

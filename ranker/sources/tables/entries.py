@@ -86,9 +86,10 @@ def _check_texts(columns: Columns, keys: Keys, places_of_models: Sequence[Ints])
         _, codes = dictionary_codes(columns.cells[column])
         for places in places_of_models:
             if len(places) != len(places_of_models[0]) or (codes[places] != codes[places_of_models[0]]).any():
-                raise DataError(
-                    f"{columns.origin}: the texts of the models stand in different orders; a column of ids "
-                    "is needed (`id`)"
+                raise DataError.at(
+                    columns.origin,
+                    "the texts of the models stand in different orders; a column of ids is needed (`id`)",
+                    option="id",
                 )
 
 
@@ -104,7 +105,9 @@ def check_same(columns: Columns, column: str, table: Entries) -> None:
         if wrong.any():
             place = int(wrong.argmax())
             row = table.ids[place] if table.ids else place + 1
-            raise DataError(f"{columns.origin}: the row {row!r} has two truths in {column!r}")
+            raise DataError.at(
+                columns.origin, f"the row {row!r} has two truths in {column!r}", option=column, value=row
+            )
 
 
 def _ids(
@@ -119,10 +122,9 @@ def _ids(
     without = (codes < 0) | np.isin(codes, empty)
     if without.any():
         many = int(without.sum())
-        raise DataError(
-            f"{columns.origin}, row {int(without.argmax()) + 1:,}: the column {column!r} holds no id"
-            + (f", as in {many - 1:,} more rows" if many > 1 else "")
-        )
+        note = f", as in {many - 1:,} more rows" if many > 1 else ""
+        place = f"{columns.origin}, row {int(without.argmax()) + 1:,}"
+        raise DataError.of_column(column, f"holds no id{note}", place=place)
     if len(set(ids)) < len(ids):  # values of different types may have one text
         order = {text: place for place, text in enumerate(dict.fromkeys(ids))}
         return list(order), np.array([order[text] for text in ids])[codes]
@@ -148,9 +150,8 @@ def _refuse_twice(columns: Columns, values: Sequence[str], codes: Ints, among: I
     first, second = (int(place) + 1 for place in places[codes[places] == code][:2])
     many = int((counts > 1).sum())
     note = f", and to {many - 1:,} more" if many > 1 else ""
-    raise DataError(
-        f"{columns.origin}, rows {first:,} and {second:,}: two answers are given to the row {values[code][:50]!r}{note}"
-    )
+    place = f"{columns.origin}, rows {first:,} and {second:,}"
+    raise DataError.at(place, f"two answers are given to the row {values[code][:50]!r}{note}", value=values[code])
 
 
 def cells_at(columns: Columns, column: str, places: Ints) -> list[str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ranker.datasets.mapping import check_spellings
-from ranker.errors import DataError, Question
+from ranker.errors import DataError
 from ranker.files.cells import cell_text
 from ranker.sources.tables import names
 from ranker.sources.tables.base import Columns, TableHints, some
@@ -17,7 +17,7 @@ from ranker.sources.tables.cells import SUM, distinct, has_decimal_commas, label
 from ranker.sources.tables.groups import SIGN, SIGNS, nested_columns
 from ranker.sources.tables.keys import Keys, is_text
 from ranker.tasks.classes import ClassificationTask
-from ranker.tasks.empty import INVALID, ask, is_blank, is_empty_word
+from ranker.tasks.empty import INVALID, empty_word_question, is_blank, is_empty_word
 from ranker.tasks.names import NameIndex, fold
 
 MAX_INFERRED_LABELS = 200
@@ -79,9 +79,11 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
         return FileLabels(after, ordered=True, declared=True)
     check_words(columns, few, hints)
     hint = next((f"; {comma}" for comma in names.decimal_commas(columns, free)), "")
-    raise DataError(
-        f"{columns.origin}: no labels of a task are found (columns: {some(columns.cells, 10)}); name the "
-        f"task, or say with `truth` which column holds them{hint}"
+    raise DataError.at(
+        columns.origin,
+        f"no labels of a task are found (columns: {some(columns.cells, 10)}); name the "
+        f"task, or say with `truth` which column holds them{hint}",
+        option="truth",
     )
 
 
@@ -101,7 +103,7 @@ def check_words(columns: Columns, among: Iterable[str], hints: TableHints) -> No
         values, _, counts = label_counts(columns, name)
         value_counts = zip(map(str, values), counts.tolist(), strict=True)
         if words := {text.strip(): many for text, many in value_counts if many and is_empty_word(text)}:
-            raise Question(ask(columns.origin, name, words))
+            raise empty_word_question(columns.origin, name, words)
 
 
 def _named_after(columns: Columns, free: Sequence[str]) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def find(columns: Columns, hints: TableHints, labels: Labels, free: Sequence[str
     for name in free:
         part = split(columns, labels, name)
         for comma in decimal_commas(columns, [name] if part else ()):
-            raise DataError(f"{columns.origin}: {comma}")
+            raise DataError.at(columns.origin, comma)
         if part is not None and (holds_numbers(columns, name) or is_empty(columns, name)):
             groups.setdefault(part.before, []).append(part)
     _check_lists(columns, hints, labels, free, groups)
@@ -128,7 +128,7 @@ def _to_model(
         yield ModelColumns(before, names, (parts[0].class_index,), hints.answers or "probabilities")
     elif missing and before and any("/" in name for name in names) and not all(by_number):
         problem = f"{some(names)} are scores of {before!r}, which has no column for {some(missing)}"
-        raise DataError(f"{columns.origin}: {problem}")
+        raise DataError.at(columns.origin, problem)
 
 
 def _check_lists(
@@ -144,8 +144,10 @@ def _check_lists(
         wanted = name in groups or plain(name) in GENERIC or name in hints.prediction
         if wanted and len(scores) > 1 and len(scores) > len(groups.get(name, ())):
             problem = f"{name!r} holds {len(parts)} scores a row, for {len(labels.task.labels)} labels"
-            raise DataError(
-                f"{columns.origin}: {problem}; `label_map` says which label each stands for (0 = ...; 1 = ...)"
+            raise DataError.at(
+                columns.origin,
+                f"{problem}; `label_map` says which label each stands for (0 = ...; 1 = ...)",
+                option="label_map",
             )
 
 
@@ -160,6 +162,8 @@ def _check_strangers(
             continue
         if plain(after) not in DECISION and not is_prediction(after) and not is_right(after):
             problem = f"{name!r} stands among the scores of {before!r}, and {after!r} is no label of the task"
-            raise DataError(
-                f"{columns.origin}: {problem} ({with_numbers(labels.task.labels)}); `label_map` says what it stands for"
+            raise DataError.at(
+                columns.origin,
+                f"{problem} ({with_numbers(labels.task.labels)}); `label_map` says what it stands for",
+                option="label_map",
             )

@@ -73,9 +73,10 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
         differ = int(wrong.sum())
         if differ > MAX_DIFFERENT_TEXTS * (places >= 0).sum():
             place = int(wrong.argmax())
-            raise DataError(
-                f"{reading.origin}: {differ:,} of {int((places >= 0).sum()):,} texts are not those of the rows, "
-                f"the first that of the row {rows.called(place)}; are these answers to other rows?"
+            raise DataError.at(
+                reading.origin,
+                f"{differ:,} of {int((places >= 0).sum()):,} texts are not those of the rows, "
+                f"the first that of the row {rows.called(place)}; are these answers to other rows?",
             )
         places = np.where(wrong, -1, places)
         notes += (
@@ -85,7 +86,7 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
         )
     missing, unused = int((places < 0).sum()), reading.size - len(np.unique(places[places >= 0]))
     if missing == len(rows):
-        raise DataError(f"{reading.origin}: no row of the file is one of those asked about")
+        raise DataError.at(reading.origin, "no row of the file is one of those asked about")
     if missing > differ:
         notes.append(Assumption(f"{count(missing - differ, 'row', 'is', 'are')} not in the file: missing"))
     if unused > differ:
@@ -131,9 +132,9 @@ def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[In
         return positions, "id", ["rows are joined by their ids"]
     if checked:
         return None
-    raise DataError(
-        f"{reading.origin}: no id of the file is that of a row asked about (file: {some(reading.ids)}; "
-        f"rows: {some(rows.ids)})"
+    raise DataError.at(
+        reading.origin,
+        f"no id of the file is that of a row asked about (file: {some(reading.ids)}; rows: {some(rows.ids)})",
     )
 
 
@@ -186,10 +187,11 @@ def _by_texts(
             ids = "" if reading.ids is None else "; it has ids, and the rows have none"
             note = f"rows are joined by their order alone: nothing in the file can check it{ids}"
             return order, "order", [Assumption(note)]
-        raise DataError(
-            f"{reading.origin} has {count(reading.size, 'row')} and no ids or texts that the rows have, too, so that "
+        raise DataError.of(
+            reading.origin,
+            f"has {count(reading.size, 'row')} and no ids or texts that the rows have, too, so that "
             f"their order must tell which is which, and {len(rows):,} rows are asked about (`id` and `text` name "
-            "columns)"
+            "columns)",
         )
     agree = len(rows) - int(_differs(order, *texts).sum()) if alike else 0
     if agree == len(rows):
@@ -199,9 +201,10 @@ def _by_texts(
         note = f"rows are joined by their order: {agree:,} of {len(rows):,} texts agree"
         return order, "order", [Assumption(note)]
     if (places < 0).all():
-        raise DataError(
-            f"{reading.origin}: no text of the file is that of a row asked about (file: "
-            f"{some([text.replace(chr(31), ' | ') for text in texts[0]], 1)})"
+        raise DataError.at(
+            reading.origin,
+            f"no text of the file is that of a row asked about (file: "
+            f"{some([text.replace(chr(31), ' | ') for text in texts[0]], 1)})",
         )
     return places, "text", ["rows are joined by their texts", *notes]
 
@@ -211,9 +214,10 @@ def _check_numbers(reading: ParsedTable, rows: RequestedRows) -> None:
     if rows.ids is None and reading.ids and all(text.isdecimal() for text in reading.ids):
         numbers = [int(text) for text in reading.ids]
         if sorted(numbers) != numbers and max(numbers) - min(numbers) == len(numbers) - 1:
-            raise DataError(
-                f"{reading.origin}: its ids number the rows in another order than they stand in, and the rows that are "
-                "asked about have no ids; give them ids, or texts to both"
+            raise DataError.at(
+                reading.origin,
+                "its ids number the rows in another order than they stand in, and the rows that are "
+                "asked about have no ids; give them ids, or texts to both",
             )
 
 

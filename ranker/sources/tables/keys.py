@@ -101,9 +101,9 @@ def check_column(columns: Columns, name: str) -> None:
         DataError: it holds cells that cannot be read.
     """
     if name in columns.unread:
-        raise DataError(f"{columns.origin}: the column {name!r} holds {columns.unread[name]}, which are not read")
+        raise DataError.of_column(name, f"holds {columns.unread[name]}, which are not read", place=columns.origin)
     if name and name not in columns.cells:
-        raise UnknownName(f"column in {columns.origin}", name, list(columns.cells))
+        raise UnknownName("column", name, columns.cells, place=columns.origin)
 
 
 def is_text(array: object) -> bool:

@@ -131,7 +131,7 @@ class TableModel:
                 with open(self.path, "rb") as file:
                     shelf[_DIGEST, self.path] = hashlib.file_digest(file, "sha256").hexdigest()
             except OSError as error:
-                raise ModelError(f"{self.path} cannot be read: {error.strerror}") from error
+                raise ModelError.unreadable(self.path, error) from error
         content = shelf[_DIGEST, self.path]
         return {"content": f"{content}#{self.column}" if self.column else content}
 
@@ -206,10 +206,8 @@ class TableModel:
         if self.column:
             return look_up(f"model in {self.path}", self.column, by_name)
         if len(models) > 1:
-            raise UsageError(
-                self.doubt
-                or f"{self.path} holds {len(models)} models: {some(by_name)}; name one, {self.path}#{models[0].name}"
-            )
+            several = f"{self.path} holds {len(models)} models: {some(by_name)}; name one, {self.path}#{models[0].name}"
+            raise UsageError(self.doubt or several, option="models", allowed=by_name, place=self.path)
         return models[0]
 
 
@@ -235,7 +233,7 @@ class TableAnswers:
         except Question:
             raise
         except (DataError, UsageError) as error:
-            raise ModelError(str(error)) from error
+            raise ModelError.like(error) from error
         if len(examples) >= self.shelf.noted.get(self.source.place, (0, ()))[0]:
             self.shelf.noted[self.source.place] = len(examples), (*answers.notes, *joined.notes, *notes)
         yield predictions
@@ -255,7 +253,7 @@ class TableAnswers:
         if not has_labels(self.task):
             return PrecomputedScores(_values(answers), state), ()
         if answers.outcomes is not None:
-            raise ModelError(f"{self.name} says what was right, and not what was said")
+            raise ModelError.of(self.name, "says what was right, and not what was said")
         return ClassProbabilities(answers.to_classes().probs, state), ()
 
 
@@ -281,7 +279,7 @@ def _file_positions(examples: Sequence[Example]) -> tuple[tuple[int, ...] | None
 
 def _values(answers: TableAnswerColumn) -> Floats:
     if answers.outcomes is None:
-        raise ModelError(f"{answers.name} says what was said, and its file not how good that was")
+        raise ModelError.of(answers.name, "says what was said, and its file not how good that was")
     return np.where(answers.state == 0, answers.outcomes, np.nan)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ranker.errors import UsageError
+from ranker.errors import choice_error
 from ranker.sources.options import AnswerOptions, option
 
 
@@ -71,7 +71,7 @@ class TableOptions(AnswerOptions):
             from ranker.sources.tables.base import KINDS
 
             if self.answers not in KINDS:
-                raise UsageError(f"`answers` must be one of {', '.join(KINDS)} (got {self.answers!r})")
+                raise choice_error("answers", self.answers, KINDS)
         if self.encoding:
             from ranker.files.encodings import check
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from factors.types import Ints
-from ranker.errors import Assumption, DataError, UnknownName, find_repeat
+from ranker.errors import Assumption, DataError, UnknownName, check_distinct
 from ranker.sources.tables import entries, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import (
@@ -121,8 +121,7 @@ def parse_predictions(
     models = _models(columns, layout, labels, hints, name, table)
     if keys.run:
         models = _combine_runs(columns, keys, layout, labels, hints, table, models)
-    if (twice := find_repeat(model.name for model in models)) is not None:
-        raise DataError(f"{columns.origin}: two models are named {twice!r}")
+    check_distinct(columns.origin, "models", (model.name for model in models))
     segments = {segment: tuple(cells_at(columns, column, table.first)) for segment, column in keys.texts.items()}
     judged = layout.truth or _all_outcomes(models)
     bundled = _bundle_rows(columns, keys, layout, labels, table, segments) if judged else None
@@ -165,7 +164,12 @@ def _combine_runs(
     if hints.runs != "mean":
         names_of = list(dict.fromkeys(run for _, run in table.places))
         problem = f"each row is answered in {len(names_of)} runs, which {keys.run!r} tells apart ({some(names_of)})"
-        raise DataError(f"{columns.origin}: {problem}; `runs` says what is meant: mean, or each run as a model")
+        raise DataError.at(
+            columns.origin,
+            f"{problem}; `runs` says what is meant: mean, or each run as a model",
+            option="runs",
+            allowed=("mean", "each"),
+        )
     truth = None
     if layout.truth:
         in_order = labels.with_order(columns.names.get(layout.truth, ()))
@@ -200,7 +204,7 @@ def mean_of_runs(
     """
     if truth is None and runs[0].kind != "outcomes":
         need = f"the mean of the runs in {column!r} needs the true labels in the same file, in a column such as 'label'"
-        raise DataError(f"{columns.origin}: {need}")
+        raise DataError.at(columns.origin, need)
     right = np.array([run.correct(np.zeros(len(run), int) if truth is None else truth) for run in runs])
     if truth is not None and runs[0].kind != "outcomes":
         right[:, truth == NONE] = np.nan
@@ -243,7 +247,9 @@ def _answers(columns: Columns, model: ModelColumns, name: str, labels: Labels, h
         f"{model.beside!r} and the highest of {some(model.columns)} differ on {differ:,} of {int(shared.sum()):,} rows"
     )
     if differ > SWAPPED * shared.sum():
-        raise DataError(f"{columns.origin}: {note}; are columns swapped? `prediction` says which are to be read")
+        raise DataError.at(
+            columns.origin, f"{note}; are columns swapped? `prediction` says which are to be read", option="prediction"
+        )
     return replace(answers, notes=(*answers.notes, f"{note}; the scores are read")) if differ else answers
 
 
@@ -280,7 +286,7 @@ def _bundle_rows(
     rows: Any = zip(*(segments[segment] for segment in sorted(segments)), strict=True) if segments else ((),) * size
     clusters = tuple(cells_at(columns, keys.cluster, table.first)) if keys.cluster else None
     if clusters is not None and "" in clusters:
-        raise DataError(f"{columns.origin}, row {clusters.index('') + 1:,}: the column {keys.cluster!r} is empty")
+        raise DataError.of_column(keys.cluster, "is empty", place=f"{columns.origin}, row {clusters.index('') + 1:,}")
     truth.flags.writeable = False
     return BundledTableRows(table.ids, tuple(rows), truth, clusters, labels.task.labels)
 
@@ -293,5 +299,5 @@ def find_model(reading: ParsedTable, name: str) -> TableAnswerColumn:
     """
     match = next((model for model in reading.models if model.name == name), None)
     if match is None:
-        raise UnknownName(f"model in {reading.origin}", name, [model.name for model in reading.models])
+        raise UnknownName("model", name, [model.name for model in reading.models], place=reading.origin)
     return match

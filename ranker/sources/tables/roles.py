@@ -34,7 +34,7 @@ def check_program(columns: Columns) -> None:
     )
     if program:
         recipe = "docs/tables.md, From other programs, has the lines of pandas that make a table of it"
-        raise DataError(f"{columns.origin} is written by {program}, and not read; {recipe}")
+        raise DataError.of(columns.origin, f"is written by {program}, and not read; {recipe}")
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class _ColumnRoleResolver:
         models = []
         for name in self.hints.prediction:
             if name not in self.groups and name not in (*self.columns.cells, *self.columns.unread):
-                raise UnknownName(f"column in {self.columns.origin}", name, [*self.groups, *self.columns.cells])
+                raise UnknownName("column", name, [*self.groups, *self.columns.cells], place=self.columns.origin)
             if name not in self.groups:
                 check_column(self.columns, name)
             models.append(self.groups.get(name) or self._single_column(name))
@@ -137,7 +137,7 @@ class _ColumnRoleResolver:
         if not chosen:
             low, high = self.hints.scale
             hint = "" if self.hints.scale != UNIT else "; `range` says what is worst and best, if they are others"
-            raise DataError(self._no_column_message(f"outcomes, numbers from {low:g} to {high:g}") + hint)
+            raise self._no_column_error(f"outcomes, numbers from {low:g} to {high:g}", hint)
         truth = self._find_truth([name for name in self.labelled if name not in chosen])
         return ColumnRoles(_models(chosen, "outcomes"), truth, (_listed(chosen, "outcomes"),))
 
@@ -146,7 +146,7 @@ class _ColumnRoleResolver:
         if self.groups:
             return self._score_roles()
         if len(self.columns.cells) == 1 and _hint(next(iter(self.columns.cells)), self.labels):
-            raise DataError(self._no_column_message("answers"))
+            raise self._no_column_error("answers")
         self._check_parts()
         right = [n for n in self.single if names.is_right(n) and self._may_be_right(n)]
         models, truth = self._split_labels([name for name in self.labelled if name not in right])
@@ -168,10 +168,13 @@ class _ColumnRoleResolver:
             cells = self.label_cells(name)
             if cells.readable and not names.holds_numbers(self.columns, name):
                 strange = next(v for v in distinct(self.columns.cells[name]) if self.labels.index(v) == UNKNOWN)
-                raise DataError(
-                    f"{self.columns.origin}: {cells.readable:,} of {cells.readable + cells.unread:,} cells of the "
+                raise DataError.at(
+                    self.columns.origin,
+                    f"{cells.readable:,} of {cells.readable + cells.unread:,} cells of the "
                     f"column {name!r} are labels of the task, and others not, such as {cell_text(strange)[:50]!r}; "
-                    "`label_map` says what they stand for, or `prediction` which columns are to be read"
+                    "`label_map` says what they stand for, or `prediction` which columns are to be read",
+                    option="label_map",
+                    value=cell_text(strange),
                 )
 
     def _is_readable(self, name: str) -> bool:
@@ -194,8 +197,8 @@ class _ColumnRoleResolver:
         if numeric:
             problem = f"{_listed(numeric, 'numbers')}; `answers` says what they are: {self._kinds(numeric)}"
             advice = "; `label_map`, which label each is the score of, if they are scores" if len(numeric) > 1 else ""
-            raise DataError(f"{self.columns.origin}: {problem}{advice}")
-        raise DataError(self._no_column_message("answers"))
+            raise DataError.at(self.columns.origin, f"{problem}{advice}", option="answers")
+        raise self._no_column_error("answers")
 
     def _score_roles(self) -> ColumnRoles:
         """Return groups of columns, and columns of one score."""
@@ -224,7 +227,9 @@ class _ColumnRoleResolver:
             unclear += [*predicted, *unnamed]
         if unclear:
             problem = f"{some(unclear, 5)} may hold the answers, or something else"
-            raise DataError(f"{self.columns.origin}: {problem}; `prediction` says which hold the answers")
+            raise DataError.at(
+                self.columns.origin, f"{problem}; `prediction` says which hold the answers", option="prediction"
+            )
         return predicted or unnamed, truth
 
     def _find_truth(self, labelled: Sequence[str]) -> str:
@@ -247,7 +252,7 @@ class _ColumnRoleResolver:
             return ModelColumns(before if sign else "", (name,), (1,), "logits")
         if names.holds_numbers(self.columns, name):
             problem = f"the column {name!r} holds numbers; `answers` says what they are: {self._kinds([name])}"
-            raise DataError(f"{self.columns.origin}: {problem}")
+            raise DataError.at(self.columns.origin, problem, option="answers", value=name)
         return ModelColumns(name, (name,), kind="labels")
 
     def _may_be_right(self, name: str) -> bool:
@@ -270,7 +275,9 @@ class _ColumnRoleResolver:
         mapped = {"0", "1"} <= set(self.hints.label_map)
         if bits and not self.hints.answers and not mapped and not (truth and names.holds_whole(self.columns, truth)):
             problem = f"{_listed(bits, '0 and 1')}, which may be labels, or say whether an answer is right"
-            raise DataError(f"{self.columns.origin}: {problem}; `answers` says which: labels, outcomes")
+            raise DataError.at(
+                self.columns.origin, f"{problem}; `answers` says which: labels, outcomes", option="answers"
+            )
 
     def _check_numbers(self, truth: str) -> None:
         """Refuse whole numbers beside a truth of names: they may be labels in an unknown order."""
@@ -278,17 +285,18 @@ class _ColumnRoleResolver:
         numeric = [name for name in self.single if name != truth and names.holds_whole(self.columns, name)]
         if numeric and not task.ordered and len(task.labels) > 2:
             problem = f"{_listed(numeric, 'numbers')}; `label_map` says which label each stands for (0 = ...; 1 = ...)"
-            raise DataError(f"{self.columns.origin}: {problem}")
+            raise DataError.at(self.columns.origin, problem, option="label_map")
 
     def _are_bits(self, name: str) -> bool:
         return names.holds_bits(self.columns, name, self.labels)
 
-    def _no_column_message(self, missing: str) -> str:
+    def _no_column_error(self, missing: str, advice: str = "") -> DataError:
         unread = [f"{name!r} holds {held}, which are not read" for name, held in self.columns.unread.items()]
         note = f"; {', '.join(unread[:3])}" if unread else ""
         hint = _hint(next(iter(self.columns.cells)), self.labels) if len(self.columns.cells) == 1 else ""
         hint = hint or next((f"; {comma}" for comma in names.decimal_commas(self.columns, self.free)), "")
-        return f"{self.columns.origin}: no column holds {missing} (columns: {some(self.columns.cells, 10)}){note}{hint}"
+        columns = f"(columns: {some(self.columns.cells, 10)}){note}{hint}{advice}"
+        return DataError.at(self.columns.origin, f"no column holds {missing} {columns}", allowed=self.columns.cells)
 
 
 def _hint(name: str, labels: Labels) -> str:

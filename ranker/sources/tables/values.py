@@ -40,7 +40,9 @@ def collect_values(
     roles.check_program(columns)
     keys = keys_of.find(columns, hints, rows)
     if keys.run and hints.runs != "each":
-        raise DataError(f"{columns.origin}: {keys.run!r} tells runs apart, and such answers have no mean; `runs=each`")
+        raise DataError.at(
+            columns.origin, f"{keys.run!r} tells runs apart, and such answers have no mean; `runs=each`", option="runs"
+        )
     held = _columns_of_answers(columns, hints, keys)
     table = entries.find(columns, keys, rows, hints.empty_words)
     models = []
@@ -61,7 +63,7 @@ def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> list
     """Return the named columns, else those whose names suggest answers, else the only one left."""
     readable = [name for name in columns.order if name not in columns.unread]
     if missing := next((name for name in hints.prediction if name not in readable), ""):
-        raise UnknownName(f"column in {columns.origin}", missing, readable)
+        raise UnknownName("column", missing, readable, place=columns.origin)
     used = {*keys.columns, hints.truth}
     free = [name for name in readable if name not in used and not {*columns.groups.get(name, ())} & used]
     by_name = [name for name in free if names.is_prediction(name)]
@@ -69,7 +71,7 @@ def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> list
     held = list(hints.prediction) or by_name or (left if len(left) == 1 else [])
     if not held:
         several = f"which columns hold answers is not known (columns: {some(free, 5)})"
-        raise DataError(f"{columns.origin}: {several}; `prediction` names them")
+        raise DataError.at(columns.origin, f"{several}; `prediction` names them", option="prediction")
     return held
 
 

@@ -1,4 +1,5 @@
 import pytest
+from refusals import refuses
 
 from ranker.datasets import sets
 from ranker.datasets.cards import read_card
@@ -56,44 +57,44 @@ def test_a_card_becomes_a_record(read, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new", "option", "value"),
     [
-        ("population", "popluation", "there is no key of the card 'popluation'; did you mean population?"),
-        ("population = 5", "population = 0", "`population` must be at least 1 (got 0)"),
-        ("population = 5", 'population = "5"', "`population` must be a whole number (got '5')"),
-        ('description = "A toy."', "", "the card needs the key `description`"),
-        ("population = 5", 'name = "toy"', "a set bears the name of its folder: leave the key `name` out"),
+        ("population", "popluation", "", "popluation"),
+        ("population = 5", "population = 0", "population", 0),
+        ("population = 5", 'population = "5"', "", None),
+        ('description = "A toy."', "", "", None),
+        ("population = 5", 'name = "toy"', "name", None),
         (
             'shortcut = "entailment"',
             'shortcut = "entails"',
-            "no label for `shortcut` 'entails'; did you mean entail",
+            "",
+            "entails",
         ),
-        ('labels = ["non-entailment", "entailment"]', 'labels = "entailment"', "at least two labels"),
-        ('"neutral", "contradiction"', '"neutral", "Neutral"', "the label name 'neutral' is given twice"),
+        ('labels = ["non-entailment", "entailment"]', 'labels = "entailment"', "", None),
+        ('"neutral", "contradiction"', '"neutral", "Neutral"', "", None),
         (
             "non-entailment = [",
             "nonentailment = [",
-            "no label with aliases 'nonentailment'; did you mean non-entailment",
+            "",
+            "nonentailment",
         ),
-        ('label = "label"', "", "`[layouts]` needs the key `label`"),
-        ('kind = "hard"', "kind = 1", "`[layouts]`: `kind` in `where` must be a string (got 1)"),
-        ('name = "nli"', "", "`[task]` needs the key `name`"),
-        ("population = 5", "population = ", "cannot be read as a card"),
+        ('label = "label"', "", "", None),
+        ('kind = "hard"', "kind = 1", "", None),
+        ('name = "nli"', "", "", None),
+        ("population = 5", "population = ", "", None),
     ],
 )
-def test_what_cannot_be_right_is_said_in_one_line(read, old, new, message):
-    """The message names the file, the table and the key."""
+def test_what_cannot_be_right_is_refused_in_one_line(read, tmp_path, old, new, option, value):
+    """The error names the file, and the key and its value where these are known."""
     assert old in CARD
-    with pytest.raises(DataError) as caught:
+    with refuses(DataError, option=option, value=value, place=tmp_path / "toy" / "card.toml") as caught:
         read(CARD.replace(old, new, 1))
-    assert message in str(caught.value)
-    assert "card.toml" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_card_without_a_task_is_refused(read):
+def test_a_card_without_a_task_is_refused(read, tmp_path):
     """A set without labels is none."""
-    with pytest.raises(DataError, match=r"card\.toml: `task` must be a table: `\[task\]` \(got None\)"):
+    with refuses(DataError, place=tmp_path / "toy" / "card.toml"):
         read(CARD.partition("[task]")[0])
 
 

@@ -4,11 +4,13 @@ import json
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from refusals import refuses
 
 from factors import Span
 from ranker import labelled
 from ranker.datasets.readers import examples, no_marks, read_sheet
 from ranker.errors import DataError, UsageError
+from ranker.files.reader import ENDINGS
 from ranker.limits import Limits
 from ranker.tasks.classes import ClassificationTask
 
@@ -100,7 +102,7 @@ def test_a_file_of_usual_names_needs_no_others(read):
     own = {"text": ["vorher", "nachher"], "label": ["gold"]}
     (example,) = read("a.jsonl", lines(GOOD), columns=own)
     assert example.segments == (GOOD["premise"], GOOD["hypothesis"])
-    with pytest.raises(DataError, match="the column 'vorher' is missing"):
+    with refuses(DataError, option="vorher"):
         read("b.jsonl", lines({**GOOD, "gold": 1}), columns=own)
 
 
@@ -182,99 +184,93 @@ LONG = "a" * (10 << 20)
 DEEP = "[" * 100_000
 
 WRONG = [
-    ("a.jsonl", lines(GOOD) + "{'premise': 1}\n", "a.jsonl, line 2: no JSON (Expecting property name enclosed in"),
-    ("a.jsonl", lines(GOOD) + DEEP + "\n", "a.jsonl, line 2: no JSON ("),
-    ("a.jsonl", lines(GOOD) + "[1]\n", "a.jsonl, line 2: an object {...} is needed (got '[1]')"),
-    ("a.jsonl", lines(GOOD, {**GOOD, "label": None}), "line 2: the column 'label' is empty, and must hold a label"),
-    ("a.jsonl", lines({**GOOD, "label": "LABEL_1"}), "or an alias (got 'LABEL_1')"),
-    ("a.jsonl", lines({**GOOD, "label": -1}), "line 1: a label must be one of"),
-    ("a.jsonl", lines({**GOOD, "label": 10**400}), "line 1: a label must be one of"),
-    ("a.jsonl", lines({**GOOD, "label": 0.5}), "or an alias (got '0.5')"),
-    ("a.jsonl", lines({**GOOD, "label": float("nan")}), "line 1: the column 'label' is empty, and must hold a label"),
-    ("a.jsonl", lines({**GOOD, "premise": ""}), "line 1: the column 'premise' is empty, and must hold a text"),
-    ("a.jsonl", lines({**GOOD, "premise": 3}), "line 1: the column 'premise' must hold a text (got '3')"),
-    ("a.jsonl", lines({**GOOD, "premise": None}), "line 1: the column 'premise' is empty, and must hold a text"),
-    ("a.jsonl", lines({"segments": ["a", "b", "c"], "label": 1}), "one or two segments are needed (got 3)"),
-    ("a.jsonl", '{"text": "\\ud800", "label": 1}\n', "line 1: the column 'text' holds a text with half"),
-    ("a.jsonl", lines({**GOOD, "premise": "a" * 100_001}), "more than 100,000 characters in a cell"),
-    ("a.jsonl", lines({**GOOD, "premise": LONG}), "a.jsonl, line 1: more than 1,048,576 bytes in a line"),
-    ("a.tsv", f"text\tlabel\n{LONG}\t1\n", "a.tsv, line 2: more than 1,048,576 bytes in a line"),
-    ("a.csv", f"text,label\n{LONG},1\n", "a.csv, line 2: more than 1,048,576 bytes in a line"),
-    ("a.csv", 'text,label\n"' + "a line\n" * 30_000 + '",1\n', "field larger than field limit (131072)"),
+    ("a.jsonl", lines(GOOD) + "{'premise': 1}\n", '', None, "a.jsonl, line 2"),
+    ("a.jsonl", lines(GOOD) + DEEP + "\n", '', None, "a.jsonl, line 2"),
+    ("a.jsonl", lines(GOOD) + "[1]\n", '', '[1]', "a.jsonl, line 2"),
+    ("a.jsonl", lines(GOOD, {**GOOD, "label": None}), 'label', None, "a.jsonl, line 2"),
+    ("a.jsonl", lines({**GOOD, "label": "LABEL_1"}), 'label', 'LABEL_1', "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "label": -1}), 'label', -1, "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "label": 10**400}), 'label', str(10**400), "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "label": 0.5}), 'label', 0.5, "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "label": float("nan")}), 'label', None, "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "premise": ""}), 'premise', None, "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "premise": 3}), 'premise', 3, "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "premise": None}), 'premise', None, "a.jsonl, line 1"),
+    ("a.jsonl", lines({"segments": ["a", "b", "c"], "label": 1}), '', None, "a.jsonl, line 1"),
+    ("a.jsonl", '{"text": "\\ud800", "label": 1}\n', 'text', None, "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "premise": "a" * 100_001}), 'limits.cell', None, "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "premise": LONG}), 'limits.line', None, "a.jsonl, line 1"),
+    ("a.tsv", f"text\tlabel\n{LONG}\t1\n", 'limits.line', None, "a.tsv, line 2"),
+    ("a.csv", f"text,label\n{LONG},1\n", 'limits.line', None, "a.csv, line 2"),
+    ("a.csv", 'text,label\n"' + "a line\n" * 30_000 + '",1\n', '', None, "a.csv, line 18726"),
     (
         "a.csv.gz",
         gzip.compress(b"text,label\n" + b"a" * (10 << 20), mtime=0),
-        "line 2: more than 1,048,576 bytes in a line",
+        'limits.line', None, "a.csv.gz, line 2",
     ),
-    ("a.csv.gz", gzip.compress(TABLE.encode(), mtime=0)[:-9], "a.csv.gz cannot be read: it ends in the middle"),
-    ("a.jsonl", lines({**GOOD, "id": "x"}, {**GOOD, "id": "x"}), "line 2: the id 'x' is used at"),
-    ("a.jsonl", lines(GOOD, {"premise": "a", "label": 1}), "line 2: the column 'hypothesis' is empty, and must"),
-    ("a.jsonl", lines({"words": "a", "label": 1}), "no column has a usual name for the text; say which"),
-    ("a.csv", "premise,hypothesis,score\na,b,1\n", "label; say which with `columns` (columns: premise, "),
-    ("a.csv", "premise;hypothesis;label\na;b\n", "a.csv, line 2: 3 cells are needed, as in line 1 (got 2)"),
-    ("a.tsv", "text,label\na,1\n", "are its cells separated by ','? in a .tsv they are by tabs; call it .csv"),
-    ("a.csv", "A dog ran.,It ran.,1\nA.,B.,1\n", "line 1: no column has a usual name for the text; is that a row, and"),
-    ("a.csv", "", "a.csv is empty; its first line must name the columns"),
-    ("a.tsv", "", "a.tsv is empty; its first line must name the columns"),
-    ("a.tsv", "text\tlabel\na\t1\nb\n", "a.tsv, line 3: 2 cells are needed, as in line 1 (got 1)"),
-    ("a.csv", "text,label\na,1\nb,c,1\n", "a.csv, line 3: 2 cells are needed, as in line 1 (got 3)"),
-    ("a.csv", "text,label\ra,1\r", "a.csv, line 1: are its lines ended by bare carriage returns?"),
-    ("a.csv", 'text,label\n"a"b,1\n', "a.csv, line 2: ',' expected after '\"'"),
-    ("a.tsv", "label\ttext\ttext\n1\ta\tb\n", "a.tsv, line 1: two columns are named 'text'"),
-    ("a.tsv", b"text\tlabel\na\t1\ncaf\xe9\t1\n", "a.tsv, line 3: not UTF-8 (byte 0xe9)"),
-    ("a.csv", "text,label\n".encode("utf-16-le"), "a.csv, line 1: not UTF-8 (byte 0x74); is it UTF-16? save it as"),
-    ("a.csv", b"\xff\xfet\x00e", "a.csv: not UTF-16-LE (byte 0x65), as its mark or `encoding` says"),
-    ("a.jsonl", lines({**GOOD, "marks": {"x": [[0, 4, 99]]}}), "mark 'x' lies outside its text (Span(segment=0, "),
-    ("a.jsonl", lines({**GOOD, "marks": {"x": [[2, 0, 1]]}}), "mark 'x' lies outside its text"),
-    ("a.jsonl", lines({**GOOD, "marks": {"x": [[0, 3, 3]]}}), "line 1: a span needs segment >= 0 and 0 <= start < end"),
-    ("a.jsonl", lines({**GOOD, "marks": {"x": [[0, 3]]}}), "marks must be name -> list of [segment, start, end] (got"),
-    ("a.jsonl", lines({**GOOD, "marks": [1]}), "marks must be name -> list of [segment, start, end] (got '[1]')"),
-    ("a.tsv", "text\tlabel\tmarks\na\t1\tnone\n", "marks must be name -> list of [segment, start, end] (got 'none')"),
-    ("a.parquet", "text,label\na,1\n", "a.parquet cannot be read: "),
-    ("a.parquet", columnar(GOOD)[:-9], "a.parquet cannot be read: "),
-    ("a.parquet", gzip.compress(columnar(GOOD), mtime=0), "a.parquet cannot be read: "),
-    ("a.parquet", columnar(GOOD, {**GOOD, "label": "often"}), "a.parquet, row 2: a label must be one of"),
-    ("a.parquet", columnar(GOOD, {**GOOD, "premise": None}), "a.parquet, row 2: the column 'premise' is empty"),
-    ("a.parquet", columnar({**GOOD, "premise": b"\xe9"}), "the column 'premise' holds binary, which are not read"),
-    ("a.parquet", columnar({"words": "a", "label": 1}), "a.parquet: no column has a usual name for the text; say"),
-    ("a.parquet", columnar(text=pa.array([], pa.string()), label=pa.array([], pa.int64())), "a.parquet holds no row"),
-    ("a.parquet", of_names("{"), "a.parquet cannot be read: Expecting property name"),
-    ("a.parquet", of_names("[" * 100_000), "a.parquet cannot be read: it is nested too deeply"),
-    ("a.parquet", columnar(text=pa.array([b"caf\xe9"]).view(pa.string()), label=[1]), "holds no UTF-8 text"),
+    ("a.csv.gz", gzip.compress(TABLE.encode(), mtime=0)[:-9], '', None, "a.csv.gz"),
+    ("a.jsonl", lines({**GOOD, "id": "x"}, {**GOOD, "id": "x"}), 'id', 'x', "a.jsonl, line 2"),
+    ("a.jsonl", lines(GOOD, {"premise": "a", "label": 1}), 'hypothesis', None, "a.jsonl, line 2"),
+    ("a.jsonl", lines({"remark": "a", "label": 1}), 'text', None, "a.jsonl, line 1"),
+    ("a.csv", "premise,hypothesis,score\na,b,1\n", 'label', None, "a.csv, line 1"),
+    ("a.csv", "premise;hypothesis;label\na;b\n", '', 2, "a.csv, line 2"),
+    ("a.tsv", "text,label\na,1\n", 'text', None, "a.tsv, line 1"),
+    ("a.csv", "A dog ran.,It ran.,1\nA.,B.,1\n", 'text', None, "a.csv, line 1"),
+    ("a.csv", "", '', None, "a.csv"),
+    ("a.tsv", "", '', None, "a.tsv"),
+    ("a.tsv", "text\tlabel\na\t1\nb\n", '', 1, "a.tsv, line 3"),
+    ("a.csv", "text,label\na,1\nb,c,1\n", '', 3, "a.csv, line 3"),
+    ("a.csv", "text,label\ra,1\r", '', None, "a.csv, line 1"),
+    ("a.csv", 'text,label\n"a"b,1\n', '', None, "a.csv, line 2"),
+    ("a.tsv", "label\ttext\ttext\n1\ta\tb\n", '', 'text', "a.tsv, line 1"),
+    ("a.tsv", b"text\tlabel\na\t1\ncaf\xe9\t1\n", 'encoding', None, "a.tsv, line 3"),
+    ("a.csv", "text,label\n".encode("utf-16-le"), 'encoding', None, "a.csv, line 1"),
+    ("a.csv", b"\xff\xfet\x00e", 'encoding', None, "a.csv"),
+    ("a.jsonl", lines({**GOOD, "marks": {"x": [[0, 4, 99]]}}), '', None, "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "marks": {"x": [[2, 0, 1]]}}), '', None, "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "marks": {"x": [[0, 3, 3]]}}), '', None, "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "marks": {"x": [[0, 3]]}}), 'marks', {'x': [[0, 3]]}, "a.jsonl, line 1"),
+    ("a.jsonl", lines({**GOOD, "marks": [1]}), 'marks', [1], "a.jsonl, line 1"),
+    ("a.tsv", "text\tlabel\tmarks\na\t1\tnone\n", 'marks', 'none', "a.tsv, line 2"),
+    ("a.parquet", "text,label\na,1\n", '', None, "a.parquet"),
+    ("a.parquet", columnar(GOOD)[:-9], '', None, "a.parquet"),
+    ("a.parquet", gzip.compress(columnar(GOOD), mtime=0), '', None, "a.parquet"),
+    ("a.parquet", columnar(GOOD, {**GOOD, "label": "often"}), 'label', 'often', "a.parquet, row 2"),
+    ("a.parquet", columnar(GOOD, {**GOOD, "premise": None}), 'premise', None, "a.parquet, row 2"),
+    ("a.parquet", columnar({**GOOD, "premise": b"\xe9"}), 'premise', None, "a.parquet"),
+    ("a.parquet", columnar({"remark": "a", "label": 1}), 'text', None, "a.parquet"),
+    ("a.parquet", columnar(text=pa.array([], pa.string()), label=pa.array([], pa.int64())), '', None, "a.parquet"),
+    ("a.parquet", of_names("{"), '', None, "a.parquet"),
+    ("a.parquet", of_names("[" * 100_000), '', None, "a.parquet"),
+    ("a.parquet", columnar(text=pa.array([b"caf\xe9"]).view(pa.string()), label=[1]), 'text', None, "a.parquet"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "content", "message"), WRONG, ids=[message[:40] for _, _, message in WRONG])
-def test_what_cannot_be_right_is_said_in_one_line(read, name, content, message):
-    """File, line, what was expected and what came: one line, and not a long one."""
-    with pytest.raises(DataError) as caught:
+@pytest.mark.parametrize(("name", "content", "option", "value", "place"), WRONG, ids=range(len(WRONG)))
+def test_what_cannot_be_right_is_refused_in_one_line(read, tmp_path, name, content, option, value, place):
+    """File, line, and what was wrong there: one line, and not a long one."""
+    with refuses(DataError, option=option, value=value, place=tmp_path / place) as caught:
         read(name, content)
-    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
 
 
 def test_a_column_that_is_named_must_be_there(read):
     """The message lists the columns there are."""
-    with pytest.raises(
-        DataError, match=r"line 1: the column 'gold' is missing \(columns: premise, hypothesis, label\)"
-    ):
+    with refuses(DataError, option="gold"):
         read("a.jsonl", lines(GOOD), columns={"label": ["gold"]})
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a", "a.gz", "a.parquet.gz"])
-def test_an_unknown_kind_of_file_is_refused(read, name):
-    """The message lists the kinds that are known."""
-    with pytest.raises(
-        UsageError,
-        match=r"ends in \.csv, \.tsv, .*; those of text may be gzipped \(\.csv\.gz\)$",
-    ):
+def test_an_unknown_kind_of_file_is_refused(read, tmp_path, name):
+    """The error lists the kinds that are known."""
+    with refuses(UsageError, allowed=ENDINGS, place=tmp_path / name):
         read(name, "")
 
 
 def test_a_missing_file_is_said_so(tmp_path):
     """With the system's own words."""
-    with pytest.raises(DataError, match=r"none\.csv cannot be read: No such file or directory"):
+    with refuses(DataError, place=tmp_path / "none.csv"):
         read_sheet(tmp_path / "none.csv")
 
 
@@ -282,7 +278,7 @@ def test_a_file_is_read_no_further_than_its_limit(tmp_path):
     """What unpacks into far more than it seems to be stops at the limit, with a line."""
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"text,label\n" + b"a,1\n" * 1000))
-    with pytest.raises(DataError, match=r"a\.csv\.gz: more than 100 bytes, the most that is read"):
+    with refuses(DataError, option="limits.file", place=path):
         read_sheet(path, limits=Limits(file=100))
 
 
@@ -291,7 +287,7 @@ def test_a_parquet_file_is_read_no_further_than_its_limit(read, tmp_path, rows):
     """Nor where it is small because its rows are all the same."""
     content = columnar(*rows)
     read("a.parquet", content)
-    with pytest.raises(DataError, match=r"a\.parquet: more than 10,000 bytes, the most that is read"):
+    with refuses(DataError, option="limits.file", place=tmp_path / "a.parquet"):
         read_sheet(tmp_path / "a.parquet", limits=Limits(file=10_000))
 
 
@@ -300,7 +296,7 @@ def test_columns_of_one_name_in_a_parquet_file(read):
     table = pa.Table.from_arrays([pa.array([1]), pa.array(["a"]), pa.array(["b"])], ["label", "text", "text"])
     sink = pa.BufferOutputStream()
     parquet.write_table(table, sink)
-    with pytest.raises(DataError, match=r"a\.parquet: two columns are named 'text'"):
+    with refuses(DataError, value="text"):
         read("a.parquet", sink.getvalue().to_pybytes())
 
 
@@ -318,7 +314,7 @@ class Rows(list):
 def test_rows_in_memory_are_examples_as_well():
     """Any mappings will do; their places are their numbers."""
     assert [row.id for row in labelled([GOOD, {**GOOD, "label": 0}], NLI).examples] == ["1", "2"]
-    with pytest.raises(DataError, match="^row 2: a label must be one of"):
+    with refuses(DataError, place="row 2"):
         labelled([GOOD, {**GOOD, "label": 7}], NLI)
 
 

@@ -2,10 +2,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from refusals import refuses
 from test_report_formats import toy
 
 from ranker.domains.compare import compare
-from ranker.errors import UsageError
+from ranker.errors import DataError
 from ranker.report import over_sets as report
 from ranker.results.header import Header
 from ranker.results.ranking import Ranking
@@ -87,7 +88,7 @@ def test_what_is_no_decision_has_no_such_part(runs):
     )
     found = compare([runs[0], other], missing="ranks")
     assert found.on_average is None
-    with pytest.raises(UsageError, match="a second time"):
+    with refuses(DataError, value="bert", place="run 2 of set-0"):
         compare([runs[0], runs[0]])
 
 

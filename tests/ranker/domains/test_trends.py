@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy import stats
 
 from ranker.domains.compare import compare
-from ranker.errors import UsageError
+from ranker.errors import UnknownName, UsageError
 
 DATA = Path(os.environ.get("RANK_MODELS_DATA", "")) / "squadshifts" / "results.json.gz"
 
@@ -70,9 +71,9 @@ def test_probit_axes():
     found = trend_of(x, y + np.random.default_rng(0).normal(0, 1e-4, 14), axes="probit")
     assert found.slopes == pytest.approx((0.8, 0.8), abs=0.01)
     assert [one.expected for one in found.points] == pytest.approx(y, abs=1e-3)
-    with pytest.raises(UsageError, match=r"far: probit `axes` need values between 0 and 1, and neither .* \(got 1\)"):
+    with refuses(UsageError, option="axes", value=1.0, place="far"):
         trend_of(x, [*y[:-1], 1.0], axes="probit")
-    with pytest.raises(UsageError, match="there is no kind of axes 'log'"):
+    with refuses(UnknownName, value="log"):
         trend_of(x, y, axes="log")
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from refusals import refuses
 
 from ranker.errors import DataError
 from ranker.files import footers
@@ -46,7 +47,7 @@ def test_it_is_what_arrow_finds_there(size, compression):
 
 def test_a_footer_has_a_limit():
     """It is read by Python, byte by byte."""
-    with pytest.raises(DataError, match=r"^a: more than 100 bytes, the most that is read \(`limits\.footer`\)$"):
+    with refuses(DataError, option="limits.footer", place="a"):
         footers.read_footer(io.BytesIO(written()), "a", Limits(footer=100))
 
 
@@ -64,7 +65,7 @@ def test_a_footer_of_nested_lists_is_one_line():
     """Or of one that says that it has a billion items."""
     for footer in (b"\x19" * 100_000, b"\x19\xf9" + b"\xff" * 4 + b"\x0f" + b"\x00" * 1_000):
         content = b"PAR1" + footer + struct.pack("<L", len(footer)) + b"PAR1"
-        with pytest.raises(DataError, match="^a cannot be read: its footer is broken$"):
+        with refuses(DataError, place="a"):
             footers.read_footer(io.BytesIO(content), "a")
 
 
@@ -87,5 +88,5 @@ def test_a_field_of_any_type_is_passed_over(kind, value):
     assert footers.read_footer(io.BytesIO(content), "a") == [[footers.ColumnChunkInfo(3, 50)]]
     for end in range(len(field), len(footer) - 3):  # cut off within what has to be read
         cut = b"PAR1" + footer[:end] + end.to_bytes(4, "little") + b"PAR1"
-        with pytest.raises(DataError, match="footer is broken"):
+        with refuses(DataError, place="a"):
             footers.read_footer(io.BytesIO(cut), "a")

@@ -5,6 +5,7 @@ import json
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from refusals import refuses
 
 from ranker.errors import DataError
 from ranker.files.reader import read_columns
@@ -27,5 +28,5 @@ def test_an_index_that_is_a_range_is_a_column(tmp_path):
 @pytest.mark.parametrize(("start", "step"), [(10**30, 1), (0, 10**30), (1 << 62, 1 << 62), (-(1 << 63), -1)])
 def test_an_index_beyond_whole_numbers_is_one_line(tmp_path, start, step):
     """Neither a traceback nor a number that has wrapped around."""
-    with pytest.raises(DataError, match="its index holds numbers of more than 64 bits"):
+    with refuses(DataError, place=tmp_path / "rows.parquet"):
         read_columns(ranged(tmp_path, start=start, step=step))

@@ -1,6 +1,7 @@
 import gzip
 
 import pytest
+from refusals import refuses
 
 from ranker import limits
 from ranker.errors import DataError
@@ -33,7 +34,7 @@ def test_a_key_that_is_there_twice_is_refused(tmp_path):
     """JSON allows it; which value is meant nobody can tell. In objects inside of the row, too."""
     for line in ('{"text": "a", "text": "b"}', '{"text": "a", "marks": {"x": 1, "x": 2}}'):
         (tmp_path / "a.jsonl").write_text(f"{line}\n")
-        with pytest.raises(DataError, match=r"a\.jsonl, line 1: no JSON \(the key '(text|x)' is there twice\)"):
+        with refuses(DataError, place=f"{tmp_path}/a.jsonl, line 1"):
             cells(tmp_path / "a.jsonl")
 
 
@@ -59,12 +60,11 @@ def test_another_encoding_is_read_where_it_is_said(tmp_path, encoding):
     found = [dict(row.cells) for row in reader.read_columns(tmp_path / "a.csv", encoding).rows()]
     assert found == [{"id": "1", "text": "caf\xe9 \u20ac"}, CELLS[1]]
     line = "encoding=utf-16-le" if encoding.startswith("utf-16") else "encoding=cp1252"
-    with pytest.raises(
-        DataError, match=rf"line [12]: not UTF-8 \(byte 0x[0-9a-f]{{2}}\);.* save it as UTF-8, or say `{line}`"
-    ):
+    with refuses(DataError, option="encoding") as stop:
         cells(tmp_path / "a.csv")
+    assert line in str(stop.value)
     (tmp_path / "b.csv").write_bytes(b"id,text\n1,\x81\n")
-    with pytest.raises(DataError, match=r"b\.csv: not (charmap|ascii) \(byte 0x81\), as its mark or `encoding` says"):
+    with refuses(DataError, place=tmp_path / "b.csv"):
         list(reader.read_columns(tmp_path / "b.csv", "cp1252").rows())
 
 
@@ -76,19 +76,19 @@ def test_the_sign_between_cells_is_told_by_the_first_line(tmp_path, sign, called
     assert [dict(row.cells) for row in reader.read_columns(path).rows()] == [{"id": "1", "te,x;t|": f"a{sign}b"}]
     assert caplog.messages == ([f"{path}: read with {called} between its cells"] if called else [])
     path.write_text(f"id{sign}text\n1{sign}a{sign}b\n")
-    with pytest.raises(DataError, match=r"line 2: 2 cells are needed, as in line 1 \(got 3\)"):
+    with refuses(DataError, value=3, place=f"{path}, line 2"):
         cells(path)
 
 
 def test_a_file_in_another_encoding_is_bounded_as_any(tmp_path):
     """Lines and the whole, by their bytes as UTF-8; and what is packed too well."""
     (tmp_path / "a.csv").write_bytes(("text\n" + "\u20ac" * 50).encode("utf-16"))
-    with pytest.raises(DataError, match=r"line 2: more than 100 bytes in a line"):
+    with refuses(DataError, option="limits.line", place=f"{tmp_path}/a.csv, line 2"):
         list(reader.read_columns(tmp_path / "a.csv", limits=Limits(line=100)).rows())
-    with pytest.raises(DataError, match="more than 50 bytes"):
+    with refuses(DataError, option="limits.file", place=f"{tmp_path}/a.csv, line 2"):
         list(text.lines(tmp_path / "a.csv", "cp1252", Limits(file=50)))
     (tmp_path / "b.csv").write_bytes(b"text\n" + b"\xe9" * 60)
-    with pytest.raises(DataError, match="more than 50 bytes"):
+    with refuses(DataError, option="limits.file", place=tmp_path / "b.csv"):
         list(reader.read_columns(tmp_path / "b.csv", "cp1252", Limits(file=50)).rows())
 
 
@@ -98,7 +98,7 @@ def test_what_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path, monkeypa
     path.write_bytes(gzip.compress(b"label\n" + b"1\n" * 600_000))
     assert reader.read_columns(path).size == 600_000
     monkeypatch.setattr(limits, "FREE", 1 << 20)
-    with pytest.raises(DataError, match=r"a\.csv\.gz: more than 200 times its size"):
+    with refuses(DataError, option="limits.ratio", place=path):
         reader.read_columns(path)
 
 
@@ -107,10 +107,10 @@ def test_a_file_is_read_whole_up_to_a_bound(tmp_path):
     for name, packed in (("a.json", "\ufeff[é]".encode()), ("a.json.gz", gzip.compress("\ufeff[é]".encode()))):
         (tmp_path / name).write_bytes(packed)
         assert text.content(tmp_path / name, limits=Limits(json=7)) == "[é]"
-        with pytest.raises(DataError, match=r"more than 6 bytes, the most that is read \(`limits.json`\)$"):
+        with refuses(DataError, option="limits.json"):
             text.content(tmp_path / name, limits=Limits(json=6))
     (tmp_path / "b.json").write_bytes(b"[\xe9]")
-    with pytest.raises(DataError, match=r"b\.json: not UTF-8 \(byte 0xe9\)"):
+    with refuses(DataError, place=tmp_path / "b.json"):
         text.content(tmp_path / "b.json")
-    with pytest.raises(DataError, match=r"c\.json cannot be read: No such file"):
+    with refuses(DataError, place=tmp_path / "c.json"):
         text.content(tmp_path / "c.json")

@@ -49,8 +49,7 @@ def test_undo_goes_back_to_the_very_same():
     assert (session.predictive_probabilities == chances).all()
     for _ in range(4):
         session.undo()
-    with pytest.raises(ValueError, match="nothing was said"):
-        session.undo()
+    assert session.events == []
 
 
 def test_the_same_answers_say_the_same_in_any_order():
@@ -135,31 +134,20 @@ def test_labels_that_the_votes_do_not_describe_raise_an_alarm():
 
 
 def test_several_answers_to_a_row_are_readings():
-    """Of a file: three people said it; in a session, a row has one answer."""
+    """Three people's answers to a row, from a file, count together."""
     predicted, _ = some_pool()
     events = [LabelEvent(3, "answered", 1), LabelEvent(3, "answered", 1), LabelEvent(3, "answered", 0)]
     session = Session(predicted, 2, events)
     assert session.beliefs.readings.counts.tolist() == [1]
-    with pytest.raises(ValueError, match="row 3 has an answer"):
-        session.tell(3, 1)
 
 
 @pytest.mark.parametrize(
-    ("act", "message"),
-    [
-        (lambda session: session.tell(60, 0), r"row must be between 0 and 59 \(got 60\)"),
-        (lambda session: session.tell(0, 2), r"label must be between 0 and 1 \(got 2\)"),
-        (lambda session: session.skip(-1), r"row must be between 0 and 59 \(got -1\)"),
-        (lambda session: Session(session.predicted, 2, [LabelEvent(0, "answered", 7)]), r"label must be .* \(got 7\)"),
-        (
-            lambda session: Session(session.predicted, 2, rule="worst"),
-            "rule must be one of order, best, certain, random",
-        ),
-    ],
+    "act",
+    [lambda session: session.tell(60, 0), lambda session: session.tell(0, 2), lambda session: session.skip(-1)],
 )
-def test_what_cannot_be_is_refused(act, message):
-    """One line says what is wrong, and nothing has changed."""
+def test_an_invalid_answer_changes_nothing(act):
+    """Neither a row that is not there nor a label that is none is recorded."""
     session = Session(some_pool()[0], 2)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="^(row|label) must be between"):
         act(session)
     assert session.events == []

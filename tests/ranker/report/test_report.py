@@ -3,6 +3,7 @@ import json
 
 import pytest
 import test_report_formats as by
+from refusals import refuses
 from test_evaluation import suite
 
 from ranker import report
@@ -94,5 +95,5 @@ def test_names_are_text(name, evaluation):
 
 def test_an_unknown_format_is_refused(evaluation):
     """The near one is offered."""
-    with pytest.raises(UnknownName, match="there is no format 'pair'; did you mean pairs?"):
+    with refuses(UnknownName, value="pair"):
         report.render(evaluation, "pair")

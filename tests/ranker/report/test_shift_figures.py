@@ -56,7 +56,7 @@ def test_two_sets_have_no_figure():
     """There is nothing to draw."""
     two = shift("hans-sub", "hans-con")
     assert shift_figures.drawings(two) == []
-    with pytest.raises(UsageError, match="the shift has no figure: it is of two sets"):
+    with pytest.raises(UsageError):
         plot(two)
 
 

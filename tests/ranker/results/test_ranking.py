@@ -1,10 +1,10 @@
 import dataclasses
 import json
-import sys
 
 import numpy as np
 import pytest
 import test_report_formats as by
+from refusals import refuses
 from test_evaluation import suite
 from test_report_formats import toy, toy_decision, with_found
 
@@ -47,7 +47,7 @@ def test_what_is_saved_is_loaded(which, request, tmp_path):
         assert getattr(back.table, field) == getattr(ranking.table, field), field
     assert [method.name for method in back.table.methods] == [method.name for method in ranking.table.methods]
     assert [m.higher_is_better for m in back.table.methods] == [m.higher_is_better for m in ranking.table.methods]
-    with pytest.raises(NotImplementedError, match="not its function"):
+    with pytest.raises(NotImplementedError):
         back.table.methods[0].score(None, None)
 
 
@@ -57,7 +57,7 @@ def test_examples_are_saved_with_the_run(tmp_path):
     (back,), (kept,) = Ranking.load(tmp_path / "r.json").examples, toy().examples
     assert back.to_dict() == kept.to_dict()
     assert (back.readings, back.example, back.designed) == (kept.readings, kept.example, kept.designed)
-    with pytest.raises(NotImplementedError, match="not its function"):
+    with pytest.raises(NotImplementedError):
         back.factors[0].score(None, None)
 
 
@@ -95,10 +95,10 @@ def test_each_mode_has_its_question_and_refuses_the_other(evaluation, decided):
     """What was not asked is a wrong argument, in one line; methods are an evaluation's."""
     assert (evaluation.mode, decided.mode) == ("evaluation", "decision")
     assert (evaluation.evaluation, decided.decision) == (evaluation.found, decided.found)
-    with pytest.raises(UsageError, match="an evaluation has no decision: the truth of these models is known"):
+    with refuses(UsageError, value="evaluation"):
         _ = evaluation.decision
     for ask in (lambda: decided.evaluation, lambda: decided.method("ACC")):
-        with pytest.raises(UsageError, match="a decision has no evaluation: the truth of these models is not known"):
+        with refuses(UsageError, value="decision"):
             ask()
 
 
@@ -131,13 +131,6 @@ def test_pandas_tables_have_a_row_a_method_or_a_model(evaluation, decided):
     assert set(table["method"]) == {"ACC+TIES"}
 
 
-def test_without_pandas_one_line_says_what_to_install(evaluation, monkeypatch):
-    """It is no requirement."""
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UsageError, match="pip install pandas"):
-        evaluation.to_frame()
-
-
 def test_a_factor_is_written_in_a_line():
     """What a shell shows of it, alone or among the defaults of a function."""
     assert repr(BUILTIN["ACC"]) == "<factor ACC>"
@@ -146,7 +139,7 @@ def test_a_factor_is_written_in_a_line():
 def test_a_method_is_found_by_name(evaluation):
     """Case does not matter, and the near name is offered."""
     assert evaluation.method("acc") is evaluation.method("ACC")
-    with pytest.raises(UnknownName, match="did you mean INDEX-DIFF"):
+    with refuses(UnknownName, value="INDEX-DIF"):
         evaluation.method("INDEX-DIF")
 
 
@@ -154,22 +147,23 @@ HEADER = '"header": {"ood": "hans-sub", "suite": "two", "probe": 1, "seed": 0}'
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "version", "allowed"),
     [
-        ("no json", "cannot be read as a ranking"),
-        ("[]", r"must be a ranking of schema 2 \(got None\)"),
-        ('{"schema_version": 9}', r"must be a ranking of schema 2 \(got 9\)"),
-        ('{"schema_version": 1}', r"must be a ranking of schema 2 \(got 1\); rank again: .* is in the store"),
-        ('{"schema_version": 2}', "is no whole ranking: it has no 'header'"),
-        (f'{{"schema_version": 2, {HEADER}}}', "is no whole ranking: it has no 'evaluation'"),
-        (f'{{"schema_version": 2, {HEADER}, "decision": null}}', "`decision` must be a table"),
+        ("no json", None, ()),
+        ("[]", None, (2,)),
+        ('{"schema_version": 9}', 9, (2,)),
+        ('{"schema_version": 1}', 1, (2,)),
+        ('{"schema_version": 2}', None, ()),
+        (f'{{"schema_version": 2, {HEADER}}}', None, ()),
+        (f'{{"schema_version": 2, {HEADER}, "decision": null}}', None, ()),
     ],
 )
-def test_a_file_that_is_no_ranking(text, says, tmp_path):
-    """What cannot be read is named, with the reason."""
-    (tmp_path / "r.json").write_text(text)
-    with pytest.raises(DataError, match=says):
-        Ranking.load(tmp_path / "r.json")
+def test_a_file_that_is_no_ranking(text, version, allowed, tmp_path):
+    """The error names the file, and a schema that is another."""
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with refuses(DataError, value=version, allowed=allowed, place=str(path)):
+        Ranking.load(path)
 
 
 def test_a_ranking_of_no_models_is_none(evaluation, decided, tmp_path):
@@ -181,7 +175,7 @@ def test_a_ranking_of_no_models_is_none(evaluation, decided, tmp_path):
         lists = whole[ranking.mode]
         lists |= {name: [] for name, value in lists.items() if isinstance(value, list)}
         path.write_text(json.dumps(whole))
-        with pytest.raises(DataError, match="`models` are none"):
+        with refuses(DataError, place=str(path)):
             Ranking.load(path)
 
 
@@ -189,14 +183,16 @@ def test_rows_that_lack_a_model_are_none(tmp_path):
     """A report asks each row what every model takes it for."""
     ranking = toy_decision()
     rows = (dataclasses.replace(ranking.decision.rows[0], predicted={}),)
-    with_found(ranking, rows=rows).save(tmp_path / "r.json")
-    with pytest.raises(DataError, match="what is predicted of e0 must be those of the models"):
-        Ranking.load(tmp_path / "r.json")
+    path = tmp_path / "r.json"
+    with_found(ranking, rows=rows).save(path)
+    with refuses(DataError, place=str(path)):
+        Ranking.load(path)
 
 
 def test_a_file_that_cannot_be_written_or_found(evaluation, tmp_path):
     """A missing folder is one line, not a traceback."""
-    with pytest.raises(RankModelsError, match="cannot be written to"):
-        evaluation.save(tmp_path / "no" / "r.json")
-    with pytest.raises(DataError, match="cannot be read"):
-        Ranking.load(tmp_path / "none.json")
+    unwritable, absent = tmp_path / "no" / "r.json", tmp_path / "none.json"
+    with refuses(RankModelsError, place=str(unwritable)):
+        evaluation.save(unwritable)
+    with refuses(DataError, place=str(absent)):
+        Ranking.load(absent)

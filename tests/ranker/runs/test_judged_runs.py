@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from factors import BUILTIN, Example
 from ranker import Ranking, decide, rank
 from ranker.datasets.sets import LabelledDataset
-from ranker.errors import ModelError, UsageError
+from ranker.errors import LabelError, UsageError
 from ranker.runs.label import label
 from ranker.scoring.score import Evidence
 from ranker.sources.base import ModelInfo
@@ -139,7 +140,7 @@ def test_of_a_label_that_is_not_known_nothing_is_said():
     assert decision.method == "JUDGE"
     assert not any(row.label or row.predicted for row in decision.rows)
     assert not any("same label" in note for note in decision.notes)
-    with pytest.raises(UsageError, match="`method`: SURROGATE cannot order these models: needs the true labels"):
+    with refuses(UsageError, option="method", value="SURROGATE"):
         decide(suite(labelled=True), a_set(40, task), pool=ROWS, method="SURROGATE")
     known = LabelledDataset("questions", task, tuple(replace(row, target=n % 2) for n, row in enumerate(ROWS[:40])), 40)
     decision = decide(suite(labelled=True), known, pool=ROWS).decision
@@ -156,11 +157,11 @@ def test_a_saved_run_is_the_same(tmp_path):
 
 def test_what_needs_labels_is_refused():
     """A factor that reads answers orders nothing here, nothing is attributed, and no rows can be chosen."""
-    with pytest.raises(UsageError, match="`method`: NLL cannot order these models: reads probabilities of labels"):
+    with refuses(UsageError, option="method", value="NLL"):
         decide(suite(), a_set(40), method="NLL")
-    with pytest.raises(UsageError, match="`attribution` must be none: answers to questions are judged by JUDGE"):
+    with refuses(UsageError, option="attribution", value="shap", allowed=("none",)):
         rank(suite(), a_set(), probe=5, evidence=Evidence("shap"))
-    with pytest.raises(ModelError, match="`label` is for answers that are labels, and answers to questions are judged"):
+    with refuses(LabelError, place="`label`"):
         label(ROWS, suite(), task=TASK)
     factors = [BUILTIN["NLL"]]
     found = rank(suite(), a_set(), probe=5, evidence=Evidence(factors=factors))

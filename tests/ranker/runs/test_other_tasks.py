@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sklearn.metrics
+from refusals import refuses
 from tag_guest import Tagger, TagTask, spans, tags_of
 
 from factors import Example
@@ -86,9 +87,9 @@ def test_models_that_are_asked_are_compared_as_well(files):
 def test_the_mean_outcome_and_a_metric_that_is_none(files):
     """Exact matches are counted; of labels alone there is no F1 here."""
     rows, paths, _, _ = files
-    with pytest.raises(UsageError, match="`metric` mcc is none of tags"):
+    with refuses(UsageError, option="metric", value="mcc"):
         decide(paths, RowsFile(Path(rows), TASK), metric="mcc")
-    with pytest.raises(UsageError, match="`attribution` must be none: answers to tags are judged by EXACT"):
+    with refuses(UsageError, option="attribution", value="lime", allowed=("none",)):
         decide(paths, RowsFile(Path(rows), TASK), evidence=Evidence("lime"))
 
 
@@ -109,7 +110,7 @@ def test_cells_that_are_no_answers_are_counted(files, tmp_path):
 def test_rows_whose_cells_are_no_targets_are_refused(tmp_path):
     """With the line, as a label that is none."""
     rows = written(tmp_path / "rows.csv", id="ab", text=["a b", "c d"], label=["B O", "X O"])
-    with pytest.raises(DataError, match="rows.csv, line 3: a tag must be B, I or O"):
+    with refuses(DataError, place=f"{rows}, line 3"):
         labelled(rows, TASK)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from logmaking import choice_row, eval_log, header, lm_log, results, sample
+from refusals import refuses
 
 from ranker.cli import main
 from ranker.errors import UsageError
@@ -380,5 +381,5 @@ def test_a_folder_of_inspect_has_several_models(runs):
 
 def test_over_tasks_needs_several_tasks(runs):
     """Of one task there are no means over tasks."""
-    with pytest.raises(UsageError, match="must be folders of logs that hold several tasks each"):
+    with refuses(UsageError, option="references", value=("run-a#nli", "run-b#nli")):
         over_tasks(["run-a#nli", "run-b#nli"])

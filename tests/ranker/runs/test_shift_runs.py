@@ -2,9 +2,10 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from ranker import TextSource, load_set, load_suite, shift
-from ranker.errors import DataError, ModelError, UsageError
+from ranker.errors import DataError, ModelError, UnknownName, UsageError
 from ranker.runs.shift import ReadOptions, ShiftRequest, answer_request, compare_sets
 from ranker.statistics import summaries
 
@@ -42,7 +43,7 @@ def test_files_sets_and_rows_in_memory_are_compared(tmp_path):
 def test_two_sets_of_one_name_are_refused(tmp_path):
     """Where numbering them makes a name that is there already."""
     file, other = write(tmp_path / "x.jsonl", rows("law", 30)), write(tmp_path / "x 1.jsonl", rows("law", 30))
-    with pytest.raises(UsageError, match="two sets would have the name 'x 1'"):
+    with refuses(UsageError, value="x 1"):
         shift(file, file, other)
 
 
@@ -98,43 +99,33 @@ def test_its_rows_and_its_frame():
 
 
 @pytest.mark.parametrize(
-    ("texts", "given", "said"),
+    ("texts", "given", "option", "value"),
     [
-        (["hans-sub"], {}, "two sets or more are needed, up to 20: in-domain rows, and new ones (got 1)"),
-        (["hans-sub"] * 21, {}, "two sets or more are needed, up to 20: in-domain rows, and new ones (got 21)"),
-        (["hans-sub"] * 3, {"by": "x"}, "`by` splits one set: name it alone, or after the in-domain one (got 3)"),
-        (["hans-sub"], {"by": "x", "topics": 2}, "`by` and `topics` both split a set: give one of them"),
-        (["hans-sub"], {"topics": 1}, "`topics` must be between 2 and 20 (got 1)"),
-        (["hans-sub"], {"by": "x"}, "`by`: hans-sub is no file whose columns are known"),
-        ([[{"text": "a", "y": "1"}]], {"by": "x"}, "`by`: rows in memory has no column 'x' (columns: text, y)"),
-        (
-            [[{"text": "a", "y": "1"}]],
-            {"by": "y"},
-            "`by` must name a column with 2 to 20 values (got 1 in rows in memory: 1)",
-        ),
-        ([[{"text": "a b"}, {"text": "c"}]], {"topics": 2}, "`topics` must be at most the 0 words"),
+        (["hans-sub"], {}, "", 1),
+        (["hans-sub"] * 21, {}, "", 21),
+        (["hans-sub"] * 3, {"by": "x"}, "by", 3),
+        (["hans-sub"], {"by": "x", "topics": 2}, "by", "x"),
+        (["hans-sub"], {"topics": 1}, "topics", 1),
+        (["hans-sub"], {"by": "x"}, "by", "x"),
+        ([[{"text": "a", "y": "1"}]], {"by": "x"}, "by", "x"),
+        ([[{"text": "a", "y": "1"}]], {"by": "y"}, "by", 1),
+        ([[{"text": "a b"}, {"text": "c"}]], {"topics": 2}, "topics", None),
     ],
 )
-def test_what_cannot_be_compared_is_refused(texts, given, said):
-    """In one line that names the parameter."""
-    with pytest.raises(UsageError) as refused:
+def test_what_cannot_be_compared_is_refused(texts, given, option, value):
+    """The error names the parameter."""
+    with refuses(UsageError, option=option, value=value):
         shift(*texts, **given)
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
 
 
 def test_a_file_without_texts_is_refused(tmp_path):
     """Empty, of blank texts, without a column of texts, or not there."""
     good = write(tmp_path / "good.jsonl", rows("law", 30))
-    for name, lines, said in (
-        ("empty", [], "holds no row"),
-        ("blank", [{"text": " "}], "holds no row with a text"),
-        ("other", [{"x": "a"}], "no column has a usual name for the text"),
-    ):
+    for name, lines, place in (("empty", [], ""), ("blank", [{"text": " "}], ""), ("other", [{"x": "a"}], ", line 1")):
         bad = write(tmp_path / f"{name}.jsonl", lines)
-        with pytest.raises(DataError, match=said):
+        with refuses(DataError, place=f"{bad}{place}"):
             shift(good, bad)
-    with pytest.raises(UsageError, match="nowhere"):
+    with refuses(DataError, place="nowhere.jsonl"):
         shift(good, "nowhere.jsonl")
 
 
@@ -162,7 +153,7 @@ def test_summaries_are_measured_where_a_column_holds_them(tmp_path):
     mean = np.mean([one.summaries[1].value for one in parts.domains])
     assert mean == pytest.approx(measured["summary_length"])
     bad = write(tmp_path / "bad.jsonl", [{"document": "a", "summary": None}])
-    with pytest.raises(DataError, match="line 1: the column 'summary' must hold a summary"):
+    with refuses(DataError, option="summary", place=f"{bad}, line 1"):
         answer_request(ShiftRequest([file, bad], reading=of))
 
 
@@ -213,15 +204,15 @@ def test_sets_to_test_on_are_chosen(tmp_path):
     assert [(one.name, one.chosen) for one in found.choices] == [("away", True), ("copy", False)]
     assert "too similar: a cosine of 1.000" in found.choices[1].reason
     assert [one.chosen for one in shift(*given, models=models, sources=sources, keep=["copy"]).choices] == [True, True]
-    for wrong, said in (
-        ({"sources": sources}, "`models` is needed"),
-        ({"sources": {"home": "web"}, "models": models}, "away, copy has none"),
-        ({"sources": sources | {"x": "y"}, "models": models}, "there is no set 'x'"),
+    for wrong, error_type, value in (
+        ({"sources": sources}, UsageError, None),
+        ({"sources": {"home": "web"}, "models": models}, UsageError, ("away", "copy")),
+        ({"sources": sources | {"x": "y"}, "models": models}, UnknownName, "x"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with refuses(error_type, value=value):
             shift(*given, **wrong)
     new = write(tmp_path / "new.jsonl", [{"text": row["text"]} for row in away])
-    with pytest.raises(UsageError, match="new cannot be chosen or left out: it has no score"):
+    with refuses(UsageError, place="new"):
         shift(given[0], new, models=models, sources={"home": "web", "new": "tv"})
 
 
@@ -229,11 +220,9 @@ def test_labels_of_another_task_are_refused(tmp_path):
     """In one line that names the set; and numbers that a model counts otherwise."""
     home = write(tmp_path / "home.jsonl", labelled("law", 30, "court"))
     other = write(tmp_path / "other.jsonl", [row | {"label": "maybe"} for row in rows("sport", 30)])
-    with pytest.raises(
-        DataError, match=r"other: a label must be one of no \(0\), yes \(1\) or an alias \(got 'maybe'\)"
-    ):
+    with refuses(DataError, place="other"):
         shift(home, other, models=[Guess("court")])
-    with pytest.raises(UsageError, match="there is no task 'x'"):
+    with refuses(UnknownName, value="x"):
         shift(home, other, models=[Guess("court")], task="x")
 
 
@@ -249,9 +238,7 @@ def test_a_task_that_has_the_labels_of_all_sets_is_named():
 
     home = [row | {"label": ["entailment", "neutral", "contradiction"][n % 3]} for n, row in enumerate(rows("law", 60))]
     away = [row | {"label": ["entailment", "non-entailment"][n % 2]} for n, row in enumerate(rows("sport", 40))]
-    with pytest.raises(
-        DataError, match=r"\(got 'non-entailment'\); the task nli has the labels of all sets: say `task`"
-    ):
+    with refuses(DataError, place="rows in memory 2"):
         shift(home, away, models=[Three("goal")])
     found = shift(home, away, models=[Three("goal")], task="nli")
     said = np.mean([("goal" in row["text"]) == (row["label"] == "non-entailment") for row in away])
@@ -269,7 +256,7 @@ def test_a_model_that_fails_is_listed(tmp_path):
     found = shift(home, away, models=[Guess("court"), Broken("broken")])
     assert found.models == ("court",)
     assert "no memory" in found.failures["broken"]
-    with pytest.raises(ModelError, match="no model could be asked"):
+    with refuses(ModelError, place="broken"):
         shift(home, away, models=[Broken("broken")])
 
 
@@ -292,5 +279,5 @@ def test_labels_that_a_task_counts_as_one_are_one():
         assert found.new[0].measure("label_shift").value == pytest.approx(1 / 6)
     assert shift(three, two).new[0].measure("label_shift").value == pytest.approx(2 / 3), "no task is known"
     assert shift(other, three).domains[0].labels == {"good": 0.5, "neutral": 0.5}
-    with pytest.raises(UsageError, match="there is no task 'x'"):
+    with refuses(UnknownName, value="x"):
         shift(three, two, task="x")

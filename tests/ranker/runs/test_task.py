@@ -3,10 +3,11 @@
 from types import SimpleNamespace
 
 import pytest
+from refusals import refuses
 
-from ranker.datasets import readers
+from ranker.datasets import readers, sets
 from ranker.datasets.sets import find_card
-from ranker.errors import DataError, ModelError, UnknownName, UsageError
+from ranker.errors import DataError, ModelError, Question, UnknownName, UsageError
 from ranker.runs.task import SHARED, NamedTask, check_known_labels, check_readable, decide_task
 from ranker.sources.base import ModelInfo
 from ranker.tasks.classes import ClassificationTask
@@ -44,9 +45,9 @@ def test_what_the_user_named_comes_first():
 
 def test_a_task_beside_a_set_of_another_is_refused():
     """Neither is dropped silently, whatever is asked."""
-    with pytest.raises(UsageError, match="`task` nli is not that of paws, which is paraphrase"):
+    with refuses(UsageError, option="task", value="nli", allowed=("paraphrase",)):
         decide_task(NamedTask("nli", "paws"), sheet("entailment"), stated(GLUE))
-    with pytest.raises(UnknownName, match="there is no task 'nil'; did you mean nli?"):
+    with refuses(UnknownName, value="nil"):
         decide_task(NamedTask("nil"))
 
 
@@ -84,23 +85,19 @@ def test_models_say_what_their_task_is(names, labels):
 
 
 @pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ([("bad", "good"), ("no", "yes")], "the labels of the models differ: model-0 says bad, good"),
-        ([(), ()], r"`task=NAME` is needed \(nli, msgs, paraphrase\): the models name no labels, or not all the same$"),
-        ([("bad", "bad")], "`task=NAME` is needed"),
-    ],
+    ("names", "option"),
+    [([("bad", "good"), ("no", "yes")], "label_map"), ([(), ()], "task"), ([("bad", "bad")], "task")],
 )
-def test_models_that_share_no_labels_tell_no_task(names, message):
-    """The line says which differ, or what to name."""
+def test_models_that_share_no_labels_tell_no_task(names, option):
+    """The error names the option that tells it."""
     for rows in (None, sheet(None, "")):
-        with pytest.raises(UsageError, match=message):
+        with refuses(UsageError, option=option):
             decide_task(rows=rows, infos=stated(*names))
 
 
 def test_what_names_a_task_is_said_as_it_is_called_there():
     """One text of the user's own has no `task`; outputs without names may be told by a map."""
-    with pytest.raises(UsageError, match=r"`ood=NAME` is needed \(hans-con, .*; or say with `label_map` what"):
+    with refuses(UsageError, option="ood", allowed=sets.names(())):
         decide_task(NamedTask(option="ood"), infos=stated((), outputs=("LABEL_0", "LABEL_1")))
 
 
@@ -113,7 +110,7 @@ def test_rows_without_labels_are_of_the_models_task():
 
 def test_numbers_that_several_tasks_count_are_not_taken_for_one():
     """0 and 1 may be the first two of three, or those of two."""
-    with pytest.raises(UsageError, match="`task=NAME` is needed: the labels of rows in memory fit several tasks"):
+    with refuses(UsageError, option="task", allowed=("nli", "msgs", "paraphrase"), place="rows in memory"):
         decide_task(rows=sheet(0, 1), infos=stated(THREE))
 
 
@@ -125,21 +122,21 @@ def test_the_rows_own_labels_are_the_task_where_files_of_answers_name_none():
     assert decide_task(rows=sheet(*THREE), infos=files).labels == ("contradiction", "entailment", "neutral")
     assert decide_task(rows=sheet("entailment", "neutral"), infos=files).name == "nli"
     for others in (stated(("0", "1", "2")), ()):
-        with pytest.raises(DataError, match="'maybe' is of no known task"):
+        with refuses(DataError, option="label", value="maybe"):
             decide_task(rows=sheet("maybe", "yes", "no"), infos=others)
         assert decide_task(rows=sheet(*THREE), infos=others).name == "nli"
 
 
 def test_two_spellings_of_a_label_are_asked_about():
     """They may be one label or two."""
-    with pytest.raises(DataError, match="'Good' and 'good' in 'label' may be one label or two; `label_map` says it"):
+    with refuses(Question, option="label_map", value="Good"):
         decide_task(rows=sheet("Good", "good"), infos=stated((), precomputed=True))
 
 
 def test_labels_that_no_model_knows_are_refused_beside_some_that_all_know():
     """Models that say "bad" can be right on no row that says "fruit" instead; a label more than theirs is no matter."""
     models = stated(("bad", "good"))
-    with pytest.raises(DataError, match="rows.csv: no model knows the label 'fruit'; theirs are bad, good"):
+    with refuses(DataError, value="fruit", allowed=("bad", "good"), place="rows.csv"):
         check_known_labels(ClassificationTask("rows", ("fruit", "good")), models, "rows.csv")
     check_known_labels(ClassificationTask("rows", ("bad", "fruit", "good")), models, "rows.csv")
     check_known_labels(ClassificationTask("rows", ("x", "y")), models, "rows.csv")
@@ -149,7 +146,7 @@ def test_models_of_which_none_can_be_read_are_refused():
     """The first is named; beside one that can be read, those that cannot are no matter."""
     missing = [*stated((), trouble="a is gone"), *stated((), trouble="b is gone")]
     for refused in (check_readable, lambda models: decide_task(rows=sheet("entailment"), infos=models)):
-        with pytest.raises(ModelError, match="a is gone"):
+        with refuses(ModelError, place="model-0"):
             refused(missing)
     check_readable([*missing, *stated(MOOD)])
     assert decide_task(rows=sheet("entailment"), infos=[*missing, *stated(GLUE)]).name == "nli"

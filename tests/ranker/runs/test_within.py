@@ -1,12 +1,14 @@
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from ranker import TextSource, decide, decide_within
 from ranker.cli import main
-from ranker.errors import UsageError
+from ranker.errors import DataError, UsageError
 
 
 class Word(TextSource):
@@ -83,16 +85,17 @@ def test_the_same_model_is_best_everywhere(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("column", "said"),
+    ("column", "error_type", "fields"),
     [
-        ("source", "`within` must name a column with 2 to 20 values \\(got 1 in "),
-        ("where", "the column 'where' is missing"),
+        ("source", UsageError, {"option": "within", "value": 1}),
+        ("where", DataError, {"place": "rows.jsonl, line 1"}),
     ],
 )
-def test_what_is_no_split_is_refused(tmp_path, column, said):
+def test_what_is_no_split_is_refused(tmp_path, monkeypatch, column, error_type, fields):
     """One value, or no such column."""
-    file = write(tmp_path / "rows.jsonl", rows("mail", "alpha", 30))
-    with pytest.raises(UsageError, match=said):
+    monkeypatch.chdir(tmp_path)
+    file = write(Path("rows.jsonl"), rows("mail", "alpha", 30))
+    with refuses(error_type, **fields):
         decide_within(MODELS, file, column)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from refusals import refuses
 from tag_guest import Tagger, Tags, TagTask, tags_of
 from toys import ROWS
 
@@ -87,7 +88,7 @@ def test_blocks_of_any_values_are_kept_together(tmp_path, blocks):
 
 def test_a_kind_that_is_not_there_is_one_line():
     """With the near names, as of any other."""
-    with pytest.raises(UnknownName, match="kind of answers"):
+    with refuses(UnknownName, value="class"):
         answers.answer_class("class")
 
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from refusals import refuses
 from toys import ROWS, TASK, Toy, truth
 
 from ranker.errors import UnknownName, UsageError
@@ -112,7 +113,7 @@ def test_what_a_source_needs_is_had_and_no_more(tmp_path, monkeypatch):
 
 def test_needs_are_numbers_above_zero():
     """One line, otherwise."""
-    with pytest.raises(UsageError, match=r"`needs.at_once` must be above 0 .got 0."):
+    with refuses(UsageError, option="needs.at_once", value=0):
         Needs(at_once=0)
 
 
@@ -124,8 +125,8 @@ def test_an_executor_is_named(monkeypatch):
     assert executor_named("auto", ExecutorOptions(3, memory=10**9)) == Processes(3, memory=10**9)
     assert executor_named("auto", ExecutorOptions(1, limits=False)) == Serial()
     assert isinstance(executor_named("threads"), Threads)
-    with pytest.raises(UnknownName, match="executor 'thread'; did you mean threads"):
+    with refuses(UnknownName, value="thread"):
         executor_named("thread")
     point.load = lambda: lambda options: 3
-    with pytest.raises(UsageError, match="'threads' of 'rank_models.executors': it must make an object with `run`"):
+    with refuses(UsageError, value="int", place="a package, entry point 'threads' of 'rank_models.executors'"):
         executor_named("threads")

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import make_checkpoint
+from refusals import refuses
 from toys import ROWS, TASK, Toy, truth
 
 from ranker import rank
@@ -145,7 +146,7 @@ def test_free_memory_is_what_linux_says():
 
 def test_no_worker_is_a_wrong_number():
     """In the words of the option."""
-    with pytest.raises(UsageError, match=r"`workers` must be at least 1 \(got 0\)"):
+    with refuses(UsageError, option="workers", value=0):
         Processes(0)
 
 

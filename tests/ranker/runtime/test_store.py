@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from asking import attributions
+from refusals import refuses
 
 from factors.types import Attributions, Example
 from ranker.cli import main
@@ -167,7 +168,7 @@ def test_a_truncated_shard_is_set_aside(tmp_path):
 def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path):
     """Before hours of work, not after them: here a file stands where the folder should be."""
     (tmp_path / "taken").write_text("")
-    with pytest.raises(StoreError, match=r"`store`: .*taken cannot be written to"):
+    with refuses(StoreError, option="store", value=tmp_path / "taken"):
         Store(tmp_path / "taken")
 
 
@@ -386,10 +387,10 @@ def test_a_store_that_may_not_be_written_is_read(tmp_path, monkeypatch, caplog):
     counter = Counter()
     assert len(attributions(store.entry(KEY), EXAMPLES[:3], counter)) == 3
     assert counter.asked == []
-    with pytest.raises(StoreError, match=r"cannot be written to: Permission denied"):
+    with refuses(StoreError, place=str(store.entry(KEY).folder)):
         store.entry(KEY).prepare()
     store.close(key_digest(KEY))
-    with pytest.raises(StoreError, match="cannot be written to \\(Permission denied\\); name another folder"):
+    with refuses(StoreError, option="store", value=tmp_path / "new"):
         Store(tmp_path / "new")
 
 

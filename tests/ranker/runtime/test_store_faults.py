@@ -3,6 +3,7 @@
 The quick run has each in a small form, `make soak` in full. Run as a program, this file is the process that is killed.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from asking import attributions
+from refusals import refuses
 from test_store import KEY, row_of, same
 
 from factors.types import Example
@@ -43,9 +45,9 @@ def work(root: Path, log: Path, first: int) -> None:
 @contextmanager
 def workers(count):
     """Processes that wait for work, a line each time: store, log, number of the first row."""
-    command = [sys.executable, __file__]
+    command, variables = [sys.executable, __file__], {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     made = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=variables)
         for _ in range(count)
     ]
     try:
@@ -166,8 +168,9 @@ def test_a_file_in_the_place_of_a_keys_folder(tmp_path):
     def refuse(missing):
         raise AssertionError("computed in vain")
 
-    with pytest.raises(StoreError, match=r"^\S+ cannot be written to: [\w ]+$"):
-        attributions(Store(tmp_path).entry(KEY), EXAMPLES, refuse)
+    entry = Store(tmp_path).entry(KEY)
+    with refuses(StoreError, place=str(entry.folder)):
+        attributions(entry, EXAMPLES, refuse)
 
 
 @pytest.fixture
@@ -202,10 +205,9 @@ def test_a_full_disk_costs_what_did_not_fit(disk, monkeypatch):
             small = row_of(EXAMPLES[0])
             yield type(small)(**{**vars(small), "tokens": (example.segments[0], "", "")})
 
-    with pytest.raises(StoreError) as caught:
-        attributions(Store(folder).entry(KEY), large, compute)
-    assert str(caught.value).endswith("cannot be written to: No space left on device")
-    assert "\n" not in str(caught.value)
+    entry = Store(folder).entry(KEY)
+    with refuses(StoreError, place=str(entry.folder)):
+        attributions(entry, large, compute)
     left = len(Store(folder).entry(KEY).missing(large))
     assert left % BLOCK == 0
     assert 0 < left < len(large)
@@ -226,7 +228,7 @@ def test_a_read_only_disk_is_told_at_once(disk, caplog):
         f"{folder} cannot be written to (Read-only file system), and is only read; new results need another `store`"
     ]
     assert len(attributions(entry, EXAMPLES[:3], lambda missing: pytest.fail("all is known"))) == 3
-    with pytest.raises(StoreError, match="cannot be written to: Read-only file system"):
+    with refuses(StoreError, place=str(entry.folder)):
         entry.prepare()
     assert verify(folder) == (2, [])
 

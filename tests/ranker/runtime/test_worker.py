@@ -21,7 +21,7 @@ from ranker.runtime.base import Job, Request
 from ranker.runtime.executors import worker_process
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store, key_digest
-from ranker.runtime.worker import answer, find_work, run_job
+from ranker.runtime.worker import NOT_FINITE, answer, find_work, run_job
 from ranker.sources import suites
 from ranker.sources.base import Machine, ResourceCache, SourceOptions
 from ranker.sources.hf import batching, classifiers, files
@@ -179,9 +179,9 @@ def test_numbers_that_are_none_are_refused_and_not_kept(subject, monkeypatch):
     """A model that answers nan is an error of that model, and nothing of it is stored."""
     network = Classifier.network
     monkeypatch.setattr(Classifier, "network", lambda self, batch: network(self, batch) * float("nan"))
-    with pytest.raises(ModelError, match="^tiny: the model gives numbers that are not finite$"):
+    with pytest.raises(ModelError, match=NOT_FINITE):
         subject.predictions(EXAMPLES)
-    with pytest.raises(ModelError, match="^tiny: the model gives numbers that are not finite$"):
+    with pytest.raises(ModelError, match=NOT_FINITE):
         subject.attributions(EXAMPLES, LIMESettings(samples=5))
     assert subject.missing(EXAMPLES) == subject.missing(EXAMPLES, LIMESettings(samples=5)) == 2
 

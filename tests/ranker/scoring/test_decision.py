@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 import scipy.stats
+from refusals import refuses
 from test_evaluation import table
 
 from ranker.errors import UnknownName, UsageError
@@ -247,11 +248,11 @@ def test_no_more_labels_are_needed_exactly_where_two_are_told_apart():
 
 def test_wrong_methods_and_models():
     """One model, no rows, or a method nobody measured: one line each."""
-    with pytest.raises(UsageError, match="at least two models"):
+    with refuses(UsageError, option="models", value=1):
         decide(labelled(np.ones((1, 4))))
-    with pytest.raises(UsageError, match=r"`probe` must be between 1 and 0, the number of examples \(got 0\)"):
+    with refuses(UsageError, option="probe", value=0, allowed=(1, 0)):
         decide(labelled(np.ones((2, 0))))
-    with pytest.raises(UnknownName, match="did you mean ACC"):
+    with refuses(UnknownName, value="AC"):
         decide(labelled(np.ones((2, 4))), method="AC")
 
 
@@ -305,7 +306,7 @@ def test_what_sees_chosen_rows_or_lacks_what_it_needs_is_no_method_of_a_decision
     assert {"SURROGATE+LABEL", "POOL-FACTOR", "ATC"} <= {one.name for one in some}
     assert three(beside=beside(pool, np.arange(4), methods=some)).method == "ACC+TIES"
     for one in some:
-        with pytest.raises(UnknownName, match="there is no method"):
+        with refuses(UnknownName, value=one.name):
             three(one.name, beside=beside(pool, np.arange(4), methods=some))
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 from factors import BUILTIN
 from factors.registry import Factor
@@ -344,30 +345,16 @@ def test_labels_of_a_single_class_are_allowed_and_said():
     assert not any("same label" in note for note in evaluate(made, probe=4).notes)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"probe": 0}, r"`probe` must be between 1 and 200, the number of examples \(got 0\)"),
-        ({"probe": 201}, r"`probe` must be between 1 and 200, the number of examples \(got 201\)"),
-    ],
-)
-def test_a_probe_that_does_not_fit(arguments, says):
+@pytest.mark.parametrize("probe", [0, 201])
+def test_a_probe_that_does_not_fit(probe):
     """K is a number of the examples there are."""
-    with pytest.raises(UsageError, match=says):
-        evaluate(suite(), **arguments)
+    with refuses(UsageError, option="probe", value=probe, allowed=(1, 200)):
+        evaluate(suite(), probe=probe)
 
 
 def test_models_that_cannot_be_ordered():
-    """One model, two of one name, models that are all equally good, no truth, or no metric: each says so."""
-    with pytest.raises(UsageError, match="at least two models"):
+    """One model, and models that are all equally good, have no order to find."""
+    with refuses(UsageError, option="models", value=1):
         evaluate(table(np.zeros((1, 1, 20)), ["ACC"], [0.7]))
-    with pytest.raises(UsageError, match="no two models differ in ACC; there is no order to find"):
+    with refuses(UsageError, option="models", value=None):
         evaluate(table(np.zeros((2, 1, 20)), ["ACC"], [0.7, 0.7]))
-    with pytest.raises(ValueError, match="two models are named a"):
-        ScoreTable(("a", "a"), (BUILTIN["ACC"],), (), np.zeros((2, 1, 0)))
-    made = suite()
-    with pytest.raises(ValueError, match="without them, decide"):
-        evaluate(ScoreTable(made.models, made.methods, made.examples, made.values))
-    for methods in (made.methods[1:], ()):
-        with pytest.raises(ValueError, match="the first method must be the metric, ACC"):
-            ScoreTable(made.models, methods, made.examples, made.values[:, 1 : 1 + len(methods)].copy())

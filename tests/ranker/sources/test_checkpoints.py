@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from refusals import refuses
 
 from ranker.errors import ModelError
 from ranker.sources.hf import checkpoints
@@ -74,17 +75,15 @@ def test_code_of_another_repository_is_refused(folder, tmp_path_factory, file, a
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
     (folder / file).write_text(json.dumps({"auto_map": auto_map}))
     for trusted in (folder, adapter):
-        with pytest.raises(ModelError) as caught:
+        with refuses(ModelError, place=folder / file):
             open_checkpoint_files(trusted).brings_code()
-        said = f"{folder / file} takes its code from 'org/name'; put the module beside it, and name it 'own.Own'"
-        assert str(caught.value) == said
 
 
 def test_a_folder_of_checkpoints_names_one_of_them(tmp_path):
     """A trainer leaves them below the folder that it was given."""
     (tmp_path / "checkpoint-500").mkdir()
     (tmp_path / "checkpoint-500" / "config.json").write_text("{}")
-    with pytest.raises(ModelError, match=r"has no config.json; did you mean .*/checkpoint-500\?"):
+    with refuses(ModelError, place=tmp_path):
         checkpoints.read_json(tmp_path / "config.json")
 
 
@@ -95,7 +94,7 @@ def test_a_link_out_of_an_adapters_base_is_refused(folder, tmp_path_factory, rea
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
     (adapter / "adapter_model.safetensors").write_text("")
     (folder / "notes.txt").symlink_to(adapter / "adapter_model.safetensors")
-    with pytest.raises(ModelError, match=r"notes\.txt links to .*, outside of its checkpoint; put a copy there$"):
+    with refuses(ModelError, place=folder / "notes.txt"):
         read(adapter)
 
 
@@ -112,10 +111,8 @@ def test_the_base_of_an_adapter_may_be_a_hub_id_without_an_organisation(monkeypa
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": name}))
-    with pytest.raises(ModelError) as caught:
+    with refuses(ModelError, value=name, place=f"the base of {tmp_path}"):
         checkpoints.locate_base(tmp_path)
-    why = f"{name} is no directory, and the hub does not give it: no network"
-    assert str(caught.value) == f"the base of {tmp_path}: {why}"
     assert asked == [(name.partition("@")[0], name.partition("@")[2] or None)]
 
 
@@ -123,19 +120,15 @@ def test_an_adapter_of_an_adapter_is_refused(tmp_path):
     """Its weights would be added to no network; one that names itself would be looked for without end."""
     (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "."}))
     (tmp_path / "adapter_model.safetensors").write_text("")
-    with pytest.raises(ModelError, match="is an adapter itself"):
+    with refuses(ModelError, place=f"the base of {tmp_path}"):
         content_hash(tmp_path)
 
 
 def test_pickled_weights_are_refused_unless_allowed(folder):
     """Weights that may run code are not loaded without being asked to; the message says how."""
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(ModelError) as caught:
+    with refuses(ModelError, option="allow_pickle", place=folder):
         checkpoints.weight_files(folder)
-    assert str(caught.value) == (
-        f"{folder} has no safetensors weights, only pytorch_model.bin, which may run code when it is loaded; "
-        "convert it, or trust it with `allow_pickle`"
-    )
     assert [file.name for file in checkpoints.weight_files(folder, allow_pickle=True)] == ["pytorch_model.bin"]
 
 
@@ -153,17 +146,15 @@ def test_weights_of_both_kinds_count_where_both_may_be_loaded(folder):
 def test_a_folder_without_weights(folder):
     """A folder with a configuration alone is no model; a trainer's state is no weights."""
     (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelError) as caught:
+    with refuses(ModelError, option="", place=folder):
         checkpoints.weight_files(folder, allow_pickle=True)
-    assert str(caught.value) == f"{folder} has no weights (*.safetensors); it must hold a saved sequence classifier"
 
 
 @pytest.mark.parametrize("reference", ["nowhere", "./org/name", "/org/name", "a/b/c", "org/"])
 def test_a_path_that_is_not_there_is_not_looked_for_on_the_hub(reference):
     """Only `org/name` can be a hub id."""
-    with pytest.raises(ModelError) as caught:
+    with refuses(ModelError, option="models", value=reference):
         checkpoints.locate(reference)
-    assert str(caught.value) == f"`models`: there is no directory {reference!r}"
 
 
 def test_a_hub_that_cannot_be_reached_is_told_in_one_line(monkeypatch, tmp_path):
@@ -174,9 +165,9 @@ def test_a_hub_that_cannot_be_reached_is_told_in_one_line(monkeypatch, tmp_path)
         raise OSError("no network\nand more")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
-    with pytest.raises(ModelError) as caught:
+    with refuses(ModelError, option="models", value="org/name@v1") as caught:
         checkpoints.locate("org/name@v1")
-    assert str(caught.value) == "`models`: org/name@v1 is no directory, and the hub does not give it: no network"
+    assert "\n" not in str(caught.value)
 
 
 def test_only_what_is_needed_is_fetched_from_the_hub(monkeypatch, tmp_path):
@@ -205,22 +196,16 @@ def test_an_adapter_names_its_base(tmp_path):
     config.write_text(json.dumps({"base_model_name_or_path": "base", "revision": None}))
     assert checkpoints.adapter_base(tmp_path) == str(tmp_path / "base")
     config.write_text("{}")
-    with pytest.raises(ModelError) as caught:
+    with refuses(ModelError, place=config):
         checkpoints.adapter_base(tmp_path)
-    assert str(caught.value) == f"{config} names no base model (base_model_name_or_path)"
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "has no config.json; it must hold a saved sequence classifier"),
-        ("{", "cannot be read as a checkpoint's settings: Expecting"),
-        ("[]", "got list"),
-    ],
+    ("content", "name", "value"), [(None, "", None), ("{", "config.json", None), ("[]", "config.json", "list")]
 )
-def test_a_configuration_that_cannot_be_read(tmp_path, content, message):
+def test_a_configuration_that_cannot_be_read(tmp_path, content, name, value):
     """A missing, broken or odd JSON file is named."""
     if content is not None:
         (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ModelError, match=message):
+    with refuses(ModelError, value=value, place=tmp_path / name):
         checkpoints.read_json(tmp_path / "config.json")

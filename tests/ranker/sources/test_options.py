@@ -11,6 +11,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from refusals import refuses
 
 from ranker import LogOptions, SourceOptions, TableOptions, UsageError, load_suite, option
 from ranker.commands.options import flags_from
@@ -182,19 +183,19 @@ def test_every_kind_of_ours_has_its_flags():
 
 
 @pytest.mark.parametrize(
-    ("record", "said", "message"),
+    ("record", "option", "value"),
     [
-        (TableOptions, {"answers": "words"}, "`answers` must be one of labels, .* .got 'words'."),
-        (TableOptions, {"encoding": "utf-99"}, "`encoding` must be one that Python knows"),
-        (LogOptions, {"scale": (1, 1)}, "`scale` must be two numbers, the worst below the best .got 1 1."),
-        (LogOptions, {"errors": "lost"}, "`errors` must be one of left-out, wrong .got 'lost'."),
-        (TableOptions, {"runs": "all"}, "`runs` must be one of newest, mean, each .got 'all'."),
+        (TableOptions, "answers", "words"),
+        (TableOptions, "encoding", "utf-99"),
+        (LogOptions, "scale", (1, 1)),
+        (LogOptions, "errors", "lost"),
+        (TableOptions, "runs", "all"),
     ],
 )
-def test_what_cannot_be_right_is_refused_when_it_is_said(record, said, message):
+def test_what_cannot_be_right_is_refused_when_it_is_said(record, option, value):
     """By the record itself, before a file is read."""
-    with pytest.raises(UsageError, match=message):
-        record(**said)
+    with refuses(UsageError, option=option, value=value):
+        record(**{option: value})
 
 
 def test_options_are_a_record():
@@ -205,7 +206,7 @@ def test_options_are_a_record():
     assert options != SourceOptions({"a": "b"})
     assert (options.of(TableOptions).prediction, options.of(LogOptions).metric) == (("x",), "acc")
     assert SourceOptions().of(LogOptions) == LogOptions()
-    with pytest.raises(UsageError, match="one record of a kind .got 2 of LogOptions."):
+    with refuses(UsageError, option="kinds"):
         SourceOptions(kinds=[LogOptions(), LogOptions()])
 
 
@@ -214,10 +215,10 @@ def test_what_is_said_of_other_kinds_is_refused_from_python(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text("id,prediction,label,doc\n1,x,x,p\n2,y,x,q\n")
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    with pytest.raises(UsageError, match="none of these models reads `cluster`; leave it out"):
+    with refuses(UsageError, option="cluster"):
         load_suite(files, SourceOptions(kinds=[LogOptions(metric="acc", cluster="doc")]))
     both = [TableOptions(cluster="doc"), LogOptions(cluster="doc")]
     assert len(load_suite(files, SourceOptions(kinds=both)).models) == 2
-    with pytest.raises(UsageError, match="none of these models reads `truth`"):
+    with refuses(UsageError, option="truth"):
         load_suite(["hans-sub-mini"], SourceOptions(kinds=[TableOptions(truth="x", encoding="cp1252")]))
     load_suite(["hans-sub-mini"], SourceOptions(kinds=[TableOptions(encoding="cp1252"), LogOptions(errors="left-out")]))

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import example as tried
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 from factors.types import Example, Span, split_words
 from ranker import decide, rank
 from ranker.attribution import attribute
 from ranker.datasets import sets
-from ranker.errors import LabelError, ModelError
+from ranker.errors import LabelError, ModelError, UsageError
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.sources.base import Machine, ResourceCache, is_embedded, is_perturbed
@@ -250,57 +251,48 @@ def test_a_probability_of_0_has_a_logarithm():
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("answer", "value"),
     [
-        ((0.5, 0.25, 0.25), "g must give probabilities of the shape (R, L), here (1, 2) (got (1, 3))"),
-        (0.5, "g must give probabilities of the shape (R, L), here (1, 2) (got (1,))"),
-        ((-2.0, 3.0), "g must give probabilities that add up to 1 (got [-2.0, 3.0])"),
-        ((0.5, 0.6), "g must give probabilities that add up to 1 (got [0.5, 0.6])"),
-        ((float("nan"), 1.0), "g must give probabilities that add up to 1 (got [nan, 1.0])"),
-        (KeyError("the\nword"), "g cannot be run: KeyError: 'the\\nword'"),
-        (("a", "b"), "g cannot be run: ValueError: could not convert string to float: 'a'"),
+        ((0.5, 0.25, 0.25), (1, 3)),
+        (0.5, (1,)),
+        ((-2.0, 3.0), [-2.0, 3.0]),
+        ((0.5, 0.6), [0.5, 0.6]),
+        ((np.nan, 1.0), [np.nan, 1.0]),
+        (KeyError("the\nword"), None),
+        (("a", "b"), None),
     ],
 )
-def test_what_are_no_probabilities_fails_the_model(answer, message):
+def test_what_are_no_probabilities_fails_the_model(answer, value):
     """In one line, as any model that cannot be run: the others go on."""
-    with pytest.raises(ModelError) as caught:
+    with refuses(ModelError, place="g") as caught:
         predicted(Given("g", answer=answer), EXAMPLES[:1])
-    assert str(caught.value) == message
+    np.testing.assert_equal(caught.value.value, value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        (("no", "entailment"), "bag has the label 'no', which is none of the task's (non-entailment, entailment)"),
-        ((0, 1), "bag has the label '0', which is none of the task's (non-entailment, entailment)"),
-        (("neutral", "contradiction"), "bag has no label that means 'entailment' (it has neutral, contradiction)"),
-    ],
+    ("said", "value"),
+    [(("no", "entailment"), "no"), ((0, 1), "0"), (("neutral", "contradiction"), "entailment")],
 )
-def test_labels_are_the_tasks(said, message):
+def test_labels_are_the_tasks(said, value):
     """A label is known by its name; none is guessed by its place."""
-    with pytest.raises(LabelError) as caught:
+    with refuses(LabelError, value=value, place="bag"):
         opened(Bag("bag", said))
-    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
-    ("line", "offered"),
+    ("line", "allowed"),
     [
-        ("shap", "has no pad token to hide words behind; set `attribution` to `shap:baseline=remove`"),
-        ("lime:hide=mask", "has no mask token to hide words behind; set `attribution` to `lime:hide=remove`"),
-        ("occlusion", "has no pad token to hide words behind; set `attribution` to `occlusion:hide=remove`"),
-        (
-            "ig",
-            "does not answer to points between word embeddings, which `ig` needs; set `attribution` to "
-            "`shap:baseline=remove`, `lime:hide=remove` or `occlusion:hide=remove`",
-        ),
+        ("shap", ("shap:baseline=remove",)),
+        ("lime:hide=mask", ("lime:hide=remove",)),
+        ("occlusion", ("occlusion:hide=remove",)),
+        ("ig", ("shap:baseline=remove", "lime:hide=remove", "occlusion:hide=remove")),
     ],
 )
-def test_what_it_can_be_asked_is_said(line, offered):
-    """Where the settings are another model's, the message names those that a black box can be run with."""
-    with pytest.raises(ModelError) as caught:
+def test_what_it_can_be_asked_is_said(line, allowed):
+    """Where the settings are another model's, the error names those that a black box can be run with."""
+    with refuses(ModelError, option="attribution", value=line.partition(":")[0], allowed=allowed, place="bag"):
         attribute(opened(Bag("bag")), EXAMPLES, line)
-    assert str(caught.value) == f"bag {offered}"
 
 
 def test_a_source_says_what_it_is():
@@ -341,7 +333,7 @@ def test_a_source_goes_to_another_process():
 
 def test_two_sources_of_one_name_are_refused():
     """They lie nowhere, so their names are what tells them apart."""
-    with pytest.raises(ModelError.__base__, match="^bag is named twice; name it once$"):
+    with refuses(UsageError, option="models", place="bag"):
         load([Bag("bag"), Bag("bag", turned=True)])
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy import stats
 from sklearn.metrics import mean_absolute_error, mean_squared_error
 
@@ -40,11 +41,10 @@ def test_a_task_of_numbers_needs_its_scale(tmp_path):
     """A scale is stated, never guessed from the cells."""
     path = tmp_path / "rows.csv"
     path.write_text("text,label\na,1\n")
-    with pytest.raises(UsageError) as stop:
+    with refuses(UsageError, option="scale"):
         RowsFile(path, "number").labelled()
-    assert stop.value.option == "scale"
     for low, high in ((5, 5), (1, 0), (0, float("inf"))):
-        with pytest.raises(UsageError, match="two numbers, the lower first"):
+        with refuses(UsageError, option="range", value=(low, high)):
             NumberTask("number", low, high)
 
 
@@ -60,5 +60,5 @@ def test_files_of_numbers_are_compared_and_cells_outside_the_scale_counted(tmp_p
     assert {model.name: model.outcome for model in found.decision.models} == pytest.approx({"good": 0.95, "poor": 0.55})
     assert any("1 cell is no answer to number" in note for note in found.notes)
     rows.write_text("id,text,label\na,one,6\n")
-    with pytest.raises(DataError, match="line 2: a number from 0 to 5 is needed"):
+    with refuses(DataError, option="label", value="6", place=f"{rows}, line 2"):
         labelled(rows, TASK)

@@ -8,6 +8,7 @@ import tracemalloc
 
 import pytest
 from logmaking import TIME, archive, choice_row, eval_log, header, json_log, lines, named, part, sample, written_row
+from refusals import refuses
 
 from ranker.errors import DataError
 from ranker.limits import Limits
@@ -56,116 +57,159 @@ ZIP64 = struct.pack("<4sLQL", b"PK\6\7", 0, 2**63, 1) + struct.pack(
 )
 
 BROKEN = {
-    # lm-evaluation-harness: a name -> (the file's name, its content, a part of the message)
-    "empty": (JSONL, b"", "holds no row"),
-    "blank lines": (JSONL, b"\n \n\n", "holds no row"),
-    "cut line": (JSONL, LINE + b"\n" + LINE[:200], "line 2: no JSON, or cut off"),
-    "prose": (JSONL, b"Dear reader,\n", "line 1: no JSON"),
-    "a table": (JSONL, b"id,text\n1,a\n", "line 1: no JSON"),
-    "NUL bytes": (JSONL, b"\0" * 1000, "line 1: no JSON"),
-    "NUL in a line": (JSONL, LINE + b"\n\0\n", "line 2: no JSON"),
-    "Latin-1": (JSONL, LINE + b"\n" + LINE.replace(b"a b", b"a \xe9"), "line 2: not UTF-8 (byte 0xe9)"),
-    "UTF-16": (JSONL, LINE.decode().encode("utf-16"), "not UTF-8"),
-    "a number": (JSONL, b"5\n", "line 1: no row of a log"),
-    "no document": (JSONL, json.dumps({"resps": []}).encode(), "line 1: no row of a log"),
-    "no answer at all": (JSONL, b'{"doc_id": 0, "doc": {}}', "line 1: no row of a log"),
-    "another object": (JSONL, LINE + b'\n{"doc_id": 1}', "line 2: no row of a log"),
-    "an empty list": (JSONL, b"[]", "holds no row"),
-    "a list of numbers": (JSONL, b"[1, 2]", "row 1: no row of a log"),
-    "a cut list": (JSONL, b"[" + LINE, "no JSON, or cut off"),
-    "a list and more": (JSONL, b"[" + LINE + b"] x", "no JSON"),
-    "two keys": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": 1.0, "acc": 0.0'), "'acc' is there twice"),
-    "two keys in a document": (JSONL, LINE.replace(b'"text"', b'"text": 1, "text"'), "'text' is there twice"),
-    "nested": (JSONL, b'{"doc_id": 0, "doc": ' + NESTED, "nested too deeply"),
-    "a nested list": (JSONL, NESTED, "nested too deeply"),
-    "nested, whole": (JSONL, LINE[:-1] + b', "x": ' + b"[" * 5000 + b"]" * 5000 + b"}", "nested too deeply"),
-    "many digits": (JSONL, LINE.replace(b"1.0", b"9" * 5000), "too many digits"),
-    "huge number": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": 1' + b"0" * 400), "infinite, or too large"),
-    "Infinity": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": Infinity'), "infinite, or too large"),
-    "1e999": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": -1e999'), "infinite, or too large"),
-    "no metric": (JSONL, row(acc=None), "predict_only"),
-    "only NaN": (JSONL, row(acc=float("nan")), "predict_only"),
-    "a metric that is a text": (JSONL, row(acc="good"), "its 'acc' is not one number a row; no metric of it is"),
-    "a metric that is a list": (JSONL, row(acc=[1, 0]), "its 'acc' is not one number a row; no metric of it is"),
-    "twice": (JSONL, LINE + b"\n" + LINE, "line 2: answers the row of line 1 a second time"),
-    "two logs in one": (JSONL, LINE + b"\n" + row(filter=None, doc_id=1), "two logs in one"),
-    "two filters": (JSONL, LINE + b"\n" + row(filter="loose"), "several filters, none, loose"),
-    "gzip cut": (JSONL, gzip.compress(LINE * 50)[:-9], "cannot be read"),
-    "gzip damaged": (JSONL, changed(gzip.compress(LINE), -8, b"xxxx"), "cannot be read"),
-    "gzip and more": (JSONL, gzip.compress(LINE) + b"more", "cannot be read"),
-    "gzip of nothing": (JSONL, gzip.compress(b""), "holds no row"),
-    "only the mark of gzip": (JSONL, b"\x1f\x8b", "cannot be read"),
-    "gzip in gzip": (JSONL, gzip.compress(gzip.compress(LINE)), "not UTF-8"),
-    "a long line in gzip": (JSONL, gzip.compress(b"x" * (40 << 20), 1), "bytes in a line, the most that is read"),
-    "a long list in gzip": (JSONL, gzip.compress(b"[" + b" " * (300 << 20), 1), "the most that is read"),
-    "many values": (JSONL, b'{"doc_id": 0, "doc": [' + b"1," * (9 << 20), "bytes in a line, the most that is read"),
+    # lm-evaluation-harness: a name -> (the file's name, its content, the option of the error, its place in the file)
+    "empty": (JSONL, b"", "", ""),
+    "blank lines": (JSONL, b"\n \n\n", "", ""),
+    "cut line": (JSONL, LINE + b"\n" + LINE[:200], "", ", line 2"),
+    "prose": (JSONL, b"Dear reader,\n", "", ", line 1"),
+    "a table": (JSONL, b"id,text\n1,a\n", "", ", line 1"),
+    "NUL bytes": (JSONL, b"\0" * 1000, "", ", line 1"),
+    "NUL in a line": (JSONL, LINE + b"\n\0\n", "", ", line 2"),
+    "Latin-1": (JSONL, LINE + b"\n" + LINE.replace(b"a b", b"a \xe9"), "", ", line 2"),
+    "UTF-16": (JSONL, LINE.decode().encode("utf-16"), "", ", line 1"),
+    "a number": (JSONL, b"5\n", "", ", line 1"),
+    "no document": (JSONL, json.dumps({"resps": []}).encode(), "", ", line 1"),
+    "no answer at all": (JSONL, b'{"doc_id": 0, "doc": {}}', "", ", line 1"),
+    "another object": (JSONL, LINE + b'\n{"doc_id": 1}', "", ", line 2"),
+    "an empty list": (JSONL, b"[]", "", ""),
+    "a list of numbers": (JSONL, b"[1, 2]", "", ", row 1"),
+    "a cut list": (JSONL, b"[" + LINE, "", ""),
+    "a list and more": (JSONL, b"[" + LINE + b"] x", "", ""),
+    "two keys": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": 1.0, "acc": 0.0'), "", ", line 1"),
+    "two keys in a document": (JSONL, LINE.replace(b'"text"', b'"text": 1, "text"'), "", ", line 1"),
+    "nested": (JSONL, b'{"doc_id": 0, "doc": ' + NESTED, "", ", line 1"),
+    "a nested list": (JSONL, NESTED, "", ""),
+    "nested, whole": (JSONL, LINE[:-1] + b', "x": ' + b"[" * 5000 + b"]" * 5000 + b"}", "", ", line 1"),
+    "many digits": (JSONL, LINE.replace(b"1.0", b"9" * 5000), "", ", line 1"),
+    "huge number": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": 1' + b"0" * 400), "acc", ", line 1"),
+    "Infinity": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": Infinity'), "acc", ", line 1"),
+    "1e999": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": -1e999'), "acc", ", line 1"),
+    "no metric": (JSONL, row(acc=None), "metric", ""),
+    "only NaN": (JSONL, row(acc=float("nan")), "metric", ""),
+    "a metric that is a text": (JSONL, row(acc="good"), "metric", ""),
+    "a metric that is a list": (JSONL, row(acc=[1, 0]), "metric", ""),
+    "twice": (JSONL, LINE + b"\n" + LINE, "", ", line 2"),
+    "two logs in one": (JSONL, LINE + b"\n" + row(filter=None, doc_id=1), "filter", ""),
+    "two filters": (JSONL, LINE + b"\n" + row(filter="loose"), "filter", ""),
+    "gzip cut": (JSONL, gzip.compress(LINE * 50)[:-9], "", ""),
+    "gzip damaged": (JSONL, changed(gzip.compress(LINE), -8, b"xxxx"), "", ""),
+    "gzip and more": (JSONL, gzip.compress(LINE) + b"more", "", ""),
+    "gzip of nothing": (JSONL, gzip.compress(b""), "", ""),
+    "only the mark of gzip": (JSONL, b"\x1f\x8b", "", ""),
+    "gzip in gzip": (JSONL, gzip.compress(gzip.compress(LINE)), "", ", line 1"),
+    "a long line in gzip": (JSONL, gzip.compress(b"x" * (40 << 20), 1), "limits.log_line", ", line 1"),
+    "a long list in gzip": (JSONL, gzip.compress(b"[" + b" " * (300 << 20), 1), "limits.log_whole", ""),
+    "many values": (JSONL, b'{"doc_id": 0, "doc": [' + b"1," * (9 << 20), "limits.log_line", ", line 1"),
     # archives
-    "an empty archive": (EVAL, archive([]), "neither a header nor samples"),
-    "no archive": (EVAL, b"PK\3\4 and so on", "no zip archive, or cut off"),
-    "an archive of something else": (EVAL, archive([part("a.txt", b"a")]), "neither a header nor samples"),
-    "a cut archive": (EVAL, archive(GOOD)[:END], "no zip archive, or cut off"),
-    "a list of parts that is cut": (EVAL, archive(GOOD)[: END - 60] + archive(GOOD)[END:], "damaged"),
-    "too many parts": (EVAL, archive(GOOD, count=9), "list of parts is not as long as it states"),
-    "a list elsewhere": (EVAL, archive(GOOD, at=7), "damaged"),
-    "a list beyond the end": (EVAL, archive(GOOD, at=0xFFFFFFF0), "damaged"),
-    "a huge list": (EVAL, archive(GOOD, listed=0xFFFFFFF0), "list of parts: more than"),
-    "zip64 far away": (EVAL, archive(GOOD)[:END] + ZIP64, "list of parts: more than"),
-    "wrong checksum": (EVAL, with_part(checksum=1), "damaged (its size or its checksum"),
-    "size too small": (EVAL, with_part(size=5, method=8), "damaged (its size or its checksum"),
-    "size too large": (EVAL, with_part(size=9999, method=8), "damaged (its size or its checksum"),
-    "size too small, zstd": (EVAL, with_part(size=5), "damaged"),
-    "size too large, zstd": (EVAL, with_part(size=9999), "damaged"),
-    "size too small, stored": (EVAL, with_part(size=5, method=0), "damaged"),
-    "noise for zstd": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 93, 9, 1, 0)]), "damaged"),
-    "noise for deflate": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 8, 9, 1, 0)]), "damaged"),
-    "an unknown method": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 14, 9, 1, 0)]), "method 14"),
-    "encrypted": (EVAL, with_part(flags=1), "encrypted"),
-    "a bomb": (EVAL, with_part(content=b" " * (100 << 20)), "more than 200 times its size"),
-    "a deflated bomb": (EVAL, with_part(content=b" " * (100 << 20), method=8), "more than 200 times its size"),
-    "a bomb that lies": (EVAL, with_part(content=b" " * (100 << 20), method=8, size=900), "damaged"),
-    "a zstd bomb that lies": (EVAL, with_part(content=b" " * (100 << 20), size=900), "damaged"),
-    "a large part": (EVAL, with_part(size=0xFFFFFFF0), "the most that is read (`limits.log_part`)"),
-    "a header that is none": (EVAL, archive([part("header.json", b"[1]"), GOOD[1]]), "no log of Inspect"),
-    "a header that is cut": (EVAL, archive([part("header.json", b'{"eval":'), GOOD[1]]), "part 'header.json': no JSON"),
-    "no samples": (EVAL, archive(GOOD[:1]), "holds no sample"),
-    "a sample that is cut": (EVAL, with_part(content=b'{"id": 1'), "part 'samples/2_epoch_1.json': no JSON"),
-    "a sample that is a list": (EVAL, with_part(content=b"[]"), "no sample of a log"),
-    "a nested sample": (EVAL, with_part(content=NESTED), "nested too deeply"),
-    "a sample in Latin-1": (EVAL, with_part(content=b'{"id": "\xe9"}'), "not UTF-8 (byte 0xe9)"),
+    "an empty archive": (EVAL, archive([]), "", ""),
+    "no archive": (EVAL, b"PK\3\4 and so on", "", ""),
+    "an archive of something else": (EVAL, archive([part("a.txt", b"a")]), "", ""),
+    "a cut archive": (EVAL, archive(GOOD)[:END], "", ""),
+    "a list of parts that is cut": (EVAL, archive(GOOD)[: END - 60] + archive(GOOD)[END:], "", ""),
+    "too many parts": (EVAL, archive(GOOD, count=9), "", ""),
+    "a list elsewhere": (EVAL, archive(GOOD, at=7), "", ""),
+    "a list beyond the end": (EVAL, archive(GOOD, at=0xFFFFFFF0), "", ""),
+    "a huge list": (EVAL, archive(GOOD, listed=0xFFFFFFF0), "limits.directory", ", its list of parts"),
+    "zip64 far away": (EVAL, archive(GOOD)[:END] + ZIP64, "limits.directory", ", its list of parts"),
+    "wrong checksum": (EVAL, with_part(checksum=1), "", ", part 'samples/2_epoch_1.json'"),
+    "size too small": (EVAL, with_part(size=5, method=8), "", ", part 'samples/2_epoch_1.json'"),
+    "size too large": (EVAL, with_part(size=9999, method=8), "", ", part 'samples/2_epoch_1.json'"),
+    "size too small, zstd": (EVAL, with_part(size=5), "", ", part 'samples/2_epoch_1.json'"),
+    "size too large, zstd": (EVAL, with_part(size=9999), "", ", part 'samples/2_epoch_1.json'"),
+    "size too small, stored": (EVAL, with_part(size=5, method=0), "", ", part 'samples/2_epoch_1.json'"),
+    "noise for zstd": (
+        EVAL,
+        archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 93, 9, 1, 0)]),
+        "",
+        ", part 'samples/2_epoch_1.json'",
+    ),
+    "noise for deflate": (
+        EVAL,
+        archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 8, 9, 1, 0)]),
+        "",
+        ", part 'samples/2_epoch_1.json'",
+    ),
+    "an unknown method": (
+        EVAL,
+        archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 14, 9, 1, 0)]),
+        "",
+        ", part 'samples/2_epoch_1.json'",
+    ),
+    "encrypted": (EVAL, with_part(flags=1), "", ", part 'samples/2_epoch_1.json'"),
+    "a bomb": (EVAL, with_part(content=b" " * (100 << 20)), "limits.ratio", ", part 'samples/2_epoch_1.json'"),
+    "a deflated bomb": (
+        EVAL,
+        with_part(content=b" " * (100 << 20), method=8),
+        "limits.ratio",
+        ", part 'samples/2_epoch_1.json'",
+    ),
+    "a bomb that lies": (
+        EVAL,
+        with_part(content=b" " * (100 << 20), method=8, size=900),
+        "",
+        ", part 'samples/2_epoch_1.json'",
+    ),
+    "a zstd bomb that lies": (
+        EVAL,
+        with_part(content=b" " * (100 << 20), size=900),
+        "",
+        ", part 'samples/2_epoch_1.json'",
+    ),
+    "a large part": (EVAL, with_part(size=0xFFFFFFF0), "limits.log_part", ", part 'samples/2_epoch_1.json'"),
+    "a header that is none": (EVAL, archive([part("header.json", b"[1]"), GOOD[1]]), "", ""),
+    "a header that is cut": (EVAL, archive([part("header.json", b'{"eval":'), GOOD[1]]), "", ", part 'header.json'"),
+    "no samples": (EVAL, archive(GOOD[:1]), "", ""),
+    "a sample that is cut": (EVAL, with_part(content=b'{"id": 1'), "", ", part 'samples/2_epoch_1.json'"),
+    "a sample that is a list": (EVAL, with_part(content=b"[]"), "", ", part 'samples/2_epoch_1.json'"),
+    "a nested sample": (EVAL, with_part(content=NESTED), "", ", part 'samples/2_epoch_1.json'"),
+    "a sample in Latin-1": (EVAL, with_part(content=b'{"id": "\xe9"}'), "", ", part 'samples/2_epoch_1.json'"),
     "a sample of many values": (
         EVAL,
         with_part(content=b"[" + b"1," * (17 << 20) + b"1]", method=0),
-        "more than 16,777,216 values",
+        "limits.log_values_at_once",
+        ", part 'samples/2_epoch_1.json'",
     ),
-    "an odd name": (EVAL, with_part(name="samples/../../etc/x_epoch_1.json", content=b"{"), "no JSON"),
-    "a name of controls": (EVAL, with_part(name="samples/\n\x1b[2J_epoch_1.json", content=b"{"), "no JSON"),
+    "an odd name": (
+        EVAL,
+        with_part(name="samples/../../etc/x_epoch_1.json", content=b"{"),
+        "",
+        ", part 'samples/../../etc/x_epoch_1.json'",
+    ),
+    "a name of controls": (
+        EVAL,
+        with_part(name="samples/\n\x1b[2J_epoch_1.json", content=b"{"),
+        "",
+        ", part 'samples/\\n\\x1b[2J_epoch_1.json'",
+    ),
     "a name that is no text": (
         EVAL,
         with_part(name=b"samples/\xff_epoch_1.json", flags=0x800, content=b"{"),
-        "no JSON",
+        "",
+        ", part 'samples/\ufffd_epoch_1.json'",
     ),
-    "a sample under two names": (EVAL, with_part(content=sample(1, "C")), "twice in epoch 1"),
+    "a sample under two names": (EVAL, with_part(content=sample(1, "C")), "", ""),
     # Inspect as one text
-    "text, empty": (JSON, b"", "no JSON"),
-    "text, cut": (JSON, whole()[:-20], "no JSON, or cut off"),
-    "text, another object": (JSON, b"{}", "no log of Inspect"),
-    "text, a list": (JSON, b"[]", "no log of Inspect"),
-    "text, no samples": (JSON, whole(samples=None), "holds no sample"),
-    "text, samples of another kind": (JSON, whole(samples={"a": 1}), "`samples` must be a list"),
-    "text, no id": (JSON, inspect_of({"epoch": 1}), "sample 1: no sample of a log"),
-    "text, an id that is a list": (JSON, inspect_of(sample([1], "C")), "sample 1: no sample of a log"),
-    "text, an epoch that is none": (JSON, inspect_of(sample(1, "C", epoch="x")), "sample 1: no sample of a log"),
-    "text, twice": (JSON, inspect_of(sample("a", 1), sample("a", 0)), "twice in epoch 1"),
-    "text, two keys": (JSON, whole().replace(b'"id": 1', b'"id": 1, "id": 2'), "'id' is there twice"),
-    "text, many digits": (JSON, whole().replace(b'"id": 1', b'"id": ' + b"1" * 5000), "too many digits"),
-    "text, no scores": (JSON, inspect_of(sample(1, 0, scores=[])), "no sample with a score"),
-    "text, odd scores": (JSON, inspect_of(sample(1, 0, scores={"a": 1})), "no sample with a score"),
-    "text, a score in a score": (JSON, inspect_of(sample(1, {"a": {"b": 1}})), "are no numbers"),
-    "text, nested": (JSON, b'{"eval": {"task": ' + NESTED, "nested too deeply"),
+    "text, empty": (JSON, b"", "", ""),
+    "text, cut": (JSON, whole()[:-20], "", ""),
+    "text, another object": (JSON, b"{}", "", ""),
+    "text, a list": (JSON, b"[]", "", ""),
+    "text, no samples": (JSON, whole(samples=None), "", ""),
+    "text, samples of another kind": (JSON, whole(samples={"a": 1}), "samples", ""),
+    "text, no id": (JSON, inspect_of({"epoch": 1}), "", ", sample 1"),
+    "text, an id that is a list": (JSON, inspect_of(sample([1], "C")), "", ", sample 1"),
+    "text, an epoch that is none": (JSON, inspect_of(sample(1, "C", epoch="x")), "", ", sample 1"),
+    "text, twice": (JSON, inspect_of(sample("a", 1), sample("a", 0)), "", ""),
+    "text, two keys": (JSON, whole().replace(b'"id": 1', b'"id": 1, "id": 2'), "", ""),
+    "text, many digits": (JSON, whole().replace(b'"id": 1', b'"id": ' + b"1" * 5000), "", ""),
+    "text, no scores": (JSON, inspect_of(sample(1, 0, scores=[])), "scorer", ""),
+    "text, odd scores": (JSON, inspect_of(sample(1, 0, scores={"a": 1})), "scorer", ""),
+    "text, a score in a score": (JSON, inspect_of(sample(1, {"a": {"b": 1}})), "scorer", ""),
+    "text, nested": (JSON, b'{"eval": {"task": ' + NESTED, "", ""),
     "text, in gzip, endless": (
         JSON,
         gzip.compress(b'{"eval": {}, "status": "' + b"x" * (300 << 20), 1),
-        "the most that is read",
+        "limits.log_whole",
+        "",
     ),
 }
 
@@ -173,18 +217,16 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_it_is_refused_in_one_line(tmp_path, name):
     """The line names the file; reading it takes little memory."""
-    file, content, expected = BROKEN[name]
+    file, content, option, place = BROKEN[name]
     path = tmp_path / file
     path.write_bytes(content)
     tracemalloc.start()
     try:
-        with pytest.raises(DataError) as caught:
+        with refuses(DataError, option=option, place=f"{path}{place}") as caught:
             read_log(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert expected in str(caught.value)
-    assert str(caught.value).startswith(str(path))
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 1000
     assert peak < (MEMORY if "endless" not in name and "long list" not in name else 3 * MEMORY)
@@ -193,7 +235,7 @@ def test_it_is_refused_in_one_line(tmp_path, name):
 @pytest.mark.parametrize("name", BROKEN)
 def test_looking_at_it_does_no_harm(tmp_path, name):
     """What a broken file is can be asked, and a folder with it is listed or refused in one line."""
-    file, content, _ = BROKEN[name]
+    file, content, *_ = BROKEN[name]
     (tmp_path / file).write_bytes(content)
     assert program_of(tmp_path / file) in (None, "lm-eval", "inspect")
     harmless(list_logs, tmp_path)
@@ -215,7 +257,7 @@ def test_lines_keep_to_the_budget(tmp_path, name, most):
     path = tmp_path / JSONL
     path.write_bytes(lines([{**ROW, "doc_id": n, "doc": {"n": n}} for n in range(9)]).encode())
     assert len(read_log(path)) == 9
-    with pytest.raises(DataError, match=rf"more than {most:,} .*, the most that is read \(`limits\.{name}`\)$"):
+    with refuses(DataError, option=f"limits.{name}", allowed=(0, most)):
         read_log(path, LogSelection(limits=Limits(**{name: most})))
 
 
@@ -227,7 +269,7 @@ def test_archives_keep_to_the_budget(tmp_path, name, most):
     """Each limit of the table by itself."""
     path = eval_log(tmp_path / EVAL, [sample(n, "C") for n in range(9)])
     assert len(read_log(path)) == 9
-    with pytest.raises(DataError, match=rf"more than {most:,} .*, the most that is read \(`limits\.{name}`\)$"):
+    with refuses(DataError, option=f"limits.{name}", allowed=(0, most)):
         read_log(path, LogSelection(limits=Limits(**{name: most})))
 
 
@@ -237,17 +279,17 @@ def test_texts_and_lists_keep_to_the_budget(tmp_path):
     old.write_text(json.dumps([{**ROW, "doc_id": n, "doc": {"n": n}} for n in range(9)]))
     assert len(read_log(old)) == len(read_log(new)) == 9
     for path in (old, new):
-        for limits in (Limits(log_rows=3), Limits(log_whole=300), Limits(log_values_at_once=30)):
-            with pytest.raises(DataError, match="the most that is read"):
-                read_log(path, LogSelection(limits=limits))
-    with pytest.raises(DataError, match="more than 1 files"):
+        for name, most in {"log_rows": 3, "log_whole": 300, "log_values_at_once": 30}.items():
+            with refuses(DataError, option=f"limits.{name}", place=path):
+                read_log(path, LogSelection(limits=Limits(**{name: most})))
+    with refuses(DataError, option="limits.log_files", place=tmp_path):
         list_logs(tmp_path, Limits(log_files=1))
 
 
 def test_what_is_no_row_keeps_to_the_budget(tmp_path):
     """The header of an archive, a row that only looks like one of a log, and the results beside it."""
     limits = Limits(log_values=20)
-    with pytest.raises(DataError, match=r"`limits\.log_values`"):
+    with refuses(DataError, option="limits.log_values", place=f"{tmp_path}/log.eval, part 'header.json'"):
         header_of(eval_log(tmp_path / EVAL, [sample(1, "C")]), limits)
     path = tmp_path / JSONL
     path.write_bytes(json.dumps({"resps": [], "x": [0] * 30, "doc": {}, "doc_id": 0}).encode())
@@ -270,7 +312,7 @@ def test_parts_that_share_their_bytes_are_counted_each(tmp_path):
     packed = archive([part(f"samples/{n}_epoch_1.json", sample(n, "C")) for n in range(1000)])
     path = tmp_path / EVAL
     path.write_bytes(packed)
-    with pytest.raises(DataError, match="more than 50,000 bytes"):
+    with refuses(DataError, option="limits.log", place=path):
         read_log(path, LogSelection(limits=Limits(log=50_000)))
 
 
@@ -281,7 +323,7 @@ def test_parts_that_share_their_bytes_are_counted_each(tmp_path):
 def test_what_is_no_file_is_not_opened(tmp_path, make, file):
     """A folder, a pipe that nobody writes into, a device without an end, and a link to itself."""
     make(tmp_path / file)
-    with pytest.raises(DataError, match="cannot be read"):
+    with refuses(DataError, place=tmp_path / file):
         read_log(tmp_path / file)
 
 
@@ -377,7 +419,7 @@ def test_values_of_every_kind_in_every_place_do_no_harm(tmp_path):
 def test_a_broken_log_in_a_folder_is_named(tmp_path):
     """It hides no other one, and is the reason where there is no other."""
     (tmp_path / "b.eval").write_bytes(b"PK\3\4")
-    with pytest.raises(DataError, match=r"holds no log of .*b\.eval: no zip archive"):
+    with refuses(DataError, place=tmp_path):
         list_logs(tmp_path)
     log = eval_log(tmp_path / "a.eval", [sample(1, "C")])
     (tmp_path / "samples_x_2026-01-02T03-04-05.6.jsonl").write_bytes(b"")

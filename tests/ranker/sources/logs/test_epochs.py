@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from logmaking import eval_log, header, sample
+from refusals import refuses
 
 from ranker import decide
 from ranker.errors import DataError
@@ -76,7 +77,7 @@ def test_a_reducer_that_is_not_known_is_said(tmp_path):
     log = read_log(path)
     assert (log.metric, log.outcomes.tolist()) == ("match", [0.5])
     assert log.notes[0] == "The log reduces its 2 epochs by best_of_mine, which is not known here: their mean is meant."
-    with pytest.raises(DataError, match=r"no reducer of epochs is called 'best'; there are mean, median, mode"):
+    with refuses(DataError, option="reducer", value="best"):
         read_log(path, LogSelection(reducer="best"))
 
 

@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 from logmaking import choice_row, eval_log, header, lm_log, results, sample, written_row
+from refusals import refuses
 
 from ranker import decide, over_tasks
-from ranker.errors import DataError, ModelError, RankModelsError, UnknownName
+from ranker.errors import DataError, ModelError, UnknownName
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs.measures import AGGREGATES, METRICS, OF_ALL_ROWS, infer_metric
 from ranker.sources.logs.options import LogOptions
@@ -78,11 +79,9 @@ def test_lower_is_better_counts_where_nobody_knows_better(tmp_path):
     assert [one.name for one in found.decision.models] == ["a", "b"]
     assert any("`lower_is_better` that less is: less is." in note for note in found.notes)
     logs = [likelihood_log(tmp_path / name, GOOD) for name in ("c", "d")]
-    with pytest.raises(ModelError, match=r"what is worst and best, such as -3 0: a row holds a log-likelihood"):
+    with pytest.raises(ModelError, match="`range`"):
         decide(load(logs))
-    with pytest.raises(
-        ModelError, match=r"more of perplexity is better \(a row holds a log-likelihood\); leave `lower"
-    ):
+    with pytest.raises(ModelError, match="`lower_is_better`"):
         decide(load(logs, SourceOptions(kinds=[LogOptions(lower_is_better=True, scale=(-10, 0))])))
 
 
@@ -124,9 +123,9 @@ def test_metrics_are_said_for_tasks(tmp_path):
     folders = [tmp_path / name for name in "ab"]
     found = over_tasks(folders, SourceOptions(kinds=[LogOptions(metric="em, two=f1")]))
     assert {task: one.header.metric for task, one in found.rankings.items()} == {"one": "em", "two": "f1"}
-    with pytest.raises(UnknownName, match="task 'tow'"):
+    with refuses(UnknownName, value="tow"):
         over_tasks(folders, SourceOptions(kinds=[LogOptions(metric="em,tow=f1")]))
-    with pytest.raises(RankModelsError, match="several metrics, em, f1"):
+    with pytest.raises(ModelError, match="`metric`"):
         over_tasks(folders, SourceOptions(kinds=[LogOptions(filter="one=none")]))
 
 
@@ -158,7 +157,12 @@ def test_a_brier_score_is_that_of_the_likelihoods(tmp_path):
 def test_pairs_that_come_to_nothing_are_no_number(tmp_path, pair):
     """No choice of that number, no probabilities, or no pair."""
     rows = [written_row(0, {"q": 0}, "x", "x", "x", brier_score=pair)]
-    with pytest.raises(DataError, match="is not one number a row"):
+    with refuses(
+        DataError,
+        option="metric",
+        value="brier_score",
+        place=tmp_path / "samples_small_2026-01-02T03-04-05.678901.jsonl",
+    ):
         read_log(lm_log(tmp_path, rows), LogSelection(metric="brier_score"))
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from logmaking import eval_log, header, lm_log, results, sample, written_row
+from refusals import refuses
 
 from factors import Example
 from ranker import decide
@@ -189,7 +190,7 @@ def test_rows_of_ones_own_are_found_by_id_or_by_a_text_that_stands_alone(tmp_pat
 
     assert asked(("1", "One."), ("3", "Two."), ("4", "Other."), ("9", "Four.")) == [0, 2, -1, -1]
     assert asked(("x", " One. "), ("y", "Two."), ("4", "Fourth."), ("z", "Four.")) == [0, -1, -1, 3]
-    with pytest.raises(DataError, match="no row of the log"):
+    with pytest.raises(DataError):
         asked(("x", "Two."))
 
 
@@ -202,7 +203,7 @@ def test_labels_of_a_log_are_those_of_the_rows(tmp_path):
     assert said.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER, ANSWERED, MISSING]
     both = read_labels(found, at, ClassificationTask("own", ("yes", "other"), {"yes": ("no",)}))
     assert both.probs[[0, 3]].tolist() == [[1, 0], [1, 0]]
-    with pytest.raises(DataError, match="the labels of the log are no, yes, and those of the rows yes, other"):
+    with refuses(DataError, value="no"):
         read_labels(found, at, ClassificationTask("own", ("yes", "other")))
-    with pytest.raises(DataError, match="not which labels they are"):
+    with pytest.raises(DataError):
         read_labels(log(tmp_path, ["a", "b"], ["a", "b"], [1, 1]), at, ClassificationTask("own", ("yes", "no")))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from factors import Example
 from ranker import decide
@@ -170,7 +171,7 @@ def test_written_answers_are_labels(run, filter, pattern):
 
 def test_one_of_two_filters_has_to_be_named():
     """They are listed."""
-    with pytest.raises(DataError, match="several filters, strict, loose"):
+    with refuses(DataError, option="filter"):
         read_log(samples("run-a", "written"))
 
 

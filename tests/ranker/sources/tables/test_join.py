@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 from tables_made import ROWS, TASK, answers, said_by, understood
 
 from ranker.errors import Assumption, DataError
@@ -50,7 +51,7 @@ def test_ids_are_compared_as_texts(tmp_path, file, rows, same):
     if same:
         assert said_by(answers(tmp_path / "a.json", content, rows=asked).models[0]) == ["positive", "positive"]
     else:
-        with pytest.raises(DataError, match="no id of the file is that of a row asked about"):
+        with refuses(DataError, place=tmp_path / "a.json"):
             answers(tmp_path / "a.json", content, rows=asked)
 
 
@@ -86,9 +87,9 @@ def test_rows_without_ids_are_joined_by_no_number(tmp_path):
     lines = ["3,Poor.,good", "1,Dull.,good", "2,Lovely.,negative"]
     found = answers(tmp_path / "b.csv", table("id,text,prediction", *lines), rows=texts)
     assert (found.method, found.places.tolist()) == ("text", [2, 1, -1, 0])
-    with pytest.raises(DataError, match="has 3 rows and no ids or texts that the rows have, too"):
+    with refuses(DataError, place=tmp_path / "c.csv"):
         answers(tmp_path / "c.csv", table("id,prediction", "1,good", "2,good", "3,good"), rows=rows)
-    with pytest.raises(DataError, match="its ids number the rows in another order than they stand in"):
+    with refuses(DataError, place=tmp_path / "d.csv"):
         answers(tmp_path / "d.csv", table("id,prediction", "1,good", "0,good", "3,good", "2,good"), rows=rows)
 
 
@@ -109,9 +110,7 @@ def test_what_ids_leave_out_is_an_assumption(tmp_path):
 
 def test_numbers_of_some_rows_tell_nothing(tmp_path):
     """Where the rows have other ids, they may be numbers of another file."""
-    with pytest.raises(
-        DataError, match=r"no id of the file is that of a row .* \(file: '0' and '1'; rows: 'a', 'b' and 'c'\)"
-    ):
+    with refuses(DataError, place=tmp_path / "a.csv"):
         answers(
             tmp_path / "a.csv", table("index,prediction", "0,good", "1,good"), rows=RequestedRows(("a", "b", "c"), ())
         )
@@ -185,7 +184,7 @@ def test_more_texts_than_the_rows_have(tmp_path):
 def test_rows_with_two_answers_are_counted(tmp_path):
     """The first is named."""
     content = table("id,prediction", "a,good", "b,good", "a,good", "b,good", "c,good", "c,good")
-    with pytest.raises(DataError, match="rows 1 and 3: two answers are given to the row 'a', and to 2 more$"):
+    with refuses(DataError, value="a", place=f"{tmp_path}/a.csv, rows 1 and 3"):
         answers(tmp_path / "a.csv", content)
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from refusals import refuses
 from tables_made import ROWS, TASK, answers, said_by, understood
 
 from ranker.errors import DataError, UnknownName
@@ -31,7 +32,7 @@ def test_numbers_beside_a_truth_of_three_names_are_asked_about(tmp_path):
     """They are no labels by themselves, and the truth is not taken for the answers in their place."""
     path = tmp_path / "a.csv"
     path.write_text("id,label,m,n\na,yes,0,1\nb,no,1,1\nc,maybe,2,0\n")
-    with pytest.raises(DataError, match="'m' and 'n' hold numbers; `label_map` says which label each stands for"):
+    with refuses(DataError, option="label_map", place=path):
         parse_predictions(reader.read_columns(path))
     read = parse_predictions(
         reader.read_columns(path), hints=TableHints(label_map={"0": "yes", "1": "no", "2": "maybe"})
@@ -77,7 +78,7 @@ def test_a_model_of_a_wide_table(tmp_path):
     found = understood(tmp_path / "b.csv", content, prediction=("b",))
     assert names(found) == ["b"]
     assert said_by(find_model(found, "b")) == ["positive"]
-    with pytest.raises(UnknownName, match=r"there is no model in .*b\.csv 'c'; known: b"):
+    with refuses(UnknownName, value="c", place=tmp_path / "b.csv"):
         find_model(found, "c")
 
 
@@ -124,7 +125,7 @@ def test_zero_and_one_are_labels_where_something_says_so(tmp_path):
         assert said_by(found.models[0]) == ["positive", "negative"]
     found = understood(tmp_path / "a.csv", csv("id,label,m,n", "a,1,1,0", "b,0,0,1"))
     assert [said_by(model)[0] for model in found.models] == ["positive", "negative"]
-    with pytest.raises(DataError, match="which may be labels, or say whether an answer is right"):
+    with refuses(DataError, option="answers", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", csv("id,label,m,n", "a,good,1,0", "b,negative,0,1"))
 
 
@@ -162,7 +163,7 @@ def test_models_below_each_other_without_ids(tmp_path):
     found = understood(tmp_path / "a.csv", csv("model,text,prediction", *rows))
     assert [said_by(model) for model in found.models] == [["positive", "negative"], ["positive", "positive"]]
     assert found.texts[0] == ("Lovely.", "Dull.")
-    with pytest.raises(DataError, match="the texts of the models stand in different orders"):
+    with refuses(DataError, option="id", place=tmp_path / "b.csv"):
         understood(tmp_path / "b.csv", csv("model,text,prediction", *rows[:2], *reversed(rows[2:])))
 
 
@@ -197,7 +198,7 @@ def test_ids_and_texts_that_are_said(tmp_path):
 def test_a_column_that_is_not_there_is_one_line(tmp_path, role, task):
     """The near one is offered, whether the labels are known or are to be read off the file."""
     wanted = ("idd",) if role in ("text", "prediction") else "idd"
-    with pytest.raises(UnknownName, match=r"there is no column in .*a\.csv 'idd'; did you mean id\?"):
+    with refuses(UnknownName, value="idd", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", csv("id,prediction", "a,good", "b,bad"), task, **{role: wanted})
 
 
@@ -230,14 +231,14 @@ def test_labels_that_stand_in_the_file(tmp_path, content, labels):
 
 def test_no_labels_in_the_file_is_one_line(tmp_path):
     """A column of texts, or of one label, makes no task."""
-    with pytest.raises(DataError, match="no labels of a task are found .* name the task, or say with `truth`"):
+    with refuses(DataError, option="truth", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", csv("id,prediction", "a,good", "b,good"), task=None)
 
 
 def test_a_model_with_a_word_in_its_name_is_not_taken_for_the_only_one(tmp_path):
     """`bert_pred` beside `gpt`: which hold answers has to be said."""
     content = csv("id,label,bert_pred,gpt", "a,good,good,negative")
-    with pytest.raises(DataError, match="'bert_pred' and 'gpt' may hold the answers, or something else; `prediction`"):
+    with refuses(DataError, option="prediction", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", content)
     assert names(understood(tmp_path / "a.csv", content, prediction=("bert_pred", "gpt"))) == ["bert_pred", "gpt"]
 

@@ -1,7 +1,7 @@
 """Tables whose rows repeat for each run: they are asked about, averaged, or kept apart."""
 
 import numpy as np
-import pytest
+from refusals import refuses
 from tables_made import understood
 
 from ranker.errors import DataError
@@ -27,7 +27,7 @@ def table(rows, names="id,label,model,seed,prediction"):
 
 def test_it_is_asked_what_is_meant(tmp_path):
     """By the name of the column that tells the runs apart."""
-    with pytest.raises(DataError, match=r"answered in 2 runs, which 'seed' tells apart \('1' and '2'\); `runs` says"):
+    with refuses(DataError, option="runs", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", table(LONG), task=None)
 
 
@@ -64,7 +64,7 @@ def test_runs_of_one_model_need_no_column_of_models(tmp_path):
     assert [(model.name, model.outcomes.tolist()) for model in found.models] == [("a", [0.75, 0])]
     assert found.models[0].state.tolist() == [ANSWERED, ANSWERED]
     rows = [("a", 1, "good"), ("b", 1, "bad"), ("a", 2, "good"), ("b", 2, "bad")]
-    with pytest.raises(DataError, match="the mean of the runs in 'run' needs the true labels in the same file"):
+    with refuses(DataError, place=tmp_path / "b.csv"):
         understood(tmp_path / "b.csv", table(rows, "id,run,prediction"), runs="mean", task=None)
 
 
@@ -96,11 +96,11 @@ def test_texts_that_repeat_for_each_run_are_rows_too(tmp_path):
     rows += [("Dull.", "bad", seed, "bad") for seed in (1, 2)]
     rows = sorted(rows, key=lambda row: row[2])
     names = "text,label,seed,prediction"
-    with pytest.raises(DataError, match="answered in 2 runs, which 'seed' tells apart"):
+    with refuses(DataError, option="runs", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", table(rows, names), task=None)
     found = understood(tmp_path / "a.csv", table(rows, names), runs="mean", task=None)
     assert found.models[0].outcomes.tolist() == [0.5, 0.5, 1]
-    with pytest.raises(DataError, match="a column of ids is needed"):
+    with refuses(DataError, option="id", place=tmp_path / "b.csv"):
         understood(tmp_path / "b.csv", table([*rows[:3], *rows[:2:-1]], names), runs="mean", task=None)
-    with pytest.raises(DataError, match="a column of ids is needed"):
+    with refuses(DataError, option="id", place=tmp_path / "c.csv"):
         understood(tmp_path / "c.csv", table(rows[:-1], names), runs="mean", task=None)

@@ -1,0 +1,501 @@
+"""Each message that other tests provoke, whole and once: they look at an error's type and fields."""
+
+import errno
+import json
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+import pytest
+from test_by_metric import decided, rows_of
+from test_decision import beside, labelled
+from test_evaluation import table
+from test_gate import ranked
+from test_report_formats import toy, toy_decision, with_header
+
+from factors import BUILTIN
+from ranker import (
+    Evidence,
+    decide,
+    decide_within,
+    label,
+    load_set,
+    load_suite,
+    over_tasks,
+    plot,
+    rank,
+    report,
+    shift,
+    what_changed,
+)
+from ranker.attribution import SETTINGS, abilities, attribute, settings_of
+from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
+from ranker.datasets.readers import read_sheet, unlabelled
+from ranker.errors import RankModelsError
+from ranker.labelling import export
+from ranker.labelling.session import LabelEvent, Session
+from ranker.labelling.sheet import read_lines
+from ranker.limits import LIMITS, Limits
+from ranker.records import read_toml, record
+from ranker.report import changes, write
+from ranker.results.gate import Gate
+from ranker.results.ranking import Ranking
+from ranker.results.table import ScoreTable
+from ranker.runs.explain import explain
+from ranker.runs.label import LabelSettings
+from ranker.runs.rank import check_draws
+from ranker.runs.shift import ReadOptions, ShiftRequest, answer_request
+from ranker.runs.task import NamedTask, check_known_labels, decide_task
+from ranker.runtime import storage
+from ranker.runtime.base import WorkItem
+from ranker.runtime.executors.named import executor_named
+from ranker.runtime.executors.processes import Processes
+from ranker.runtime.store import Store
+from ranker.runtime.worker import answer_blocks
+from ranker.scoring import decision
+from ranker.scoring.evaluation import evaluate
+from ranker.scoring.gate import of_decision
+from ranker.sources.base import ModelInfo
+from ranker.statistics.pool import Pool
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities
+
+LABELS = ("bad", "fair", "good")
+ACC, CONF = BUILTIN["ACC"], BUILTIN["CONF"]
+ONES = np.ones((2, 1, 20))
+
+
+def score_table(models=("a",), methods=(ACC,), values=(1, 1, 1), truth=None):
+    """A table of one row whose values have this shape."""
+    return ScoreTable(models, methods, ("row",), np.zeros(values), truth=truth)
+
+
+HANS = load_set("hans-sub", limit=4).examples
+MINI = load_suite(["hans-sub-mini"]).models[:2]
+MOOD = ClassificationTask("mood", LABELS)
+NLI_ROWS = [{"premise": "It ran.", "hypothesis": "It sat.", "label": "entailment"}] * 4
+ROW_OF_MAIL = '{"text": "a", "label": "entailment", "source": "mail"}\n'
+
+
+def written(name, text):
+    """The path of a new file."""
+    Path(name).write_text(text)
+    return Path(name)
+
+
+def saved():
+    """A decision as it is saved."""
+    toy_decision().save("saved.json")
+    return json.loads(Path("saved.json").read_text())
+
+
+def loaded(text):
+    """A saved run of this text."""
+    return Ranking.load(written("r.json", text))
+
+
+def labelled_sheet(*labels):
+    """Rows in memory with these labels."""
+    return read_sheet([{"text": "A tree.", "label": label} for label in labels])
+
+
+def without_pandas():
+    """Ask for a data frame where pandas is not installed."""
+    with mock.patch.dict(sys.modules, pandas=None):
+        toy().to_frame()
+
+
+def session(*events):
+    """A labelling session on 60 rows and two labels."""
+    return Session(np.zeros((2, 60), int), 2, events)
+
+
+def read_answer(label, status):
+    """The lines of a session's file with one row."""
+    sheet = read_sheet(written("labels.csv", f"text,label,status\na,{label},{status}\n"), {"label": "label"}, ["text"])
+    return read_lines(sheet, unlabelled(sheet), lambda row: 0, LABELS.index)
+
+
+def full_disk():
+    """Write a key to a disk without room."""
+    with storage.failures(Path("v2/0"), "written to"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def executor_of_a_package():
+    """Ask for an executor of a package that gives a number."""
+    point = SimpleNamespace(name="threads", value="mine:threads", dist=None, load=lambda: lambda options: 3)
+    with mock.patch("importlib.metadata.entry_points", return_value=[point]):
+        executor_named("threads")
+
+
+def answered(model, method):
+    """Blocks of answers of a model that is called tiny."""
+    settings = None if method == "none" else settings_of(method)
+    return list(answer_blocks(model, "tiny", WorkItem({}, settings, (), False), None))
+
+
+MESSAGES = {
+    # scoring
+    "one model": (
+        lambda: decision.decide(labelled(np.ones((1, 4)))),
+        "a ranking needs at least two models (got 1); name more with `models`",
+    ),
+    "no row to draw": (
+        lambda: decision.decide(labelled(np.ones((2, 0)))),
+        "`probe` must be between 1 and 0, the number of examples (got 0)",
+    ),
+    "a large probe": (
+        lambda: evaluate(table(ONES, ["ACC"], [0.6, 0.7]), probe=21),
+        "`probe` must be between 1 and 20, the number of examples (got 21)",
+    ),
+    "an unknown method": (
+        lambda: decision.decide(labelled(np.ones((2, 4))), method="AC"),
+        "there is no method 'AC'; did you mean ACC?",
+    ),
+    "equal models": (
+        lambda: evaluate(table(ONES, ["ACC"], [0.7, 0.7])),
+        "no two models differ in ACC; there is no order to find",
+    ),
+    "no truth": (
+        lambda: evaluate(labelled(np.ones((2, 20)))),
+        "an evaluation needs the models' true outcomes; without them, decide",
+    ),
+    "no row judged for all": (
+        lambda: rows_of("mcc", np.zeros((2, 3), int), np.full((2, 3), -1)),
+        "there is no row that all models were judged on; do their answers belong to the same rows?",
+    ),
+    "a metric beside a pool": (
+        lambda: decided("mcc", *[np.zeros((2, 3), int)] * 2, beside=beside(Pool(np.full((2, 3, 2), 0.5)), range(3))),
+        "`metric` mcc is for labelled rows alone, and a pool is read, too",
+    ),
+    "runs of two modes": (
+        lambda: what_changed(toy(), toy_decision()),
+        "only runs of one mode can be compared (got an evaluation and a decision)",
+    ),
+    "runs on two sets": (
+        lambda: what_changed(toy(), with_header(toy(), ood="paws")),
+        "only evaluations on one OOD set can be compared (got hans-sub and paws)",
+    ),
+    "a format of comparisons": (
+        lambda: write(changes.document(what_changed(toy(), toy())), "jsn"),
+        "there is no format 'jsn'; did you mean json?",
+    ),
+    "a base that is absent": (
+        lambda: of_decision(ranked([1, 0], [0, 1]), "m7"),
+        "there is no model 'm7'; known: m0, m1",
+    ),
+    "a target": (
+        lambda: Evidence(target="right"),
+        "`target` must be one of declared, shortcut, evidence, true, predicted (got 'right')",
+    ),
+    "a backend": (
+        lambda: Evidence("ik"),
+        "there is no attribution backend 'ik'; known: none, ig, shap, lime, occlusion",
+    ),
+    # results
+    "values of another shape": (
+        lambda: score_table(values=(1, 1, 3)),
+        "values must have the shape (1, 1, 1) (got (1, 1, 3))",
+    ),
+    "truth of another shape": (
+        lambda: score_table(truth=np.zeros(2)),
+        "truth must have the shape (1,) (got (2,))",
+    ),
+    "an evaluation asked for its decision": (
+        lambda: toy().decision,
+        "an evaluation has no decision: the truth of these models is known",
+    ),
+    "a decision asked for its evaluation": (
+        lambda: toy_decision().evaluation,
+        "a decision has no evaluation: the truth of these models is not known",
+    ),
+    "no pandas": (without_pandas, "`to_frame` needs pandas: `pip install pandas`; `to_rows` does without"),
+    "a method of an evaluation": (
+        lambda: toy().method("INDEX-DIF"),
+        "there is no method 'INDEX-DIF'; did you mean INDEX-DIFF?",
+    ),
+    "a folder to save in": (
+        lambda: toy().save("no/r.json"),
+        "the ranking cannot be written to no/r.json: No such file or directory",
+    ),
+    "a saved factor": (
+        lambda: loaded(json.dumps(saved())).table.methods[0].score(None, None),
+        "a saved ranking holds a factor's scores, not its function",
+    ),
+    "no JSON": (
+        lambda: loaded("no json"),
+        "r.json cannot be read as a ranking: Expecting value: line 1 column 1 (char 0)",
+    ),
+    "another schema": (
+        lambda: loaded('{"schema_version": 1}'),
+        "r.json must be a ranking of schema 2 (got 1); rank again: what the models answered is in the store, and none "
+        "is run",
+    ),
+    "no header": (lambda: loaded('{"schema_version": 2}'), "r.json is no whole ranking: it has no 'header'"),
+    "a decision that is no table": (
+        lambda: loaded(json.dumps({key: saved()[key] for key in ("schema_version", "header")} | {"decision": None})),
+        "r.json is no whole ranking: `decision` must be a table: `[decision]` (got None)",
+    ),
+    "no model": (
+        lambda: loaded(json.dumps(saved() | {"decision": saved()["decision"] | {"models": []}})),
+        "r.json is no whole ranking: `[decision]`: `models` are none",
+    ),
+    "two methods of one name": (lambda: score_table(methods=(ACC, ACC), values=(1, 2, 1)), "two methods are named ACC"),
+    "two models of one name": (lambda: score_table(models=("a", "a"), values=(2, 1, 1)), "two models are named a"),
+    "no metric first": (
+        lambda: score_table(methods=(CONF, ACC), values=(1, 2, 1)),
+        "the first method must be the metric, ACC",
+    ),
+    "no method": (lambda: score_table(methods=(), values=(1, 0, 1)), "the first method must be the metric, ACC"),
+    "a gate that does not follow": (
+        lambda: Gate("a", 0.02, (), ("a gap",), False, True),
+        "`passes` of a gate must follow from `held` and `absent`",
+    ),
+    # report
+    "a result without figures": (
+        lambda: plot(toy_decision().found),
+        "only a ranking and a shift have figures (got Decision)",
+    ),
+    "a figure of a ranking": (
+        lambda: plot(toy_decision(), "distribution"),
+        "there is no figure of this ranking 'distribution'; known: heatmap, accuracies",
+    ),
+    "a shift of two sets": (
+        lambda: plot(shift("hans-sub", "hans-con")),
+        "the shift has no figure: it is of two sets",
+    ),
+    "a format": (lambda: report.render(toy(), "pair"), "there is no format 'pair'; did you mean pairs?"),
+    # labelling
+    "nothing to undo": (lambda: session().undo(), "nothing was said that could be taken back"),
+    "a second answer": (lambda: session(LabelEvent(3, "answered", 1)).tell(3, 1), "row 3 has an answer"),
+    "a row of the pool": (lambda: session().skip(-1), "row must be between 0 and 59 (got -1)"),
+    "a label of the pool": (
+        lambda: session(LabelEvent(0, "answered", 7)),
+        "label must be between 0 and 1 (got 7)",
+    ),
+    "a rule of a session": (
+        lambda: Session(np.zeros((2, 60), int), 2, rule="worst"),
+        "rule must be one of order, best, certain, random (got 'worst')",
+    ),
+    "a status": (
+        lambda: read_answer("good", "done"),
+        "labels.csv, line 2: a status must be answered, cannot-tell, skipped or changed-after-reveal (got 'done')",
+    ),
+    "a skipped row": (
+        lambda: read_answer("good", "skipped"),
+        "labels.csv, line 2: a row that is skipped has no label (got 'good')",
+    ),
+    "an answered row": (
+        lambda: read_answer("", "answered"),
+        "labels.csv, line 2: a row that is answered must have a label",
+    ),
+    "a label in XML": (
+        lambda: export.configuration(["text"], ["fine", "bad\x00"]),
+        "no configuration of Label Studio can hold the label 'bad\\x00'",
+    ),
+    # records and limits
+    "a key": (
+        lambda: record(Gate, {"bas": "a"}, label="the gate"),
+        "there is no key of the gate 'bas'; did you mean base?",
+    ),
+    "a file that is absent": (
+        lambda: read_toml(Path("a.toml"), "a card"),
+        "a.toml cannot be read as a card: No such file or directory",
+    ),
+    "dots in TOML": (
+        lambda: read_toml(written("a.toml", "b." * 26 + "c = 1\n"), "a card"),
+        "a.toml cannot be read as a card: line 1 has more than 25 dots; write it on several lines",
+    ),
+    "long TOML": (
+        lambda: read_toml(written("a.toml", "#" * ((1 << 16) + 1)), "a card"),
+        "a.toml cannot be read as a card: it has more than 65,536 characters, the most that are read",
+    ),
+    "a limit": (
+        lambda: LIMITS.check("rows.csv", "rows", 1 << 40),
+        f"rows.csv: more than {LIMITS.rows:,} rows, the most that is read (`limits.rows`)",
+    ),
+    "a limit of 0": (lambda: Limits(rows=0), "`limits.rows` must be at least 1 (got 0)"),
+    # runtime
+    "a protocol of a store": (
+        lambda: storage.place("nowhere://bucket"),
+        "`store`: nowhere://bucket cannot be opened: Protocol not known: nowhere",
+    ),
+    "a file in the place of the store": (
+        lambda: Store(written("taken", "")),
+        "`store`: taken cannot be written to (Not a directory); name another folder",
+    ),
+    "a full disk": (full_disk, "v2/0 cannot be written to: No space left on device"),
+    "no worker": (lambda: Processes(0), "`workers` must be at least 1 (got 0)"),
+    "an executor": (lambda: executor_named("proceses"), "there is no executor 'proceses'; did you mean processes?"),
+    "an executor that cannot run": (
+        executor_of_a_package,
+        "a package, entry point 'threads' of 'rank_models.executors': it must make an object with `run` (got a int)",
+    ),
+    "a model that answers nan": (
+        lambda: answered(SimpleNamespace(predict=lambda *_: [ClassProbabilities(np.full((1, 2), np.nan))]), "none"),
+        "tiny: the model gives numbers that are not finite",
+    ),
+    "whole texts only": (
+        lambda: answered(SimpleNamespace(), "shap"),
+        "tiny answers to whole texts only; set `attribution` to `none`",
+    ),
+    # runs
+    "draws": (lambda: check_draws(-5), "`draws` must be a number of at least 1, or `exact` (got -5)"),
+    "a method of a pool": (
+        lambda: decide(MINI, NLI_ROWS, method="SURROGATE", evidence=Evidence("none")),
+        "`method`: SURROGATE needs rows without labels: `pool`",
+    ),
+    "a method that reads attributions": (
+        lambda: decide(MINI, NLI_ROWS, method="index-diff", evidence=Evidence("none")),
+        "`method`: INDEX-DIFF cannot order these models: reads attributions, and there are none",
+    ),
+    "a metric of errors": (
+        lambda: rank("hans-sub-mini", "hans-sub", metric="mae", evidence=Evidence("none")),
+        "`metric` mae is for a decision: less of it is better",
+    ),
+    "more rows than there are": (
+        lambda: label(HANS[:3], "hans-sub-mini", task="nli").next_batch(4),
+        "`batch` must be between 1 and 3, the rows of the pool without a label (got 4)",
+    ),
+    "a rule": (
+        lambda: LabelSettings(rule="worst"),
+        "`rule` must be one of order, best, certain, random (got 'worst')",
+    ),
+    "a margin": (lambda: LabelSettings(margin=2.0), "`margin` must be between 0 and 1 (got 2.0)"),
+    "a label toward which nothing speaks": (
+        lambda: explain([], MOOD, HANS[0], evidence=Evidence(SHAPSettings(target=1)), toward=0),
+        "`toward` bad: the scores speak for fair alone; see `target` of `attribution` shap",
+    ),
+    "a column of one value": (
+        lambda: decide_within(MINI, written("a.jsonl", ROW_OF_MAIL), "source"),
+        "`within` must name a column with 2 to 20 values (got 1 in a.jsonl: mail)",
+    ),
+    "no folder of logs": (
+        lambda: over_tasks(["hans-sub-mini"]),
+        "`references` must be folders of logs that hold several tasks each, or name `#TASK` of none",
+    ),
+    "a task of another set": (
+        lambda: NamedTask("nli", "paws").lookup(),
+        "`task` nli is not that of paws, which is paraphrase",
+    ),
+    "a task": (lambda: NamedTask("nil").lookup(), "there is no task 'nil'; did you mean nli?"),
+    "no labels of models": (
+        lambda: decide_task(),
+        "`task=NAME` is needed (nli, msgs, paraphrase): the models name no labels, or not all the same",
+    ),
+    "numbers of several tasks": (
+        lambda: decide_task(rows=labelled_sheet(0, 1)),
+        "`task=NAME` is needed: the labels of rows in memory fit several tasks (nli, msgs, paraphrase); or write names "
+        "instead of numbers",
+    ),
+    "a label of no task": (
+        lambda: decide_task(rows=labelled_sheet("maybe", "yes", "no")),
+        "row 1: the label 'maybe' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
+        "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/data.md, or say "
+        "with `label_map` which outputs of the models are meant",
+    ),
+    "a label that no model knows": (
+        lambda: check_known_labels(
+            ClassificationTask("rows", ("fruit", "good")), [ModelInfo(MINI[0].source, LABELS[::2])], "rows.csv"
+        ),
+        "rows.csv: no model knows the label 'fruit'; theirs are bad, good",
+    ),
+    "one set": (
+        lambda: shift("hans-sub"),
+        "two sets or more are needed, up to 20: in-domain rows, and new ones (got 1)",
+    ),
+    "three sets to split": (
+        lambda: shift(*["hans-sub"] * 3, by="x"),
+        "`by` splits one set: name it alone, or after the in-domain one (got 3)",
+    ),
+    "two splits": (
+        lambda: shift("hans-sub", by="x", topics=2),
+        "`by` and `topics` both split a set: give one of them",
+    ),
+    "one topic": (lambda: shift("hans-sub", topics=1), "`topics` must be between 2 and 20 (got 1)"),
+    "a set without columns": (
+        lambda: shift("hans-sub", by="x"),
+        "`by`: hans-sub is no file whose columns are known",
+    ),
+    "a column to split by": (
+        lambda: shift([{"text": "a", "y": "1"}], by="x"),
+        "`by`: rows in memory has no column 'x' (columns: text, y)",
+    ),
+    "a column of one value to split by": (
+        lambda: shift([{"text": "a", "y": "1"}], by="y"),
+        "`by` must name a column with 2 to 20 values (got 1 in rows in memory: 1)",
+    ),
+    "more topics than words": (
+        lambda: shift([{"text": "a b"}, {"text": "c"}], topics=2),
+        "`topics` must be at most the 0 words that two texts of rows in memory share",
+    ),
+    "two sets of one name": (
+        lambda: shift(*[written(f"{name}.csv", "text\na\n") for name in ("x", "x", "x 1")]),
+        "two sets would have the name 'x 1': call a file otherwise",
+    ),
+    "a row without a summary": (
+        lambda: answer_request(
+            ShiftRequest([[{"text": "a", "summary": None}]] * 2, reading=ReadOptions({"summary": ["summary"]}))
+        ),
+        "row 1: the column 'summary' must hold a summary (columns: text, summary)",
+    ),
+    "no models to choose sets by": (
+        lambda: shift("hans-sub", "hans-con", sources={"hans-sub": "web"}),
+        "sets are chosen by what models lose on them: `models` is needed",
+    ),
+    "a set without a source": (
+        lambda: shift("hans-sub", "hans-con", sources={"hans-sub": "web"}, models=MINI),
+        "every set needs a source, where its texts come from; hans-con has none",
+    ),
+    # attribution
+    "no pad token": (
+        lambda: abilities.check(
+            SimpleNamespace(name="tiny", hides=("mask", "remove")), SHAPSettings(), SETTINGS.values()
+        ),
+        "tiny has no pad token to hide words behind; set `attribution` to `shap:baseline=mask`",
+    ),
+    "nothing to attribute": (
+        lambda: attribute(SimpleNamespace(classes=2), [], "none"),
+        "`none` attributes nothing; a model's answers are asked of the model itself",
+    ),
+    "a label to attribute": (
+        lambda: SHAPSettings(target="middling").settled(LABELS),
+        "the target must be one of bad (0), fair (1), good (2) (got 'middling')",
+    ),
+    "settings that are not settled": (
+        lambda: SHAPSettings(target="good").label,
+        "settle the settings first; their target is 'good'",
+    ),
+    "a setting of another type": (
+        lambda: settings_of("shap:target=0.5"),
+        "`attribution shap:target=0.5`: `target` must be a whole number (got 0.5)",
+    ),
+    "no step": (lambda: IGSettings(steps=0), "`steps` must be between 1 and `max_steps`, 320 (got 0)"),
+    "too many steps": (
+        lambda: IGSettings(steps=40, max_steps=20),
+        "`steps` must be between 1 and `max_steps`, 20 (got 40)",
+    ),
+    "no tolerance": (lambda: IGSettings(tolerance=0.0), "`tolerance` must be above 0 (got 0.0)"),
+    "no share": (lambda: IGSettings(share=0.0), "`share` must be above 0 and at most 1 (got 0.0)"),
+    "a large share": (lambda: IGSettings(share=1.5), "`share` must be above 0 and at most 1 (got 1.5)"),
+    "few evaluations": (lambda: SHAPSettings(max_evaluations=1), "`max_evaluations` must be at least 2 (got 1)"),
+    "few samples": (lambda: LIMESettings(samples=1), "`samples` must be at least 2 (got 1)"),
+    "no width": (lambda: LIMESettings(kernel_width=0.0), "`kernel_width` must be above 0 (got 0.0)"),
+    "a small ridge": (
+        lambda: LIMESettings(ridge=1e-320),
+        "`ridge` must be at least 1e-06, or the regression has no one answer (got 1e-320)",
+    ),
+}
+"""Short name -> what provokes the error, and the message; files are made in an empty folder."""
+
+
+@pytest.mark.parametrize(("provoke", "message"), MESSAGES.values(), ids=MESSAGES)
+def test_messages(provoke, message, tmp_path, monkeypatch):
+    """Each error says exactly this."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((RankModelsError, ValueError, TypeError, NotImplementedError)) as stop:
+        provoke()
+    assert str(stop.value) == message
