@@ -102,11 +102,11 @@ class Anchors:
     @cached_property
     def relative(self) -> Floats:
         """(M, M, N) agreement with each anchor, less that of the mean of the other models: x."""
-        own = np.arange(self.models)
+        diagonal = np.arange(self.models)
         relative = np.array(self.similarity, dtype=np.float64)
-        relative[own, own] = 0.0
+        relative[diagonal, diagonal] = 0.0
         relative -= relative.sum(axis=0) / (self.models - 1)
-        relative[own, own] = 0.0
+        relative[diagonal, diagonal] = 0.0
         return relative
 
     @cached_property
@@ -152,8 +152,8 @@ class Anchors:
         Source: minimum Bayes risk, Kumar and Byrne 2004, "Minimum Bayes-risk decoding for statistical machine
         translation", section 2; here of a whole pool.
         """
-        others = np.where(np.eye(self.models, dtype=bool)[:, :, None], 0.0, self.similarity)
-        return np.asarray(others.sum(axis=(1, 2)) / ((self.models - 1) * self.rows))
+        off_diagonal = np.where(np.eye(self.models, dtype=bool)[:, :, None], 0.0, self.similarity)
+        return np.asarray(off_diagonal.sum(axis=(1, 2)) / ((self.models - 1) * self.rows))
 
     def pooled(self, rows: Ints) -> Floats:
         """Return (M, 2 M) the share in the pool's mean of the inputs of some rows, in outcomes."""
@@ -285,11 +285,11 @@ def infer_differences(anchors: Anchors, outcomes: Floats, rows: Sequence[int] | 
 
     unlabelled = np.setdiff1d(np.arange(anchors.rows), rows)
     pooled = anchors.pooled(unlabelled)
-    rest = variance * (anchors.spread[unlabelled] ** 2).sum() / anchors.rows**2 * _centring(models)
+    noise = variance * (anchors.spread[unlabelled] ** 2).sum() / anchors.rows**2 * _centring(models)
     return AnchorPosterior(
         weights / weights.sum(),
         centred.sum(axis=1) / anchors.rows + (prior_mean + covariances @ gradient) @ pooled.T,
-        pooled @ covariances @ pooled.T + rest,
+        pooled @ covariances @ pooled.T + noise,
     )
 
 
