@@ -54,8 +54,8 @@ EVEN_SPREAD = 0.2
 """Spread of each row, in outcomes, where agreement is the same throughout, as it is between two models."""
 
 BALANCED_POOL = 100
-"""Rows from which on a half is chosen last: that of whose spread single models make up most, and which tells of these
-models alone."""
+"""Least pool of which one half is chosen last: rows on which a single model makes up most of the spread, and which tell
+of that model alone."""
 
 TINY = 1e-12
 """Floor that avoids division by zero; a spread or a squared outcome below it is rounding."""
@@ -128,7 +128,7 @@ class Anchors:
 
     @cached_property
     def balanced(self) -> Bools:
-        """(N,) uneven rows that are chosen first: in a large pool the half of whose spread no model makes up most."""
+        """(N,) uneven rows that are chosen first: of a large pool the half on which no model makes up most of the spread."""
         if self.rows < BALANCED_POOL:
             return self.uneven
         squares = (self.relative**2).sum(axis=1)
