@@ -128,7 +128,7 @@ class Anchors:
 
     @cached_property
     def balanced(self) -> Bools:
-        """(N,) uneven rows that are chosen first: of a large pool the half on which no model makes up most of the spread."""
+        """(N,) uneven rows that are chosen first: of a large pool the half least spread by a single model."""
         if self.rows < BALANCED_POOL:
             return self.uneven
         squares = (self.relative**2).sum(axis=1)
