@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from factors.types import Floats, Ints
 from ranker.commands.options import PATH
 from ranker.numbers import percent
 from ranker.statistics import posterior
-from ranker.statistics.anchors import Anchors, choose_rows, infer_differences
+from ranker.statistics.anchors import AnchorPosterior, Anchors, choose_rows, infer_differences
 
 SIZES = (3, 5, 10, 20)
 """Numbers of labelled rows."""
@@ -56,6 +56,19 @@ class AnswerWorld:
     truth: Floats
     shuffled: Ints
     classes: World | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Labelled rows of ANCHORS, and the question.
+
+    Attributes:
+        rows: (world, number of rows) -> the rows.
+        domain: whether the differences are those in the domain, and not on the pool.
+    """
+
+    rows: Callable[[AnswerWorld, int], Ints]
+    domain: bool = False
 
 
 Judged = Mapping[str, Sequence[dict[str, Any]]]
@@ -97,20 +110,25 @@ def metric(belief: Callable[[Floats], Floats]) -> Callable[[AnswerWorld, int], M
     return method
 
 
-def anchored(world: AnswerWorld, rows: Ints) -> MethodEstimate:
-    """Estimate by ANCHORS from the outcomes on some rows."""
-    estimate = infer_differences(world.anchors, world.outcomes[:, rows], rows)
-    return MethodEstimate(estimate.score, of_pairs(estimate.beats()), int(estimate.score.argmax()))
+def posterior_of(choice: Choice, world: AnswerWorld, size: int) -> AnchorPosterior:
+    """Return the posterior by ANCHORS from the outcomes on the chosen rows."""
+    rows = choice.rows(world, size)
+    return infer_differences(world.anchors, world.outcomes[:, rows], rows, choice.domain)
 
 
-def anchors_of(rows: Callable[[AnswerWorld, int], Ints]) -> Callable[[AnswerWorld, int], MethodEstimate]:
+def anchors_of(choice: Choice) -> Callable[[AnswerWorld, int], MethodEstimate]:
     """Return the method of ANCHORS on a choice of rows."""
-    return lambda world, size: anchored(world, rows(world, size))
+
+    def method(world: AnswerWorld, size: int) -> MethodEstimate:
+        estimate = posterior_of(choice, world, size)
+        return MethodEstimate(estimate.score, of_pairs(estimate.beats()), int(estimate.score.argmax()))
+
+    return method
 
 
-def coverage(world: AnswerWorld, rows: Ints) -> float:
+def coverage(choice: Choice, world: AnswerWorld, size: int) -> float:
     """Return the share of models whose interval by ANCHORS holds their true difference from the mean model."""
-    low, high = infer_differences(world.anchors, world.outcomes[:, rows], rows).interval()
+    low, high = posterior_of(choice, world, size).interval()
     difference = world.truth - world.truth.mean()
     return float(((low <= difference) & (difference <= high)).mean())
 
@@ -121,21 +139,21 @@ def mean_agreement(world: AnswerWorld, _size: int) -> MethodEstimate:
     return MethodEstimate(score, np.full(len(score) * (len(score) - 1) // 2, 0.5), int(score.argmax()))
 
 
-ROWS: Mapping[str, Callable[[AnswerWorld, int], Ints]] = {
-    "ANCHORS, no label": lambda _world, _size: np.zeros(0, dtype=np.int64),
-    "ANCHORS, random rows": lambda world, size: world.shuffled[:size],
-    "ANCHORS, chosen rows": lambda world, size: choose_rows(world.anchors, size),
+CHOICES = {
+    "ANCHORS, no label": Choice(lambda _world, _size: np.zeros(0, dtype=np.int64)),
+    "ANCHORS, random rows": Choice(lambda world, size: world.shuffled[:size]),
+    "ANCHORS, chosen rows": Choice(lambda world, size: choose_rows(world.anchors, size)),
 }
-"""Choices of the labelled rows."""
+CHOICES |= {f"{name}, domain": replace(choice, domain=True) for name, choice in CHOICES.items()}
 
 METRIC, DECISION, AGREEMENT = "metric, normal", "metric, as in a decision", "mean agreement, no label"
-NO_LABEL = (AGREEMENT, "ANCHORS, no label")
+NO_LABEL = (AGREEMENT, "ANCHORS, no label", "ANCHORS, no label, domain")
 
 METHODS: Mapping[str, Callable[[AnswerWorld, int], MethodEstimate]] = {
     METRIC: metric(normal),
     DECISION: metric(posterior.more_accurate),
     AGREEMENT: mean_agreement,
-    **{name: anchors_of(rows) for name, rows in ROWS.items()},
+    **{name: anchors_of(choice) for name, choice in CHOICES.items()},
 }
 
 VOTES = {"SURROGATE, random rows": vote_by("random"), "SURROGATE, asked for": vote_by("order")}
@@ -147,9 +165,9 @@ def judged_methods(world: AnswerWorld) -> Judged:
     judged = {
         name: [judge(world.truth, size, method(world, size)) for size in SIZES] for name, method in METHODS.items()
     }
-    for name, rows in ROWS.items():
+    for name, choice in CHOICES.items():
         for line, size in zip(judged[name], SIZES, strict=True):
-            line["coverage"] = coverage(world, rows(world, size))
+            line["coverage"] = coverage(choice, world, size)
     if world.classes is not None:
         for name, vote in VOTES.items():
             estimates = vote(world.classes, SIZES)
@@ -196,7 +214,7 @@ def tables(measured: Mapping[str, Sequence[Judged]]) -> Iterator[str]:
     ]
     yield table(["", *ends, "80 or more", "log loss"], rows)
     yield "\n95 % intervals that hold the true difference from the mean model\n"
-    rows = [[name, *(percent(mean_of(every_suite, name, n, "coverage")) for n in places)] for name in ROWS]
+    rows = [[name, *(percent(mean_of(every_suite, name, n, "coverage")) for n in places)] for name in CHOICES]
     yield table(["", *sizes], rows)
     yield "\nSuites in which fewer pairs are right than by the metric\n"
     rows = [
@@ -207,10 +225,10 @@ def tables(measured: Mapping[str, Sequence[Judged]]) -> Iterator[str]:
                 for n in places
             ),
         ]
-        for name in ROWS
+        for name in CHOICES
     ]
     yield table(["", *sizes], rows)
-    names.remove(DECISION)
+    names = [name for name in names if name != DECISION and not name.endswith("domain")]
     yield "\nPairs in their true order, by set, and by the pairs that mean agreement has right in a suite\n"
     rows = [row for file, suites in measured.items() for row in pair_rows(file, suites, names)]
     for low, high in ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01)):

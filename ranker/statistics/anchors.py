@@ -163,7 +163,7 @@ class Anchors:
 
 @dataclass(frozen=True)
 class AnchorPosterior:
-    """Posterior of each model's mean outcome over the pool, less that of the mean model: a mixture of normals.
+    """Posterior of each model's mean outcome in a pool or domain, less that of the mean model: a mixture of normals.
 
     The level, the mean model's own mean outcome, is not among it: agreement says nothing of it, and the mean of the
     labelled rows estimates it only where these are random.
@@ -184,7 +184,7 @@ class AnchorPosterior:
         return np.asarray(np.round(self.weights @ self.means, 12))
 
     def beats(self) -> Floats:
-        """Return (M, M) P(the row's model is better on the pool than the column's); 1/2 on the diagonal."""
+        """Return (M, M) P(the row's model is better than the column's); 1/2 on the diagonal."""
         from scipy.special import ndtr
 
         lead = self.means[:, :, None] - self.means[:, None]
@@ -211,7 +211,7 @@ class AnchorPosterior:
         )
 
     def best(self, rng: np.random.Generator, samples: int = SAMPLES, near: float = NEAR) -> tuple[Floats, Floats]:
-        """Estimate for each model the probability that none is better on the pool, and that none is much better.
+        """Estimate for each model the probability that none is better, and that none is much better.
 
         Args:
             rng: the only source of randomness.
@@ -241,13 +241,19 @@ class AnchorPosterior:
         return low[0], high[1]
 
 
-def infer_differences(anchors: Anchors, outcomes: Floats, rows: Sequence[int] | Ints) -> AnchorPosterior:
+def infer_differences(
+    anchors: Anchors, outcomes: Floats, rows: Sequence[int] | Ints, domain: bool = False
+) -> AnchorPosterior:
     """Compute the posterior of the differences between models, given some outcomes.
+
+    Where all rows of a pool are labelled, nothing is left open on the pool, and much of a domain. So for a domain the
+    covariance over rows of what is expected of y_n, by the number of rows, is added.
 
     Args:
         anchors: the models' answers on the pool.
         outcomes: (M, K) of each model on each labelled row; a missing answer has 0.
         rows: (K,) the labelled rows, each once; none is allowed, and agreement and the prior then speak alone.
+        domain: whether the differences are those in the domain that the pool is a random sample of.
 
     Raises:
         ValueError: outcomes of another shape or not finite, or rows that are not distinct rows of the pool.
@@ -283,14 +289,19 @@ def infer_differences(anchors: Anchors, outcomes: Floats, rows: Sequence[int] | 
     log_likelihood = (gradient @ covariances @ gradient + determinants) / 2
     weights = np.exp(log_likelihood - log_likelihood.max())
 
+    weights /= weights.sum()
+    effects = prior_mean + covariances @ gradient
+
     unlabelled = np.setdiff1d(np.arange(anchors.rows), rows)
     pooled = anchors.pooled(unlabelled)
     noise = variance * (anchors.spread[unlabelled] ** 2).sum() / anchors.rows**2 * _centring(models)
-    return AnchorPosterior(
-        weights / weights.sum(),
-        centred.sum(axis=1) / anchors.rows + (prior_mean + covariances @ gradient) @ pooled.T,
-        pooled @ covariances @ pooled.T + noise,
-    )
+    covariances = pooled @ covariances @ pooled.T + noise
+    if domain:
+        agreement, own_effects = np.split(weights @ effects, 2)
+        expected = agreement @ anchors.relative + np.outer(own_effects - own_effects.mean(), anchors.spread)
+        expected[:, rows] = centred
+        covariances += np.cov(expected, bias=True) / max(anchors.rows - 1, 1) + noise
+    return AnchorPosterior(weights, centred.sum(axis=1) / anchors.rows + effects @ pooled.T, covariances)
 
 
 def choose_rows(

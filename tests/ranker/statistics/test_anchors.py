@@ -124,14 +124,16 @@ def conditioned(similarity, outcomes, labelled):
             covariance = full[np.ix_(unseen, unseen)] - gain @ signal[np.ix_(seen, unseen)]
             parts.append(
                 (
+                    rest,
                     likelihood,
                     to_relative @ (shown + mean_of_rest @ rest),
                     to_relative @ mean_of_rest @ covariance @ mean_of_rest.T @ to_relative.T,
                 )
             )
-    likelihoods, means, covariances = map(np.array, zip(*parts, strict=True))
+    unlabelled, likelihoods, means, covariances = map(np.array, zip(*parts, strict=True))
     weights = np.exp(likelihoods - likelihoods.max())
-    return weights / weights.sum(), means, covariances
+    expected = (weights @ unlabelled / weights.sum()).reshape(-1, size) @ to_relative.T
+    return weights / weights.sum(), means, covariances, expected
 
 
 @settings(max_examples=80, deadline=None)
@@ -140,11 +142,29 @@ def test_the_posterior_is_that_of_a_dense_regression(problem):
     """Weights, means and covariances agree with conditioning the full covariance of all rows."""
     similarity, outcomes, labelled = problem
     posterior = infer_differences(Anchors(similarity), outcomes, labelled)
-    weights, means, covariances = conditioned(similarity, outcomes, labelled)
+    weights, means, covariances, _ = conditioned(similarity, outcomes, labelled)
     assert posterior.weights == pytest.approx(weights, abs=1e-6)
     assert posterior.means == pytest.approx(means, abs=1e-7)
     assert posterior.covariances == pytest.approx(covariances, abs=1e-7)
     assert posterior.score == pytest.approx(weights @ means, abs=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems())
+def test_of_a_domain_the_pool_is_a_sample(problem):
+    """To each covariance it adds that over rows of what is expected of them, and of the noise, by the rows."""
+    similarity, outcomes, labelled = problem
+    models, _, rows = similarity.shape
+    anchors = Anchors(similarity)
+    of_pool, of_domain = (infer_differences(anchors, outcomes, labelled, domain) for domain in (False, True))
+    *_, expected = conditioned(similarity, outcomes, labelled)
+    every_row = np.vstack([(outcomes - outcomes.mean(axis=0)).T, expected])
+    added = sum(np.outer(row, row) for row in every_row - every_row.mean(axis=0)) / rows / (rows - 1)
+    z, _ = spreads(relative_agreement(similarity)[1])
+    for row in set(range(rows)) - set(labelled.tolist()):
+        added += noise_variance(similarity, outcomes, labelled) * z[row] ** 2 / rows**2 * (np.eye(models) - 1 / models)
+    assert of_domain.covariances - of_pool.covariances == pytest.approx(np.stack([added] * 10), abs=1e-7)
+    assert of_domain.means.tolist() == of_pool.means.tolist()
 
 
 @settings(max_examples=200, deadline=None)
@@ -276,6 +296,15 @@ def test_all_rows_labelled_leave_nothing_open():
     assert posterior.beats() == pytest.approx((1 + np.sign(np.round(truth[:, None] - truth, 9))) / 2)
     assert np.array(posterior.interval()) == pytest.approx(np.array([truth, truth]), abs=1e-5)
     assert posterior.best(rng, 100)[0] == pytest.approx([0.5, 0.5, 0, 0])
+
+
+def test_all_rows_labelled_leave_a_domain_open():
+    """P(A > B) is then that of a paired difference with a normal mean."""
+    rng = np.random.default_rng(14)
+    outcomes = rng.random((3, 6))
+    better = infer_differences(Anchors(rng.random((3, 3, 6))), outcomes, range(6), domain=True).beats()
+    apart = outcomes[0] - outcomes[2]
+    assert better[0, 2] == pytest.approx(scipy.stats.norm.cdf(apart.mean() / scipy.stats.sem(apart)), abs=1e-9)
 
 
 @pytest.fixture
