@@ -123,7 +123,9 @@ class AnswerContext:
         if method == AGREEMENT:
             warning = "puts models first that err alike"
             return ModelOrder(AGREEMENT, "label-free", self.anchors.mean_agreement, None, warning)
-        pooled = OutcomePosterior(infer_differences(self.anchors, self.outcomes, self.places), self.outcomes, seed)
+        pooled = OutcomePosterior(
+            infer_differences(self.anchors, self.outcomes, self.places, domain=True), self.outcomes, seed
+        )
         return ModelOrder(ANCHORS, "pool", pooled.score, pooled, "is too bold among models that are nearly as good")
 
 
@@ -147,15 +149,15 @@ class OutcomePosterior:
         return self.differences.score
 
     def beats(self) -> Floats:
-        """Return (M, M) P(the row's model is better on the pool than the column's)."""
+        """Return (M, M) P(the row's model is better than the column's)."""
         return self.differences.beats()
 
     def best(self) -> Floats:
-        """Return (M,) P(no other model is better on the pool)."""
+        """Return (M,) P(no other model is better in the domain)."""
         return self.differences.best(np.random.default_rng(self.seed))[0]
 
     def near(self, margin: float) -> Floats:
-        """Return (M,) P(no other model is better on the pool by more than the margin)."""
+        """Return (M,) P(no other model is better in the domain by more than the margin)."""
         return self.differences.best(np.random.default_rng(self.seed), near=margin)[1]
 
     def interval(self) -> tuple[Floats, Floats]:

@@ -61,7 +61,7 @@ def expected(references, answers):
                 similarity[m, k, row] = m != k and rouge(answers[of_model][row], answers[of_other][row])
     outcomes = np.array([[rouge(answers[name][row], references[row]) for row in range(KNOWN)] for name in names])
     anchors = Anchors(similarity)
-    return names, anchors, infer_differences(anchors, outcomes, range(KNOWN)), outcomes
+    return names, anchors, infer_differences(anchors, outcomes, range(KNOWN), domain=True), outcomes
 
 
 def test_a_pool_of_texts_orders_models_by_anchors(files):
