@@ -56,7 +56,8 @@ def by_tokens(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterat
             log.warning(Assumption(f"{path}: of {len(cells)} cells on a line, the last is read as the tag"))
         width, first = len(cells), first if tokens else number
         tokens.append(cells)
-        limits.check(f"{path}, line {first}", "list", len(tokens))
+        if len(tokens) > limits.list:
+            limits.check(f"{path}, line {first}", "list", len(tokens))
     if tokens:
         yield first, _row(tokens)
 
@@ -70,7 +71,8 @@ def looks_like_conll(path: Path, encoding: str = "", limits: Limits = LIMITS) ->
 
 def _cells(line: str) -> list[str]:
     """Return the cells of a line; none of a blank one."""
-    return [cell.strip() for cell in line.strip().split("\t")] if "\t" in line.strip() else line.split()
+    line = line.strip()
+    return [cell.strip() for cell in line.split("\t")] if "\t" in line else line.split()
 
 
 def _is_comment(cells: list[str]) -> bool:

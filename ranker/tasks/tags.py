@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,8 @@ class TagTask(ValueTask):
         return (Assumption(f"spans that begin with I, not B: {count:,}; `span-f1:strict` takes none"),) if count else ()
 
 
-def entities(tags: Sequence[str], strict: bool = False) -> frozenset[Entity]:
+@lru_cache(maxsize=1 << 17)
+def entities(tags: Tagging, strict: bool = False) -> frozenset[Entity]:
     """Return the spans of one row: B begins a span, and so does an I that follows nothing of its type.
 
     Args:
@@ -109,9 +110,9 @@ def entities(tags: Sequence[str], strict: bool = False) -> frozenset[Entity]:
         strict: take spans that begin with B alone.
 
     Example:
-        >>> sorted(entities(["B-LOC", "I-LOC", "I-PER", "O", "B", "I"]))
+        >>> sorted(entities(("B-LOC", "I-LOC", "I-PER", "O", "B", "I")))
         [('', 4, 5), ('LOC', 0, 1), ('PER', 2, 2)]
-        >>> sorted(entities(["B-LOC", "I-LOC", "I-PER", "O", "B", "I"], strict=True))
+        >>> sorted(entities(("B-LOC", "I-LOC", "I-PER", "O", "B", "I"), strict=True))
         [('', 4, 5), ('LOC', 0, 1)]
 
     Source: as conlleval and, of `strict`, seqeval's IOB2 count.
@@ -130,11 +131,11 @@ def _entities(tags: Sequence[str]) -> Iterator[Entity]:
             first, kind = place, of_tag
 
 
-def broken_spans(tags: Sequence[str]) -> int:
+def broken_spans(tags: Tagging) -> int:
     """Count the spans that begin with I.
 
     Example:
-        >>> broken_spans(["I-LOC", "I-LOC", "B-PER", "I-PER", "I-LOC"])
+        >>> broken_spans(("I-LOC", "I-LOC", "B-PER", "I-PER", "I-LOC"))
         2
     """
     return len(entities(tags)) - len(entities(tags, strict=True))
