@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import NoReturn
@@ -191,7 +191,7 @@ def check_flags(command: click.Command) -> None:
     """
     names = [name for parameter in command.params for name in dict.fromkeys((*parameter.opts, parameter.name))]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"a package adds an option that there is already: {twice[0]}")
+        raise UsageError(f"a package adds an option that there is already: {twice[0]}", option=twice[0].lstrip("-"))
 
 
 def insert_flags(text: str, names: Mapping[str, str]) -> str:
@@ -214,6 +214,18 @@ def insert_flags(text: str, names: Mapping[str, str]) -> str:
         return f"`{names[name]}`" if not sign else f"`{names[name]} {shlex.quote(value) if sign == '=' else value}`"
 
     return NAMED.sub(option, text)
+
+
+def flag_error(option: str, predicate: str, value: object = None, *, allowed: Iterable[object] = ()) -> UsageError:
+    """Return an error whose message opens with a flag.
+
+    Example:
+        >>> error = flag_error("allow_absent", "is for `--not-worse-than`", True)
+        >>> print(error, error.option, sep="; ")
+        `--allow-absent` is for `--not-worse-than`; allow_absent
+    """
+    text = f"`--{option.replace('_', '-')}` {predicate}"
+    return UsageError(text, option=option, value=value, allowed=allowed)
 
 
 def say(message: object, *, err: bool = False) -> None:

@@ -19,6 +19,7 @@ from test_report_formats import toy, toy_decision, with_header
 from factors import BUILTIN
 from ranker import (
     Evidence,
+    Runtime,
     decide,
     decide_within,
     label,
@@ -33,6 +34,7 @@ from ranker import (
 )
 from ranker.attribution import SETTINGS, abilities, attribute, settings_of
 from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
+from ranker.commands import custom, outputs
 from ranker.datasets.readers import read_sheet, unlabelled
 from ranker.errors import RankModelsError
 from ranker.labelling import export
@@ -62,6 +64,12 @@ from ranker.sources.base import ModelInfo
 from ranker.statistics.pool import Pool
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
+GOOD = """from factors import factor
+
+@factor("MINE", higher_is_better=True, explains="true")
+def mine(attributions, example):
+    return 1.0
+"""
 LABELS = ("bad", "fair", "good")
 ACC, CONF = BUILTIN["ACC"], BUILTIN["CONF"]
 ONES = np.ones((2, 1, 20))
@@ -94,6 +102,25 @@ def saved():
 def loaded(text):
     """A saved run of this text."""
     return Ranking.load(written("r.json", text))
+
+
+def checked(option, path):
+    """Check where an option writes: `file` and `full` are there."""
+    Path("full").mkdir()
+    written("full/file", "old")
+    written("file", "old")
+    outputs.check({option: path, "force": False})
+
+
+def own_factors(text):
+    """The factors of a user's file."""
+    return custom.factors([str(written("own.py", text))])
+
+
+def own_method(name):
+    """A method of a user's file under a name."""
+    text = f"from ranker.statistics.pool import PoolMethod\nMINE = PoolMethod({name!r}, 'pool', print)\n"
+    return custom.methods([str(written("own.py", text))])
 
 
 def labelled_sheet(*labels):
@@ -357,7 +384,7 @@ MESSAGES = {
         "`metric` mae is for a decision: less of it is better",
     ),
     "more rows than there are": (
-        lambda: label(HANS[:3], "hans-sub-mini", task="nli").next_batch(4),
+        lambda: label(HANS[:3], MINI, task="nli", runtime=Runtime(store=None)).next_batch(4),
         "`batch` must be between 1 and 3, the rows of the pool without a label (got 4)",
     ),
     "a rule": (
@@ -450,6 +477,72 @@ MESSAGES = {
         lambda: shift("hans-sub", "hans-con", sources={"hans-sub": "web"}, models=MINI),
         "every set needs a source, where its texts come from; hans-con has none",
     ),
+    # commands
+    "a file that is there": (
+        lambda: checked("output", "file"),
+        "`--output`: file is there already; `--force` writes over it",
+    ),
+    "a folder that is full": (
+        lambda: checked("plots", "full"),
+        "`--plots`: full is there already; `--force` writes over it",
+    ),
+    "a folder as a file": (lambda: checked("output", "full"), "`--output`: full must be a file, and is a folder"),
+    "a file as a folder": (lambda: checked("plots", "file"), "`--plots`: file must be a folder, and is a file"),
+    "a file in no folder": (
+        lambda: checked("output", "no/new"),
+        "`--output`: no/new cannot be written: there is no folder no",
+    ),
+    "a long path": (
+        lambda: checked("output", "n" * 300),
+        f"`--output`: {'n' * 300} cannot be written: File name too long",
+    ),
+    "two options of one path": (
+        lambda: outputs.check({"output": "a", "save": "a", "force": False}),
+        "`--output` and `--save` must be different (got a for both)",
+    ),
+    "a syntax error of factors": (
+        lambda: own_factors("def broken(:\n"),
+        "`--factors`: own.py, line 1: invalid syntax",
+    ),
+    "no factor": (
+        lambda: own_factors("x = 1\n"),
+        "`--factors`: own.py: own.py defines no factor; a factor is a function under `@factor(...)`",
+    ),
+    "an error of factors": (
+        lambda: own_factors("\n1 / 0\n"),
+        "`--factors`: own.py, line 2: ZeroDivisionError: division by zero",
+    ),
+    "the exit of factors": (lambda: own_factors("raise SystemExit(0)\n"), "`--factors`: own.py, line 1: SystemExit: 0"),
+    "a name of a coin": (
+        lambda: own_factors(GOOD.replace("MINE", "Random")),
+        "`--factors`: own.py: Random is a method of every report; name the factor otherwise",
+    ),
+    "a name of a factor": (
+        lambda: own_factors(GOOD.replace("MINE", "MAX-DIFF")),
+        "`--factors`: own.py: two factors are named MAX-DIFF: max_diff in factors.general and mine in own.py",
+    ),
+    "a file of factors": (lambda: custom.factors(["no.py"]), "`--factors`: there is no file no.py"),
+    "a factor": (lambda: custom.factors(["MAX-DIF"]), "there is no factor 'MAX-DIF'; did you mean MAX-DIFF?"),
+    "no method in a file": (
+        lambda: custom.methods([str(written("own.py", "x = 1\n"))]),
+        "`--methods`: own.py: own.py defines no method; a method is a `PoolMethod` by any name",
+    ),
+    "a name of a method": (
+        lambda: own_method("Surrogate"),
+        "`--methods`: own.py: two methods are named Surrogate",
+    ),
+    "a name of a metric": (
+        lambda: own_method("acc"),
+        "`--methods`: own.py: acc is a method of every report; name the method otherwise",
+    ),
+    "a method's name of two words": (
+        lambda: own_method("two words"),
+        "`--methods`: own.py, line 2: ValueError: a method's name must be one word without a comma (got 'two words')",
+    ),
+    "a factor and a method of one name": (
+        lambda: Evidence(factors=[ACC, ACC]),
+        "two methods are named ACC; name one of them otherwise",
+    ),
     # attribution
     "no pad token": (
         lambda: abilities.check(
@@ -498,4 +591,4 @@ def test_messages(provoke, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises((RankModelsError, ValueError, TypeError, NotImplementedError)) as stop:
         provoke()
-    assert str(stop.value) == message
+    assert str(stop.value).replace(f"{tmp_path}/", "") == message
