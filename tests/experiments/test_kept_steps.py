@@ -7,6 +7,7 @@ import json
 import pytest
 import test_inoculate
 import torch
+from refusals import refuses
 from test_inoculate import QUIET, RECIPE, WORDS, run, weights
 
 from experiments import inoculate, plan, train
@@ -188,7 +189,7 @@ def test_a_folder_of_a_checkpoints_name_is_not_deleted(kept, data_dir, tmp_path,
     notes = tmp_path / "out" / "half-step-2" / "notes.txt"
     notes.parent.mkdir(parents=True)
     notes.write_text("mine")
-    with pytest.raises(UsageError, match="half-step-2 is no model of a suite, and would be written over"):
+    with refuses(UsageError, place=str(notes.parent)):
         inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET)
     assert (notes.read_text(), trained) == ("mine", [])
 
@@ -196,7 +197,7 @@ def test_a_folder_of_a_checkpoints_name_is_not_deleted(kept, data_dir, tmp_path,
 def test_a_checkpoint_that_diverged_is_not_kept(changed, data_dir, tmp_path):
     """The training ends there, with the name of the checkpoint."""
     wild = changed("seed = 1\n", "checkpoints = [1, 2]\nlearning_rate = 1e38\nweight_decay = 1.0\n")
-    with pytest.raises(ModelError, match=r"^half-step-\d: the training diverged; try a lower `learning_rate`$"):
+    with refuses(ModelError, option="learning_rate", place="half-step-1"):
         inoculate.inoculate(wild, data_dir, tmp_path / "out", QUIET)
     assert not (tmp_path / "out" / "half").exists()
 

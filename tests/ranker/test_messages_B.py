@@ -16,6 +16,8 @@ from test_evaluation import table
 from test_gate import ranked
 from test_report_formats import toy, toy_decision, with_header
 
+from experiments import generate, inoculate, plan, recipe, sources, tables, train
+from experiments.generate import sentences
 from factors import BUILTIN
 from ranker import (
     Evidence,
@@ -542,6 +544,53 @@ MESSAGES = {
     "a factor and a method of one name": (
         lambda: Evidence(factors=[ACC, ACC]),
         "two methods are named ACC; name one of them otherwise",
+    ),
+    # experiments
+    "a recipe": (lambda: recipe.load("hans-minilm2"), "there is no recipe 'hans-minilm2'; did you mean hans-minilm?"),
+    "a recipe that is absent": (
+        lambda: recipe.load("small.toml"),
+        "small.toml cannot be read as a recipe: No such file or directory",
+    ),
+    "a folder of somebody": (
+        lambda: inoculate.check_folder(written("half", "mine")),
+        "half is no model of a suite, and would be written over; move it, or set another `-o`",
+    ),
+    "a source without a folder": (
+        lambda: sources.read(recipe.RecipeSource(files=("a.csv",)), "pairs", MOOD, None, 0),
+        "`--data-dir` is needed: the source 'pairs' is read from a.csv",
+    ),
+    "too few rows": (
+        lambda: plan.draw(recipe.Stage(rows=9), {plan.IN_DOMAIN: HANS}, 2, 0, "the member half"),
+        "the member half needs 9 rows of the in-domain data, which has 4",
+    ),
+    "no row left": (
+        lambda: plan.draw(recipe.Stage(), {plan.IN_DOMAIN: ()}, 2, 0, "the shared stage"),
+        "the shared stage takes every row of the in-domain data, and none is left beside those measured on",
+    ),
+    "too few rows of a label": (
+        lambda: plan.few(HANS[:1], 5, 2, np.random.default_rng(0), "it"),
+        "it needs 5 rows of each label, and of one there are 0",
+    ),
+    "a classifier of other labels": (
+        lambda: train.outputs({0: "cat", 1: "dog"}, MOOD, "a/model"),
+        "a/model is a classifier of 2 labels (cat, dog), and those of the task mood are bad, fair, good",
+    ),
+    "a package of a base": (
+        lambda: train.resolve("package:no_such_package/model"),
+        "the Python package 'no_such_package' with the base model is not installed (or has no 'model')",
+    ),
+    "a generator": (
+        lambda: generate.sample("hans-subb", 1, ("a", "b")),
+        "there is no generator 'hans-subb'; did you mean hans-sub?",
+    ),
+    "a feature": (
+        lambda: sentences.ambiguous(np.random.default_rng(0), 1, "morf"),
+        "there is no feature 'morf'; did you mean morph?",
+    ),
+    "one architecture": (
+        lambda: tables.select(load_suite(["hans-sub-mini"]), "across"),
+        "models of several architectures are needed, and hans-sub-mini has one (bert-mini); name more with "
+        "`--suite SET=PATH`",
     ),
     # attribution
     "no pad token": (
