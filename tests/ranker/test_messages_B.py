@@ -130,6 +130,11 @@ def labelled_sheet(*labels):
     return read_sheet([{"text": "A tree.", "label": label} for label in labels])
 
 
+def hiding(*ways):
+    """A model that is called tiny, and hides words in these ways."""
+    return SimpleNamespace(name="tiny", hides=ways)
+
+
 def without_pandas():
     """Ask for a data frame where pandas is not installed."""
     with mock.patch.dict(sys.modules, pandas=None):
@@ -594,10 +599,21 @@ MESSAGES = {
     ),
     # attribution
     "no pad token": (
-        lambda: abilities.check(
-            SimpleNamespace(name="tiny", hides=("mask", "remove")), SHAPSettings(), SETTINGS.values()
-        ),
+        lambda: abilities.check(hiding("mask", "remove"), SHAPSettings(), SETTINGS.values()),
         "tiny has no pad token to hide words behind; set `attribution` to `shap:baseline=mask`",
+    ),
+    "no embeddings": (
+        lambda: abilities.check(hiding("pad"), IGSettings(), SETTINGS.values()),
+        "tiny does not answer to points between word embeddings, which `ig` needs; set `attribution` to "
+        "`shap:baseline=pad`, `lime:hide=pad` or `occlusion:hide=pad`",
+    ),
+    "no words left out": (
+        lambda: abilities.check(hiding("pad"), SHAPSettings(baseline="remove"), SETTINGS.values()),
+        "tiny cannot leave words out; set `attribution` to `shap:baseline=pad`",
+    ),
+    "no way to hide words": (
+        lambda: abilities.check(hiding(), SHAPSettings(), SETTINGS.values()),
+        "tiny has no pad token to hide words behind; set `attribution` to `none`",
     ),
     "nothing to attribute": (
         lambda: attribute(SimpleNamespace(classes=2), [], "none"),
