@@ -334,7 +334,7 @@ def test_a_full_disk_leaves_no_half_model(small, data_dir, tmp_path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(train, "save", full)
-    with refuses(RankModelsError, place=str(tmp_path / "out")):
+    with refuses(RankModelsError, place=tmp_path / "out"):
         inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
     assert not (tmp_path / "out" / SUITE).exists()
     assert not [path for path in (tmp_path / "out").rglob("*.safetensors") if not path.parent.name.startswith(".")]
@@ -347,7 +347,7 @@ def test_a_disk_that_is_full_in_the_middle_of_the_weights(small, data_dir, tmp_p
         raise SafetensorError("No space left on device")
 
     monkeypatch.setattr("transformers.modeling_utils.safe_save_file", full)
-    with refuses(RankModelsError, place=str(tmp_path / "out")):
+    with refuses(RankModelsError, place=tmp_path / "out"):
         inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
 
 
@@ -370,7 +370,7 @@ def test_what_is_no_model_is_not_deleted(small, data_dir, tmp_path, trained, kin
     (output / "half").mkdir() if kind == "folder" else None
     notes = output / "half" / "notes.txt" if kind == "folder" else output / "half"
     notes.write_text("mine")
-    with refuses(UsageError, place=str(output / "half")):
+    with refuses(UsageError, place=output / "half"):
         inoculate.inoculate(small, data_dir, output, QUIET)
     assert (notes.read_text(), trained) == ("mine", [])
 
@@ -422,7 +422,7 @@ def test_a_base_that_links_out_of_its_directory_is_refused(from_checkpoint, data
     of, base = from_checkpoint
     trained.clear()
     (base / "notes.txt").symlink_to(tmp_path / "elsewhere")
-    with refuses(ModelError, place=str(base / "notes.txt")):
+    with refuses(ModelError, place=base / "notes.txt"):
         inoculate.inoculate(of(), data_dir, tmp_path / "out", QUIET)
     assert trained == []
 
@@ -440,7 +440,7 @@ def test_a_base_without_a_tokenizer_is_refused(from_checkpoint):
     _, base = from_checkpoint
     for file in base.glob("*token*"):
         file.unlink()
-    with refuses(ModelError, place=str(base)):
+    with refuses(ModelError, place=base):
         train.load(str(base), sets.tasks()["nli"], 0)
 
 
@@ -448,7 +448,7 @@ def test_damaged_weights_of_a_base_are_one_line(from_checkpoint):
     """An error of safetensors, not of Python."""
     _, base = from_checkpoint
     (base / "model.safetensors").write_bytes(b"half")
-    with refuses(ModelError, place=str(base)):
+    with refuses(ModelError, place=base):
         train.load(str(base), sets.tasks()["nli"], 0)
 
 
@@ -456,7 +456,7 @@ def test_a_base_that_is_missing_is_found_before_the_first_training(small, data_d
     """Even if it is the last member's."""
     bases = {**small.bases, "other": recipe.Base(path=str(tmp_path / "nothing"))}
     last = replace(small.members[-1], base="other")
-    with refuses(ModelError, place=str(tmp_path / "nothing")):
+    with refuses(ModelError, place=tmp_path / "nothing"):
         inoculate.inoculate(
             replace(small, bases=bases, members=(*small.members[:-1], last)), data_dir, tmp_path / "out", QUIET
         )

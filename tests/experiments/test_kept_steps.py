@@ -186,7 +186,7 @@ def test_a_folder_of_a_checkpoints_name_is_not_deleted(kept, data_dir, tmp_path,
     notes = tmp_path / "out" / "half-step-2" / "notes.txt"
     notes.parent.mkdir(parents=True)
     notes.write_text("mine")
-    with refuses(UsageError, place=str(notes.parent)):
+    with refuses(UsageError, place=notes.parent):
         inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET)
     assert (notes.read_text(), trained) == ("mine", [])
 

@@ -231,13 +231,13 @@ def test_labels_of_a_base_without_names_are_given_by_the_recipe(tiny, tmp_path):
     named, _ = train.load(str(tmp_path / "unnamed"), TASK, seed=0, labels=("entailment", "not_entailment"))
     assert named.config.id2label == {0: "entailment", 1: "not_entailment"}
     assert torch.equal(weights(named), weights(model))
-    with refuses(ModelError, allowed=TASK.labels, place=str(tmp_path / "unnamed")):
+    with refuses(ModelError, allowed=TASK.labels, place=tmp_path / "unnamed"):
         train.load(str(tmp_path / "unnamed"), TASK, seed=0, labels=("cat", "dog"))
 
 
 def test_a_base_that_is_missing_is_said_so(tmp_path):
     """A folder without a model is one line, and names the folder."""
-    with refuses(ModelError, place=str(tmp_path / "nothing")):
+    with refuses(ModelError, place=tmp_path / "nothing"):
         train.load(str(tmp_path / "nothing"), TASK, seed=0)
 
 

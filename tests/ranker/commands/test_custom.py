@@ -101,7 +101,7 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path):
     """Bytes that are no text are told like any other slip in the file."""
     file = tmp_path / "latin.py"
     file.write_bytes("# caf\u00e9\n".encode("latin-1"))
-    with refuses(UsageError, option="factors", place=str(file)):
+    with refuses(UsageError, option="factors", place=file):
         factors([str(file)])
 
 

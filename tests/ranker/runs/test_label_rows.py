@@ -366,11 +366,11 @@ def test_an_empty_pool_is_an_error(tmp_path, task):
     """A file of a header alone holds no row."""
     file = tmp_path / "pool.csv"
     file.write_text("text\n")
-    with refuses(DataError, place=str(file)):
+    with refuses(DataError, place=file):
         sets.unlabelled(file)
     file.write_text("text,label\n")
     for given in ({}, {"task": task.name}, {"like": "hans-sub"}):
-        with refuses(DataError, place=str(file)):
+        with refuses(DataError, place=file):
             labelled(file, **given)
     with refuses(DataError, place="rows in memory"):
         labelled([])
