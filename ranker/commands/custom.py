@@ -123,7 +123,7 @@ def metric(place: str) -> Callable[[str, str], float]:
     """
     match = FILE_OF_METRIC.fullmatch(place)
     assert match is not None  # the caller checks it
-    module = _module(Path(match[1]).resolve(), "--metric")
+    module = _module(Path(match[1]).resolve(), "metric")
     functions = {
         name: value
         for name, value in vars(module).items()

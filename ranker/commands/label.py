@@ -179,7 +179,8 @@ def _batch_of_texts(values: dict[str, Any]) -> None:
 
     outputs.check(values)
     if values["format_name"] != "csv":
-        raise UsageError(f"`--format {values['format_name']}` is for labels; texts are written into a csv")
+        text = f"`--format {values['format_name']}` is for labels; texts are written into a csv"
+        raise UsageError(text, option="format", value=values["format_name"])
     request = arguments.labelling_request(values, _settings(values), stderr.bars(values))
     settings = request.settings
     batch = choose_batch(request.pool, request.models, values["batch"], settings.rule, settings.seed, request.runtime)
