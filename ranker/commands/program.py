@@ -21,7 +21,7 @@ from typing import NoReturn
 import click
 
 from ranker.commands import terminal
-from ranker.errors import RankModelsError, UsageError
+from ranker.errors import DataError, RankModelsError, UsageError
 from ranker.report.escapes import visible
 
 NAMED = re.compile(r"(?<!the setting )(?<!`)`([a-z_]+)(?:([= ])([^`]*))?`(?!`)")
@@ -254,8 +254,12 @@ def name_flags(text: str) -> str:
 
 
 def _message_in_flags(error: RankModelsError, flag_names: Mapping[str, str]) -> str:
-    """Return an error's message with options; text quoted from another error, such as keys of a file, stays."""
+    """Return an error's message with options; a key of a file stays, as does text quoted from another error."""
     text, cause = str(error.args[0]) if error.args else "", error.__cause__
-    quoted = "" if cause is None or isinstance(cause, RankModelsError) else str(cause)
+    key = f"{error.place}: `{error.option}`"
+    if isinstance(error, DataError) and text.startswith(key):
+        quoted = key
+    else:
+        quoted = "" if cause is None or isinstance(cause, RankModelsError) else str(cause)
     before, quote, after = text.partition(quoted) if quoted else (text, "", "")
     return f"{insert_flags(before, flag_names)}{quote}{insert_flags(after, flag_names)}"
