@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranker.commands import options, outputs, stderr
-from ranker.commands.program import run_program, say
+from ranker.commands.program import flag_error, run_program, say
 from ranker.errors import UsageError, look_up
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def sample(name: str, rows: int, seed: int, output: Path, force: bool) -> None:
 
     card = look_up("OOD set", name, sets.cards())
     if not output.name.endswith(".jsonl.gz"):
-        raise UsageError(f"`--output` must be a .jsonl.gz file (got {output})")
+        raise flag_error("output", f"must be a .jsonl.gz file (got {output})", output)
     outputs.check({"output": output, "force": force})
     outputs.write(generate.sample(name, rows, card.task.labels, seed), output)
 
@@ -209,9 +209,10 @@ def rebuilt(name: str, exhibit: Exhibit, paper: Published, options_given: Mappin
     ending = "" if options_given["output"] is None else options_given["output"].suffix.removeprefix(".").casefold()
     if ending not in ("", *ENDINGS, *PICTURES):
         kinds = ".md or .csv, a figure as .png, .svg or .pdf"
-        raise UsageError(f"`--output`: {name} is written as {kinds} (got .{ending})")
+        raise UsageError(f"`--output`: {name} is written as {kinds} (got .{ending})", option="output", value=ending)
     if options_given["form"] and ending and ENDINGS.get(ending) != options_given["form"]:
-        raise UsageError(f"`--format {options_given['form']}` is not what a file ending in .{ending} holds")
+        form = options_given["form"]
+        raise UsageError(f"`--format {form}` is not what a file ending in .{ending} holds", option="format", value=form)
     draw = drawing(name, exhibit) if ending in PICTURES else None
     tier = look_up("tier", options_given["tier"], paper.tiers)
     ranked = tables.rankings(exhibit, tier, run_of(exhibit, tier, options_given))
@@ -230,7 +231,7 @@ def drawing(name: str, exhibit: Exhibit) -> Callable[[Sequence[Cell], str], byte
         UsageError: it is a table.
     """
     if exhibit.draw is None:
-        raise UsageError(f"`--output`: {name} is no picture; write to a .md or a .csv file")
+        raise UsageError(f"`--output`: {name} is no picture; write to a .md or a .csv file", option="output")
     from experiments import figures
 
     return partial(figures.draw, exhibit)
@@ -252,7 +253,7 @@ def run_of(exhibit: Exhibit, tier: Tier, options_given: Mapping[str, Any]) -> Ru
         look_up("attribution of this exhibit", name, dict.fromkeys(exhibit.attributions))
     own_checkpoints: dict[str, list[str]] = {}
     for option in options_given["own"]:
-        name, path = named("--suite", "SET=PATH", option)
+        name, path = named("suite", "SET=PATH", option)
         own_checkpoints.setdefault(look_up("set of this exhibit", name, sets), []).append(path)
     return Run(
         folder=options_given["suites"],
@@ -303,7 +304,7 @@ def with_paths(bases: Mapping[str, Base], options: Sequence[str]) -> dict[str, B
     """
     replaced = dict(bases)
     for option in options:
-        name, path = named("--base", "NAME=PATH", option)
+        name, path = named("base", "NAME=PATH", option)
         replaced[name] = dataclasses.replace(look_up("base", name, bases), path=path, architecture=None, config={})
     return replaced
 
@@ -315,12 +316,12 @@ def named(option: str, form: str, value: str) -> tuple[str, str]:
         UsageError: it is not of that form.
 
     Example:
-        >>> named("--base", "NAME=PATH", "minilm=models/minilm")
+        >>> named("base", "NAME=PATH", "minilm=models/minilm")
         ('minilm', 'models/minilm')
     """
     name, equals, path = value.partition("=")
     if not equals or not path:
-        raise UsageError(f"`{option}` must be {form} (got {value!r})")
+        raise flag_error(option, f"must be {form} (got {value!r})", value)
     return name, path
 
 

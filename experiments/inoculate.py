@@ -68,7 +68,9 @@ class TrainingMachine:
 
     def __post_init__(self) -> None:
         if self.portable and (self.bf16 or self.device != "cpu"):
-            raise UsageError("portable training is in float32 on the CPU (`--device cpu`, no `--bf16`)")
+            raise UsageError(
+                "portable training is in float32 on the CPU (`--device cpu`, no `--bf16`)", option="portable"
+            )
 
     @property
     def arithmetic(self) -> dict[str, bool]:
@@ -122,7 +124,7 @@ def inoculate(
         content = {"schema_version": suites.SCHEMA_VERSION, "name": recipe.name, "task": recipe.task, "models": members}
         write_json(output / SUITE, content)
     except OSError as error:
-        raise RankModelsError(f"{output} cannot be used: {error.strerror or error}") from error
+        raise RankModelsError.of(output, f"cannot be used: {error.strerror or error}") from error
     return output / SUITE
 
 
@@ -169,7 +171,8 @@ def trained(training: Training, task: ClassificationTask, output: Path, machine:
             return
         seconds = time.monotonic() - began
         if not train.finite(model):
-            raise ModelError(f"{checkpoint.folder}: the training diverged; try a lower `learning_rate`")
+            text = "the training diverged; try a lower `learning_rate`"
+            raise ModelError.at(checkpoint.folder, text, option="learning_rate")
         about = {
             "key": checkpoint.key,
             "seed": training.seed,
@@ -247,7 +250,7 @@ def check_folder(folder: Path) -> None:
         UsageError: so it does.
     """
     if folder.exists() and not (folder / TRAINING).exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is no model of a suite, and would be written over; move it, or set another `-o`")
+        raise UsageError.of(folder, "is no model of a suite, and would be written over; move it, or set another `-o`")
 
 
 def measure(folder: Path, measured: tuple[LabelledDataset, ...], machine: TrainingMachine) -> list[dict[str, Any]]:

@@ -126,7 +126,8 @@ def make(recipe: Recipe, data_dir: Path | None, include: Sequence[str | Path] = 
     measured = tuple(sets.load(name, data_dir, include) for name in recipe.ood)
     for ood_set in measured:
         if ood_set.task.name != task.name:
-            raise UsageError(f"{ood_set.name} is an OOD set of the task {ood_set.task.name}, not of {task.name}")
+            predicate = f"is an OOD set of the task {ood_set.task.name}, not of {task.name}"
+            raise UsageError.of(ood_set.name, predicate, option="task", value=task.name)
     rows_of_source = {
         name: sources.read(source, name, task, data_dir, recipe.seed) for name, source in recipe.sources.items()
     }
@@ -160,9 +161,8 @@ def draw(
     """
     total = len(pools[IN_DOMAIN]) if stage.rows is None else stage.rows
     if stage.rows is None and not total:
-        raise UsageError(
-            f"{member_name} takes every row of the in-domain data, and none is left beside those measured on"
-        )
+        predicate = "takes every row of the in-domain data, and none is left beside those measured on"
+        raise UsageError.of(member_name, predicate, option="rows")
     left, counts = total, {}
     for name, share in stage.mix.items():
         counts[name] = min(round(share * total), left)  # halves that are rounded up may add up to a row too many
@@ -174,7 +174,8 @@ def draw(
         pool = pools[name]
         if count > len(pool):
             source = "in-domain data" if name == IN_DOMAIN else f"source {name!r}"
-            raise UsageError(f"{member_name} needs {count} rows of the {source}, which has {len(pool)}")
+            predicate = f"needs {count} rows of the {source}, which has {len(pool)}"
+            raise UsageError.of(member_name, predicate, option="rows", value=count, allowed=(0, len(pool)))
         drawn += [pool[i] for i in rng.choice(len(pool), count, replace=False)]
     if stage.shots is not None:
         drawn = few(drawn, stage.shots, classes, rng, member_name)
@@ -196,7 +197,8 @@ def few(rows: Sequence[Example], shots: int, classes: int, rng: np.random.Genera
     """
     fewest = np.bincount([row.target for row in rows], minlength=classes).min()
     if fewest < shots:
-        raise UsageError(f"{member_name} needs {shots} rows of each label, and of one there are {fewest}")
+        predicate = f"needs {shots} rows of each label, and of one there are {fewest}"
+        raise UsageError.of(member_name, predicate, option="shots", value=shots, allowed=(1, fewest))
     return sources.of_each_label(rows, shots, rng)
 
 
@@ -219,10 +221,12 @@ def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]], classes: 
         rows = draw(member.stage, pools, classes, member.seed, f"the member {member.name}")
         planned = Training(member.name, member.stage, member.seed, rows, start, texts, member.checkpoints)
         if member.checkpoints and member.checkpoints[-1] >= planned.steps:
-            raise UsageError(
-                f"the member {member.name} cannot be kept after step {member.checkpoints[-1]}: `checkpoints` are "
-                f"within its training, which has {planned.steps} steps"
+            last = member.checkpoints[-1]
+            predicate = (
+                f"cannot be kept after step {last}: `checkpoints` are within its training, which has {planned.steps} "
+                "steps"
             )
+            raise UsageError.of(f"the member {member.name}", predicate, option="checkpoints", value=last)
         return planned
 
     return tuple(training(member) for member in recipe.members)

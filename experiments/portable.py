@@ -31,8 +31,7 @@ def hold() -> None:
     import torch
 
     if torch.backends.cpu.get_cpu_capability() != "AVX2":
-        raise UsageError(
-            "portable training needs an x86-64 processor with AVX2, and a process of its own: "
-            f"torch computes with {torch.backends.cpu.get_cpu_capability()}"
-        )
+        kernels = torch.backends.cpu.get_cpu_capability()
+        text = "portable training needs an x86-64 processor with AVX2, and a process of its own: torch computes with"
+        raise UsageError(f"{text} {kernels}", option="portable", value=kernels)
     torch.set_num_threads(1)

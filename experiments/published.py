@@ -128,4 +128,4 @@ def load() -> Published:
     try:
         return record(Published, read_toml(path, "published numbers"))
     except ValueError as error:
-        raise UsageError(f"{path}: {error}") from error
+        raise UsageError.at(path, error) from error

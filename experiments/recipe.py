@@ -401,7 +401,7 @@ def load(reference: str) -> Recipe:
     try:
         return parse(content)
     except (ValueError, UsageError) as error:
-        raise UsageError(f"{path}: {error}") from error
+        raise UsageError.at(path, error) from error
 
 
 def shipped() -> dict[str, Path]:

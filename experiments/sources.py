@@ -44,12 +44,14 @@ def read(
         examples = look_up("generator", source.generator, SOURCES)(rng, source.rows[1] if source.rows else 0)
     else:
         if data_dir is None:
-            raise UsageError(f"`--data-dir` is needed: the source {name!r} is read from {source.files[0]}")
+            text = f"`--data-dir` is needed: the source {name!r} is read from {source.files[0]}"
+            raise UsageError(text, option="data_dir")
         examples = [example for file in source.files for example in _from_file(source, task, data_dir / file)]
     renamed = [replace(example, id=f"{name}-{i}") for i, example in enumerate(examples)]
     chosen = renamed[slice(*source.rows)] if source.rows else renamed
     if not chosen:
-        raise DataError(f"the source {name!r} has no rows: {len(renamed)} were found, before its `rows` were taken")
+        predicate = f"has no rows: {len(renamed)} were found, before its `rows` were taken"
+        raise DataError.of(f"the source {name!r}", predicate, option="rows", value=source.rows)
     return tuple(balanced(chosen, rng) if source.balance else chosen)
 
 

@@ -97,11 +97,14 @@ def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ra
     wanted = [name for name in exhibit.sets if name in (run.sets or suites)]
     lacking = [name for name in wanted or exhibit.sets if name not in suites]
     if lacking:
-        raise UsageError(f"no suite for {', '.join(lacking)}: name one with `--suite SET=PATH`")
+        raise UsageError(
+            f"no suite for {', '.join(lacking)}: name one with `--suite SET=PATH`", option="suite", value=lacking
+        )
     chosen = {name: find(name, suites[name], run) for name in wanted}
     subjects = {name: select(suite, exhibit.models) for name, suite in chosen.items()}
     if not tier.embedded and run.data_dir is None:
-        raise UsageError(f"`--data-dir` is needed: the rows of {', '.join(subjects)} are read from official files")
+        text = f"`--data-dir` is needed: the rows of {', '.join(subjects)} are read from official files"
+        raise UsageError(text, option="data_dir")
     return {
         (name, attribution): one_ranking(suite, name, attribution, run)
         for name, suite in subjects.items()
@@ -137,10 +140,11 @@ def find(ood_name: str, suite_name: str, run: Run) -> Suite:
     folder = run.folder / suite_name
     if not (folder / SUITE).is_file():
         option = " --data-dir DIR" if recipes.load(suite_name).reads_files else ""
-        raise UsageError(
+        text = (
             f"the suite {suite_name} is not in {run.folder}; make it: "
             f"`rank-experiments inoculate {suite_name}{option} -o {folder}`"
         )
+        raise UsageError(text, value=suite_name, place=run.folder)
     return suites.load([str(folder)])
 
 
@@ -152,10 +156,11 @@ def select(suite: Suite, models: Models) -> Suite:
     """
     families = Counter(model.family for model in suite.models)
     if models == "across" and len(families) < 2:
-        raise UsageError(
+        text = (
             f"models of several architectures are needed, and {suite.name} has one ({next(iter(families))}); "
             "name more with `--suite SET=PATH`"
         )
+        raise UsageError(text, option="suite", place=suite.name)
     if models != "inoculated":
         return suite
     [(most, _)] = families.most_common(1)

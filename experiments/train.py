@@ -63,7 +63,8 @@ def resolve(path: str) -> str:
     folders = [Path(root) / inside for root in (spec and spec.submodule_search_locations) or ()]
     existing = next((folder for folder in folders if folder.is_dir()), None)
     if existing is None:
-        raise UsageError(f"the Python package {package!r} with the base model is not installed (or has no {inside!r})")
+        text = f"the Python package {package!r} with the base model is not installed (or has no {inside!r})"
+        raise UsageError(text, option="path", value=path)
     return str(existing)
 
 
@@ -92,9 +93,9 @@ def load(path: str, task: ClassificationTask, seed: int, labels: Sequence[str] |
             )
         tokenizer = AutoTokenizer.from_pretrained(path)
         if len(tokenizer) <= len(tokenizer.all_special_tokens):
-            raise ModelError(f"{path} has no tokenizer")
+            raise ModelError.of(path, "has no tokenizer")
         if tokenizer.pad_token is None:
-            raise ModelError(f"{path} cannot be trained from: its tokenizer has no padding token")
+            raise ModelError.of(path, "cannot be trained from: its tokenizer has no padding token")
     return model, tokenizer
 
 
@@ -131,10 +132,11 @@ def outputs(names: Mapping[Any, str], task: ClassificationTask, path: str) -> tu
     try:
         return reconcile(names, task)
     except LabelError as error:
-        raise ModelError(
-            f"{path} is a classifier of {len(names)} labels ({', '.join(names.values())}), "
-            f"and those of the task {task.name} are {', '.join(task.labels)}"
-        ) from error
+        predicate = (
+            f"is a classifier of {len(names)} labels ({', '.join(names.values())}), and those of the task {task.name} "
+            f"are {', '.join(task.labels)}"
+        )
+        raise ModelError.of(path, predicate, allowed=task.labels) from error
 
 
 def build(base: Base, labels: Sequence[str], texts: Sequence[str], seed: int) -> Start:

@@ -74,7 +74,8 @@ def low_rank(model: PreTrainedModel, tune: Tune) -> Iterator[None]:
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError as error:
-        raise UsageError('`weights = "lora"` needs peft; install it with `pip install "rank-models[peft]"`') from error
+        text = '`weights = "lora"` needs peft; install it with `pip install "rank-models[peft]"`'
+        raise UsageError(text, option="weights", value="lora") from error
     encoder = f"{model.base_model_prefix}."
     layers = [name for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)]
     head = [parameter for parameter in model.parameters() if parameter.requires_grad]

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from ranker.commands import custom, stderr
 from ranker.commands.options import records
 from ranker.commands.outputs import format_of_path
+from ranker.commands.program import flag_error
 from ranker.datasets import sets
 from ranker.datasets.mapping import parse_label_map
 from ranker.datasets.sets import LabelledDataset
@@ -94,7 +95,7 @@ def set_of(values: OptionValues) -> NamedDataset:
         UsageError: none is named.
     """
     if not values["ood_name"]:
-        raise UsageError(NOTHING_NAMED)
+        raise UsageError(NOTHING_NAMED, option="ood")
     return NamedDataset(
         values["ood_name"],
         data_dir=values.get("data_dir"),
@@ -302,15 +303,15 @@ def labelling_request(values: OptionValues, settings: LabelSettings, progress: P
 def check_example(values: OptionValues) -> None:
     """Refuse an example that is named twice, or not at all."""
     if (values["example_id"] is None) == (not values["texts"]):
-        raise UsageError("name one example: `--id ID`, or `--text TEXT` (twice for a pair)")
+        raise UsageError("name one example: `--id ID`, or `--text TEXT` (twice for a pair)", option="id")
     if values["texts"] and values["data"]:
-        raise UsageError("`--text` is an example by itself; name a row of `--data` with `--id`")
+        raise flag_error("text", "is an example by itself; name a row of `--data` with `--id`", values["texts"])
     if values["label"] is not None and not values["texts"]:
-        raise UsageError("`--label` is for `--text`; an example of the set has its own")
+        raise flag_error("label", "is for `--text`; an example of the set has its own", values["label"])
     if not (values["data"] or values["ood_name"] or (values["texts"] and _references(values))):
-        raise UsageError(
-            "`--models A B` are needed to explain a text of your own" if values["texts"] else NOTHING_NAMED
-        )
+        if values["texts"]:
+            raise UsageError("`--models A B` are needed to explain a text of your own", option="models")
+        raise UsageError(NOTHING_NAMED, option="ood")
 
 
 def example(values: OptionValues, models: InspectedModels) -> Chosen:
@@ -346,11 +347,12 @@ def _references(values: OptionValues) -> list[str]:
 
 def _embedded_suite(values: OptionValues, ood_name: str | None) -> Suite:
     if ood_name is None:
-        raise UsageError("`--models` is needed: the models to choose from")
+        raise flag_error("models", "is needed: the models to choose from")
     card = sets.find_card(ood_name, values["include"])
     default = f"{card.name}-mini"
     if default not in suites.bundled_suites():
-        raise UsageError(f"no suite for {card.name} comes with the product; name your models with `--models`")
+        text = f"no suite for {card.name} comes with the product; name your models with `--models`"
+        raise UsageError(text, option="models")
     log.warning("%s: the embedded suite of small models; for your own: `--models`", default)
     return suites.load([default], source_options(values))
 
@@ -435,18 +437,18 @@ def check_mode(values: OptionValues) -> None:
         refused["task"] = "`--data`"
     for name, mode in refused.items():
         if values.get(name) is not None:
-            raise UsageError(f"`--{name.replace('_', '-')}` is for {mode}")
+            raise flag_error(name, f"is for {mode}", values[name])
     if values.get("pool_from_unlabelled") and values["pool"]:
-        raise UsageError("`--pool-from-unlabelled` is for rows of one file, without `--pool`")
+        raise flag_error("pool_from_unlabelled", "is for rows of one file, without `--pool`", True)
     if values.get("not_worse_than") and values["pool"]:
-        raise UsageError("`--not-worse-than` is for labelled rows alone, without `--pool`")
+        raise flag_error("not_worse_than", "is for labelled rows alone, without `--pool`", values["not_worse_than"])
     for name in ("by", "allow_absent"):
         if values.get(name) is not None and not values.get("not_worse_than"):
-            raise UsageError(f"`--{name.replace('_', '-')}` is for `--not-worse-than`")
+            raise flag_error(name, "is for `--not-worse-than`", values[name])
     if math.isnan(values.get("by") or 0):
-        raise UsageError("`--by` must be between 0 and 1 (got nan)")
+        raise flag_error("by", "must be between 0 and 1 (got nan)", values["by"], allowed=(0, 1))
     if values["columns"] and not (values["data"] or values.get("in_domain")):
-        raise UsageError("`--columns` is for files of your own: `--data`, `--pool`, `--in-domain`")
+        raise flag_error("columns", "is for files of your own: `--data`, `--pool`, `--in-domain`", values["columns"])
 
 
 def gate(values: OptionValues) -> tuple[float, bool]:
@@ -465,7 +467,7 @@ def draws(value: str) -> int | Literal["exact"]:
         return "exact"
     if value.isdecimal() and int(value) > 0:
         return int(value)
-    raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {value})")
+    raise flag_error("draws", f"must be a number of at least 1, or `exact` (got {value})", value)
 
 
 def format_name(values: OptionValues) -> str:
@@ -474,7 +476,8 @@ def format_name(values: OptionValues) -> str:
         endings = {form.ending: name for name, form in reversed(FORMATS.items())}
         return values["format_name"] or format_of_path(values["output"], endings) or "table"
     if values["format_name"] not in (None, "pairs"):
-        raise UsageError(f"`--pairs` is a format of its own (got `--format {values['format_name']}` beside it)")
+        name = values["format_name"]
+        raise flag_error("pairs", f"is a format of its own (got `--format {name}` beside it)", name)
     return "pairs"
 
 
@@ -493,7 +496,7 @@ def columns(text: str | None, extra_roles: Sequence[str] = ()) -> dict[str, list
     for part in text.split(",") if text else ():
         role, _, column = part.strip().partition("=")
         if not column:
-            raise UsageError(f"`--columns` must be like text=premise,text=hypothesis,label=gold (got {text})")
+            raise flag_error("columns", f"must be like text=premise,text=hypothesis,label=gold (got {text})", text)
         look_up("role of a column", role, roles).append(column)
     return {role: names for role, names in roles.items() if names}
 
@@ -508,7 +511,8 @@ def label_map(text: str | None, limits: Limits = LIMITS) -> dict[str, str] | Non
         mapping = read_json(Path(text), "a label map", limits) if os.path.isfile(text) else parse_json(text)
     except ValueError as error:
         forms = "JSON, a file of it, or like `a,b = label; c = label`"
-        raise UsageError(f"`--label-map` must be {forms} (got {text[:100]!r}): {error}") from error
+        raise flag_error("label_map", f"must be {forms} (got {text[:100]!r}): {error}", text) from error
     if not isinstance(mapping, dict) or not all(isinstance(name, str) for name in mapping.values()):
-        raise UsageError(f'`--label-map` must be an object like {{"LABEL_0": "entailment"}} (got {text[:100]!r})')
+        predicate = f'must be an object like {{"LABEL_0": "entailment"}} (got {text[:100]!r})'
+        raise flag_error("label_map", predicate, text)
     return mapping

@@ -78,7 +78,7 @@ def compare(**values: Any) -> None:
     with ExitStack() as after:  # also if writing the answer fails
         if values["plots"] is not None:
             if not (drawings := document.drawn()):
-                raise UsageError("`--plots`: there is nothing to draw")
+                raise UsageError("`--plots`: there is nothing to draw", option="plots")
             after.callback(outputs.draw, drawings, values["plots"])
         outputs.write(answer, values["output"])
 
@@ -99,10 +99,12 @@ def compare_files(values: Mapping[str, Any]) -> Document:
     files: tuple[Path, ...] = values["files"]
     run_files = [file for file in files if file.suffix == RUN_SUFFIX and not is_suite(file) and _is_run(file)]
     if run_files and len(run_files) < len(files):
-        raise UsageError(f"tables and runs that were kept cannot be mixed (got {files[0]} and {files[-1]})")
+        raise UsageError(
+            f"tables and runs that were kept cannot be mixed (got {files[0]} and {files[-1]})", value=files
+        )
     runs = [Ranking.load(file, values["limits"]) for file in run_files]
     if len(runs) == 1:
-        raise UsageError(f"one run has nothing to be compared with (got {files[0]})")
+        raise UsageError(f"one run has nothing to be compared with (got {files[0]})", place=files[0])
     if len(runs) == 2 and runs[0].mode == runs[1].mode and (runs[0].mode == "decision" or _one_set(runs)):
         return changed.document(what_changed(*runs))
     comparison = over_sets(

@@ -33,7 +33,7 @@ def configure(ctx: click.Context, parameter: click.Parameter, file: Path | None)
     try:
         limits = record(Limits, table.pop(TABLE, {}), TABLE)
     except ValueError as error:
-        raise UsageError(f"{file}: {error}") from error
+        raise UsageError.at(file, error) from error
     chosen = {look_up("option in the file of `--config`,", key, options): value for key, value in table.items()}
     ctx.default_map = {option.name: words(value, option.multiple) for option, value in chosen.items()}
     return limits

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -37,7 +38,8 @@ def available_factors() -> dict[str, Factor]:
     """
     registry = dict(BUILTIN)
     for origin, module in _installed_modules(FACTORS):
-        _extend(registry, _factors(module, origin), origin)
+        with _prefix(origin, place=origin):
+            _extend(registry, _factors(module))
     return registry
 
 
@@ -49,7 +51,8 @@ def available_methods() -> dict[str, PoolMethod]:
     """
     registry = {method.name: method for method in methods_.BUILTIN}
     for origin, module in _installed_modules(METHODS):
-        _extend_methods(registry, _methods(module, origin), origin)
+        with _prefix(origin, place=origin):
+            _extend_methods(registry, _methods(module))
     return registry
 
 
@@ -70,8 +73,10 @@ def factors(names: Sequence[str]) -> list[Factor]:
     registry = available_factors()
 
     def read(file: Path) -> dict[str, Factor]:
-        own_factors = _factors(_module(file, "--factors"), f"`--factors`: {file}")
-        _extend(registry, own_factors, "`--factors`")
+        module = _module(file, "factors")
+        with _prefix(f"`--factors`: {file}", option="factors", place=file):
+            own_factors = _factors(module)
+            _extend(registry, own_factors)
         return own_factors
 
     return _choose("factor", names, registry, read, ())
@@ -96,8 +101,10 @@ def methods(names: Sequence[str]) -> list[PoolMethod]:
         names = [*registry, *(name for name in names if name.endswith(".py"))]
 
     def read(file: Path) -> dict[str, PoolMethod]:
-        own_methods = _methods(_module(file, "--methods"), f"`--methods`: {file}")
-        _extend_methods(registry, own_methods, "`--methods`")
+        module = _module(file, "methods")
+        with _prefix(f"`--methods`: {file}", option="methods", place=file):
+            own_methods = _methods(module)
+            _extend_methods(registry, own_methods)
         return own_methods
 
     default = [name for name, method in registry.items() if method.default]
@@ -116,7 +123,7 @@ def metric(place: str) -> Callable[[str, str], float]:
     """
     match = FILE_OF_METRIC.fullmatch(place)
     assert match is not None  # the caller checks it
-    module = _module(Path(match[1]).resolve(), "--metric")
+    module = _module(Path(match[1]).resolve(), "metric")
     functions = {
         name: value
         for name, value in vars(module).items()
@@ -151,52 +158,58 @@ def _installed_modules(group: str) -> Iterator[tuple[str, ModuleType]]:
     """Yield the modules that installed packages name in a group, each with a phrase for messages."""
     for _, origin, target, module in load_entry_points(group):
         if not isinstance(module, ModuleType):
-            raise UsageError(f"{origin}: it must name a module (got {target})")
+            raise UsageError.at(origin, f"it must name a module (got {target})", value=target)
         yield origin, module
 
 
-def _factors(module: ModuleType, origin: str) -> dict[str, Factor]:
-    """Return the factors of a user's module, one or more."""
+@contextmanager
+def _prefix(prefix: str, *, place: object, option: str = "") -> Iterator[None]:
+    """Name a user's file or package in errors about its content."""
     try:
-        module_factors = factors_in(module)
-    except ValueError as error:
-        raise UsageError(f"{origin}: {error}") from error
-    if not module_factors:
-        raise UsageError(f"{origin}: {module.__name__} defines no factor; a factor is a function under `@factor(...)`")
-    return module_factors
+        yield
+    except (ValueError, UsageError) as error:
+        raise UsageError(
+            f"{prefix}: {error}", option=option, value=getattr(error, "value", None), place=place
+        ) from error
 
 
-def _methods(module: ModuleType, origin: str) -> dict[str, PoolMethod]:
+def _factors(module: ModuleType) -> dict[str, Factor]:
+    """Return the factors of a user's module, one or more."""
+    if module_factors := factors_in(module):
+        return module_factors
+    raise UsageError(f"{module.__name__} defines no factor; a factor is a function under `@factor(...)`")
+
+
+def _methods(module: ModuleType) -> dict[str, PoolMethod]:
     """Return the methods of a user's module, one or more."""
     module_methods = [value for value in vars(module).values() if isinstance(value, PoolMethod)]
     if not module_methods:
-        raise UsageError(f"{origin}: {module.__name__} defines no method; a method is a `PoolMethod` by any name")
+        raise UsageError(f"{module.__name__} defines no method; a method is a `PoolMethod` by any name")
     distinct = {id(method): method for method in module_methods}.values()  # one method may have two names
     names = Counter(method.name.casefold() for method in distinct)
     if twice := [method.name for method in module_methods if names[method.name.casefold()] > 1]:
-        raise UsageError(f"{origin}: two methods are named {twice[0]}")
+        raise UsageError(f"two methods are named {twice[0]}", value=twice[0])
     return {method.name: method for method in module_methods}
 
 
-def _extend(registry: dict[str, Factor], own_factors: dict[str, Factor], origin: str) -> None:
+def _extend(registry: dict[str, Factor], own_factors: dict[str, Factor]) -> None:
     """Add a user's factors, whose names must be free."""
     method_names = {method.name.casefold() for method in methods_.BUILTIN}
     for factor in own_factors.values():
         if factor.name.casefold() in method_names or _is_reserved(factor.name):
-            raise UsageError(f"{origin}: {factor.name} is a method of every report; name the factor otherwise")
-        try:
-            add(registry, factor)
-        except ValueError as error:
-            raise UsageError(f"{origin}: {error}") from error
+            text = f"{factor.name} is a method of every report; name the factor otherwise"
+            raise UsageError(text, value=factor.name)
+        add(registry, factor)
 
 
-def _extend_methods(registry: dict[str, PoolMethod], own_methods: dict[str, PoolMethod], origin: str) -> None:
+def _extend_methods(registry: dict[str, PoolMethod], own_methods: dict[str, PoolMethod]) -> None:
     """Add a user's methods, whose names must be free."""
     for method in own_methods.values():
         if method.name.casefold() in {name.casefold() for name in BUILTIN} or _is_reserved(method.name):
-            raise UsageError(f"{origin}: {method.name} is a method of every report; name the method otherwise")
+            text = f"{method.name} is a method of every report; name the method otherwise"
+            raise UsageError(text, value=method.name)
         if method.name.casefold() in {name.casefold() for name, entry in registry.items() if entry is not method}:
-            raise UsageError(f"{origin}: two methods are named {method.name}")
+            raise UsageError(f"two methods are named {method.name}", value=method.name)
         registry[method.name] = method
 
 
@@ -209,16 +222,17 @@ def _module(file: Path, option: str) -> ModuleType:
     """Run a file as a module named by its path. Its code is trusted."""
     spec = importlib.util.spec_from_file_location(str(file), file)
     if spec is None or spec.loader is None or not os.path.isfile(file):
-        raise UsageError(f"`{option}`: there is no file {file}")
+        raise UsageError(f"`--{option}`: there is no file {file}", option=option, value=str(file))
     module = importlib.util.module_from_spec(spec)
     sys.modules[str(file)] = module  # dataclasses and type hints look up their module
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
         place = f"{error.filename or file}, line {error.lineno}" if error.lineno else str(file)
-        raise UsageError(f"`{option}`: {place}: {error.msg}") from error
+        raise UsageError(f"`--{option}`: {place}: {error.msg}", option=option, place=place) from error
     except (Exception, SystemExit) as error:  # a user's file may raise anything
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
         place = f"{file}, line {lines[-1]}" if lines else str(file)
-        raise UsageError(f"`{option}`: {place}: {type(error).__name__}: {error}") from error
+        text = f"`--{option}`: {place}: {type(error).__name__}: {error}"
+        raise UsageError(text, option=option, place=place) from error
     return module

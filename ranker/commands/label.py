@@ -11,6 +11,7 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
+from ranker.commands.program import flag_error
 from ranker.errors import UsageError, look_up
 
 log = logging.getLogger("ranker")
@@ -111,12 +112,12 @@ def label(**values: Any) -> None:
     stderr.log(values)
     look_up("format", values["format_name"], FORMATS)
     if values["certain"] and values["rule"]:
-        raise UsageError(f"`--certain` is a rule of its own (got `--rule {values['rule']}` beside it)")
+        raise flag_error("certain", f"is a rule of its own (got `--rule {values['rule']}` beside it)", values["rule"])
     if takes_values(values["task"]):
         if not values["batch"]:
-            raise UsageError(
-                f"`label` asks for labels; with `--task {values['task']}` it only writes rows: `--batch N`"
-            )
+            task = values["task"]
+            text = f"`label` asks for labels; with `--task {task}` it only writes rows: `--batch N`"
+            raise UsageError(text, option="task", value=task)
         _batch_of_texts(values)
     elif values["batch"]:
         _batch(values)
@@ -142,7 +143,8 @@ def _batch(values: dict[str, Any]) -> None:
     outputs.check(values)
     suffix = "" if values["output"] is None else values["output"].suffix.casefold()
     if suffix not in ("", FORMATS[values["format_name"]]):
-        raise UsageError(f"`--output` must be a {FORMATS[values['format_name']]} file (got {values['output']})")
+        ending, path = FORMATS[values["format_name"]], values["output"]
+        raise flag_error("output", f"must be a {ending} file (got {path})", path, allowed=[ending])
     settings = _settings(values)
     session = session_files.open_session(
         arguments.labelling_request(values, settings, stderr.bars(values)), going_on=False
@@ -161,7 +163,7 @@ def _batch(values: dict[str, Any]) -> None:
     outputs.write(export.render(values["format_name"], rows, table, labels, session.column), values["output"])
     if studio and values["output"] is not None:
         path_beside = values["output"].with_suffix(".xml")
-        outputs.check_path(path_beside, "`--output`", force=values["force"])
+        outputs.check_path(path_beside, "output", force=values["force"])
         outputs.write(configuration, path_beside)
         log.warning("%s is the configuration of its project", path_beside)
     if session.labelling.failures:
@@ -177,7 +179,8 @@ def _batch_of_texts(values: dict[str, Any]) -> None:
 
     outputs.check(values)
     if values["format_name"] != "csv":
-        raise UsageError(f"`--format {values['format_name']}` is for labels; texts are written into a csv")
+        text = f"`--format {values['format_name']}` is for labels; texts are written into a csv"
+        raise UsageError(text, option="format", value=values["format_name"])
     request = arguments.labelling_request(values, _settings(values), stderr.bars(values))
     settings = request.settings
     batch = choose_batch(request.pool, request.models, values["batch"], settings.rule, settings.seed, request.runtime)
@@ -202,12 +205,12 @@ def _session(values: dict[str, Any]) -> None:
     from ranker.runtime.storage import lock_file
 
     if values["format_name"] != "csv":
-        raise UsageError("`--format` is for `--batch`")
+        raise flag_error("format", "is for `--batch`", values["format_name"])
     path = values["output"]
     if path is None:
-        raise UsageError("`--output` is needed: the file that answers are kept in; or `--batch N`, to ask nothing")
+        raise flag_error("output", "is needed: the file that answers are kept in; or `--batch N`, to ask nothing")
     if path.suffix.casefold() not in ("", ".csv"):
-        raise UsageError(f"`--output` must be a .csv file (got {path})")
+        raise flag_error("output", f"must be a .csv file (got {path})", path, allowed=[".csv"])
     outputs.check({**values, "force": True})
     guidelines = _guidelines(values)
     settings = _settings(values)
@@ -215,9 +218,10 @@ def _session(values: dict[str, Any]) -> None:
         try:
             stack.enter_context(lock_file(path))
         except BlockingIOError as error:
-            raise UsageError(f"`--output`: another process is labelling into {path}; end it first") from error
+            text = f"`--output`: another process is labelling into {path}; end it first"
+            raise UsageError(text, option="output", value=path) from error
         except OSError as error:
-            raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
+            raise outputs.path_error("output", path, f"cannot be written: {error.strerror}", RankModelsError) from error
         session = session_files.open_session(
             arguments.labelling_request(values, settings, stderr.bars(values)), going_on=path.exists()
         )

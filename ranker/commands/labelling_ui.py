@@ -103,7 +103,8 @@ def keys_of(labels: tuple[str, ...]) -> dict[str, str]:
         {'1': 'bad', '2': 'good'}
     """
     if len(labels) > len(KEYS):
-        raise UsageError(f"a terminal has keys for {len(KEYS)} labels (got {len(labels)}); write rows with `--batch`")
+        text = f"a terminal has keys for {len(KEYS)} labels (got {len(labels)}); write rows with `--batch`"
+        raise UsageError(text, option="batch", value=len(labels))
     return dict(zip(KEYS, labels, strict=False))
 
 

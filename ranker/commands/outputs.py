@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranker.commands.program import name_flags, say
+from ranker.commands.program import flag_error, name_flags, say
 from ranker.errors import RankModelsError, UsageError
 from ranker.files.saving import is_read_only, save
 
@@ -22,9 +22,19 @@ if TYPE_CHECKING:
     from ranker.results.gate import Gate
     from ranker.results.ranking import Ranking
 
-FILES = {"output": "`--output`", "save": "`--save`"}
-FOLDERS = {"plots": "`--plots`"}
-"""Options that name output: the option's variable -> its name in messages."""
+FILES = ("output", "save")
+FOLDERS = ("plots",)
+"""Options that name output."""
+
+
+def path_error(option: str, path: object, problem: str, kind: type[RankModelsError] = UsageError) -> RankModelsError:
+    """Return an error about the path that an option names.
+
+    Example:
+        >>> print(path_error("output", "a.txt", "is there already"))
+        `--output`: a.txt is there already
+    """
+    return kind(f"`--{option}`: {path} {problem}", option=option, value=path)
 
 
 def check(values: Mapping[str, Any]) -> None:
@@ -37,17 +47,17 @@ def check(values: Mapping[str, Any]) -> None:
         UsageError: a path exists and `--force` was not given, it cannot be written, or two are the same.
     """
     paths: dict[Path, str] = {}
-    for name, option in (FILES | FOLDERS).items():
-        if values.get(name) is None:
+    for option in (*FILES, *FOLDERS):
+        if values.get(option) is None:
             continue
-        path = Path(values[name])
+        path = Path(values[option])
         if path in paths:
-            raise UsageError(f"{paths[path]} and {option} must be different (got {path} for both)")
+            raise flag_error(paths[path], f"and `--{option}` must be different (got {path} for both)", path)
         paths[path] = option
         try:
-            check_path(path, option, force=values["force"], folder=name in FOLDERS)
+            check_path(path, option, force=values["force"], folder=option in FOLDERS)
         except (OSError, ValueError) as error:  # a name that is too long, or invalid
-            raise UsageError(f"{option}: {path} cannot be written: {getattr(error, 'strerror', error)}") from error
+            raise path_error(option, path, f"cannot be written: {getattr(error, 'strerror', error)}") from error
 
 
 def check_path(path: Path, option: str, *, force: bool = False, folder: bool = False) -> None:
@@ -55,7 +65,7 @@ def check_path(path: Path, option: str, *, force: bool = False, folder: bool = F
 
     Args:
         path: path of the file or folder.
-        option: the option's name, for the message.
+        option: the option that names it.
         force: True to allow overwriting.
         folder: True if it must be a folder.
 
@@ -65,15 +75,15 @@ def check_path(path: Path, option: str, *, force: bool = False, folder: bool = F
     with suppress(FileNotFoundError, NotADirectoryError):
         path.lstat()  # raises for an invalid name
     if folder and path.exists() and not path.is_dir():
-        raise UsageError(f"{option}: {path} must be a folder, and is a file")
+        raise path_error(option, path, "must be a folder, and is a file")
     if not folder and path.is_dir():
-        raise UsageError(f"{option}: {path} must be a file, and is a folder")
+        raise path_error(option, path, "must be a file, and is a folder")
     if not force and (path.is_file() or (folder and path.is_dir() and any(path.iterdir()))):
-        raise UsageError(f"{option}: {path} is there already; `--force` writes over it")
+        raise path_error(option, path, "is there already; `--force` writes over it")
     if not path.parent.is_dir():
-        raise UsageError(f"{option}: {path} cannot be written: there is no folder {path.parent}")
+        raise path_error(option, path, f"cannot be written: there is no folder {path.parent}")
     if is_read_only(path) if path.exists() else not os.access(path.parent, os.W_OK):
-        raise UsageError(f"{option}: {path} cannot be written: permission denied")
+        raise path_error(option, path, "cannot be written: permission denied")
 
 
 def format_of_path(path: Path | None, formats: Mapping[str, str]) -> str | None:
@@ -93,7 +103,8 @@ def format_of_path(path: Path | None, formats: Mapping[str, str]) -> str | None:
     suffix = "" if path is None else path.suffix.removeprefix(".").casefold()
     if suffix and suffix not in formats:
         endings = ", ".join(sorted(f".{ending}" for ending in formats))
-        raise UsageError(f"`--output`: {path} ends like no format ({endings}); name one of these, or `--format`")
+        predicate = f"ends like no format ({endings}); name one of these, or `--format`"
+        raise path_error("output", path, predicate)
     return formats.get(suffix)
 
 
@@ -145,7 +156,7 @@ def write(answer: str | bytes, path: Path | None) -> None:
     try:
         save(path, encoded)
     except OSError as error:
-        raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
+        raise path_error("output", path, f"cannot be written: {error.strerror}", RankModelsError) from error
 
 
 def enforce_gate(gate: Gate) -> None:
@@ -181,4 +192,4 @@ def draw(drawings: Sequence[Drawing], folder: Path) -> None:
             for extension in figures.FORMATS:
                 save(folder / f"{drawing.name}.{extension}", figures.encode(drawing.figure, extension))
     except OSError as error:
-        raise RankModelsError(f"`--plots`: {folder} cannot be written: {error.strerror}") from error
+        raise path_error("plots", folder, f"cannot be written: {error.strerror}", RankModelsError) from error

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import NoReturn
@@ -21,7 +21,7 @@ from typing import NoReturn
 import click
 
 from ranker.commands import terminal
-from ranker.errors import RankModelsError, UsageError
+from ranker.errors import DataError, RankModelsError, UsageError
 from ranker.report.escapes import visible
 
 NAMED = re.compile(r"(?<!the setting )(?<!`)`([a-z_]+)(?:([= ])([^`]*))?`(?!`)")
@@ -191,7 +191,7 @@ def check_flags(command: click.Command) -> None:
     """
     names = [name for parameter in command.params for name in dict.fromkeys((*parameter.opts, parameter.name))]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"a package adds an option that there is already: {twice[0]}")
+        raise UsageError(f"a package adds an option that there is already: {twice[0]}", option=twice[0].lstrip("-"))
 
 
 def insert_flags(text: str, names: Mapping[str, str]) -> str:
@@ -214,6 +214,18 @@ def insert_flags(text: str, names: Mapping[str, str]) -> str:
         return f"`{names[name]}`" if not sign else f"`{names[name]} {shlex.quote(value) if sign == '=' else value}`"
 
     return NAMED.sub(option, text)
+
+
+def flag_error(option: str, predicate: str, value: object = None, *, allowed: Iterable[object] = ()) -> UsageError:
+    """Return an error whose message opens with a flag.
+
+    Example:
+        >>> error = flag_error("allow_absent", "is for `--not-worse-than`", True)
+        >>> print(error, error.option, sep="; ")
+        `--allow-absent` is for `--not-worse-than`; allow_absent
+    """
+    text = f"`--{option.replace('_', '-')}` {predicate}"
+    return UsageError(text, option=option, value=value, allowed=allowed)
 
 
 def say(message: object, *, err: bool = False) -> None:
@@ -242,8 +254,12 @@ def name_flags(text: str) -> str:
 
 
 def _message_in_flags(error: RankModelsError, flag_names: Mapping[str, str]) -> str:
-    """Return an error's message with options; text quoted from another error, such as keys of a file, stays."""
+    """Return an error's message with options; a key of a file stays, as does text quoted from another error."""
     text, cause = str(error.args[0]) if error.args else "", error.__cause__
-    quoted = "" if cause is None or isinstance(cause, RankModelsError) else str(cause)
+    key = f"{error.place}: `{error.option}`"
+    if isinstance(error, DataError) and text.startswith(key):
+        quoted = key
+    else:
+        quoted = "" if cause is None or isinstance(cause, RankModelsError) else str(cause)
     before, quote, after = text.partition(quoted) if quoted else (text, "", "")
     return f"{insert_flags(before, flag_names)}{quote}{insert_flags(after, flag_names)}"

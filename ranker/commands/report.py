@@ -12,6 +12,7 @@ import click
 
 from ranker.commands import options, outputs
 from ranker.commands.config import CONFIG
+from ranker.commands.program import flag_error
 from ranker.errors import UsageError, look_up
 
 
@@ -73,15 +74,15 @@ def report_each(values: Mapping[str, Any], name: str) -> None:
 
     folder: Path | None = values["output"]
     if values["plots"] is not None:
-        raise UsageError(f"`--plots` takes one run (got {len(values['files'])})")
+        raise flag_error("plots", f"takes one run (got {len(values['files'])})", values["plots"])
     if folder is None:
-        raise UsageError(f"`--output FOLDER` is needed for {len(values['files'])} runs, a file each")
-    outputs.check_path(folder, "`--output`", force=values["force"], folder=True)
+        raise UsageError(f"`--output FOLDER` is needed for {len(values['files'])} runs, a file each", option="output")
+    outputs.check_path(folder, "output", force=values["force"], folder=True)
     ending = look_up("format", name, reports.FORMATS).ending
     targets = [folder / f"{file.stem}.{ending}" for file in values["files"]]
     twice = [target.name for target, count in Counter(targets).items() if count > 1]
     if twice:
-        raise UsageError(f"two of the runs would be written to {twice[0]}; report them one by one")
+        raise UsageError(f"two of the runs would be written to {twice[0]}; report them one by one", place=twice[0])
     rankings = [Ranking.load(file, values["limits"]) for file in values["files"]]
     with suppress(OSError):  # writing the first file reports the reason
         folder.mkdir(exist_ok=True)

@@ -8,8 +8,8 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
-from ranker.commands.program import say
-from ranker.errors import UsageError, look_up
+from ranker.commands.program import flag_error, say
+from ranker.errors import look_up
 
 
 @click.command()
@@ -190,7 +190,8 @@ def run(**values: Any) -> None:
     if (sole_model := arguments.find_sole_model(values, format_name, shelf)) is not None:
         stderr.check_strict(values, sole_model.infos[0].notes)
         if values["metric"] and not is_recorded_by(values["metric"], sole_model.infos):
-            raise UsageError(f"`--metric` {values['metric']} compares models: name two or more with `--models`")
+            name = values["metric"]
+            raise flag_error("metric", f"{name} compares models: name two or more with `--models`", name)
         for line in describe_model(sole_model, arguments.own_rows(values, "data")):
             say(name_flags(line))
         return

@@ -15,6 +15,7 @@ from typing import Any
 
 from factors import Example
 from ranker.commands.arguments import LabellingRequest
+from ranker.commands.outputs import path_error
 from ranker.datasets import readers
 from ranker.errors import DataError, RankModelsError
 from ranker.files.reader import read_columns
@@ -81,9 +82,10 @@ class SessionFile:
                 if save(path, content, confirm=lambda current=current: _digest(path) == current):  # type: ignore[misc]
                     break
             else:
-                raise DataError(f"`--output`: another program writes {path} again and again; {self._save_aside(path)}")
+                text = f"`--output`: another program writes {path} again and again; {self._save_aside(path)}"
+                raise DataError(text, option="output", value=path)
         except OSError as error:
-            raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
+            raise path_error("output", path, f"cannot be written: {error.strerror}", RankModelsError) from error
         self.digest, self.states = hashlib.sha256(content).hexdigest(), self._row_states(self.labelling.lines)
 
     def _take_in(self, path: Path, digest: str) -> None:
@@ -108,9 +110,8 @@ class SessionFile:
             own_lines = [line for line in labelling.lines if rows[line.event.row].segments in changed_here]
             labelling.replace_lines([*their_kept_lines, *own_lines])
         except (RankModelsError, ValueError) as error:
-            raise DataError(
-                f"`--output`: another program has changed {path} otherwise ({error}); {self._save_aside(path)}"
-            ) from error
+            text = f"`--output`: another program has changed {path} otherwise ({error}); {self._save_aside(path)}"
+            raise DataError(text, option="output", value=path) from error
         self.waiting = [(rows[place].segments, cells) for place, cells in waiting]
         self.digest, self.states = digest, theirs
         taken_in = counted(len(changed_there - changed_here), "row", "rows")

@@ -10,8 +10,8 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
-from ranker.commands.program import name_flags
-from ranker.errors import UsageError, look_up
+from ranker.commands.program import flag_error, name_flags
+from ranker.errors import look_up
 
 if TYPE_CHECKING:
     from ranker.runs.shift import SelectionSettings, ShiftRequest
@@ -149,12 +149,12 @@ def _selecting(values: Mapping[str, Any]) -> SelectionSettings | None:
 
     if not values["select"]:
         if values["sources"] or values["keep"]:
-            raise UsageError("`--source` and `--keep` are for `--select`")
+            raise flag_error("source", "and `--keep` are for `--select`", values["sources"])
         return None
     sources = {}
     for text in values["sources"]:
         name, _, source = text.partition("=")
         if not source:
-            raise UsageError(f"`--source` must be like train=web (got {text})")
+            raise flag_error("source", f"must be like train=web (got {text})", text)
         sources[name] = source
     return SelectionSettings(sources, values["similar"], values["sets"], values["keep"])

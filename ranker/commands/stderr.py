@@ -52,7 +52,7 @@ def check_strict(values: Mapping[str, Any], notes: Iterable[str]) -> None:
     assumptions = [note for note in notes if isinstance(note, Assumption)]
     if values.get("strict") and assumptions:
         others_text = f" (and {len(assumptions) - 1} more)" if assumptions[1:] else ""
-        raise UsageError(f"`strict`: {assumptions[0]}{others_text}")
+        raise UsageError(f"`strict`: {assumptions[0]}{others_text}", option="strict", value=assumptions[0])
 
 
 class FlagFormatter(logging.Formatter):

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from ranker.commands import arguments, outputs, stderr
-from ranker.commands.program import name_flags, say
-from ranker.errors import UsageError, look_up
+from ranker.commands.program import flag_error, name_flags, say
+from ranker.errors import look_up
 from ranker.report import GENERAL, over_tasks
 from ranker.results.ranking import Ranking
 from ranker.runs.over_tasks import MatchedTasks, decide_each
@@ -27,10 +27,10 @@ def check(values: Mapping[str, Any], format_name: str) -> None:
     """
     look_up("format of several tasks", format_name, GENERAL)
     if values["plots"] is not None:
-        raise UsageError("`--plots` takes one task: name it, `--models A#TASK B#TASK`")
+        raise flag_error("plots", "takes one task: name it, `--models A#TASK B#TASK`", values["plots"])
     outputs.check({**values, "save": None})
     if values["save"] is not None:
-        outputs.check_path(values["save"], "`--save`", force=values["force"], folder=True)
+        outputs.check_path(values["save"], "save", force=values["force"], folder=True)
 
 
 def run(values: Mapping[str, Any], tasks: MatchedTasks, format_name: str) -> None:

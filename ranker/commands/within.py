@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ranker.commands import arguments, outputs, stderr
-from ranker.commands.program import name_flags
-from ranker.errors import UsageError, look_up
+from ranker.commands.program import flag_error, name_flags
+from ranker.errors import look_up
 from ranker.report import GENERAL, over_tasks
 from ranker.runs.within import decide_within
 
@@ -26,7 +26,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     """
     rows = arguments.own_rows(values, "data")
     if rows is None:
-        raise UsageError("`--within` is for `--data`: a file of labelled rows with such a column")
+        raise flag_error("within", "is for `--data`: a file of labelled rows with such a column", values["within"])
     for name in (
         "pool",
         "pool_from_unlabelled",
@@ -39,7 +39,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
         "in_domain",
     ):
         if values[name] is not None:
-            raise UsageError(f"`--{name.replace('_', '-')}` is for one decision, without `--within`")
+            raise flag_error(name, "is for one decision, without `--within`", values[name])
     look_up("format of several parts", format_name, GENERAL)
     outputs.check(values)
     arguments.check_mode(values)

@@ -44,4 +44,5 @@ def check_text_counts(rows: Sequence[Example]) -> None:
     unlike = next((row for row in rows if first and len(row.segments) != len(first.segments)), None)
     if first is not None and unlike is not None:
         texts = [" and ".join(f"{text[:30]!r}" for text in row.segments) for row in (first, unlike)]
-        raise UsageError(f"some rows have one text and some two ({texts[0]}; {texts[1]}); choose from either by itself")
+        text = f"some rows have one text and some two ({texts[0]}; {texts[1]}); choose from either by itself"
+        raise UsageError(text, option="text", value=unlike.id)

@@ -310,8 +310,8 @@ def _summary(row: Row, column: str) -> str:
     """Return the summary of a row."""
     summary = row.cells.get(column)
     if not isinstance(summary, str) or is_blank(summary):
-        text = f"the column {column!r} must hold a summary (columns: {listed(row.cells)})"
-        raise DataError.at(row.place, text, option=column, value=summary)
+        predicate = f"must hold a summary (columns: {listed(row.cells)})"
+        raise DataError.of_column(column, predicate, summary, place=row.place)
     return summary
 
 

@@ -6,10 +6,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from experiments import generate
 from experiments.generate import sentences
-from ranker.errors import UsageError
+from ranker.errors import UnknownName
 
 FEATURES = sorted(sentences.FEATURES)
 
@@ -102,5 +103,5 @@ def test_every_template_can_take_the_cue(feature):
 
 def test_an_unknown_feature_is_refused():
     """A feature that is none of the three is refused, and the nearest one offered."""
-    with pytest.raises(UsageError, match="did you mean morph"):
+    with refuses(UnknownName, value="morf"):
         sentences.ambiguous(np.random.default_rng(0), 1, "morf")

@@ -7,6 +7,7 @@ import json
 import pytest
 import test_inoculate
 import torch
+from refusals import refuses
 from test_inoculate import QUIET, RECIPE, WORDS, run, weights
 
 from experiments import inoculate, plan, train
@@ -139,11 +140,11 @@ def test_checkpoints_can_be_added_to_a_member_that_is_complete(kept, once, data_
     assert list(entries(once)) == ["untouched", *POINTS, "all"]
 
 
-def test_one_member_with_a_checkpoint_is_a_suite(changed):
+def test_one_member_with_a_checkpoint_is_a_suite(changed, tmp_path):
     """Two models can be compared, though they are of one run."""
     alone = RECIPE[RECIPE.index("[[members]]") :]
     assert len(changed(alone, '[[members]]\nname = "half"\ncheckpoints = 1\n').members) == 1
-    with pytest.raises(UsageError, match="a suite needs at least two models"):
+    with refuses(UsageError, place=tmp_path / "changed.toml"):
         changed(alone, '[[members]]\nname = "half"\n')
 
 
@@ -157,28 +158,24 @@ def test_one_member_with_a_checkpoint_is_a_suite(changed):
         ("1\ntune = { weights = 'lora' }", '`checkpoints` cannot be kept of `weights = "lora"`, whose updates are'),
     ],
 )
-def test_checkpoints_that_cannot_be_right_are_refused(changed, given, message):
-    """One line names the member and the key."""
-    with pytest.raises(UsageError) as caught:
+def test_checkpoints_that_cannot_be_right_are_refused(changed, tmp_path, given, message):
+    """The error names the file, the member and the key."""
+    with refuses(UsageError, place=tmp_path / "changed.toml") as stop:
         changed("seed = 1\n", f"checkpoints = {given}\n")
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert message in str(stop.value)
 
 
-def test_a_checkpoint_and_a_member_of_one_name_are_refused(changed):
+def test_a_checkpoint_and_a_member_of_one_name_are_refused(changed, tmp_path):
     """Each is a folder."""
-    with pytest.raises(UsageError, match="each of its own name"):
+    with refuses(UsageError, place=tmp_path / "changed.toml"):
         changed('seed = 1\n\n[[members]]\nname = "all"', 'checkpoints = 1\n\n[[members]]\nname = "half-step-1"')
 
 
 @pytest.mark.parametrize("step", [3, 4])
 def test_a_checkpoint_beyond_the_training_is_said_before_it(changed, data_dir, tmp_path, trained, step):
     """The last step is the member itself; nothing was trained."""
-    with pytest.raises(UsageError) as caught:
+    with refuses(UsageError, option="checkpoints", value=step, place="the member half"):
         inoculate.inoculate(changed("seed = 1", f"checkpoints = [1, {step}]"), data_dir, tmp_path / "out", QUIET)
-    assert str(caught.value) == (
-        f"the member half cannot be kept after step {step}: `checkpoints` are within its training, which has 3 steps"
-    )
     assert trained == []
     assert not (tmp_path / "out").exists()
 
@@ -188,7 +185,7 @@ def test_a_folder_of_a_checkpoints_name_is_not_deleted(kept, data_dir, tmp_path,
     notes = tmp_path / "out" / "half-step-2" / "notes.txt"
     notes.parent.mkdir(parents=True)
     notes.write_text("mine")
-    with pytest.raises(UsageError, match="half-step-2 is no model of a suite, and would be written over"):
+    with refuses(UsageError, place=notes.parent):
         inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET)
     assert (notes.read_text(), trained) == ("mine", [])
 
@@ -196,7 +193,7 @@ def test_a_folder_of_a_checkpoints_name_is_not_deleted(kept, data_dir, tmp_path,
 def test_a_checkpoint_that_diverged_is_not_kept(changed, data_dir, tmp_path):
     """The training ends there, with the name of the checkpoint."""
     wild = changed("seed = 1\n", "checkpoints = [1, 2]\nlearning_rate = 1e38\nweight_decay = 1.0\n")
-    with pytest.raises(ModelError, match=r"^half-step-\d: the training diverged; try a lower `learning_rate`$"):
+    with refuses(ModelError, option="learning_rate", place="half-step-1"):
         inoculate.inoculate(wild, data_dir, tmp_path / "out", QUIET)
     assert not (tmp_path / "out" / "half").exists()
 

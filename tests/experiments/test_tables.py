@@ -1,12 +1,12 @@
 import csv
 import io
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 from test_inoculate import run
 
 from experiments import published, recipe, render, tables
@@ -15,7 +15,7 @@ from experiments.tables import Cell, Run
 from factors import BUILTIN
 from ranker.datasets import sets
 from ranker.datasets.embedded import SUITE
-from ranker.errors import UsageError
+from ranker.errors import UnknownName, UsageError
 from ranker.results.header import Data, Header, Provenance
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
@@ -200,7 +200,7 @@ def test_models_stand_beside_published_ones_of_their_name():
 
 def test_a_published_number_for_no_column_is_refused():
     """A misspelt set in the file of published numbers is an error, not a number that is never shown."""
-    with pytest.raises(UsageError, match="there is no column of ACC 'hans-sup'; did you mean hans-sub"):
+    with refuses(UnknownName, value="hans-sup"):
         exhibit("methods", PublishedRow("ACC", published={"hans-sup": 1.0}))
 
 
@@ -212,7 +212,7 @@ def test_inoculated_models_are_those_of_the_most_frequent_family():
     )
     assert [model.name for model in tables.select(suite, "inoculated").models] == ["a", "c"]
     assert tables.select(suite, "all") == tables.select(suite, "across") == suite
-    with pytest.raises(UsageError, match="models of several architectures are needed, and toy has one"):
+    with refuses(UsageError, option="suite", place="toy"):
         tables.select(tables.select(suite, "inoculated"), "across")
 
 
@@ -249,27 +249,27 @@ def test_what_is_ranked_follows_from_the_exhibit(monkeypatch, tmp_path):
 def test_official_rows_need_a_folder(tmp_path):
     """A tier whose rows are not embedded asks for `--data-dir` before it loads a model."""
     own = {"paws": ["paws-mini"]}
-    with pytest.raises(UsageError, match="`--data-dir` is needed: the rows of paws are read from official files"):
+    with refuses(UsageError, option="data_dir"):
         tables.rankings(KNOWN.tables["2"], Tier({}), Run(own=own))
 
 
 def test_a_tier_without_a_suite_for_any_set_is_told_so():
     """Then there is nothing to rank."""
-    with pytest.raises(UsageError, match="no suite for hans-sub, hans-con: name one with `--suite SET=PATH`"):
+    with refuses(UsageError, option="suite", value=["hans-sub", "hans-con"]):
         tables.rankings(exhibit("methods", PublishedRow("ACC")), Tier({}), Run())
 
 
 def test_what_is_asked_for_and_is_not_there_is_refused(tmp_path):
     """A set without a suite, though another has one."""
     tier = Tier({"hans-sub": "hans-sub-mini"}, {}, embedded=True)
-    with pytest.raises(UsageError, match="^no suite for hans-con: name one with"):
+    with refuses(UsageError, option="suite", value=["hans-con"]):
         tables.rankings(exhibit("methods"), tier, Run(folder=tmp_path, sets=("hans-sub", "hans-con")))
 
 
 def test_official_rows_are_read_for_embedded_suites_too(tmp_path):
     """Where a folder is named; it is not passed over."""
     tier = Tier({"hans-sub": "hans-sub-mini"}, {}, embedded=True)
-    with pytest.raises(UsageError, match=re.escape(str(tmp_path / "none"))):
+    with refuses(UsageError, option="data_dir", value=tmp_path / "none"):
         tables.rankings(exhibit("methods"), tier, Run(folder=tmp_path, data_dir=tmp_path / "none"))
 
 

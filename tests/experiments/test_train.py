@@ -3,6 +3,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 from experiments import train
 from experiments.recipe import Base, Stage
@@ -230,20 +231,19 @@ def test_labels_of_a_base_without_names_are_given_by_the_recipe(tiny, tmp_path):
     named, _ = train.load(str(tmp_path / "unnamed"), TASK, seed=0, labels=("entailment", "not_entailment"))
     assert named.config.id2label == {0: "entailment", 1: "not_entailment"}
     assert torch.equal(weights(named), weights(model))
-    with pytest.raises(ModelError, match=r"classifier of 2 labels \(cat, dog\)"):
+    with refuses(ModelError, allowed=TASK.labels, place=tmp_path / "unnamed"):
         train.load(str(tmp_path / "unnamed"), TASK, seed=0, labels=("cat", "dog"))
 
 
 def test_a_base_that_is_missing_is_said_so(tmp_path):
     """A folder without a model is one line, and names the folder."""
-    with pytest.raises(ModelError, match=r"nothing cannot be trained from: ") as caught:
+    with refuses(ModelError, place=tmp_path / "nothing"):
         train.load(str(tmp_path / "nothing"), TASK, seed=0)
-    assert "\n" not in str(caught.value)
 
 
 def test_an_unknown_architecture_is_said_so(examples):
     """So is one that transformers does not know."""
-    with pytest.raises(ModelError, match="berd cannot be built: "):
+    with refuses(ModelError, place="berd"):
         train.build(Base(architecture="berd"), LABELS, texts(examples), seed=0)
 
 
@@ -256,5 +256,5 @@ def test_a_package_brings_a_base():
 @pytest.mark.parametrize("path", ["package:no_such_package/model", "package:experiments/no_such_folder"])
 def test_a_package_that_is_not_installed_is_said_so(path):
     """The message names the package."""
-    with pytest.raises(UsageError, match="is not installed"):
+    with refuses(UsageError, option="path", value=path):
         train.resolve(path)

@@ -7,6 +7,7 @@ import types
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 from scipy import optimize
 from torch.nn.functional import cross_entropy
 
@@ -221,9 +222,9 @@ def test_shots_are_rows_of_each_label():
     assert drawn != plan.draw(Stage(shots=5), pools, 2, 1, "it")
     assert len(plan.draw(Stage(shots=5, augment=Augment(copies=3)), pools, 2, 0, "it")) == 40
     of_one_label = {plan.IN_DOMAIN: [row for row in pairs(60) if row.target]}
-    with pytest.raises(UsageError, match="it needs 5 rows of each label, and of one there are 0"):
+    with refuses(UsageError, option="shots", value=5, allowed=(1, 0)):
         plan.draw(Stage(shots=5), of_one_label, 2, 0, "it")
-    with pytest.raises(UsageError, match="it needs 50 rows of each label, and of one there are "):
+    with refuses(UsageError, option="shots", value=50):
         plan.draw(Stage(shots=50), pools, 2, 0, "it")
 
 

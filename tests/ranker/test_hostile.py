@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from asking import Subject
 from conftest import TASK
+from refusals import refuses
 from safetensors.torch import load_file, save_file
 
 from factors.types import Example
@@ -229,11 +230,8 @@ def test_a_path_that_leads_out_of_a_suite_is_refused(tmp_path, path):
     """Even where it leads to a checkpoint: a suite is a folder that is handed on."""
     (tmp_path / "model").mkdir()
     folder = write_suite(tmp_path / "suite", ("a", path), ("b", "b"))
-    with pytest.raises(UsageError) as caught:
+    with refuses(UsageError, value=path, place=f"{folder}/suite.json"):
         suites.load([folder])
-    assert str(caught.value) == (
-        f"{folder}/suite.json: the path {path!r} leads out of the suite's folder; write an absolute one"
-    )
 
 
 def test_paths_in_a_suite_that_are_taken(tmp_path):
@@ -253,10 +251,9 @@ def test_a_name_that_a_terminal_obeys_is_refused(tmp_path, name):
         write_suite(tmp_path / "models", (name, "a"), ("b", "b")),
         write_suite(tmp_path / "named", ("a", "a"), ("b", "b"), name=name),
     ):
-        with pytest.raises(UsageError) as caught:
+        with refuses(UsageError, value=name) as stop:
             suites.load([folder])
-        assert f"(got {name!r})" in str(caught.value)
-        assert str(caught.value).isprintable()
+        assert str(stop.value).isprintable()
 
 
 @pytest.mark.parametrize(
@@ -283,7 +280,7 @@ def test_a_card_names_no_file_outside_of_the_data_directory(tmp_path, key, name)
         f'description = "x"\nsource = "x"\nlicence = "x"\n{key} = ["{name}"]\n'
         '[task]\nname = "nli"\nlabels = ["a", "b"]\n'
     )
-    with pytest.raises(DataError, match=r"card\.toml: `files` and `folders` lie below the data directory"):
+    with refuses(DataError, value=name, place=tmp_path / "card.toml"):
         read_card(tmp_path / "card.toml")
 
 

@@ -197,7 +197,7 @@ def test_blank_lines_are_counted(tmp_path, ending):
     first = {"csv": b"text,label\na,0\n", "tsv": b"text\tlabel\na\t0\n", "jsonl": b'{"text": "a", "label": 0}\n'}
     path.write_bytes(gzip.compress(first[ending]) + gzip.compress(b"\n" * 50_000) * 4)
     assert len(read_sheet(path).rows) == 1
-    with refuses(DataError, option="limits.blank", place=str(path)):
+    with refuses(DataError, option="limits.blank", place=path):
         read_sheet(path, limits=Limits(blank=100_000))
 
 
@@ -305,7 +305,7 @@ def test_guidelines_have_a_limit(tmp_path, capsys):
 def test_objects_of_a_saved_run_are_counted_before_they_are_decoded(tmp_path):
     """Each takes far more memory than it has characters."""
     (tmp_path / "a.json").write_text("[" + "[]," * 100 + "[]]")
-    with refuses(DataError, option="limits.objects", place=str(tmp_path / "a.json")):
+    with refuses(DataError, option="limits.objects", place=tmp_path / "a.json"):
         Ranking.load(tmp_path / "a.json", Limits(objects=100))
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from refusals import refuses
 
 from experiments.generate import sample
 from ranker import decide, labelled
 from ranker.cli import main
-from ranker.errors import UsageError
+from ranker.errors import UnknownName, UsageError
 from ranker.results.ranking import Ranking
 from ranker.runtime import worker as measure
 from ranker.sources import suites
@@ -283,7 +284,7 @@ def test_the_hub_is_asked_for_a_model_once_a_run(run, ten, tmp_path, monkeypatch
         assert (status, sorted(asked)) == (0, sorted(folders)), err
         asked.clear()
     assert run("--ood", "hans-sub", *models, "--probe", "9999")[0] == 2
-    with pytest.raises(UsageError, match="there is no method"):
+    with refuses(UnknownName, value="AC"):
         decide(list(folders), labelled(ten), method="AC")
     assert asked == []  # before all else is right
     assert run("--ood", "hans-sub", *QUICK, *models, "--label-map", labels)[0] == 0

@@ -162,7 +162,7 @@ def test_a_file_that_is_no_ranking(text, version, allowed, tmp_path):
     """The error names the file, and a schema that is another."""
     path = tmp_path / "r.json"
     path.write_text(text)
-    with refuses(DataError, value=version, allowed=allowed, place=str(path)):
+    with refuses(DataError, value=version, allowed=allowed, place=path):
         Ranking.load(path)
 
 
@@ -175,7 +175,7 @@ def test_a_ranking_of_no_models_is_none(evaluation, decided, tmp_path):
         lists = whole[ranking.mode]
         lists |= {name: [] for name, value in lists.items() if isinstance(value, list)}
         path.write_text(json.dumps(whole))
-        with refuses(DataError, place=str(path)):
+        with refuses(DataError, place=path):
             Ranking.load(path)
 
 
@@ -185,14 +185,14 @@ def test_rows_that_lack_a_model_are_none(tmp_path):
     rows = (dataclasses.replace(ranking.decision.rows[0], predicted={}),)
     path = tmp_path / "r.json"
     with_found(ranking, rows=rows).save(path)
-    with refuses(DataError, place=str(path)):
+    with refuses(DataError, place=path):
         Ranking.load(path)
 
 
 def test_a_file_that_cannot_be_written_or_found(evaluation, tmp_path):
     """A missing folder is one line, not a traceback."""
     unwritable, absent = tmp_path / "no" / "r.json", tmp_path / "none.json"
-    with refuses(RankModelsError, place=str(unwritable)):
+    with refuses(RankModelsError, place=unwritable):
         evaluation.save(unwritable)
-    with refuses(DataError, place=str(absent)):
+    with refuses(DataError, place=absent):
         Ranking.load(absent)

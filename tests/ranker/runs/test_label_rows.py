@@ -179,7 +179,7 @@ def test_models_that_predict_the_same_are_told_before_anybody_labels(suite, rows
 def test_rows_of_one_text_beside_a_pool_of_two_are_refused(suite, rows, runtime):
     """What models say of both is not comparable."""
     labelled = sets.LabelledDataset("own", sets.cards()["hans-sub"].task, rows[:4], 4)
-    with pytest.raises(UsageError, match="some rows have one text and some two"):
+    with refuses(UsageError, option="text"):
         decide(
             suite,
             labelled,
@@ -192,7 +192,7 @@ def test_rows_of_one_text_beside_a_pool_of_two_are_refused(suite, rows, runtime)
 def test_rows_of_one_text_and_of_two_are_not_chosen_from_together(suite, rows, task, runtime):
     """One file holds one kind."""
     mixed = [*unlabelled(rows), Example("one", ("A dog ran.",), None)]
-    with pytest.raises(UsageError, match="some rows have one text and some two"):
+    with refuses(UsageError, option="text", value="one"):
         chosen(suite, task, mixed, 2, runtime=runtime)
 
 
@@ -366,11 +366,11 @@ def test_an_empty_pool_is_an_error(tmp_path, task):
     """A file of a header alone holds no row."""
     file = tmp_path / "pool.csv"
     file.write_text("text\n")
-    with refuses(DataError, place=str(file)):
+    with refuses(DataError, place=file):
         sets.unlabelled(file)
     file.write_text("text,label\n")
     for given in ({}, {"task": task.name}, {"like": "hans-sub"}):
-        with refuses(DataError, place=str(file)):
+        with refuses(DataError, place=file):
             labelled(file, **given)
     with refuses(DataError, place="rows in memory"):
         labelled([])

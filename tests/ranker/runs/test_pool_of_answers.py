@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 from rouge_score.rouge_scorer import RougeScorer
 
 from ranker import decide
-from ranker.errors import UsageError
+from ranker.errors import UnknownName, UsageError
 from ranker.runs.gather import RowsFile
 from ranker.runs.pool import MAX_COMPARED_ROWS
 from ranker.statistics.anchors import Anchors, infer_differences
@@ -90,9 +91,9 @@ def test_agreement_needs_no_reference(files):
 def test_without_a_pool_the_methods_of_one_are_refused(files):
     """As those of labels are; and those of labels are none here."""
     rows, pool, models, _, _ = files
-    with pytest.raises(UsageError, match="ANCHORS needs rows without labels"):
+    with refuses(UsageError, option="method", value="ANCHORS"):
         decide(models, RowsFile(rows, "text"), method="anchors")
-    with pytest.raises(UsageError, match="there is no method 'SURROGATE'"):
+    with refuses(UnknownName, value="SURROGATE"):
         decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool)), method="SURROGATE")
 
 
@@ -124,5 +125,5 @@ def test_tags_beside_a_pool_are_compared_by_the_mean_of_rows(tmp_path):
     found = decide([good, poor], task, pool=RowsFile(tmp_path / "pool.csv"))
     assert (found.header.metric, found.decision.method, found.decision.metric) == ("ROW-F1", "ANCHORS", "")
     assert any("Beside a pool models are compared by ROW-F1" in note for note in found.notes)
-    with pytest.raises(UsageError, match="`metric` span-f1 is for labelled rows alone"):
+    with refuses(UsageError, option="metric", value="span-f1"):
         decide([good, poor], task, pool=RowsFile(tmp_path / "pool.csv"), metric="span-f1")

@@ -343,10 +343,10 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
     rows.write_text("text,label\nThe judge ran.,0\nThe actor saw it.,1\n")
     assert decide(models, rows, evidence=Evidence("none", methods=())).notes[0] == "0 was read as Dull, 1 as LOVELY."
     turned = labelled(rows, ClassificationTask("reviews", ("lovely", "dull")))
-    with refuses(UsageError, place=str(rows)):
+    with refuses(UsageError, place=rows):
         decide(models, turned, evidence=Evidence("none", methods=()))
     home = labelled(rows, ClassificationTask("nli", ("entailment", "non-entailment")))
-    with refuses(UsageError, place=str(rows)):
+    with refuses(UsageError, place=rows):
         rank("hans-sub-mini", "hans-sub", evidence=Evidence("none", methods=()), in_domain=home)
 
 

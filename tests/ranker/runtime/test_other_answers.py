@@ -96,7 +96,7 @@ def test_a_class_of_another_kind_is_refused(monkeypatch):
     """The entry point's name is that of the kind."""
     point = SimpleNamespace(name="word-texts", value="tag_guest:Tags")
     monkeypatch.setattr(metadata, "entry_points", lambda group: [point])
-    with pytest.raises(UsageError, match="must be the class of the answers called 'word-texts'"):
+    with refuses(UsageError, value="word-texts", place="tag_guest:Tags"):
         answers.answer_class("word-texts")
 
 

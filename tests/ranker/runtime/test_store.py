@@ -387,7 +387,7 @@ def test_a_store_that_may_not_be_written_is_read(tmp_path, monkeypatch, caplog):
     counter = Counter()
     assert len(attributions(store.entry(KEY), EXAMPLES[:3], counter)) == 3
     assert counter.asked == []
-    with refuses(StoreError, place=str(store.entry(KEY).folder)):
+    with refuses(StoreError, place=store.entry(KEY).folder):
         store.entry(KEY).prepare()
     store.close(key_digest(KEY))
     with refuses(StoreError, option="store", value=tmp_path / "new"):

@@ -169,7 +169,7 @@ def test_a_file_in_the_place_of_a_keys_folder(tmp_path):
         raise AssertionError("computed in vain")
 
     entry = Store(tmp_path).entry(KEY)
-    with refuses(StoreError, place=str(entry.folder)):
+    with refuses(StoreError, place=entry.folder):
         attributions(entry, EXAMPLES, refuse)
 
 
@@ -206,7 +206,7 @@ def test_a_full_disk_costs_what_did_not_fit(disk, monkeypatch):
             yield type(small)(**{**vars(small), "tokens": (example.segments[0], "", "")})
 
     entry = Store(folder).entry(KEY)
-    with refuses(StoreError, place=str(entry.folder)):
+    with refuses(StoreError, place=entry.folder):
         attributions(entry, large, compute)
     left = len(Store(folder).entry(KEY).missing(large))
     assert left % BLOCK == 0
@@ -228,7 +228,7 @@ def test_a_read_only_disk_is_told_at_once(disk, caplog):
         f"{folder} cannot be written to (Read-only file system), and is only read; new results need another `store`"
     ]
     assert len(attributions(entry, EXAMPLES[:3], lambda missing: pytest.fail("all is known"))) == 3
-    with refuses(StoreError, place=str(entry.folder)):
+    with refuses(StoreError, place=entry.folder):
         entry.prepare()
     assert verify(folder) == (2, [])
 

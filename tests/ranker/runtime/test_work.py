@@ -112,7 +112,7 @@ def test_what_cannot_be_written_is_told_before_a_model_is_opened(store, marking,
     job = Job(marking, TASK, (Request(EXAMPLES),))
     folder = store.root / "v2" / key_digest(key_of(job, None, ResourceCache()))[:32]
     folder.write_text("")
-    with refuses(StoreError, place=str(folder)):
+    with refuses(StoreError, place=folder):
         run_job(job, store, ResourceCache(), silent)
     assert opened(marking, tmp_path) == 0
 
