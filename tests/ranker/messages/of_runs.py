@@ -1,4 +1,4 @@
-"""Each message that other tests provoke, whole and once: they look at an error's type and fields."""
+"""Messages of runs, reports, commands and experiments, and what provokes each."""
 
 import errno
 import json
@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
-import pytest
 from test_by_metric import decided, rows_of
 from test_decision import beside, labelled
 from test_evaluation import table
@@ -38,7 +37,6 @@ from ranker.attribution import SETTINGS, abilities, attribute, settings_of
 from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.commands import custom, outputs
 from ranker.datasets.readers import read_sheet, unlabelled
-from ranker.errors import RankModelsError
 from ranker.labelling import export
 from ranker.labelling.session import LabelEvent, Session
 from ranker.labelling.sheet import read_lines
@@ -52,7 +50,7 @@ from ranker.runs.explain import explain
 from ranker.runs.label import LabelSettings
 from ranker.runs.rank import check_draws
 from ranker.runs.shift import ReadOptions, ShiftRequest, answer_request
-from ranker.runs.task import NamedTask, check_known_labels, decide_task
+from ranker.runs.task import check_known_labels, decide_task
 from ranker.runtime import storage
 from ranker.runtime.base import WorkItem
 from ranker.runtime.executors.named import executor_named
@@ -174,8 +172,6 @@ def answered(model, method):
 
 MESSAGES = [
     # scoring
-    ("one model", lambda _: decision.decide(labelled(np.ones((1, 4)))),
-     "a ranking needs at least two models (got 1); name more with `models`"),
     ("no row to draw", lambda _: decision.decide(labelled(np.ones((2, 0)))),
      "`probe` must be between 1 and 0, the number of examples (got 0)"),
     ("a large probe", lambda _: evaluate(table(ONES, ["ACC"], [0.6, 0.7]), probe=21),
@@ -309,14 +305,8 @@ MESSAGES = [
      "`within` must name a column with 2 to 20 values (got 1 in a.jsonl: mail)"),
     ("no folder of logs", lambda _: over_tasks(["hans-sub-mini"]),
      "`references` must be folders of logs that hold several tasks each, or name `#TASK` of none"),
-    ("a task of another set", lambda _: NamedTask("nli", "paws").lookup(),
-     "`task` nli is not that of paws, which is paraphrase"),
-    ("a task", lambda _: NamedTask("nil").lookup(), "there is no task 'nil'; did you mean nli?"),
     ("no labels of models", lambda _: decide_task(),
      "`task=NAME` is needed (nli, msgs, paraphrase): the models name no labels, or not all the same"),
-    ("numbers of several tasks", lambda _: decide_task(rows=labelled_sheet(0, 1)),
-     "`task=NAME` is needed: the labels of rows in memory fit several tasks (nli, msgs, paraphrase); or write names "
-     "instead of numbers"),
     ("a label of no task", lambda _: decide_task(rows=labelled_sheet("maybe", "yes", "no")),
      "row 1: the label 'maybe' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
      "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/data.md, or say "
@@ -439,19 +429,3 @@ MESSAGES = [
      "`ridge` must be at least 1e-06, or the regression has no one answer (got 1e-320)"),
 ]  # fmt: skip
 """Short name, what provokes the error, and the message; files are made in an empty folder."""
-
-
-@pytest.mark.parametrize(("provoke", "message"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES])
-def test_a_message_is_printed_whole(tmp_path, monkeypatch, provoke, message):
-    """The words are these, and the place of the error stands among them."""
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises((RankModelsError, ValueError, TypeError, NotImplementedError)) as stop:
-        provoke(tmp_path)
-    assert str(stop.value).replace(f"{tmp_path}/", "") == message
-    assert getattr(stop.value, "place", "") in str(stop.value)
-
-
-def test_no_row_is_there_twice():
-    """Each message has an id of its own, and no other row has its words."""
-    ids, _, messages = zip(*MESSAGES, strict=True)
-    assert len(set(ids)) == len(set(messages)) == len(MESSAGES)

@@ -1,4 +1,4 @@
-"""The words of the messages of files, datasets, domains, tasks and sources: each once, as it is printed."""
+"""Messages of files, datasets, domains, tasks and sources, and what provokes each."""
 
 import gzip
 import io
@@ -44,7 +44,6 @@ from ranker.datasets.readers import examples, read_sheet
 from ranker.domains import values
 from ranker.domains.compare import compare
 from ranker.domains.words import count_words
-from ranker.errors import RankModelsError
 from ranker.files import encodings, footers, reader, text
 from ranker.limits import Limits
 from ranker.sources.base import Machine, ResourceCache
@@ -1021,19 +1020,4 @@ CHECKPOINTS = [
 
 
 MESSAGES = [*FILES, *DATASETS, *DOMAINS, *TASKS, *TABLES, *LOGS, *CHECKPOINTS]
-
-
-@pytest.mark.parametrize(("provoke", "message"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES])
-def test_a_message_is_printed_whole(tmp_path, provoke, message):
-    """The words are these, and the place of the error stands among them."""
-    with pytest.raises(RankModelsError) as stop:
-        provoke(tmp_path)
-    error = stop.value
-    assert str(error).replace(f"{tmp_path}/", "").replace(str(tmp_path), "FOLDER") == message
-    assert error.place in str(error)
-
-
-def test_no_row_is_there_twice():
-    """Each message has an id of its own, and no other row has its words."""
-    ids, _, messages = zip(*MESSAGES, strict=True)
-    assert len(set(ids)) == len(set(messages)) == len(MESSAGES)
+"""Short name, what provokes the error in an empty folder, and the message."""
