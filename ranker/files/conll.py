@@ -40,26 +40,35 @@ def by_tokens(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterat
     Raises:
         DataError: a line has no tag, or another number of cells than the first.
     """
-    width, first = 0, 0
-    tokens: list[list[str]] = []
-    for number, line in enumerate(lines(path, encoding, limits), 1):
-        cells = _cells(line)
-        if not cells and tokens:
-            yield first, _row(tokens)
-            tokens = []
-        if not cells or _is_comment(cells) or cells[0] == DOCUMENT:
+    width = 0
+    for first, block in _blocks(path, encoding, limits):
+        rows = [(first + place, _cells(line)) for place, line in enumerate(block)]
+        tokens = [(number, cells) for number, cells in rows if not _is_comment(cells) and cells[0] != DOCUMENT]
+        if not tokens:
             continue
-        if len(cells) < 2 or len(cells) != (width or len(cells)):
-            needed = f"a line needs {f'{width} cells' if width else 'a token and its tag'} (got {line.strip()[:50]!r})"
-            raise DataError.at(f"{path}, line {number}", needed, value=line)
-        if not width and len(cells) > 2:
-            log.warning(Assumption(f"{path}: of {len(cells)} cells on a line, the last is read as the tag"))
-        width, first = len(cells), first if tokens else number
-        tokens.append(cells)
-        if len(tokens) > limits.list:
-            limits.check(f"{path}, line {first}", "list", len(tokens))
-    if tokens:
-        yield first, _row(tokens)
+        if not width and len(tokens[0][1]) > 2:
+            log.warning(Assumption(f"{path}: of {len(tokens[0][1])} cells on a line, the last is read as the tag"))
+        wanted = width or max(len(tokens[0][1]), 2)
+        if wrong := next(((number, cells) for number, cells in tokens if len(cells) != wanted), None):
+            place, needed = f"{path}, line {wrong[0]}", f"{wanted} cells" if width else "a token and its tag"
+            raise DataError.at(place, f"a line needs {needed} (got {' '.join(wrong[1])[:50]!r})")
+        width = wanted
+        yield tokens[0][0], _row([cells for _, cells in tokens])
+
+
+def _blocks(path: Path, encoding: str, limits: Limits) -> Iterator[tuple[int, list[str]]]:
+    """Yield blocks of lines between blank ones, each with the number of its first line."""
+    block: list[str] = []
+    for number, line in enumerate(lines(path, encoding, limits), 1):
+        if not line.isspace():
+            block.append(line)
+        elif block:
+            yield number - len(block), block
+            block = []
+        if len(block) > limits.list:
+            limits.check(f"{path}, line {number - len(block) + 1}", "list", len(block))
+    if block:
+        yield number - len(block) + 1, block
 
 
 def looks_like_conll(path: Path, encoding: str = "", limits: Limits = LIMITS) -> bool:
@@ -72,16 +81,18 @@ def looks_like_conll(path: Path, encoding: str = "", limits: Limits = LIMITS) ->
 def _cells(line: str) -> list[str]:
     """Return the cells of a line; none of a blank one."""
     line = line.strip()
-    return [cell.strip() for cell in line.split("\t")] if "\t" in line else line.split()
+    return line.split("\t") if "\t" in line else line.split()
 
 
 def _is_comment(cells: list[str]) -> bool:
     """Return whether a line is a comment: its cells are not divided by tabs, or its first says more than "#"."""
-    return cells[0].startswith("# ") or (cells[0] == "#" and not _TAG.fullmatch(cells[-1]))
+    return cells[0][:1] == "#" and (cells[0][:2] == "# " or (cells[0] == "#" and not _TAG.fullmatch(cells[-1].strip())))
 
 
 def _row(tokens: list[list[str]]) -> dict[str, str]:
     """Return the cells of a row; blanks within a token become no-break spaces."""
-    columns = [" ".join(cell.replace(" ", "\u00a0") for cell in column) for column in zip(*tokens, strict=True)]
+    columns = [
+        " ".join([cell.strip().replace(" ", "\u00a0") for cell in column]) for column in zip(*tokens, strict=True)
+    ]
     names = [TEXT, *(f"column_{number}" for number in range(2, len(columns))), TAGS]
     return dict(zip(names, columns, strict=True))

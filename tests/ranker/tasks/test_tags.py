@@ -38,9 +38,10 @@ def value(name, given, true):
 
 def test_span_f1_is_that_of_seqeval(rows):
     """By default as conlleval counts, and in its strict mode by IOB2."""
-    true, given = ([list(row) for row in side] for side in rows)
-    assert value("", given, true) == pytest.approx(seqeval.metrics.f1_score(true, given), abs=1e-12)
-    strict = seqeval.metrics.f1_score(true, given, mode="strict", scheme=IOB2)
+    true, given = rows
+    as_lists = [list(map(list, side)) for side in rows]
+    assert value("", given, true) == pytest.approx(seqeval.metrics.f1_score(*as_lists), abs=1e-12)
+    strict = seqeval.metrics.f1_score(*as_lists, mode="strict", scheme=IOB2)
     assert value("span-f1:strict", given, true) == pytest.approx(strict, abs=1e-12)
 
 
@@ -155,7 +156,8 @@ def test_an_answer_of_another_length_is_no_answer(gold, tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Ann B-PER\nran\n", "gold.conll, line 2: a line needs 2 cells (got 'ran')"),
+        ("Ann B-PER\nran\n", "gold.conll, line 2: a line needs a token and its tag (got 'ran')"),
+        ("Ann B-PER\n\nran VBD O\n", "gold.conll, line 3: a line needs 2 cells (got 'ran VBD O')"),
         ("Ann\n", "gold.conll, line 1: a line needs a token and its tag (got 'Ann')"),
         ("Ann B-PER\nran X\n", "gold.conll, line 1: a tag must be O, B-TYPE or I-TYPE (got 'X')"),
     ],
