@@ -119,11 +119,11 @@ def test_two_logs_are_compared(run, tmp_path):
     assert "Better: run-a run-a has acc 85.0 %" in text
     assert ", run-b 50.0 % (" in text
     assert "The difference is +35.0 points (95 % interval +9.2 to +56.2; p = 0.00" in text
-    assert "by McNemar's exact test); run-a is the better one in the domain with a probability of 99." in text
+    assert "by McNemar's exact test); run-a is better in the domain with a probability of 99." in text
     assert "run-a did better on 20 rows, run-b on 6." in text
-    assert "An unpaired test, which ignores that the rows are the same, would say p < 0.0001" not in text
-    assert "ignores that the rows are the same, would say p = 0.000" in text
-    assert "points or more is found in four of five cases." in text
+    assert "An unpaired test, which ignores that the rows are the same, gives p < 0.0001" not in text
+    assert "ignores that the rows are the same, gives p = 0.000" in text
+    assert "points or more in four of five cases." in text
     assert "40 rows are few: a true difference below" in text
 
 
@@ -430,7 +430,7 @@ def test_outcomes_alone_are_ranked(run, tmp_path):
     assert "`--answers` says which: labels, outcomes" in one_line(run("--models", "outcomes.csv"))
     status, out, _ = run("--models", "outcomes.csv", "--answers", "outcomes")
     assert status == 0
-    assert "outcome puts m0 first. It had a mean outcome of 100.0 % on the 40 rows" in flat(out)
+    assert "outcome puts m0 first. Its mean outcome on the 40 rows is 100.0 %" in flat(out)
     assert "(reads probabilities of labels, and these answers have none)" in flat(out)
     assert "must be one of labels" in one_line(run("--models", "outcomes.csv", "--answers", "marks"))
 
