@@ -267,7 +267,7 @@ def notes(domains: Sequence[Domain]) -> Iterator[str]:
         yield f"{listed(unlike)}: no label of {first.name} ({listed(first.frequencies)}), so no shift of labels."
     sizes = {len(domain.examples[0].segments) for domain in domains}
     if len(sizes) > 1:
-        yield "Some sets have one text a row, and some two, which are read as one."
+        yield "Some sets have two texts a row; these are read as one."
 
 
 def _published(first: str, pairs: Sequence[Pair], encoder: str) -> Iterator[str]:
