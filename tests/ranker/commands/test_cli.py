@@ -388,7 +388,7 @@ def test_a_dry_run_says_what_is_missing(run):
         assert "untouched: rows: 12 to predict, 12 to explain; at least " in first[1]
         assert first[-1].startswith("in all at least ")
     run(*command)
-    assert "untouched: all is known" in run(*command, "--dry-run")[1]
+    assert "untouched: all is cached" in run(*command, "--dry-run")[1]
     status, out, err = run(*command, "--dry-run", "--probe", 9999)
     assert (status, out) == (2, "")
     assert "must be between 1 and 12" in err
