@@ -171,7 +171,7 @@ def test_a_decision_between_models(run, ten):
     """A few rows of one's own give an order, who is tied with whom, and how many more labels would tell."""
     status, out, _ = run("--data", ten, "--quiet", "--models", *few_models(3))
     assert status == 0
-    for words in ("P(near best)", "P(row > column)", "models that share a letter", "K = 4"):
+    for words in ("P(near best)", "P(row > column)", "two models share a letter", "K = 4"):
         assert words in out
 
 
