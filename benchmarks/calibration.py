@@ -1,4 +1,4 @@
-"""Does the decision mode keep its word? `python -m benchmarks.calibration [RANKING.json ...]` prints a page on it.
+"""Measure the calibration of decisions: `python -m benchmarks.calibration [RANKING.json ...]` prints a page on it.
 
 Two kinds of worlds in which the truth is known, and the decision is not told it:
 
@@ -239,18 +239,18 @@ def of_suite(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generato
 def report(rankings: Sequence[Ranking], probe: int, repeats: int, seed: int) -> Iterator[str]:
     """Yield the page, line by line."""
     rng = np.random.default_rng(seed)
-    yield "# Does the decision mode keep its word?"
+    yield "# Calibration of decisions"
     yield ""
     yield (
-        f"{repeats:,} times {probe} labelled rows each (`python -m benchmarks.calibration`, seed {seed}). What the "
-        "probabilities are: [STATISTICS.md](../STATISTICS.md). Nothing in them was fitted to these suites. A cell "
-        "holds the mean probability that was given, and **how often the likelier model is the better one**: equal, if "
-        "the decision keeps its word."
+        f"{repeats:,} times {probe} labelled rows each (`python -m benchmarks.calibration`, seed {seed}). "
+        "[STATISTICS.md](../STATISTICS.md) defines the probabilities. Nothing in them was fitted to these suites. A "
+        "cell holds the mean probability, and **how often the likelier model is the better one**. The two are equal if "
+        "the decision is calibrated."
     )
     yield ""
     yield "## Simulated worlds"
     yield ""
-    yield f"{MODELS} models, their true accuracies drawn anew each time. Marks are outcomes between 0 and 1."
+    yield f"{MODELS} models, with new true accuracies each time. Marks are outcomes between 0 and 1."
     yield ""
     judgements = {}
     for name, make in WORLDS.items():

@@ -328,7 +328,7 @@ def named(option: str, form: str, value: str) -> tuple[str, str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program: see `ranker.commands.program`."""
     quieten()
-    run_program(cli, "rank-experiments", arguments, "the same command goes on from here")
+    run_program(cli, "rank-experiments", arguments, "the same command resumes")
 
 
 def quieten() -> None:

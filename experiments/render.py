@@ -14,11 +14,11 @@ from ranker.report.remarks import attribution_text
 from ranker.report.tables import Table
 
 APART = (
-    "Behind a number from here stands the published one, and the difference, here minus published. The paper's models, "
-    "their number and the rows are others than those listed below, so that even a large difference need not be one of "
-    "method: compare which methods are ahead of which, column by column."
+    "Each of our numbers is followed by the published one and the difference (ours minus published). The paper has "
+    "other models, in another number, and other rows, so even a large difference need not come from the method: "
+    "compare the order of the methods in each column."
 )
-"""Why published numbers are not met."""
+"""Reason for differences to published numbers."""
 
 
 def markdown(name: str, exhibit: Exhibit, ranked: Rankings, cells: Sequence[Cell]) -> str:

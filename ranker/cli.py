@@ -72,4 +72,4 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program: see `ranker.commands.program`."""
-    run_program(cli, "rank-models", arguments, "what was computed is kept, the same command goes on from there")
+    run_program(cli, "rank-models", arguments, "results so far are cached, and the same command resumes")

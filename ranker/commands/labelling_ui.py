@@ -197,8 +197,8 @@ def reveal(session: SessionFile, ui: LabellingUI, keys: dict[str, str]) -> None:
     line = labelling.lines[-1]
     session.keep()
     row = labelling.rows[line.event.row]
-    lines = [f"you said {labelling.task.labels[line.event.label]}"]
-    lines += [f"{name} said {label or 'nothing'}" for name, label in labelling.predictions_for(row).items()]
+    lines = [f"your answer: {labelling.task.labels[line.event.label]}"]
+    lines += [f"{name}: {label or 'no answer'}" for name, label in labelling.predictions_for(row).items()]
     ui.show(Text(visible("\n".join(lines))))
     askable = not session.request.models.precomputed
     words_key = "w what they looked at  " if askable else ""
@@ -251,7 +251,7 @@ def ending(session: SessionFile) -> str:
 def last_words(session: SessionFile) -> str:
     """Return the result, and where it is kept."""
     labelling = session.labelling
-    where_kept = f"kept in {session.request.output}; the same command goes on"
+    where_kept = f"saved in {session.request.output}; the same command resumes"
     if not len(labelling.session.answers[0]):
         return where_kept
     return f"{visible(labelling.ranking().answer)}\n{where_kept}"

@@ -55,7 +55,7 @@ def run(values: Mapping[str, Any], tasks: MatchedTasks, format_name: str) -> Non
         return run_plan, outputs.name_flags_in_ranking(ranking).made_by(click.get_current_context().obj)
 
     if values["dry_run"]:
-        say(f"nothing to compute: all answers are at hand (tasks: {len(tasks.shared)})")
+        say(f"nothing to compute: all answers are in files (tasks: {len(tasks.shared)})")
         return
     outcome = decide_each(tasks, ask)
     outcome = replace(outcome, failures={task: name_flags(reason) for task, reason in outcome.failures.items()})

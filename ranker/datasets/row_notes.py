@@ -24,12 +24,12 @@ def label_notes(meant: Mapping[str, int], task: ClassificationTask) -> Iterator[
         >>> aliases = {"non-entailment": ("neutral", "contradiction")}
         >>> nli = ClassificationTask("nli", ("non-entailment", "entailment"), aliases)
         >>> print(*label_notes({"neutral": 0, "entailment": 1, "contradiction": 0}, nli))
-        The rows say contradiction and neutral, which count as one label here: non-entailment.
+        The labels contradiction and neutral of the rows count as one label here: non-entailment.
     """
     for label, name in enumerate(task.labels):
         says = {fold(text): text for text, index in meant.items() if index == label and number_of(text) is None}
         if len(says) > 1:
-            yield f"The rows say {_and(sorted(says.values()))}, which count as one label here: {name}."
+            yield f"The labels {_and(sorted(says.values()))} of the rows count as one label here: {name}."
     if read_as := [f"{number} as {task.labels[label]}" for number, label in read_numbers(meant, task).items()]:
         yield Assumption(f"{listed(read_as).replace(' as', ' was read as', 1)}.")
 
@@ -44,19 +44,17 @@ def count_notes(rows: Sequence[Example], blank: int = 0, repeated: int = 0) -> I
 
     Example:
         >>> print(*count_notes((), repeated=1))
-        1 row that repeats another, label and all, was left out.
+        1 row that exactly repeats another was left out.
     """
     if blank:
         sentence = counted(blank, "row has no label yet, and counts", "rows have no label yet, and count")
         yield Assumption(f"{sentence} only in a pool (`pool`).")
     if repeated:
-        sentence = counted(
-            repeated, "row that repeats another, label and all, was", "rows that repeat another, label and all, were"
-        )
+        sentence = counted(repeated, "row that exactly repeats another was", "rows that exactly repeat another were")
         yield Assumption(f"{sentence} left out.")
     several = [count for count in Counter(row.segments for row in rows if any(row.segments)).values() if count > 1]
     if several:
-        yield f"{counted(sum(several), 'row has', 'rows have')} the same text as another, and another label."
+        yield f"{counted(sum(several), 'row has', 'rows have')} the same text as another, but a different label."
 
 
 def file_notes(sheet: Sheet, rows: Sequence[Example], chosen: bool) -> Iterator[str]:
@@ -71,7 +69,7 @@ def file_notes(sheet: Sheet, rows: Sequence[Example], chosen: bool) -> Iterator[
         >>> from ranker.datasets.readers import read_sheet
         >>> qa = read_sheet([{"question": "Who ran?", "answer": "A dog did.", "label": "yes"}])
         >>> print(*file_notes(qa, (), chosen=False))  # doctest: +ELLIPSIS
-        Read as text: question. Not read, though it holds text: answer; say which to read with `columns`.
+        Read as text: question. Unread, though it holds text: answer; choose with `columns`.
     """
     layout, cells = sheet.layout, sheet.rows[0].cells
     used = {*layout.text, layout.label, layout.id}
@@ -80,16 +78,14 @@ def file_notes(sheet: Sheet, rows: Sequence[Example], chosen: bool) -> Iterator[
     ]
     if unread and not chosen:
         texts, left = listed(layout.text) or "nothing", listed(unread)
-        yield Assumption(
-            f"Read as text: {texts}. Not read, though it holds text: {left}; say which to read with `columns`."
-        )
+        yield Assumption(f"Read as text: {texts}. Unread, though it holds text: {left}; choose with `columns`.")
     if hint := swapped_columns_note(sheet):
         yield f"{hint}."
     if sheet.origin.removesuffix(".gz").endswith((".tsv", ".txt")):
         quoted = sum(any(len(t) > 1 and t[0] == t[-1] == '"' for t in row.segments) for row in rows)
         if quoted:
             sentence = counted(quoted, "row has a text in quotes", "rows have texts in quotes")
-            yield f"{sentence}, which are read as part of it: a .tsv has no quoting; save it as .csv if they are none."
+            yield f"{sentence}, read as part of the text: a .tsv has no quoting; if they are not, save it as .csv."
 
 
 def read_numbers(meant: Mapping[str, int], task: ClassificationTask) -> dict[int, int]:

@@ -55,8 +55,8 @@ def add_model_scores(
     correlations = tuple(_correlations(scored))
     few = correlations[0].sets if correlations else MIN_SETS_FOR_CORRELATION
     warning = (
-        f"The correlations are over {few} sets; below {MIN_SETS_FOR_CORRELATION} they tell nearly nothing, "
-        f"and of {len(correlations)} measures the highest flatters."
+        f"The correlations are over {few} sets. Below {MIN_SETS_FOR_CORRELATION} sets they say almost nothing, and the "
+        f"highest of {len(correlations)} measures is too optimistic."
     )
     notes = (*distances.notes, warning) if few < MIN_SETS_FOR_CORRELATION else distances.notes
     return replace(scored, estimated=estimated, correlations=correlations, notes=notes)

@@ -229,7 +229,7 @@ def _verdict(
         if len({example.segments for example in domain.examples}) == 1:
             return "cannot be told", "", f"All texts of {domain.name} are equal."
     if wordless:
-        return "cannot be told", "", f"No word of {' and '.join(wordless)} stands in two of the texts."
+        return "cannot be told", "", f"No word of {' and '.join(wordless)} occurs in two of the texts."
     assert apart is not None  # two texts would do
     assert apart.squared.value is not None
     squared, by = apart.squared, nearest_pair(apart.squared.value)
@@ -240,7 +240,7 @@ def _verdict(
     beside = next((kind for kind in KINDS if kind in reached - {by.kind}), None)
     doubt = f", and may be that of {KINDS[beside]}" if beside else ""
     words_tell = (
-        f"; by its words a text is told from one of {a.name} with an AUC of {percent(classified.auc.value)} %"
+        f"; words tell its texts from those of {a.name} with an AUC of {percent(classified.auc.value)} %"
         if classified.auc.value is not None
         else ""
     )
@@ -256,7 +256,7 @@ def notes(domains: Sequence[Domain]) -> Iterator[str]:
     """Yield the notes that a reader of the distances needs."""
     wordless = [domain.name for domain in domains if not domain.word_counts.vocabulary]
     if wordless:
-        yield f"No word stands in {listed(wordless)}."
+        yield f"No word occurs in {listed(wordless)}."
     for a, b in combinations(domains, 2):
         ours, theirs = a.word_counts.vocabulary, b.word_counts.vocabulary
         if ours and theirs and not {*ours} & {*theirs}:
@@ -267,7 +267,7 @@ def notes(domains: Sequence[Domain]) -> Iterator[str]:
         yield f"{listed(unlike)}: no label of {first.name} ({listed(first.frequencies)}), so no shift of labels."
     sizes = {len(domain.examples[0].segments) for domain in domains}
     if len(sizes) > 1:
-        yield "Some sets have one text a row, and some two, which are read as one."
+        yield "Some sets have two texts a row; these are read as one."
 
 
 def _published(first: str, pairs: Sequence[Pair], encoder: str) -> Iterator[str]:

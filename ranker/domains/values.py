@@ -169,11 +169,11 @@ def values_of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Value
     for (model, scored_set), (_, *numbers) in cells.items():
         cell = rows_of[model], columns_of[scored_set]
         values[cell], errors[cell], sizes[cell] = numbers
-    notes: list[str] = [Assumption(f"Columns that are not read: {listed(unread)}.")] if unread else []
+    notes: list[str] = [Assumption(f"Unread columns: {listed(unread)}.")] if unread else []
     notes += _of_one_run(runs) if any(scored_set.kind == "in-domain" for scored_set in sets) else []
     if _are_percentages(values, percent):
         values, errors = values / 100, errors / 100
-        guess = Assumption("All values are above 1, or 0: they are taken for percentages.")
+        guess = Assumption("All values are above 1, or 0: they are read as percentages.")
         notes += [] if percent else [guess]
     return Values(models, sets, values, _errors(values, errors, sizes), notes=tuple(notes))
 
@@ -184,8 +184,8 @@ def _of_one_run(runs: Mapping[str, str]) -> Iterator[str]:
     if several := [run for run, models in models_of_run.items() if models > 1]:
         models, whose = sum(models_of_run[run] for run in several), counted(len(several), "training run")
         yield (
-            f"{models} models are checkpoints of {whose} ({listed(several)}): trends count each as a model of its own, "
-            "and are surer than they should be."
+            f"{models} models are checkpoints of {whose} ({listed(several)}): trends count each as a separate model, "
+            "so they are too sure."
         )
 
 

@@ -14,8 +14,8 @@ from ranker.results.result import NAMES
 from ranker.results.table import ScoreTable
 
 NEXT = (
-    "Next: `rank-models --data ROWS --models A B ...` chooses between models of your own; `rank-models explain` "
-    "shows what these look at."
+    "Next: `rank-models --data ROWS --models A B ...` chooses between your own models; `rank-models explain` shows "
+    "what they look at."
 )
 
 LEVEL_MARGIN = 0.05
@@ -33,22 +33,22 @@ def evaluation_answer(ranking: Ranking, evaluation: Evaluation) -> tuple[str, li
     best, advised = evaluation.best, evaluation.advised
     count, metric = counted(ranking.header.probe, "example"), words_of(ranking).fully
     if best.pairwise_accuracy <= 0.5:
-        return f"Shown {count}, no method does better than a coin", [_truly_best(ranking, evaluation), NEXT]
+        return f"From {count}, no method beats chance", [_truly_best(ranking, evaluation), NEXT]
     equal = [m.name for m in advised if equal_up_to_rounding(best.pairwise_accuracy, m.pairwise_accuracy)]
     random = "random examples" if best.sees_chosen_rows else "the same examples"
     sentences = [
-        f"Shown {count}, {best.name} puts two of these models in their true order "
+        f"From {count}, {best.name} puts two of these models in their true order "
         f"{percent(best.pairwise_accuracy)} % of the time (95 % interval {interval(best.ci_low, best.ci_high)})."
     ]
     if len(equal) > 1:
         sentences.append(f"Equally good: {', '.join(name for name in equal if name != best.name)}.")
     if ranking.header.metric in equal:
-        sentences.append(f"Shown {count}, no method does better than {metric.removesuffix(',')}.")
+        sentences.append(f"From {count}, no method beats {metric.removesuffix(',')}.")
     else:
         none = best.difference_low <= 0 <= best.difference_high
         may_be_none = f"; this includes 0: {ranking.header.metric} may do as well" if none else ""
         sentences.append(
-            f"Against {metric} on {random} that is {points(best.difference)} points "
+            f"That is {points(best.difference)} points compared with {metric} on {random} "
             f"(95 % interval {interval(best.difference_low, best.difference_high, points)}{may_be_none})."
         )
     if len(advised) > 1:
@@ -71,19 +71,21 @@ def decision_answer(ranking: Ranking, decision: Decision) -> tuple[str, list[str
         return two_model_answer(ranking, decision)
     names, terms, rows = decision.names, words_of(ranking), counted(ranking.header.probe, "row")
     first = [model.name for model in decision.models if model.rank == 1]
-    put = f"puts {names[0]} first. It" if len(first) == 1 else f"ties {', '.join(first)} in first place. {names[0]}"
-    best, near = decision.models[0], probability(decision.models[0].p_near_best)
-    method, outcome = decision.method, terms.predicate(best.outcome, rows)
-    sentences = [f"{method}{_defined(ranking.table, method)} {put} {outcome}."]
+    put, whose = (f"puts {names[0]} first", "Its")
+    if len(first) > 1:
+        put, whose = f"ties {', '.join(first)} in first place", f"{names[0]}'s"
+    best, method = decision.models[0], decision.method
+    sentences = [f"{method}{_defined(ranking.table, method)} {put}. {whose} {terms.outcome_on(best.outcome, rows)}."]
     if best.p_near_best is not None:
         sentences.append(
-            f"With a probability of {near} % it is within {terms.unit.point} of the best of these in the domain."
+            f"The probability that no other model is better by more than {terms.unit.point} in the domain is "
+            f"{probability(best.p_near_best)} %."
         )
     together = [", ".join(group) for group in decision.groups if len(group) > 1]
     if together:
         sentences.append(f"Cannot be told apart: {'; nor '.join(together)}.")
     else:
-        sentences.append(f"Every two models are told apart, with a probability of {decision.level:.0%} or more.")
+        sentences.append(f"All pairs of models are told apart, with a probability of {decision.level:.0%} or more.")
     sentences.append(next_step(ranking, decision))
     if len(decision.groups) == 1:
         return f"No two models are told apart; {names[0]} is first", sentences
@@ -129,19 +131,19 @@ def two_model_answer(ranking: Ranking, decision: Decision) -> tuple[str, list[st
         f"{first.name} has {metric_name} {_with_ends(first, unit)}, {second.name} {_with_ends(second, unit)}, on the "
         f"same {counted(pair.rows, 'row')}{clusters}.",
         f"The difference is {unit.difference(pair.difference)}{unit.points} ({spread(pair.low, pair.high, unit)}; "
-        f"p {equals(pair.p)} by {TESTS[pair.test]}); {pair.a} is the better one in the domain with a probability of "
+        f"p {equals(pair.p)} by {TESTS[pair.test]}); {pair.a} is better in the domain with a probability of "
         f"{probability(decision.p_beats[0][1])} %.",
         f"{pair.a} did better on {counted(pair.better, 'row')}, {pair.b} on {pair.worse:,}.",
     ]
     if pair.p_unpaired is not None:
         sentences.append(
-            f"An unpaired test, which ignores that the rows are the same, would say p {equals(pair.p_unpaired)}."
+            f"An unpaired test, which ignores that the rows are the same, gives p {equals(pair.p_unpaired)}."
         )
     if pair.detectable is not None and pair.detectable > 1:
-        sentences.append("With so few rows not even the largest difference is found in four of five cases.")
+        sentences.append("These rows are too few to detect even the largest difference in four of five cases.")
     elif pair.detectable is not None:
         least = percent(pair.detectable)
-        sentences.append(f"With these rows a true difference of {least} points or more is found in four of five cases.")
+        sentences.append(f"These rows detect a true difference of {least} points or more in four of five cases.")
     i, j = (1, 0) if decision.against else (0, 1)
     lead = f"{'Better' if decision.better(i, j) else 'Probably better'}: {decision.names[i]}"
     if not decision.apart(0, 1):
@@ -195,8 +197,8 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
     if better:
         evidence = "labels and pool" if decision.reads_pool else "the labels"
         return (
-            f"Next: look at the rows on which {names[0]} and {names[better]} differ: {decision.method} puts {names[0]} "
-            f"first, and by {evidence} {names[better]} is better with a probability of "
+            f"Next: look at the rows on which {names[0]} and {names[better]} differ. {decision.method} puts {names[0]} "
+            f"first, but by {evidence} {names[better]} is better with a probability of "
             f"{probability(decision.p_beats[better][0])} %."
         )
     rivals = [j for j in range(1, len(names)) if not decision.apart(0, j)]
@@ -205,32 +207,32 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
         if not unsure:
             return f"Next: take {names[0]}."
         least = probability(min(decision.p_beats[0][j] for j in unsure))
-        return f"Next: label more rows, or take {names[0]} where a probability of {least} % is enough."
+        return f"Next: label more rows, or take {names[0]} if a probability of {least} % is enough."
     nearest = min(rivals, key=lambda j: decision.p_beats[0][j])
     rival = names[nearest] if len(rivals) == 1 else f"{names[nearest]}, the nearest of {len(rivals)} rivals,"
     label = "Next: label" if len(rivals) == len(names) - 1 else f"Next: take {names[0]}, or label"
     count = decision.more_labels[0][nearest]
     if count is None:
         reason = unknown_count_reason(ranking.table, decision, 0, nearest)
-        return f"{label} more rows. How many would tell it from {rival} is not known: {reason}."
+        return f"{label} more rows. The number that would tell it from {rival} is unknown: {reason}."
     if count > MOST_LABELS:
         remedy = "a larger pool" if decision.reads_pool else "a pool of rows without labels"
         return (
             f"Next: treat {names[0]} and {names[nearest]} as equal: it would take {labels(count)} to tell them apart. "
-            f"More than labels, {remedy} or other models would help."
+            f"More labels would help less than {remedy} or other models."
         )
-    return f"{label} {labels(count)}, which would tell it from {rival} if the two go on to disagree as here."
+    return f"{label} {labels(count)}, which would tell it from {rival} if the two keep disagreeing at this rate."
 
 
 def unknown_count_reason(table: ScoreTable, decision: Decision, i: int, j: int) -> str:
     """Explain why the number of labels that would tell two models apart is unknown."""
     if decision.metric:
-        return f"that is said of means, and {decision.metric} is none"
+        return f"it can be estimated for means only, and {decision.metric} is not a mean"
     if decision.reads_pool:
         if abs(decision.p_beats[i][j] - 0.5) < LEVEL_MARGIN:
-            return "labels and pool put them level, or nearly so"
-        return "the pool has too few rows for it; more rows of the domain, labelled or not, would tell"
+            return "labels and pool rate them about equal"
+        return "the pool is too small; more rows of the domain, labelled or not, would help"
     won = table.better(decision.names[i], decision.names[j])
     if not won:
         return words(table.metric).same
-    return f"each was {words(table.metric).did} on {counted(won, 'row')} on which the other was not"
+    return f"each was {words(table.metric).did} on {counted(won, 'row')} where the other was not"

@@ -24,15 +24,15 @@ MAX_UNFOLDED_ROWS = 20
 """Rows of a table that a page shows unfolded, at most."""
 
 UNSAID = (
-    "?: how many is not known: the two were right on the same rows, or each as often where the other was not; with a "
-    "pool: labels and pool put them level, or nearly so, or the pool has too few rows."
+    "?: the number is unknown: the two were right on the same rows, or each as often where the other was not; with a "
+    "pool: labels and pool rate them about equal, or the pool is too small."
 )
 """Explanation of a question mark in a table."""
 
 
 def _unsaid(decision: Decision) -> str:
     """Explain a question mark in a table."""
-    return f"?: that is said of means, and {decision.metric} is none." if decision.metric else UNSAID
+    return f"?: known for means only, and {decision.metric} is not a mean." if decision.metric else UNSAID
 
 
 def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
@@ -73,11 +73,11 @@ def order(decision: Decision, terms: MetricWords) -> Table:
         )
     numbers = [decision.method, terms.column, "95 % interval", "P(near best)"]
     meaning = terms.over if decision.metric else "right: percent of the rows"
-    about = terms.what if decision.metric else ACCURACY.what
+    mean = terms.what if decision.metric else ACCURACY.what
     return table(
         *("Order", ["rank", "model", "tied"], numbers, rows),
-        help=f"Models that share a letter cannot be told apart. {meaning}; the interval, and P(near best), the "
-        f"probability that no other model is better by more than {terms.unit.point}, are about {about} in the domain.",
+        help=f"Models that share a letter cannot be told apart. {meaning}. The interval is for {mean} in the domain. "
+        f"P(near best) is the probability that no other model is better there by more than {terms.unit.point}.",
     )
 
 
@@ -92,7 +92,7 @@ def matrix(decision: Decision) -> Table:
     return table(
         *("How sure is the order of two models?", ["P(row > column)"], numbers, rows),
         help=f"Percent probability that the model of the row is {better} in the domain than that of the column; "
-        "50 is no idea.",
+        "50 is undecided.",
         formats=READ if len(rows) <= MAX_TERMINAL_MODELS else tuple(name for name in READ if name != "table"),
         heat=1,
     )
@@ -110,8 +110,8 @@ def comparison_table(decision: Decision) -> Table:
     numbers = ["difference", "95 % interval", "first better", "second better", "p", "p, Holm"]
     return table(
         *("On the same rows", ["first", "second"], numbers, rows),
-        help=f"The difference of {subject}, and its interval; on how many rows each "
-        "did better; p of a test that both do equally well, by itself and corrected for the number of pairs.",
+        help=f"The difference of {subject}, and its interval; the number of rows on which each did better; p of a test "
+        "that both are equally good, alone and corrected for the number of pairs.",
         formats=("html",),
         place=_place(rows),
     )
@@ -130,7 +130,7 @@ def pair_table(decision: Decision) -> Table:
             rows.append((a, b, probability(decision.p_beats[i][j]), label_count_cell(count)))
     return table(
         *("Two by two", ["better", "worse"], ["P(better > worse)", "more labels"], rows),
-        help=f"more labels: how many would tell the two apart. {_unsaid(decision)}",
+        help=f"more labels: the number that would tell the two apart. {_unsaid(decision)}",
         formats=("html",),
         place="folded",
     )
@@ -154,7 +154,7 @@ def one_by_one(decision: Decision) -> Table:
         listed.append((row.id, row.label, ", ".join(wrong)))
     return table(
         *("Labelled rows", ["row", "true label", "wrong"], [], listed),
-        help="wrong: the models that predict another label than the true one, and which; empty: all are right.",
+        help="wrong: the models with a wrong prediction, and their predictions; empty: all are right.",
         formats=("markdown", "html", "pairs"),
         place=_place(listed),
     )
@@ -189,7 +189,7 @@ def flips(ranking: Ranking) -> Table:
     columns = [*(["text"] if texts else []), *(["true label"] if labels else [])]
     return table(
         *("Rows on which the two differ", ["row", f"{scores.models[1]} does", *scores.models[:2], *columns], [], rows),
-        help="Rows on which the second model named does worse than the first come first.",
+        help="Rows on which the second model does worse come first.",
         formats=("html",),
     )
 
@@ -205,7 +205,7 @@ def by_label(decision: Decision) -> Table:
     numbers = [f"{label}, {counted(labels.count(label), 'row')}" for label in true_labels]
     return table(
         *("Right, by true label", ["model"], numbers, counts),
-        help="On how many rows of each true label a model is right.",
+        help="Number of rows of each true label on which a model is right.",
         formats=("markdown", "html", "pairs"),
         place=_place(counts),
     )

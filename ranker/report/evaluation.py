@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ranker.numbers import interval, percent, points, unit
 from ranker.report.tables import Table, table
-from ranker.report.words import MetricWords
+from ranker.report.words import MISLED, MetricWords
 from ranker.results.evaluation import FOLLOWS, Evaluation
 
 TERMINAL_COLUMNS = 6
@@ -48,8 +48,7 @@ def models(evaluation: Evaluation, terms: MetricWords) -> Table:
     right = terms.what if evaluation.metric else "Percent right"
     return table(
         *("Models", ["rank", "model", "family"], numbers, rows),
-        help=f"{right}, where the models were trained (in-domain) and on the whole of the new domain (OOD). "
-        "misled: percent of the examples on which the shortcut is wrong where a model gives its label.",
+        help=f"{right} in-domain, and on all rows of the new domain (OOD). {MISLED}.",
     )
 
 
@@ -77,7 +76,7 @@ def methods(evaluation: Evaluation, metric: str) -> Table:
     return table(
         *("Methods", ["method", "kind"], numbers, rows),
         sections=kinds.values(),
-        help=f"Percent of draws in which two models are put in their true order; minus {metric}: percentage points. "
+        help=f"Percent of draws that put two models in their true order; minus {metric}: percentage points. "
         "The intervals are over other samples of examples; over models: over other models of this kind.",
     )
 
@@ -96,7 +95,7 @@ def accuracies(evaluation: Evaluation) -> Table:
     ]
     return table(
         *("Every pair of models with every method", ["better", "worse"], ["gap", *names], rows),
-        help="Percent of draws in which the truly better model is put first; 50 is guessing. gap: between their OOD "
+        help="Percent of draws that put the truly better model first; 50 is guessing. gap: between their OOD "
         f"{f'{evaluation.metric} values' if evaluation.metric else 'accuracies, in points'}.",
         formats=("html",),
         heat=3,
@@ -110,7 +109,7 @@ def curves(evaluation: Evaluation) -> Table:
     numbers = [str(size) for size in sizes]
     return table(
         *("Learning curve in numbers", ["method"], numbers, rows),
-        help="A column a K.",
+        help="A column for each K.",
         formats=("html",),
         place="folded",
     )
@@ -119,7 +118,7 @@ def curves(evaluation: Evaluation) -> Table:
 def splits(evaluation: Evaluation, terms: MetricWords) -> Table:
     """Tabulate pairwise accuracy over parts of the pairs."""
     near = f"near: OOD {terms.whats} less than {terms.unit.value(evaluation.near)}{terms.unit.points} apart"
-    misled = f"; misled: one of the two at least is, on {100 * FOLLOWS:.0f} % of the examples or more"
+    misled = f"; misled: at least one of the two is, on {100 * FOLLOWS:.0f} % of the examples or more"
     has_misled = any(model.misled is not None for model in evaluation.models)
     kinds = list(dict.fromkeys(kind for method in evaluation.methods for kind in method.splits))
     rows = []

@@ -222,7 +222,7 @@ def _title(explanation: Explanation) -> str:
 
 def _legend(explanation: Explanation) -> str:
     if explanation.attribution == "none":
-        return "Predictions only: no attribution was asked for."
+        return "Predictions only, without attributions."
     return (
         f"Scores by {explanation.attribution}: how much a word speaks for (+) or against (-) "
         f"{explanation.labels[explanation.toward]!r}."
@@ -265,11 +265,11 @@ def _factors(explanation: Explanation) -> Table:
         cells = ("-" if value is None else f"{value:.3f}" for value in values)
         rows.append((factor.name, factor.explains, better, *cells))
     models = [reading.name for reading in explanation.readings]
-    return table("What each factor reads", ["factor", "label", "better"], models, rows)
+    return table("Factor values", ["factor", "label", "better"], models, rows)
 
 
 def _notes(explanation: Explanation) -> Iterator[str]:
-    yield "A factor is about the label in its row, whatever the colours speak for; - means undefined here."
+    yield "A factor is about the label in its row, which may differ from that of the colours; - means undefined."
     undefined = {(name, reason): None for reading in explanation.readings for name, reason in reading.undefined.items()}
     for reason, names in by_reason(undefined).items():
         yield f"{names}: {reason}."
@@ -279,7 +279,7 @@ def _notes(explanation: Explanation) -> Iterator[str]:
         if not reading.within_tolerance:
             yield f"{reading.name}: the attribution is over its error tolerance."
         if unseen := sum(_unseen(explanation, word) for word in reading.words):
-            yield f"{reading.name}: words that are past its limit, and were not seen: {unseen}."
+            yield f"{reading.name}: words past its limit: {unseen}."
     for model, reason in explanation.failures.items():
         yield f"{model} FAILED: {reason}"
 

@@ -229,8 +229,8 @@ def learning_curve(ranking: Ranking) -> Drawing | None:
     return Drawing(
         "learning-curve",
         "Learning curve",
-        "Pairwise accuracy in percent with a probe of K examples. Methods without a name here are grey; those that see "
-        "no label would be flat, and are not drawn. The numbers are below.",
+        "Pairwise accuracy in percent with a probe of K examples. Methods without a name here are grey. Methods that "
+        "see no label would be flat, and are not drawn. The numbers are below.",
         f"Lines of {len(ends)} methods from K = {sizes[0]} to {sizes[-1]}. At {sizes[-1]}: {ends_at}.",
         figure,
     )
@@ -260,7 +260,7 @@ def against_acc(ranking: Ranking) -> Drawing | None:
     return Drawing(
         "against-acc",
         f"Each pair of models: a method against {metric}",
-        f"A point a pair, in percent of draws. Above the line the method orders the pair better than {metric} does.",
+        f"A point for each pair, in percent of draws. Above the line the method orders the pair better than {metric}.",
         f"{len(base)} pairs. {'; '.join(counts)}.",
         figure,
     )
@@ -299,9 +299,9 @@ def distribution(ranking: Ranking) -> Drawing | None:
     return Drawing(
         "distribution",
         "Accuracies of the pairs",
-        "A point a pair; the bar holds the middle half of them, the stroke is their mean, the pairwise accuracy. Grey: "
-        "baselines, blue: factors, orange: the factor designed for the set, green: combined, purple: methods that read "
-        "unlabelled rows, too, hollow and at the bottom: those that see no label at all.",
+        "A point for each pair. The bar holds the middle half, the stroke is the mean, the pairwise accuracy. Grey: "
+        "baselines; blue: factors; orange: the factor designed for the set; green: combined; purple: methods that read "
+        "unlabelled rows, too; hollow and at the bottom: methods that see no label.",
         f"{len(rows)} methods over {len(by_method[best.name])} pairs, the best mean on top"
         f"{', but those that see no label at the bottom' if 0 < unlabelled < len(rows) else ''}: "
         + ", ".join(f"{method.name} {percent(method.pairwise_accuracy)} %" for method in reversed(rows))
@@ -372,10 +372,9 @@ def intervals(ranking: Ranking) -> Drawing | None:
     )
     return Drawing(
         "accuracies",
-        "What these rows say about each model",
-        f"The line: where the model's {terms.what if decision.metric else 'accuracy'} in the domain lies, with 95 % "
-        f"probability; the point: {'that of these rows' if decision.metric else 'its share of right rows'}. Where "
-        "lines overlap widely, these rows cannot tell.",
+        "Each model in the domain",
+        f"The line: a 95 % interval for the model's {terms.what if decision.metric else 'accuracy'} in the domain; "
+        "the point: its value on these rows. If lines overlap widely, these rows cannot tell.",
         f"Intervals of {len(decision.models)} models: {'; '.join(texts)}.",
         figure,
     )

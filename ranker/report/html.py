@@ -44,6 +44,6 @@ def _examples(explanations: Sequence[Explanation]) -> dict[str, Any]:
     return {
         "examples": examples,
         "telling": f"{counted(len(examples), 'example')} on which the most pairs of models disagree"
-        f"{f', of those with words that {reads} reads' if reads else ''}.",
+        f"{f', among those with words that {reads} reads' if reads else ''}.",
         "key": replace(examples[0], reads=reads, marked=marked) if examples else None,
     }

@@ -69,12 +69,12 @@ def _labels(average: OnAverage) -> str:
     first, second = average.first, average.second
     sure = f"{first} is the best on average with a probability of {probability(average.p_best[first])} %."
     if average.more_labels is None:
-        return f"{sure} How many labels would tell it from {second} cannot be said."
+        return f"{sure} The number of labels that would tell it from {second} is unknown."
     needs = sorted(average.more_labels.items(), key=lambda need: -need[1])
     needed = [f"{count:,} of {name}" for name, count in needs if count]
     if not needed:
         return f"{sure} It is told from {second}."
-    return f"{sure} About these more labels would tell it from {second}: {listed(needed, NAMES)}."
+    return f"{sure} It would take about these labels to tell it from {second}: {listed(needed, NAMES)}."
 
 
 def tables(board: OverSets) -> Iterator[Table]:
@@ -179,7 +179,7 @@ def remarks(board: OverSets) -> Iterator[str]:
     if any(difference.p_same is not None for difference in board.differences):
         yield f"P(same): no more than {board.rope:g} apart, by the Bayesian signed-rank test over tasks."
     if len(board.models) > MAX_MODEL_ROWS + 1:
-        yield f"{counted(len(board.models) - MAX_MODEL_ROWS - 1, 'model')} more against the first: in the JSON."
+        yield f"The JSON has {counted(len(board.models) - MAX_MODEL_ROWS - 1, 'more model')} against the first."
     if len(board.tasks) > MAX_SET_COLUMNS:
-        yield f"Values on {counted(len(board.tasks), 'task')}: in the CSV."
+        yield f"The CSV has the values on all {counted(len(board.tasks), 'task')}."
     yield from trends.remarks(board.trends)

@@ -83,8 +83,8 @@ def _each(board: OverTasks, first: str, second: str) -> Iterator[str]:
         better[second] += decision.better(j, i)
     neither = len(board.tasks) - sum(better.values())
     yield (
-        f"{first} is better on {counted(better[first], 'task')}, {second} on {better[second]}; on {neither} that is "
-        "not sure."
+        f"{first} is better on {counted(better[first], 'task')}, {second} on {better[second]}; "
+        f"{counted(neither, 'task is', 'tasks are')} undecided."
     )
 
 
@@ -145,9 +145,9 @@ def remarks(board: OverTasks) -> Iterator[str]:
     if len(board.tasks) > 1:
         yield "p (Holm) is corrected for all tasks and pairs. A difference is that of the first model minus the second."
     if board.means:
-        pooled = "Pooled: each row counts the same. Macro: each task does."
+        pooled = "Pooled: each row counts the same. Macro: each task counts the same."
         yield pooled if any(part.over == "pooled" for part in board.means) else "Macro: each task counts the same."
-        yield "Intervals of means over tasks say what other rows of these tasks would give, and nothing of other tasks."
+        yield "Intervals of means over tasks are over other rows of these tasks, not over other tasks."
     if len({part.metric for part in board.tasks}) > 1:
         yield "The tasks have different metrics; a mean over them takes each as an outcome from 0 to 1."
     yield from board.notes

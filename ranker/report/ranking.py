@@ -62,9 +62,9 @@ def tables(ranking: Ranking) -> Iterator[Table]:
     left_out = list(_left_out(ranking))
     if left_out:
         yield table(
-            *("What was left out", ["method", "examples", "reason"], [], left_out),
-            help="An example that a method cannot be computed on for one model is left out of it for all; a method "
-            "that cannot apply is left out as a whole.",
+            *("Omissions", ["method", "examples", "reason"], [], left_out),
+            help="If a method cannot be computed on an example for one model, the example is left out for all models. "
+            "A method that cannot apply is left out entirely.",
             formats=("html",),
             place="end",
         )
@@ -103,7 +103,7 @@ def quality(ranking: Ranking) -> Table:
         ["model"],
         ["median error", "95 % are below", "over tolerance", "cut at its limit"],
         rows,
-        help=f"Error: {provenance.error or 'not said'}. Tolerance: {provenance.settings.get('tolerance')}.",
+        help=f"Error: {provenance.error or 'unknown'}. Tolerance: {provenance.settings.get('tolerance')}.",
         formats=("html",),
         place="end",
     )

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from ranker.numbers import counted, percent
 from ranker.report.answer import unknown_count_reason
-from ranker.report.words import MOST_LABELS, labels, words_of
+from ranker.report.words import MISLED, MOST_LABELS, labels, words_of
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation
 from ranker.results.gate import Gate
@@ -30,15 +30,15 @@ def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
     if decision.gate:
         yield verdict(decision.gate)
     yield (
-        f"{terms.over}. The interval, P(near best) and P(row > column) are about {terms.what} in the whole domain. "
-        f"P(near best) is the probability that no other model is better by more than {terms.unit.point}. Of two "
-        f"models that share a letter, neither is the better one with a probability of {decision.level:.0%}."
+        f"{terms.over}. The interval, P(near best) and P(row > column) are for {terms.what} in the whole domain. "
+        f"P(near best) is the probability that no other model is better by more than {terms.unit.point}. If two models "
+        f"share a letter, neither is better with a probability of {decision.level:.0%} or more."
     )
     near = [model.p_near_best or 0.0 for model in decision.models]
     if max(near) > near[0] + NOISE and not decision.against:
         yield (
-            f"The order goes by {decision.method}, not by P(near best): a model of which these rows tell little can "
-            "have a high one."
+            f"The order is that of {decision.method}, not of P(near best): a model about which these rows say little "
+            "can have a high one."
         )
     reasons, equal = [], []
     for i, (a, b) in enumerate(pairwise(decision.names)):
@@ -46,13 +46,13 @@ def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
         if count and count > MOST_LABELS:
             equal.append(f"{a} and {b}")
         elif count:
-            yield f"{a} or {b}: {labels(count, 'more label')} would tell, if they go on to disagree as here."
+            yield f"{a} or {b}: {labels(count, 'more label')} would tell, if they keep disagreeing at this rate."
         if count is None and not decision.metric:
             reasons.append((f"{a} or {b}", unknown_count_reason(ranking.table, decision, i, i + 1)))
     if equal:
-        yield f"Treat as equal {'; '.join(equal)}: {labels(MOST_LABELS + 1, 'label')} would be needed to tell."
+        yield f"Treat as equal {'; '.join(equal)}: it would take {labels(MOST_LABELS + 1, 'label')} to tell them apart."
     for reason, pairs in by_reason(reasons, "; ").items():
-        yield f"{pairs}: how many more labels would tell is not known: {reason}."
+        yield f"{pairs}: the number of labels that would tell them apart is unknown: {reason}."
 
 
 def verdict(gate: Gate) -> str:
@@ -64,11 +64,11 @@ def notes(ranking: Ranking, evaluation: Evaluation) -> Iterator[str]:
     """Yield the remarks on an evaluation."""
     decided = len({(pair.a, pair.b) for pair in evaluation.pairs})
     exact, seed, metric = evaluation.draws == "exact", ranking.header.seed, ranking.header.metric
-    drawn = "all draws there are (exact)" if exact else f"{counted(int(evaluation.draws), 'draw')}, seed {seed}"
+    drawn = "all possible draws (exact)" if exact else f"{counted(int(evaluation.draws), 'draw')}, seed {seed}"
     apart = any(method.kind == "label-free" or method.sees_chosen_rows for method in evaluation.methods)
-    but = ", but for methods that see no label or chosen rows" if apart else ""
+    but = ", except for methods that see no label or chosen rows" if apart else ""
     yield (
-        "Pairwise accuracy (few-shot accuracy in the paper): how often a method orders two models rightly from "
+        "Pairwise accuracy (few-shot accuracy in the paper): how often a method orders two models correctly from "
         f"{counted(ranking.header.probe, 'example')}; "
         f"mean over {counted(decided, 'pair')}, {drawn}, from a population of {len(ranking.table.examples)}. A tie "
         "counts one half."
@@ -78,9 +78,9 @@ def notes(ranking: Ranking, evaluation: Evaluation) -> Iterator[str]:
         tied = counted(evaluation.tied_pairs, f"pair of equal OOD {truth} is", f"pairs of equal OOD {truth} are")
         yield f"{tied} left out."
     if any(model.misled is not None for model in evaluation.models):
-        yield "misled: of the examples on which the shortcut is wrong, those on which a model gives its label."
+        yield f"{MISLED}."
     if any(method.designed for method in evaluation.methods):
-        yield f"* the factor designed for {ranking.header.ood}."
+        yield f"* marks the factor designed for {ranking.header.ood}."
     few = [
         f"{method.name} {counted(method.draws, 'pool' if method.sees_chosen_rows else 'draw')} (standard error "
         f"{percent(method.draws_error)} points)"
@@ -88,7 +88,7 @@ def notes(ranking: Ranking, evaluation: Evaluation) -> Iterator[str]:
         if method.draws and method.draws_error is not None
     ]
     if few:
-        yield f"Measured by few draws, which the intervals count: {', '.join(few)}."
+        yield f"Measured on few draws; the intervals include this noise: {', '.join(few)}."
     over = f"over other samples of examples; minus {metric}: paired{but}"
     yield f"Attributions: {attribution_text(ranking)}. Intervals: {over}."
 
@@ -112,9 +112,9 @@ def omissions(ranking: Ranking) -> Iterator[str]:
     for model, row_quality in ranking.header.quality.items():
         if row_quality.over_tolerance:
             few = counted(row_quality.over_tolerance, "attribution is", "attributions are")
-            yield f"{model}: {few} less exact than the tolerance asks."
+            yield f"{model}: {few} over the error tolerance."
         if row_quality.truncated:
-            yield f"{model}: {counted(row_quality.truncated, 'example')} cut, being longer than its limit."
+            yield f"{model}: {counted(row_quality.truncated, 'example')} cut at its limit."
     for model, reason in ranking.header.failures.items():
         yield f"{model} FAILED: {reason}"
 

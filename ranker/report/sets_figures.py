@@ -37,7 +37,7 @@ def ranks(board: OverSets) -> Drawing | None:
     texts = (f"{leader.model} {leader.rank}, {low} to {high}" for leader, low, high in models)
     return Drawing(
         "ranks",
-        "Where each model may stand",
+        "Ranks with intervals",
         "The point: its rank by the mean over tasks; the line: 95 % of draws of tasks, and of rows where these are "
         "known.",
         f"Ranks of {counted(len(models), 'model')} with intervals: {'; '.join(texts)}.",
@@ -79,9 +79,9 @@ def critical_difference(board: OverSets) -> Drawing | None:
     groups = "; ".join(listed(list(group), NAMES) for group in board.test.groups)
     return Drawing(
         "critical-difference",
-        "Who differs from whom",
-        "Models at their mean ranks over the tasks, the best at the left. Nemenyi's test does not tell models apart "
-        "that share a bar: their mean ranks are less than the critical difference (CD) apart.",
+        "Critical differences",
+        "Models at their mean ranks over the tasks, the best at the left. Nemenyi's test does not tell models on one "
+        "bar apart: their mean ranks differ by less than the critical difference (CD).",
         f"Mean ranks of {counted(count, 'model')}. Not told apart: {groups or 'none'}.",
         figure,
     )
@@ -115,8 +115,8 @@ def trend(fit: Trend) -> Drawing | None:
     return Drawing(
         f"trend-{_as_name(fit)}",
         f"{fit.set}: {name}",
-        "A point a model. The line is the trend, the band holds 95 % of new models; hollow points are predicted. "
-        "Dotted: as good as in-domain.",
+        "A point for each model. The line is the trend, the band holds 95 % of new models; hollow points are "
+        "predicted. Dotted: as good as in-domain.",
         f"{counted(len(x), 'model')} by in-domain value and value on {fit.set}; the trend is {name}.{joint}",
         figure,
     )

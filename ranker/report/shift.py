@@ -40,8 +40,8 @@ SUMMARY = {"cosine": "cosine", "mmd": "MMD^2", "auc": "AUC %", "word_overlap": "
 """Measures of the first table -> the heads of their columns."""
 
 READING = (
-    "near: as two halves of one set that comes with the product; far: as two sets of one task; other: as sets of two "
-    "tasks. The nearest of these pairs by MMD^2 of words decides."
+    "near: as far apart as two halves of an embedded set; far: as two sets of one task; other: as sets of two tasks. "
+    "The pair with the nearest MMD^2 of words decides."
 )
 
 
@@ -70,7 +70,7 @@ def _answer(shift: Shift) -> Iterator[str]:
         yield f"{pair.b}: {pair.verdict}. {pair.reason}"
     if shift.choices:
         names = [choice.name for choice in shift.choices if choice.chosen]
-        yield f"To test on: {', '.join(names) or 'none of the sets'}."
+        yield f"Sets to test on: {', '.join(names) or 'none'}."
 
 
 def _remarks(shift: Shift) -> Iterator[str]:
@@ -85,9 +85,9 @@ def _remarks(shift: Shift) -> Iterator[str]:
         yield "A drop is the in-domain mean outcome minus that on the set, averaged over the models, in points."
     if shift.estimated:
         yield (
-            "Labels from predictions are right where texts of one label are alike in both domains. A model that is "
-            "worse in the new domain looks like a shift of labels. The condition is what an error of the predicted "
-            "frequencies is multiplied by, at most."
+            "Labels from predictions are right if texts of one label are alike in both domains. Otherwise a model that "
+            "is worse in the new domain looks like a shift of labels. The condition is the largest factor by which an "
+            "error of the predicted frequencies grows."
         )
 
 
@@ -97,7 +97,7 @@ def tables(shift: Shift) -> list[Table]:
     parts = [_verdicts(shift), _measured("Every measure", "domain", "value", measures), _sets(shift)]
     telling = [*_telling(shift)]
     if telling:
-        parts.append(table("Words that give a domain away", ["of", "beside", "words"], [], telling))
+        parts.append(table("Most telling words", ["of", "beside", "words"], [], telling))
     topics = [(domain.name, ", ".join(domain.words)) for domain in shift.domains if domain.words]
     if topics:
         parts.append(table("Topics", ["topic", "words"], [], topics))
@@ -115,7 +115,7 @@ def _verdicts(shift: Shift) -> Table:
         [pair.b, pair.verdict, *(_cell(name, pair.measure(name).value) for name in SUMMARY), p_value(pair.p)]
         for pair in shift.new
     ]
-    return table(f"How far from {shift.first}", ["domain", "verdict"], [*SUMMARY.values(), "p"], rows)
+    return table(f"Distance from {shift.first}", ["domain", "verdict"], [*SUMMARY.values(), "p"], rows)
 
 
 def _measured(caption: str, owner: str, value: str, measures_of: Mapping[str, Sequence[Any]]) -> Table:
@@ -159,7 +159,7 @@ def _of_models(shift: Shift) -> Iterator[Table]:
             ]
             for estimate in shift.estimated
         ]
-        yield table("Labels, from what models predict", ["set", "model"], [*labels, "shift", "condition"], rows)
+        yield table("Labels estimated from predictions", ["set", "model"], [*labels, "shift", "condition"], rows)
     if shift.correlations:
         rows = [
             [
@@ -170,7 +170,7 @@ def _of_models(shift: Shift) -> Iterator[Table]:
             for fit in shift.correlations
         ]
         numbers = ["sets", "Pearson", "95 % interval", "Spearman", "95 % interval"]
-        yield table("Does it go with the drop?", ["measure"], numbers, rows)
+        yield table("Correlation with the drop", ["measure"], numbers, rows)
     if shift.choices:
         rows = [
             [
@@ -214,7 +214,7 @@ def _matrix(shift: Shift, measure: str) -> Table:
         for i, a in enumerate(names)
     ]
     heads = [str(i + 1) for i in range(len(names))]
-    return table(f"Every two sets: {MEASURES[measure]}", ["set"], heads, rows)
+    return table(f"All pairs of sets: {MEASURES[measure]}", ["set"], heads, rows)
 
 
 def _cell(name: str, value: float | None) -> str:

@@ -35,8 +35,8 @@ def heatmap(shift: Shift) -> Drawing:
     )
     return Drawing(
         "heatmap",
-        "How like are two sets?",
-        f"The cosine of the centroids of every two sets, by {shift.encoder or 'their words'}. Darker is more alike.",
+        "Similarity of sets",
+        f"The cosine of the centroids of each pair of sets, by {shift.encoder or 'their words'}. Darker is more alike.",
         f"{size} by {size} cells. Most alike: {nearest.a} and {nearest.b}; least: {furthest.a} and {furthest.b}.",
         figure,
     )
@@ -68,8 +68,8 @@ def positions(shift: Shift) -> Drawing:
     axes.spines[:].set_visible(False)
     return Drawing(
         "map",
-        "Where the sets lie",
-        "Distances are about those of the centroids, sqrt(2 - 2 cosine), as far as a plane can show them. The square "
+        "Map of the sets",
+        "Distances approximate those of the centroids, sqrt(2 - 2 cosine), on a plane. The square "
         "is the in-domain set; the axes mean nothing.",
         f"{len(points)} points: {', '.join(f'{name} at {x:.2f}, {y:.2f}' for name, (x, y) in shift.places.items())}.",
         figure,

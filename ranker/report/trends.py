@@ -35,7 +35,7 @@ def answer(fits: Sequence[Trend]) -> str:
     certain = [f"{trend.set} {TYPES[trend.type]}" for trend in fits if trend.type is not None]
     open_ = [trend.set for trend in fits if trend.type is None]
     without = f"; cannot be told: {listed(open_, NAMES)}" if open_ and certain else ""
-    return f"Against in-domain values: {listed(certain, NAMES) or 'nothing told'}{without}."
+    return f"Against in-domain values: {listed(certain, NAMES) or 'no trend is certain'}{without}."
 
 
 def tables(board: OverSets) -> Iterator[Table]:
@@ -146,11 +146,11 @@ def remarks(fits: Sequence[Trend]) -> Iterator[str]:
             yield f"{trend.set}: {remark}."
         if trend.far:
             without = f"; without them the type is {trend.type_without}" if trend.type_without else ""
-            yield f"{trend.set}: far off lie {listed(trend.far, NAMES)}{without}."
+            yield f"{trend.set}: outliers: {listed(trend.far, NAMES)}{without}."
         if trend.slopes is not None and trend.loo and _other_by_loo(trend):
-            yield f"{trend.set}: BIC prefers joined lines, which predict models left out no better than one line."
+            yield f"{trend.set}: BIC prefers joined lines, which predict left-out models no better than one line."
     if beyond := list(dict.fromkeys(name for trend in fits for name in _beyond(trend))):
-        yield f"Beyond the in-domain values of the others, where the trends may not hold: {listed(beyond, NAMES)}."
+        yield f"Beyond the in-domain values of the other models, so the trends may not hold: {listed(beyond, NAMES)}."
     if any(trend.points for trend in fits):
-        yield "Share: of resamples of the models in which the type is chosen, in percent; joint: where two lines meet."
-        yield "Effective robustness is the distance from the trend of all these models, the model itself among them."
+        yield "Share: percent of resamples of the models with this type; joint: the point where two lines meet."
+        yield "Effective robustness is the distance from the trend of all these models, including the model itself."

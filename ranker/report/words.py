@@ -23,6 +23,10 @@ def labels(count: int, singular: str = "more row") -> str:
     return f"about {counted(count, singular)}"
 
 
+MISLED = "misled: percent of the examples with a wrong shortcut on which a model gives the shortcut's label"
+"""Explanation of the column of that name."""
+
+
 @dataclass(frozen=True)
 class MetricWords:
     """Words for one metric.
@@ -56,21 +60,15 @@ class MetricWords:
         text = f"{self.unit.value(value)}{self.unit.sign}"
         return f"{text} right" if self is ACCURACY else f"{self.what} {text}"
 
-    def predicate(self, value: float | None, rows: str) -> str:
-        """Return a predicate about a model's outcome on rows.
+    def outcome_on(self, value: float | None, rows: str) -> str:
+        """Return a mean outcome on rows, as the rest of a sentence that begins with the model.
 
         Example:
-            >>> words("ACC").predicate(0.9, "10 rows"), words("ROUGE-L").predicate(0.9, "10 rows")
-            ('was right on 90.0 % of the 10 rows', 'had a mean ROUGE-L of 90.0 % on the 10 rows')
-            >>> words("ACC").predicate(1.0, "1 row")
-            'was right on the only row'
+            >>> words("ACC").outcome_on(0.9, "10 rows"), words("ROUGE-L").outcome_on(0.9, "1 row")
+            ('accuracy on the 10 rows is 90.0 %', 'mean ROUGE-L on the 1 row is 90.0 %')
         """
-        if self is ACCURACY and rows == "1 row":
-            return f"was {'right' if value else 'wrong'} on the only row"
-        text = f"{self.unit.value(value)}{self.unit.sign}"
-        if self is ACCURACY:
-            return f"was right on {text} of the {rows}"
-        return f"had a {self.column} of {text} on the {rows}"
+        mean = self.what if self is ACCURACY else self.column
+        return f"{mean} on the {rows} is {self.unit.value(value)}{self.unit.sign}"
 
 
 ACCURACY = MetricWords(
@@ -78,7 +76,7 @@ ACCURACY = MetricWords(
     "accuracies",
     "accuracy, ACC,",
     "right",
-    "right: the share of these rows that a model is right on",
+    "right: a model's accuracy on these rows",
     "right",
     "they were right on the same rows",
 )
@@ -100,7 +98,7 @@ def words(metric: str, of_all: bool = False) -> MetricWords:
     if of_all:
         over, same = f"{metric}: of these rows together", "they were right on the same rows"
         return MetricWords(metric, metric, metric, metric, over, "right", same, unit(metric))
-    mean, same = f"mean {metric}", "they were as good on every row"
+    mean, same = f"mean {metric}", "they were equally good on every row"
     return MetricWords(metric, metric, metric, mean, f"{mean}: over these rows", "better", same)
 
 

@@ -176,7 +176,7 @@ class Evaluation(Result):
         value = f"{metric.name} {metric_unit.value(first[0].outcome)}{metric_unit.sign}"
         truly = f"truly best: {listed([model.name for model in first], NAMES)}, {value}"
         if best.pairwise_accuracy <= 0.5:
-            return f"no method does better than a coin\n{truly}"
+            return f"no method beats chance\n{truly}"
         right = f"puts two models right {percent(best.pairwise_accuracy)} % of the time"
         if equal_up_to_rounding(best.pairwise_accuracy, metric.pairwise_accuracy):
             return f"{metric.name} {right}, and no method does better\n{truly}"

@@ -197,5 +197,5 @@ def dry_run_lines(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
             yield f"{model.name}: cannot be run: {outcome.failure}"
             continue
         seconds += outcome.estimate.seconds if outcome.estimate else 0.0
-        yield f"{model.name}: {outcome.estimate or 'all is known'}"
+        yield f"{model.name}: {outcome.estimate or 'all is cached'}"
     yield f"in all at least {minutes(seconds)}"

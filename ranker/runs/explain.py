@@ -145,9 +145,9 @@ def _every_row(rows_file: RowsFile, models: InspectedModels) -> LabelledDataset:
         places = [row.place for row in sheet.rows]
         rows = sets.with_labels(rows, readers.raw_labels(sheet), places, task)
     except DataError as error:
-        log.warning("the rows are taken without labels: %s", error)
+        log.warning("the rows are read without labels: %s", error)
     if sheet.layout.label is None:
-        log.warning("the rows are taken without labels: no column has a usual name for them; say which with `columns`")
+        log.warning("the rows are read without labels: no column has a usual name for them; name it with `columns`")
     return LabelledDataset(rows_file.name, task, tuple(rows), len(rows), None if card is None else card.designed)
 
 

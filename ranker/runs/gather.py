@@ -475,9 +475,8 @@ def _prompt_notes(bundles: Sequence[tuple[str, BundledRows]]) -> Iterator[str]:
             alike.setdefault((listed(dict.fromkeys(owners)), len(owners), len(prompts)), []).append(name)
     for (owner_names, count, rows), names in alike.items():
         yield (
-            f"{listed(names)}: {count} of {rows} rows were asked otherwise than in {owner_names} (another prompt, "
-            "number of shots, order of choices, solver or arguments of the task): it may not be the models alone that "
-            "differ."
+            f"{listed(names)}: {count} of {rows} rows were asked in another way than in {owner_names} (prompt, number "
+            "of shots, order of choices, solver or arguments of the task), so more than the models may differ."
         )
 
 
@@ -513,7 +512,7 @@ def _question_notes(bundles: Sequence[tuple[str, BundledRows]]) -> Iterator[str]
         differing = (
             f"{len(ids):,} of {len(bundle.examples):,} rows ask another question than in {owner}, under the same ids"
         )
-        yield Assumption(f"{name}: {differing}: if these are other rows, nothing follows.")
+        yield Assumption(f"{name}: {differing}: if these are other rows, the comparison means nothing.")
 
 
 def _answers_differ(first_task: Task, first_example: Example, task: Task, example: Example) -> bool:

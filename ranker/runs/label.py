@@ -302,11 +302,9 @@ class Labelling:
         shares |= {"no answer": float(np.mean(predicted < 0))} if (predicted < 0).any() else {}
         ordered = sorted(shares.items(), key=lambda label_share: -label_share[1])
         shares_text = ", ".join(f"{label} {100 * share:.0f} %" for label, share in ordered)
-        caveat = (
-            "; if all of them turn out to have one label, label some more: a model that always says it looks perfect"
-        )
+        caveat = "; if all of them get one label, label some more: a model that always predicts it looks perfect"
         warning = caveat if ordered[0][1] >= MAX_LABEL_SHARE else ""
-        return f"on these rows together the models predict {shares_text} of the time{warning}"
+        return f"on these rows the models predict {shares_text} of the time{warning}"
 
 
 @dataclass(frozen=True)
@@ -443,7 +441,7 @@ def _session(pool: Pool, prior: Sequence[LabelEvent], lines: Sequence[Line], set
     if lost and settings.rule == "certain":
         log.warning(
             "%s drawn for a certain winner with another margin, other models or another pool, or before another rule "
-            "picked some: they count as known, and prove nothing",
+            "picked some: they count as known, but not in the test",
             counted(lost, "row was", "rows were"),
         )
     return Session(
@@ -477,8 +475,8 @@ def _sample_large_pool(
     drawn = np.random.default_rng(0).choice(len(rows), MAX_FIRST_ROWS, replace=False)
     chosen = np.union1d(drawn, np.concatenate([places, labelled_at]))
     log.warning(
-        "the models are asked about %d of the %d rows of the pool first; `rank-models run` with the same pool asks "
-        "them about all, and then all are used",
+        "the models first predict %d of the %d rows of the pool; `rank-models run` with the same pool predicts all, "
+        "and then all are used",
         *(len(chosen), len(rows)),
     )
     new_positions = positions_among(np.arange(len(rows)), chosen, len(rows))

@@ -192,14 +192,14 @@ def _notes(match: MatchedTasks, complete: Mapping[str, TaskOutcomes], rankings: 
             yield f"{group}: {done} of its {counted(len(tasks), 'task')} {'is' if done == 1 else 'are'} in its means."
     few = [task for task, outcomes in complete.items() if outcomes.outcomes.shape[1] < FEW_ROWS]
     if few:
-        yield f"Fewer than {FEW_ROWS} rows, on which small differences are mostly not seen: {listed(few)}."
+        yield f"Fewer than {FEW_ROWS} rows, too few to detect small differences: {listed(few)}."
     few = [
         task
         for task, outcomes in complete.items()
         if outcomes.clusters is not None and len(set(outcomes.clusters)) < FEW_CLUSTERS
     ]
     if few:
-        yield f"Fewer than {FEW_CLUSTERS} clusters of rows, on which only large differences are seen: {listed(few)}."
+        yield f"Fewer than {FEW_CLUSTERS} clusters of rows, too few to detect any but large differences: {listed(few)}."
     tasks_of_note: dict[str, list[str]] = {}
     for task, ranking in rankings.items():
         for note in ranking.header.notes:

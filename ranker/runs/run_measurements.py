@@ -51,7 +51,7 @@ T = TypeVar("T")
 VERSIONED = ("rank-models", "torch", "transformers", "numpy")
 """Packages whose versions are recorded in a ranking's provenance."""
 
-NO_PROBABILITIES = "needs what each model says of each row, and some say only how good they were"
+NO_PROBABILITIES = "needs each model's prediction on each row, and some files have only outcomes"
 
 OWN_TRUTH = (
     "The true order is taken from these same rows. For models a few points apart it is uncertain, and {} has an "

@@ -112,10 +112,12 @@ def best_model_note(rankings: Mapping[str, Ranking]) -> str:
         for other_part, second in firsts.items():
             if _is_better(rankings[part], first, second) and _is_better(rankings[other_part], second, first):
                 return (
-                    f"The best model differs: in {part} {first} is told from {second} as the better one, and in "
-                    f"{other_part} {second} from {first}. First are {firsts_text}."
+                    f"The best model differs: {first} is better than {second} in {part}, and {second} is better than "
+                    f"{first} in {other_part}. First are {firsts_text}."
                 )
-    return f"Whether the best model differs cannot be told: first are {firsts_text}, and no two parts tell these apart."
+    return (
+        f"It is uncertain whether the best model differs: first are {firsts_text}, but no two parts tell these apart."
+    )
 
 
 def _is_better(ranking: Ranking, better: str, worse: str) -> bool:

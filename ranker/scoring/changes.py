@@ -211,12 +211,12 @@ def _notes(
 ) -> Iterator[str]:
     changed = {setting.name for setting in settings}
     if changed & {"ood", "data.fingerprint"}:
-        yield "The rows are not the same: what changed may come from them."
+        yield "The rows differ, so changes may come from them."
     if before.mode == "evaluation":
         if not same_pairs(before, after):
-            yield "The models, or their true outcomes, are others: pairwise accuracies are means over other pairs."
+            yield "The models, or their true outcomes, differ: pairwise accuracies are means over different pairs."
         if "probe" in changed:
-            yield "K is not the same: pairwise accuracy depends on it."
+            yield "K differs, and pairwise accuracy depends on it."
         yield from _intervals(methods)
 
 
@@ -228,6 +228,6 @@ def _intervals(methods: tuple[MethodChange, ...]) -> Iterator[str]:
     if apart:
         of_some = f"of {', '.join(apart)} " if any(method.paired for method in methods) else ""
         yield (
-            f"The interval of a change {of_some}takes the two runs as independent; where they share examples it is too "
-            "wide, and a real change may hide in it."
+            f"The interval of a change {of_some}assumes independent runs; if they share examples it is too wide, and "
+            "may hide a real change."
         )

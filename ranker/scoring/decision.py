@@ -148,8 +148,10 @@ def decide(
     if by_metric is not None:
         if not by_metric.metric.higher_is_better:
             lower_is_better = f"Less of {by_metric.metric.name} is better"
-            notes += (f"{lower_is_better}; a difference above 0 says that the first model is better.",)
-        notes += (f"How many more labels tell two models apart is said of means; {by_metric.metric.name} is none.",)
+            notes += (f"{lower_is_better}; a difference above 0 means that the first model is better.",)
+        notes += (
+            f"The number of further labels is estimated for means only, and {by_metric.metric.name} is not a mean.",
+        )
     return replace(decision, notes=notes)
 
 
@@ -267,7 +269,7 @@ def _notes(
         labels = "this one label" if size == 1 else f"these {size} labels"
         notes.append(f"No two models can be told apart with {labels}.")
     if np.ptp(score) <= TIE:
-        notes.append(f"{decision.method} ties all models; their order is that in which they were given.")
+        notes.append(f"{decision.method} ties all models; they are in the given order.")
     # counted, not taken from `p_beats`: with a pool these are no statement about the labels alone
     above = score[:, None] > score + TIE
     against = [(decision.names[j], decision.names[i]) for i, j in np.argwhere(above & (won < won.T)).tolist()]
@@ -279,5 +281,5 @@ def _notes(
             f"{decision.method} puts {a} above {b}, but on the labelled rows {b} did better more often{more_pairs}."
         )
     if len({row.label for row in decision.rows}) == 1 and decision.rows[0].label:
-        notes.append("All rows have the same label; a model that always says it looks perfect.")
+        notes.append("All rows have the same label; a model that always predicts it looks perfect.")
     return notes

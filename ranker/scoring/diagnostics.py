@@ -131,7 +131,7 @@ def worse_than_guessing(right: Mapping[str, int], rows: Mapping[str, int], class
 
     Example:
         >>> list(worse_than_guessing({"a": 9, "b": 0}, {"a": 10, "b": 10}, 2))
-        ['b (0 of 10 right) does worse than guessing. Do its labels mean what those of the rows mean?']
+        ['b (0 of 10 right) does worse than guessing. Do its labels match those of the rows?']
         >>> list(worse_than_guessing({"a": 5, "b": 3}, {"a": 10, "b": 10}, 2))
         ['No model does better than guessing on these rows.']
     """
@@ -141,7 +141,7 @@ def worse_than_guessing(right: Mapping[str, int], rows: Mapping[str, int], class
     if unlikely:
         listing = ", ".join(f"{name} ({right[name]} of {rows[name]} right)" for name in unlikely)
         do, their = ("does", "its") if len(unlikely) == 1 else ("do", "their")
-        yield f"{listing} {do} worse than guessing. Do {their} labels mean what those of the rows mean?"
+        yield f"{listing} {do} worse than guessing. Do {their} labels match those of the rows?"
     if not unlikely and right and all(hits <= rows[name] / classes for name, hits in right.items()):
         yield "No model does better than guessing on these rows."
 
@@ -161,7 +161,6 @@ def shortcut_avoided(misled: Mapping[str, float]) -> Iterator[str]:
     most = max(misled, key=lambda name: misled[name], default=None)
     if most is not None and misled[most] < FOLLOWS:
         yield (
-            f"No model follows the shortcut. Where it is wrong, {most} gives its label on "
-            f"{100 * misled[most]:.0f} % of the rows, and the others give it less often. Factors measure agreement "
-            "with a shortcut, so they may tell little here."
+            f"No model follows the shortcut. {most} gives its label most often: on {100 * misled[most]:.0f} % of the "
+            "rows where it is wrong. Factors measure agreement with a shortcut, so they may tell little here."
         )

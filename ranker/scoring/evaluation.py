@@ -243,7 +243,7 @@ def _notes(table: ScoreTable, truth: Truth, measured: MethodAgreement, drawn: Ma
         usable = table.values[:, f, engine.defined_for_all(table.values)[f]]
         if not usable.size or np.ptp(usable, axis=0).max() <= engine.TIE:
             problem = "ties all models" if usable.size else "is defined on no example"
-            notes.append(f"{method.name} {problem}; it counts as a coin.")
+            notes.append(f"{method.name} {problem}; it counts as guessing.")
     if len(table.examples) < MIN_EXAMPLES:
         notes.append(f"{len(table.examples)} examples are few: intervals over other examples are rather too narrow.")
     return notes
@@ -253,15 +253,13 @@ def _drawn_metric_note(by_metric: MetricRows | None, count: Draws) -> list[str]:
     """Return the note on a metric that is no mean beside methods that are measured exactly."""
     if by_metric is None or count != "exact":
         return []
-    return [
-        f"{by_metric.metric.name} is no mean over examples: it is measured by {MANY:,} draws, not by all there are."
-    ]
+    return [f"{by_metric.metric.name} is not a mean over examples, so it is measured by {MANY:,} draws, not exactly."]
 
 
 def _one_label(targets: Targets | None) -> list[str]:
     labels = set() if targets is None else set(targets.labels.tolist())
     alike = len(labels) == 1 and min(labels) >= 0  # below 0 is unknown
-    return ["All examples have the same label; a model that always says it looks perfect."] if alike else []
+    return ["All examples have the same label; a model that always predicts it looks perfect."] if alike else []
 
 
 def _guess_note(truth: Truth, measured: MethodAgreement) -> list[str]:
@@ -269,7 +267,7 @@ def _guess_note(truth: Truth, measured: MethodAgreement) -> list[str]:
         return []
     low, high = guess_range(truth)
     return [
-        "GUESS prefers one model, picked blindly, in every draw: 50 % over all picks, "
+        "GUESS prefers one model, picked at random, in every draw: 50 % over all picks, "
         f"{percent(low)} to {percent(high)} % of the pairs by the pick."
     ]
 
@@ -290,7 +288,7 @@ def _label_worth_note(methods: Sequence[MethodResult], probe: int) -> list[str]:
             tried = max(n for n in (probe, *metric.curve) if not enough or n < enough[0])
             least = "" if enough and enough[0] == tried + 1 else f"{tried + 1} to "
             needs = f"{least}{enough[0]}" if enough else f"more than {tried}"
-            note += f". For the {reached} % of {pool_method.name} {metric.name} needs {needs} labels"
+            note += f". {metric.name} needs {needs} labels to reach the {reached} % of {pool_method.name}"
         return [f"{note}."]
     return []
 
@@ -298,7 +296,7 @@ def _label_worth_note(methods: Sequence[MethodResult], probe: int) -> list[str]:
 def _traps(methods: Sequence[PoolMethod]) -> list[str]:
     """Return the note on when the label-free methods fail."""
     traps = [f"{method.name}: {method.warning}" for method in methods if method.kind == "label-free" and method.warning]
-    return [f"None of the methods that see no label is safe. {'; '.join(traps)}."] if traps else []
+    return [f"No method without labels is safe. {'; '.join(traps)}."] if traps else []
 
 
 def _optional(value: float) -> float | None:

@@ -89,7 +89,7 @@ def warnings(comparisons: Sequence[PairedComparison], precomputed: bool) -> Iter
     if precomputed and comparisons and comparisons[0].rows < FEW_ROWS:
         yield f"{counted(comparisons[0].rows, 'row is', 'rows are')} few{_least(comparisons)}."
     if comparisons and comparisons[0].clusters is not None and comparisons[0].clusters < FEW_CLUSTERS:
-        yield f"{comparisons[0].clusters} clusters of rows are few: only large differences are seen."
+        yield f"{comparisons[0].clusters} clusters of rows are few: only large differences are detected."
 
 
 def _least(comparisons: Sequence[PairedComparison]) -> str:

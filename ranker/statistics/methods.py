@@ -100,7 +100,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
     _free(
         "ATC",
         label_free.thresholded_confidence,
-        "what confidence means in-domain has to hold here",
+        "confidence must mean the same here as in-domain",
         "Garg et al. 2022, section 4",
         "in_domain",
         "probabilities",
@@ -108,7 +108,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
     _free(
         "DOC",
         label_free.difference_of_confidences,
-        "a model may lose accuracy and stay sure",
+        "a model may lose accuracy and stay confident",
         "Guillory et al. 2021, section 3",
         "in_domain",
         "probabilities",
@@ -116,27 +116,27 @@ BUILTIN: tuple[PoolMethod, ...] = (
     _free(
         "ID-ACC",
         label_free.in_domain_accuracy,
-        "the best in-domain may have the most of a shortcut",
+        "the best in-domain may rely most on a shortcut",
         "Miller et al. 2021",
         "in_domain",
     ),
     _free(
         "ALINE",
         label_free.agreement_on_the_line,
-        "models have to agree here as far as they are right",
+        "agreement of models must imply accuracy here",
         "Baek et al. 2022, section 5 (ALine-D)",
         "in_domain",
     ),
     _free(
         "MAJORITY",
         label_free.majority,
-        "where most models share a wrong shortcut, the best is the outsider",
+        "if most models share a wrong shortcut, the best is an outlier",
         "Jiang et al. 2022 (two models); votes of many: ours",
     ),
     _free(
         "COT",
         label_free.transport,
-        "the labels have to be as frequent here as in-domain",
+        "labels must be as frequent here as in-domain",
         "Lu et al. 2023, section 3",
         "in_domain",
         "probabilities",
@@ -151,7 +151,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
     _free(
         "DAWID-SKENE",
         label_free.dawid_skene,
-        "models that err together count as witnesses that agree",
+        "errors that models share count as agreement",
         "Dawid and Skene 1979",
         of_parts=label_free.dawid_skene_of_parts,
         default=True,

@@ -226,8 +226,8 @@ def test_points_say_the_run_and_compare_reads_them(kept, data_dir, tmp_path, cap
             for name, one in entries(folder).items()
         }
         assert [note for note in found.notes if "run" in note] == [
-            "3 models are checkpoints of 1 training run (half): trends count each as a model of its own, and are surer "
-            "than they should be."
+            "3 models are checkpoints of 1 training run (half): trends count each as a separate model, so they are too "
+            "sure."
         ]
 
 

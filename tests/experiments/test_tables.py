@@ -298,7 +298,7 @@ def test_a_table_says_under_it_why_published_numbers_are_not_met():
     for rows, said in (((row,), True), ((PublishedRow("ACC"),), False)):
         shown = exhibit("methods", *rows)
         text = render.markdown("Table 0", shown, FOUND, tables.cells(shown, FOUND))
-        assert ("\n\n- Behind a number from here stands the published one" in text) is said
+        assert ("\n\n- Each of our numbers is followed by the published one" in text) is said
 
 
 def test_csv_has_a_line_a_cell():

@@ -82,7 +82,7 @@ def test_the_journey_with_small_models(tmp_path):
         out, err = run(tmp_path, arguments)
         printed.append(f"$ {shlex.join(arguments)}\n{err}\n{out}")
         if arguments[0] == "label":
-            assert "on these rows together the models predict" in err
+            assert "on these rows the models predict" in err
             assert "predict" in SECTION
             fill_in(tmp_path / "to-label.csv", truth)
         if not os.environ.get(SHOW) and shown:

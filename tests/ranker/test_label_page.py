@@ -36,7 +36,7 @@ def test_a_newcomer_labels_ten_rows(tmp_path):
         os.close(outside)
         seen, end, answered = "", time.monotonic() + 600, 0
         try:
-            while "kept in labels.csv" not in seen:
+            while "saved in labels.csv" not in seen:
                 assert time.monotonic() < end, seen
                 if select.select([inside], [], [], 0.3)[0]:
                     seen += os.read(inside, 65536).decode()

@@ -173,7 +173,7 @@ def test_the_command_line_takes_them_by_their_names(registered, tmp_path, capsys
                      "--methods", "HALVES,SURROGATE")  # fmt: skip
     assert "HALVES" in evaluated
     assert "DAWID-SKENE" not in evaluated
-    assert "a-2: all is known" in said(*data, *models, "--dry-run")
+    assert "a-2: all is cached" in said(*data, *models, "--dry-run")
     assert len(said("label", "--pool", str(tmp_path / "pool.jsonl"), "--task", "nli", "--batch", "3", *models)
                .splitlines()) == 4  # fmt: skip
     shown = said("explain", "--ood", "hans-sub", "--id", rows[0].id, *both)

@@ -165,7 +165,7 @@ def list_logs(folder: Path, limits: Limits = LIMITS) -> Listing:
     older = tuple(log for runs, last in zip(checked, newest, strict=True) for log in runs if log is not last)
     logs = tuple(sorted(newest, key=lambda log: (log.model, log.task)))
     groups = ResultsFiles(folder, limits).groups({log.time for log in logs if log.program == lm_eval.PROGRAM})
-    notes = tuple(Assumption(f"Not read, since it cannot be: {reason}.") for reason in broken)
+    notes = tuple(Assumption(f"Unreadable: {reason}.") for reason in broken)
     return Listing(logs, older, groups, notes)
 
 

@@ -192,7 +192,7 @@ def _reducer(
     if epochs == 1 and not choice.reducer:
         return MEAN, mean, ()
     if reduce is None:
-        note = f"The log reduces its {epochs} epochs by {name}, which is not known here: their mean is meant."
+        note = f"The log reduces its {epochs} epochs by {name}, which is unknown here: their mean is used."
         return MEAN, mean, (Assumption(note),)
     log_has = listed(header.reducers) or f"{MEAN} by default"
     return name, reduce, (f"Each row is the {name} of {epochs} epochs (the log has {log_has}).",)
@@ -287,7 +287,7 @@ def _target_labels(rows: Sequence[Sequence[Sample]], candidate: tuple[str, str])
     if (
         closed_targets(targets) and wrong and not any(wrong) and any(right)
     ):  # Inspect logs patterns of several groups so
-        note = "Answers have no labels: the log records those alone that are right."
+        note = "Answers have no labels: the log records only the right ones."
         return no_labels(len(rows)), (note,)
     return label_written_answers(closed_targets(targets), targets, answers, _name(candidate))
 
@@ -298,7 +298,7 @@ def _limit_notes(samples: Sequence[Sample]) -> Iterator[str]:
     if counts:
         by_limit = listed(f"{name} {count}" for name, count in sorted(counts.items()))
         noun, count = "sample" if len(samples) == 1 else "samples", sum(counts.values())
-        yield f"A limit ended {count} of {len(samples)} {noun} ({by_limit}); what they scored counts."
+        yield f"A limit ended {count} of {len(samples)} {noun} ({by_limit}); their scores count."
 
 
 def _count_notes(header: InspectHeader, counts: Ints, epochs: int) -> Iterator[str]:
@@ -307,4 +307,4 @@ def _count_notes(header: InspectHeader, counts: Ints, epochs: int) -> Iterator[s
         yield f"The log is partial: it holds {len(counts)} of the {header.planned} samples that were to be run."
     fewer = int(((counts > 0) & (counts < epochs)).sum())
     if fewer:
-        yield f"{fewer} of {len(counts)} rows have a score in some of {epochs} epochs only, and are made of these."
+        yield f"{fewer} of {len(counts)} rows have scores in only some of {epochs} epochs, and use these."

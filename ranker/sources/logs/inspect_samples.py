@@ -169,7 +169,7 @@ def _read_archive(
     limits.check(path, "log_rows", len(names))
     again = len(archive.repeated.intersection(names))
     if again:
-        note = f"{again} samples stand in the archive more than once; the last of each counts."
+        note = f"{again} samples occur in the archive more than once; the last of each counts."
         header = _add_note(header, note)
     return header, tuple(
         _sample(_part(archive, name, path, budget), f"{path}, part {name[:200]!r}", header, cluster) for name in names

@@ -257,9 +257,9 @@ def _scale_notes(log: TaskLog, options: LogOptions) -> Iterator[str]:
     """Describe outcomes that are rescaled, and an option that overrides the direction."""
     worst, best = _scale(log, options) if _more_is_better(log, options) else _scale(log, options)[::-1]
     if (worst, best) != (0.0, 1.0):
-        yield f"{log.metric} is shown as the part of the way from {worst:g}, the worst, to {best:g}, the best."
+        yield f"{log.metric} is scaled from {worst:g}, the worst, to {best:g}, the best."
     if options.lower_is_better and log.measure.higher_is_better:
-        yield f"The log says that more of {log.metric} is better, and `lower_is_better` that less is: less is."
+        yield f"The log says that more of {log.metric} is better, but `lower_is_better` overrides it."
 
 
 def _text_notes(log: TaskLog, rows: BundledRows) -> Iterator[str]:

@@ -18,10 +18,10 @@ MAX_TARGET_LABELS = 20
 _MARKS = str.maketrans("", "", string.punctuation)
 
 READINGS: dict[str, Callable[[str], str]] = {
-    "to the letter": lambda text: text,
-    "but for blanks around it": lambda text: text.strip(),
-    "but for case and blanks around it": lambda text: text.strip().casefold(),
-    "but for case, punctuation and blanks": lambda text: " ".join(text.casefold().translate(_MARKS).split()),
+    "exactly": lambda text: text,
+    "ignoring blanks around it": lambda text: text.strip(),
+    "ignoring case and blanks around it": lambda text: text.strip().casefold(),
+    "ignoring case, punctuation and blanks": lambda text: " ".join(text.casefold().translate(_MARKS).split()),
 }
 """Ways to compare an answer with the right one, the strictest first; each of the programs' tasks uses one."""
 
@@ -100,7 +100,7 @@ def label_written_answers(
     strictest = min(wrong, key=lambda reading: wrong[reading])  # ties go to the strictest
     if wrong[strictest]:
         count = f"{wrong[strictest]} of {len(answers)} answers"
-        note = f"Answers have no labels: of {count} {metric} says something else than whether it is the target."
+        note = f"Answers have no labels: {metric} disagrees with a comparison to the target on {count}."
         return none, (note,)
     normalize = READINGS[strictest]
     places = {normalize(label): place for place, label in enumerate(labels)}
@@ -108,7 +108,7 @@ def label_written_answers(
         return none, (f"Answers have no labels: {metric} takes some of the targets for one, {strictest}.",)
     truth = np.array([places.get(normalize(target), -1) for target in targets], dtype=np.int64)
     labelled = [(answer.row, places.get(normalize(answer.text), -1)) for answer in answers]
-    note = f"Answers have labels: {metric} says of each whether it is the target, {strictest}."
+    note = f"Answers have labels: {metric} says whether each is the target, {strictest}."
     return RowLabels(tuple(labels), truth, most_frequent(len(targets), labelled), None), (note,)
 
 

@@ -301,9 +301,9 @@ def _row_labels(
         judged = (truth >= 0) & (answers >= 0) & ~np.isnan(outcomes)
         wrong = int(((answers == truth) != outcomes)[judged].sum())
     if wrong > MAX_LABEL_DISAGREEMENT * len(rows):
-        return no_labels(len(rows)), (f"Labels are left out: on {wrong} rows they tell something else than {metric}.",)
-    notes = [f"On {wrong} rows the label tells something else than {metric}."] if wrong else []
-    notes.append("Log-likelihoods of choices are no log-probabilities: made into such they are not calibrated.")
+        return no_labels(len(rows)), (f"Labels are left out: on {wrong} rows they disagree with {metric}.",)
+    notes = [f"On {wrong} rows the label disagrees with {metric}."] if wrong else []
+    notes.append("Probabilities from the log-likelihoods of choices are not calibrated.")
     scores[~np.isfinite(scores).all(axis=1)] = math.nan
     return RowLabels(labels, truth, answers, scores), tuple(notes)
 
@@ -327,6 +327,6 @@ def _count_notes(keys: Sequence[str], results: Results) -> Iterator[str]:
     """Report repeated and missing rows."""
     repeated = sum("#" in key for key in keys)
     if repeated:
-        yield f"{repeated} rows ask what an earlier row asks; they are told apart by their order."
+        yield f"{repeated} rows repeat the question of an earlier row; they are matched by order."
     if results.rows is not None and results.rows > len(keys):
         yield f"The log is partial: it holds {len(keys)} of the {results.rows} rows that were run."

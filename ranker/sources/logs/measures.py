@@ -188,14 +188,16 @@ class MetricInfo:
                 f"{self.metric}: {holds}; the log's {self.metric}, {self.recorded:,.6g}, is {aggregate.words}."
             )
         elif self.recorded is not None and self.recomputed is None:
-            notes.append(Assumption(f"The log records {self.metric} {self.recorded:,.6g}, which no row tells."))
+            notes.append(
+                Assumption(
+                    f"The log records {self.metric} {self.recorded:,.6g}, which cannot be recomputed from its rows."
+                )
+            )
         elif self.recorded is not None and not self.agrees:
             numbers = f"{self.recorded:,.6g}, and {self.recomputed:,.6g} follows from its rows ({aggregate.words})"
-            notes.append(
-                Assumption(f"The log records {self.metric} {numbers}: it does not hold all that this was made of.")
-            )
+            notes.append(Assumption(f"The log records {self.metric} {numbers}: it lacks a part of the data behind it."))
         if self.higher_is_better is None:
-            notes.append(Assumption(f"More of {self.metric} is taken for better; `lower_is_better` says otherwise."))
+            notes.append(Assumption(f"More of {self.metric} is assumed to be better; if not, use `lower_is_better`."))
         return tuple(notes)
 
 
@@ -224,7 +226,7 @@ def check_label_metric(metric: str, aggregate: str, pairs: Ints, recorded: float
     if MetricInfo(metric, recorded=recorded, recomputed=value).agrees:
         return (f"The log's {metric}, {recorded:,.6g}, is that of the labels of its rows.",)
     numbers = f"{recorded:,.6g}, and {value:,.6g} follows from the labels of its rows"
-    return (Assumption(f"The log records {metric} {numbers}: it does not hold all that this was made of."),)
+    return (Assumption(f"The log records {metric} {numbers}: it lacks a part of the data behind it."),)
 
 
 def infer_metric(

@@ -54,7 +54,7 @@ def newest_run_notes(runs: Sequence[FoundLog], newest: FoundLog) -> Iterator[str
         not_read = listed(
             [f"{log.path.name} ({cut[log.path.name]})" if log.trouble else log.path.name for log in unread]
         )
-        yield Assumption(f"{subject} {newest.path.name} is read, the newest that is whole, and not {not_read}.")
+        yield Assumption(f"{subject} the newest complete one, {newest.path.name}, is read, not {not_read}.")
 
 
 def partial_run_notes(runs: Sequence[FoundLog]) -> Iterator[str]:

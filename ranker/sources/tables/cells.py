@@ -398,10 +398,10 @@ def read_score_columns(
         classes = (0, 1)
     broken = np.isnan(scores).any(axis=1)
     if any(holds_percents(columns.cells[column]) for column in group):
-        notes.append(f"{some(group)} are percents, as their signs say")
+        notes.append(f"{some(group)} are percentages, by their signs")
     if kind in ("", "probabilities") and are_percents(scores[~broken]):
         scores = scores / 100
-        notes.append(Assumption(f"{some(group)} add up to 100 and are read as percents"))
+        notes.append(Assumption(f"{some(group)} add up to 100 and are read as percentages"))
     used_kind = kind or infer_score_kind(scores[~broken])
     place = f"{columns.origin}: {some(group)}"
     infinite = np.isposinf(scores) if used_kind == "log-likelihoods" else np.isinf(scores)
@@ -457,7 +457,7 @@ def are_percents(scores: Floats) -> bool:
 
 def _softmax_notes(kind: str, group: Sequence[str]) -> Iterable[str]:
     if kind == "log-likelihoods":
-        yield "log-likelihoods are made probabilities by softmax; they are not calibrated"
+        yield "log-likelihoods are converted to probabilities by softmax; these are not calibrated"
     elif group:
         suffix = ", made probabilities by softmax" if kind == "logits" else ""
         yield f"{some(group)} are {kind}{suffix}"

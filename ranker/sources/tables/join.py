@@ -80,9 +80,7 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
             )
         places = np.where(wrong, -1, places)
         notes += (
-            [Assumption(f"{count(differ, 'row', 'has', 'have')} another text in the file, and so no answer: missing")]
-            if differ
-            else []
+            [Assumption(f"{count(differ, 'row', 'has', 'have')} another text in the file: missing")] if differ else []
         )
     missing, unused = int((places < 0).sum()), reading.size - len(np.unique(places[places >= 0]))
     if missing == len(rows):
@@ -90,7 +88,7 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
     if missing > differ:
         notes.append(Assumption(f"{count(missing - differ, 'row', 'is', 'are')} not in the file: missing"))
     if unused > differ:
-        notes.append(f"{count(unused - differ, 'row', 'is', 'are')} in the file alone")
+        notes.append(f"{count(unused - differ, 'row', 'is', 'are')} only in the file")
     places.flags.writeable = False
     same = len(places) == reading.size and (places == np.arange(len(places))).all()
     models = reading.models if same else tuple(model.part(places) for model in reading.models)
@@ -185,7 +183,7 @@ def _by_texts(
         if alike:
             _check_numbers(reading, rows)
             ids = "" if reading.ids is None else "; it has ids, and the rows have none"
-            note = f"rows are joined by their order alone: nothing in the file can check it{ids}"
+            note = f"rows are joined by their order alone; nothing in the file confirms it{ids}"
             return order, "order", [Assumption(note)]
         raise DataError.of(
             reading.origin,
@@ -237,6 +235,6 @@ def _by_text(file: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, list[str
             joined[rows] = matches
         elif matches:
             unequal += len(rows)
-    reason = "not as often in the file: which answer is whose is not known"
+    reason = "not as often in the file, so the answer is ambiguous"
     notes = [f"{count(unequal, 'row', 'has a text that is', 'have texts that are')} {reason}"]
     return joined, [Assumption(note) for note in notes] if unequal else []

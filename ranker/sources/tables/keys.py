@@ -211,7 +211,7 @@ def describe_keys(keys: Keys) -> list[str]:
         columns = some(keys.texts[segment] for segment in sorted(keys.texts))
         notes.append(f"{columns} hold{'' if keys.texts.keys() - {0} else 's'} the texts")
     if keys.model:
-        notes.append(f"{keys.model!r} says which model was asked")
+        notes.append(f"{keys.model!r} names the model")
     if keys.run:
         notes.append(f"{keys.run!r} says in which run")
     return notes

@@ -66,7 +66,7 @@ def find(columns: Columns, hints: TableHints, keys: Keys, labels: Labels) -> Col
     used = {column for model in layout.models for column in (*model.columns, model.beside)} | {layout.truth}
     notes = list(layout.notes)
     if layout.truth and layout.truth != hints.truth:
-        note = f"{layout.truth!r} is taken for the truth, by its name; `truth` and `prediction` say otherwise"
+        note = f"{layout.truth!r} is read as the truth, by its name; to change that, use `truth` and `prediction`"
         notes.append(Assumption(note))
     notes += resolver.unread([name for name in free if name not in used])
     return replace(layout, notes=tuple(notes))
@@ -95,7 +95,7 @@ class _ColumnRoleResolver:
         """Report the columns that are not read; ignored labels are an assumption unless the user named the answers."""
         labelled = [name for name in left if name in self.labelled]
         if labelled:
-            note = f"{some(labelled)} {_verb(labelled)} not read; `prediction` names what is to be read"
+            note = f"{some(labelled)} {_verb(labelled)} not read; choose columns with `prediction`"
             yield note if self.hints.prediction else Assumption(note)
         if self.hints.prediction:
             return
@@ -157,7 +157,7 @@ class _ColumnRoleResolver:
                 note = Assumption(f"{models[0]!r} is read as the answers, since no other column could hold them")
             return ColumnRoles(_models(models, "labels"), truth, (note,))
         if right:
-            note = _listed(right, "outcomes: what was right, not what was said")
+            note = _listed(right, "outcomes: correctness, not predictions")
             return ColumnRoles(_models(right, "outcomes"), truth, (note,))
         return self._fallback_roles()
 

@@ -171,7 +171,7 @@ def test_a_decision_between_models(run, ten):
     """A few rows of one's own give an order, who is tied with whom, and how many more labels would tell."""
     status, out, _ = run("--data", ten, "--quiet", "--models", *few_models(3))
     assert status == 0
-    for words in ("P(near best)", "P(row > column)", "models that share a letter", "K = 4"):
+    for words in ("P(near best)", "P(row > column)", "two models share a letter", "K = 4"):
         assert words in out
 
 
@@ -388,7 +388,7 @@ def test_a_dry_run_says_what_is_missing(run):
         assert "untouched: rows: 12 to predict, 12 to explain; at least " in first[1]
         assert first[-1].startswith("in all at least ")
     run(*command)
-    assert "untouched: all is known" in run(*command, "--dry-run")[1]
+    assert "untouched: all is cached" in run(*command, "--dry-run")[1]
     status, out, err = run(*command, "--dry-run", "--probe", 9999)
     assert (status, out) == (2, "")
     assert "must be between 1 and 12" in err

@@ -135,8 +135,8 @@ def test_a_session_in_a_terminal(folder):
     assert [row["label"] for row in kept(folder)] == ["bad"]
     shown.press("v")
     told = shown.until("other keys: on")
-    assert "you said bad" in told
-    assert "alpha said" in told
+    assert "your answer: bad" in told
+    assert "alpha: " in told
     shown.press("2")
     shown.until("of the pool.")
     for key in ("0", "s", "2"):
@@ -156,7 +156,7 @@ def test_a_session_in_a_terminal(folder):
     shown.press("n")
     shown.until("P(best)")
     shown.press("q")
-    shown.until("kept in labels.csv")
+    shown.until("saved in labels.csv")
     assert shown.close() == 0
     assert sorted(path.name for path in folder.glob(".labels*")) == []
 
@@ -187,7 +187,7 @@ def test_w_shows_what_the_models_looked_at_once_they_were_shown(folder):
     shown.until("\x1b[1m")  # the row that was asked before stands there again
     assert [(row["label"], row["changed_to"]) for row in kept(folder)] == [("non-entailment", "entailment")]
     shown.press("2")
-    shown.until("kept in labels.csv")
+    shown.until("saved in labels.csv")
     assert shown.close() == 0
 
 
@@ -221,7 +221,7 @@ def test_ctrl_c_in_the_middle_is_one_line(folder, seen):
         shown.press("v")
         shown.until("other keys: on")
     shown.press("\x03")
-    assert shown.until("from there\r\n").splitlines()[-1].startswith("rank-models: stopped; what was computed is kept")
+    assert shown.until("resumes\r\n").splitlines()[-1].startswith("rank-models: stopped; results so far are cached")
     assert shown.close() == 130
     assert shown.seen in ("", "\x1b[?25h")  # the cursor is shown, for whoever had it hidden
     assert [(row["label"], row["changed_to"]) for row in kept(folder)] == [("bad", "bad" if seen else "")]
@@ -487,7 +487,7 @@ def test_what_another_program_wrote_is_taken_in(folder):
     changed(folder, edit)
     assert "another program has changed it; taken in: 2 rows" in answer(shown, "2")
     shown.press("q")
-    shown.until("kept in labels.csv")
+    shown.until("saved in labels.csv")
     assert shown.close() == 0
     now = kept(folder)
     found = {row["id"]: row["label"] for row in now}
@@ -560,7 +560,7 @@ def test_nothing_is_lost_whenever_another_program_writes(folder, seed):
                     renamed=seed % 2 == 0)  # fmt: skip
         text = shown.until("of the pool.")
     shown.press("q")
-    shown.until("kept in labels.csv")
+    shown.until("saved in labels.csv")
     assert shown.close() == 0
     found = {row["id"]: row["label"] for row in kept(folder)}
     assert found[free] == "good"

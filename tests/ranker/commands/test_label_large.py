@@ -17,7 +17,7 @@ TEXTS = [
     for n in range(ROWS)
 ]
 MODELS = [str(load_suite(["hans-sub-mini"]).models[at].source.path) for at in (0, -1)]
-SAID = f"the models are asked about {FIRST} of the {ROWS} rows of the pool first"
+SAID = f"the models first predict {FIRST} of the {ROWS} rows of the pool"
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_once_all_rows_are_predicted_all_are_used(folder, run, asked):
         file.write("premise,hypothesis,label\n" + ",".join(rest) + ",entailment\n")
     asked.clear()
     _, err = run("label", "--pool", "pool.csv", "-o", "labels.csv", "--labelled", "others.csv", keys="q")
-    assert err.startswith(f"the models are asked about {FIRST + 1} of the {ROWS} rows")
+    assert err.startswith(f"the models first predict {FIRST + 1} of the {ROWS} rows")
     assert asked == [[rest], [rest]]
     asked.clear()
     run("run", "--data", "others.csv", "--pool", "pool.csv", "--attribution", "none")

@@ -102,7 +102,7 @@ def test_models_and_choices_are_shown(run, tmp_path, monkeypatch):
     given = ("home.jsonl", "away.jsonl", "--models", "answers.csv", "--quiet")
     status, out, _ = run("shift", *given, "--select", "--source", "home=web", "--source", "away=tv", "--similar", "1")
     assert status == 0
-    assert "To test on: away." in out
+    assert "Sets to test on: away." in out
     said = " ".join(out.split())
     assert "home 100.0 away 50.0 +50.0" in said
     assert "of its source, tv, the" in said

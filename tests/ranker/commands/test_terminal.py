@@ -152,7 +152,7 @@ def test_a_factor_that_never_ends_is_named_on_a_terminal(begun, endless, tmp_pat
     shown.until("1/3")
     os.kill(shown.process.pid, signal.SIGINT)
     assert shown.ended() == 130
-    last = "rank-models: stopped; what was computed is kept, the same command goes on from there\r\n"
+    last = "rank-models: stopped; results so far are cached, and the same command resumes\r\n"
     assert shown.seen.removesuffix(SHOW).endswith(f"\r\n{last}")
     assert "Traceback" not in shown.seen
     assert shown.as_found()
@@ -172,7 +172,7 @@ def test_a_factor_that_never_ends_is_named_in_a_log(endless, tmp_path):
         finally:
             process.kill()
     assert process.returncode == 130
-    assert said == "\nrank-models: stopped; what was computed is kept, the same command goes on from there\n"
+    assert said == "\nrank-models: stopped; results so far are cached, and the same command resumes\n"
 
 
 def children(number):

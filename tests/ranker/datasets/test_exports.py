@@ -59,7 +59,7 @@ def test_real_exports_say_who_gave_which_answer(name, people):
         ("r4", 0),
         ("r4", 1),
     ]
-    assert "1 row that repeats another, label and all, was left out." in read.notes
+    assert "1 row that exactly repeats another was left out." in read.notes
 
 
 def test_a_real_json_min_is_refused():

@@ -241,15 +241,15 @@ def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
     assert found.population == 2
     assert found.notes == (
         "1 row has no label yet, and counts only in a pool (`pool`).",
-        "1 row that repeats another, label and all, was left out.",
-        "2 rows have the same text as another, and another label.",
+        "1 row that exactly repeats another was left out.",
+        "2 rows have the same text as another, but a different label.",
     )
 
 
 def test_labels_that_count_as_one_and_numbers_are_told():
     """Whoever wrote three labels hears that two were judged; whoever wrote numbers, how they were read."""
     assert labelled(said("neutral", "contradiction", "Neutral", "entailment")).notes == (
-        "The rows say Neutral and contradiction, which count as one label here: non-entailment.",
+        "The labels Neutral and contradiction of the rows count as one label here: non-entailment.",
     )
     found = labelled(said("1", 0, True), "nli")
     assert found.notes == ("0 was read as non-entailment, 1 as entailment.",)
@@ -277,7 +277,7 @@ def test_columns_that_hold_text_and_are_not_read_are_named():
     asked = {"question": "Who ran?", "answer": "A dog did.", "by": "Ann"}
     rows = [{**asked, "label": "yes"}, {**asked, "question": "Who sang?", "label": "no"}]
     task = ClassificationTask("asked", ("no", "yes"))
-    said = "Read as text: question. Not read, though it holds text: answer; say which to read with `columns`."
+    said = "Read as text: question. Unread, though it holds text: answer; choose with `columns`."
     assert said in labelled(rows, task).notes
     assert not labelled(rows, task, {"text": ["question", "answer"]}).notes
 

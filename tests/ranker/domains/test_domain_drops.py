@@ -36,7 +36,7 @@ def test_drops_and_correlations_are_those_of_plain_numbers():
     assert one.pearson == pytest.approx(pearson(np.array(cosines), np.array(drops)).value)
     assert one.spearman == pytest.approx(spearman(np.array(cosines), np.array(drops)).value)
     assert one.pearson < -0.8
-    assert "over 4 sets; below 8 they tell nearly nothing" in made.notes[-1]
+    assert "over 4 sets. Below 8 sets they say almost nothing" in made.notes[-1]
     score = made.score("home", "a")
     assert (score.value, score.rows) == (0.9, 100)
     assert score.low < 0.9 < score.high

@@ -133,18 +133,18 @@ def test_another_script_is_pointed_out():
     assert found.pairs[0].verdict == "other"
     assert found.pairs[0].measure("word_overlap").value == 0
     assert found.notes == ("en and ru have no word in common: another language, or another script?",)
-    assert measure_shift([domain("en", english), domain("ru", ["…"] * 60)]).notes[0] == "No word stands in ru."
+    assert measure_shift([domain("en", english), domain("ru", ["…"] * 60)]).notes[0] == "No word occurs in ru."
 
 
 def test_texts_without_a_common_word_cannot_be_told():
     """No word stands twice, so that all vectors are 0, and no distance is none."""
     first, second = domain("a", [f"w{n}" for n in range(40)]), domain("b", [f"v{n}" for n in range(40)])
     found = compare_domains(first, second, np.random.default_rng(0))
-    assert (found.verdict, found.reason) == ("cannot be told", "No word of a and b stands in two of the texts.")
+    assert (found.verdict, found.reason) == ("cannot be told", "No word of a and b occurs in two of the texts.")
     blank = compare_domains(
         domain("c", [f"w{n % 9} x" for n in range(40)]), domain("d", ["…", "!"] * 20), np.random.default_rng(0)
     )
-    assert (blank.verdict, blank.reason) == ("cannot be told", "No word of d stands in two of the texts.")
+    assert (blank.verdict, blank.reason) == ("cannot be told", "No word of d occurs in two of the texts.")
 
 
 def test_numbers_are_no_labels():

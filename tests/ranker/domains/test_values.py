@@ -48,7 +48,7 @@ def test_percentages_are_known_where_nothing_else_can_be_meant(tmp_path):
     found = table(tmp_path, "model,set,value,se\na,x,50,2\nb,x,0,1\n")
     assert found.values.tolist() == [[0.5], [0.0]]
     assert found.errors.tolist() == [[0.02], [0.01]]
-    assert found.notes == ("All values are above 1, or 0: they are taken for percentages.",)
+    assert found.notes == ("All values are above 1, or 0: they are read as percentages.",)
     assert table(tmp_path, "model,set,value\na,x,50\nb,x,0.5\n", percent=True).values[1, 0] == 0.005
     assert table(tmp_path, "model,set,value\na,x,1\nb,x,0.5\n").values.tolist() == [[1.0], [0.5]]
 
@@ -85,7 +85,7 @@ def test_several_files_are_one_table(tmp_path):
 
 def test_columns_that_are_not_read_are_named(tmp_path):
     """So that a misspelt one is seen."""
-    assert table(tmp_path, "model,set,value,grp\na,x,0.5,g\nb,x,0.5,g\n").notes == ("Columns that are not read: grp.",)
+    assert table(tmp_path, "model,set,value,grp\na,x,0.5,g\nb,x,0.5,g\n").notes == ("Unread columns: grp.",)
 
 
 def test_checkpoints_of_one_run_are_no_models_of_their_own(tmp_path):
@@ -93,8 +93,7 @@ def test_checkpoints_of_one_run_are_no_models_of_their_own(tmp_path):
     head, rows = "model,set,value,kind,run\n", "a,x,0.5,ood,r\nb,x,0.5,ood,r\nc,x,0.5,ood,s\nd,x,0.5,ood,\n"
     assert table(tmp_path, head + rows).notes == ()
     assert table(tmp_path, f"{head}{rows}a,home,0.5,in-domain,r\n").notes == (
-        "2 models are checkpoints of 1 training run (r): trends count each as a model of its own, and are surer than "
-        "they should be.",
+        "2 models are checkpoints of 1 training run (r): trends count each as a separate model, so they are too sure.",
     )
 
 

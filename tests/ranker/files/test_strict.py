@@ -60,7 +60,7 @@ def test_a_table_of_results_is_strict_too(tmp_path):
     assert called("compare", tmp_path / "table.csv", output=tmp_path / "a.json").status == 0
     strict = called("compare", tmp_path / "table.csv", "--strict", output=tmp_path / "b.json")
     assert strict.status == 2
-    assert "Columns that are not read: seed" in strict.said
+    assert "Unread columns: seed" in strict.said
 
 
 def test_a_pool_without_a_text_is_said(tmp_path):

@@ -52,7 +52,7 @@ def test_ranks_lead_where_they_are_imputed():
 def test_what_cannot_be_told_is_said_with_its_reason():
     """Of five models no type; the answer and a remark say so."""
     shown = over_sets.document(compare(list(rows(5))))
-    assert "Against in-domain values: nothing told." in shown.answer
+    assert "Against in-domain values: no trend is certain." in shown.answer
     assert "set 0: the type cannot be told: 5 models have both values, and 6 are needed." in list(shown.remarks)
 
 
@@ -108,8 +108,8 @@ def test_many_models_and_tasks_are_cut_and_said():
     captions = [one.caption for one in shown.tables]
     assert "Values by task" not in captions
     assert len(shown.tables[captions.index(next(c for c in captions if c.endswith(" against")))].rows) == 40
-    assert "9 models more against the first: in the JSON." in list(shown.remarks)
-    assert "Values on 14 tasks: in the CSV." in list(shown.remarks)
+    assert "The JSON has 9 more models against the first." in list(shown.remarks)
+    assert "The CSV has the values on all 14 tasks." in list(shown.remarks)
 
 
 def test_each_figure_says_in_words_what_it_shows():

@@ -282,7 +282,7 @@ def test_a_question_mark_is_explained_above_the_pairs_that_have_one():
     """In pairs, and only where a number of labels is not known."""
     unsaid = with_found(toy_decision(), more_labels=((0, None, 0), (None, 0, 0), (0, 0, 0)))
     lines = report.render(unsaid, "pairs").splitlines()
-    assert lines[2].startswith("?: how many is not known: the two were right on the same rows")
+    assert lines[2].startswith("?: the number is unknown: the two were right on the same rows")
     assert lines[4].split()[:2] == ["better", "worse"]
     assert "?:" not in report.render(toy_decision(), "pairs")
 
@@ -576,7 +576,7 @@ def test_a_coin_is_not_the_best_method():
     """Where nothing beats one, that is the answer."""
     coin = (method("CONF", "baseline", 0.4), method("RANDOM", "baseline", 0.5), method("MAJORITY", "label-free", 0.9))
     lead, said = words.answer(with_found(toy(), methods=coin))
-    assert lead == "Shown 10 examples, no method does better than a coin"
+    assert lead == "From 10 examples, no method beats chance"
     assert said[0].startswith("Truly best: ")
     assert said[1].startswith("Next: ")
 
@@ -586,21 +586,23 @@ def test_the_answer_of_an_evaluation():
     lead, answer = words.answer(toy())
     assert lead == "Best method: INDEX-DIFF"
     assert "87.5 % of the time (95 % interval 82.5 to 92.5)" in answer[0]
-    assert "that is +12.5 points (95 % interval +7.5 to +17.5)" in answer[1]
+    assert answer[1] == (
+        "That is +12.5 points compared with accuracy, ACC, on the same examples (95 % interval +7.5 to +17.5)."
+    )
     assert answer[-2] == "Truly best: bert_large (90.0 % right on hans-sub)."
     assert answer[-1].startswith("Next: `rank-models --data ROWS --models A B ...`")
     equal = with_found(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.75, 0.0)))
     assert words.answer(equal)[1][1:3] == [
         "Equally good: NLL.",
-        "Shown 10 examples, no method does better than accuracy, ACC.",
+        "From 10 examples, no method beats accuracy, ACC.",
     ]
 
 
 def test_one_example_is_one():
     """A probe of one row, and one draw, are said so."""
     one = with_found(with_header(toy(), probe=1), draws=1)
-    assert words.answer(one)[1][0].startswith("Shown 1 example, ")
-    assert "rightly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(remarks.notes(one, one.evaluation))
+    assert words.answer(one)[1][0].startswith("From 1 example, ")
+    assert "correctly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(remarks.notes(one, one.evaluation))
 
 
 def test_equal_methods_are_named_whichever_is_ahead_by_rounding():
@@ -620,9 +622,9 @@ def test_equal_methods_are_named_whichever_is_ahead_by_rounding():
 def test_accuracy_is_on_other_examples_where_these_are_chosen(name, rule, against):
     """Chosen rows are not the random ones that ACC has, and the difference is not paired."""
     best = with_found(toy(), methods=(toy().evaluation.methods[0], method(name, "pool", 0.9, 0.15, rule=rule)))
-    assert words.answer(best)[1][1].startswith(f"Against accuracy, ACC, on {against} that is +15.0 points")
+    assert words.answer(best)[1][1].startswith(f"That is +15.0 points compared with accuracy, ACC, on {against} ")
     paired = list(remarks.notes(best, best.evaluation))[-1]
-    assert paired.endswith("minus ACC: paired, but for methods that see no label or chosen rows.") == (
+    assert paired.endswith("minus ACC: paired, except for methods that see no label or chosen rows.") == (
         name == "SURROGATE+LABEL"
     )
 
@@ -632,7 +634,9 @@ def test_models_that_a_method_ties_share_their_rank():
     models = zip(toy_decision().decision.models, (1, 1, 3), strict=True)
     ranking = with_found(toy_decision(), models=tuple(dataclasses.replace(one, rank=rank) for one, rank in models))
     _, said = words.answer(ranking)
-    assert said[0].startswith("ACC+TIES ties bert_large, bert_base in first place. bert_large was right on 90.0 %")
+    assert said[0].startswith(
+        "ACC+TIES ties bert_large, bert_base in first place. bert_large's accuracy on the 10 rows is 90.0 %"
+    )
     assert [row[0] for row in order(ranking.decision, words_of(ranking)).rows] == ["1", "1", "3"]
     assert [row["rank"] for row in csv.DictReader(io.StringIO(report.render(ranking, "csv")))] == ["1", "1", "3"]
 
@@ -672,10 +676,10 @@ def test_a_page_without_attributions_promises_no_scores():
     )
     assert "not seen" not in page
     assert "score of each word" not in page
-    assert "<summary>What each factor reads</summary>" in page
+    assert "<summary>Factor values</summary>" in page
     assert "Scores in numbers" not in page
-    assert "1 example on which the most pairs of models disagree. What each factor reads is below each." in page
-    assert "the score of each word, are below each." in report.render(toy(), "html")
+    assert "1 example on which the most pairs of models disagree. Factor values are below each example." in page
+    assert "Factor values and the score of each word are below each example." in report.render(toy(), "html")
 
 
 def test_a_page_explains_the_marks_of_all_its_examples():
@@ -695,7 +699,10 @@ def test_a_page_explains_the_marks_of_all_its_examples():
 def test_a_lead_that_may_be_none_is_said_to_be_one():
     """Where the interval of the difference to ACC includes 0, the answer says so."""
     unsure = with_found(toy(), methods=toy().evaluation.methods[:2])
-    assert "+2.5 points (95 % interval -2.5 to +7.5; this includes 0: ACC may do as well)" in words.answer(unsure)[1][1]
+    assert words.answer(unsure)[1][1] == (
+        "That is +2.5 points compared with accuracy, ACC, on the same examples (95 % interval -2.5 to +7.5; this "
+        "includes 0: ACC may do as well)."
+    )
 
 
 def test_the_answer_of_a_decision():
@@ -703,11 +710,11 @@ def test_the_answer_of_a_decision():
     lead, answer = words.answer(toy_decision())
     assert lead == "Not told apart for first place: bert_large, bert_base"
     assert answer == [
-        "ACC+TIES puts bert_large first. It was right on 90.0 % of the 10 rows.",
-        "With a probability of 75.0 % it is within a point of the best of these in the domain.",
+        "ACC+TIES puts bert_large first. Its accuracy on the 10 rows is 90.0 %.",
+        "The probability that no other model is better by more than a point in the domain is 75.0 %.",
         "Cannot be told apart: bert_large, bert_base.",
-        "Next: take bert_large, or label about 40 more rows, which would tell it from bert_base if the two go on to "
-        "disagree as here.",
+        "Next: take bert_large, or label about 40 more rows, which would tell it from bert_base if the two keep "
+        "disagreeing at this rate.",
     ]
 
 
@@ -730,11 +737,11 @@ def test_a_headline_needs_a_probability_and_an_interval(p, low, lead):
     said, sentences = words.answer(ranking)
     assert said.startswith(lead)
     text = " ".join(sentences)
-    assert f"is the better one in the domain with a probability of {100 * p:.1f} %" in text
+    assert f"is better in the domain with a probability of {100 * p:.1f} %" in text
     assert ("95 % interval" in text) == (low is not None)
     assert ("Next: take a." in text) == (lead == "Better: a")
     if lead == "Probably better: a":
-        assert f"Next: label more rows, or take a where a probability of {100 * p:.1f} % is enough." in text
+        assert f"Next: label more rows, or take a if a probability of {100 * p:.1f} % is enough." in text
     for form in ("table", "markdown", "html"):
         assert lead in report.render(ranking, form)
 
@@ -775,7 +782,7 @@ def test_no_probability_is_rounded_to_certainty():
         text = report.render(found, form)
         assert "100.0" not in text.replace("to 100.0", ""), form  # an interval may end there
         assert any(high in text for high in (">99.9", r"\>99.9", "$>$99.9", "&gt;99.9")), form
-    assert "With a probability of >99.9 %" in " ".join(report.render(found, "table").split())
+    assert "in the domain is >99.9 %." in " ".join(report.render(found, "table").split())
     models = json.loads(report.render(found, "json"))["decision"]["models"]
     assert [model["p_best"] for model in models] == [0.9998, 0.0002, 0.0]
 
@@ -783,20 +790,22 @@ def test_no_probability_is_rounded_to_certainty():
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        (0, "label more rows, or take bert_large where a probability of 92.0 % is enough."),
+        (0, "label more rows, or take bert_large if a probability of 92.0 % is enough."),
         (
             1_000,
-            "or label about 1,000 more rows, which would tell it from bert_base if the two go on to disagree as here.",
+            "or label about 1,000 more rows, which would tell it from bert_base if the two keep disagreeing at this "
+            "rate.",
         ),
         (
             40_057,
             "Next: treat bert_large and bert_base as equal: it would take more than 1,000 more rows to tell them "
-            "apart. More than labels, a pool of rows without labels or other models would help.",
+            "apart. More labels would help less than a pool of rows without labels or other models.",
         ),
-        (1, "or label about 1 more row, which would tell it from bert_base if the two go on to disagree as here."),
+        (1, "or label about 1 more row, which would tell it from bert_base if the two keep disagreeing at this rate."),
         (
             None,
-            "label more rows. How many would tell it from bert_base is not known: they were right on the same rows.",
+            "label more rows. The number that would tell it from bert_base is unknown: they were right on the same "
+            "rows.",
         ),
     ],
 )
@@ -819,7 +828,8 @@ def test_a_model_is_taken_without_more_labels_only_if_it_is_told_from_every_othe
     assert found.p_beats[0][1] > 0.9 > found.p_beats[0][2]
     assert words.decision_answer(toy_decision(), found)[1][2:] == [
         "Cannot be told apart: m0, m2; nor m1, m2.",
-        "Next: take m0, or label about 13 more rows, which would tell it from m2 if the two go on to disagree as here.",
+        "Next: take m0, or label about 13 more rows, which would tell it from m2 if the two keep disagreeing at this "
+        "rate.",
     ]
     level = dataclasses.replace(found, level=0.94)
     assert "tell it from m2, the nearest of 2 rivals, if" in words.next_step(toy_decision(), level)
@@ -863,10 +873,11 @@ def test_the_choice_is_the_first_of_the_order_whatever_else_is_likely():
     likely = with_best(toy_decision(), 0.22, 0.1, 0.29, kind="pool", method="SURROGATE")
     lead, answer = words.answer(likely)
     assert lead == "Not told apart for first place: bert_large, bert_base"
-    assert answer[1] == "With a probability of 22.0 % it is within a point of the best of these in the domain."
+    assert answer[1] == "The probability that no other model is better by more than a point in the domain is 22.0 %."
     assert not any("lstm" in sentence for sentence in answer)
     why = (
-        "The order goes by SURROGATE, not by P(near best): a model of which these rows tell little can have a high one."
+        "The order is that of SURROGATE, not of P(near best): a model about which these rows say little can have a "
+        "high one."
     )
     assert why in remarks.remarks(likely)
     assert why not in remarks.remarks(with_best(likely, 0.29, 0.1, 0.22))
@@ -879,7 +890,7 @@ def test_a_first_choice_that_the_labels_speak_against():
     lead, answer = words.answer(ranking)
     assert lead == "First choice: bert_large, but the labels speak for bert_base"
     assert answer[-1] == (
-        "Next: look at the rows on which bert_large and bert_base differ: ACC+TIES puts bert_large first, and by the "
+        "Next: look at the rows on which bert_large and bert_base differ. ACC+TIES puts bert_large first, but by the "
         "labels bert_base is better with a probability of 92.0 %."
     )
     assert "First choice: bert_large, but the labels speak for bert_base" in Reader(report.render(ranking, "html")).text
@@ -915,12 +926,13 @@ def test_large_numbers_of_labels_are_no_numbers():
     text = report.render(ranking, "table") + report.render(ranking, "pairs")
     assert "13,706" not in text
     equal = (
-        "Treat as equal bert_large and bert_base; bert_base and lstm: more than 1,000 labels would be needed to tell."
+        "Treat as equal bert_large and bert_base; bert_base and lstm: it would take more than 1,000 labels to tell "
+        "them apart."
     )
     assert equal in remarks.remarks(ranking)
     assert re.search("^bert_large +bert_base +60.0 +>1,000$", text, re.M)
     pooled = with_found(ranking, kind="pool", method="SURROGATE")
-    assert words.answer(pooled)[1][-1].endswith("More than labels, a larger pool or other models would help.")
+    assert words.answer(pooled)[1][-1].endswith("More labels would help less than a larger pool or other models.")
 
 
 def test_who_is_wrong_on_which_row_is_shown():
@@ -955,18 +967,18 @@ def test_why_nothing_is_said_of_more_labels_is_said_alike_everywhere():
     table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
     ranking = decided(table)
     said = report.render(ranking, "markdown").replace("\\", "")
-    same = "is not known: they were right on the same rows."
-    assert f"m0 or m1: how many more labels would tell {same}" in said
-    each = "is not known: each was right on 1 row on which the other was not."
-    assert f"m1 or m2: how many more labels would tell {each}" in said
-    assert " is not known: " in words.answer(ranking)[1][-1]
+    same = "unknown: they were right on the same rows."
+    assert f"m0 or m1: the number of labels that would tell them apart is {same}" in said
+    each = "unknown: each was right on 1 row where the other was not."
+    assert f"m1 or m2: the number of labels that would tell them apart is {each}" in said
+    assert " is unknown: " in words.answer(ranking)[1][-1]
     by_pool = dataclasses.replace(ranking.decision, method="SURROGATE", kind="pool")
-    assert words.unknown_count_reason(ranking.table, by_pool, 0, 1) == "labels and pool put them level, or nearly so"
+    assert words.unknown_count_reason(ranking.table, by_pool, 0, 1) == "labels and pool rate them about equal"
     likely = ((0.5, 0.85, 0.6), (0.15, 0.5, 0.6), (0.4, 0.4, 0.5))
     by_pool = dataclasses.replace(by_pool, p_beats=likely)
-    small = "the pool has too few rows for it; more rows of the domain, labelled or not, would tell"
+    small = "the pool is too small; more rows of the domain, labelled or not, would help"
     assert words.unknown_count_reason(ranking.table, by_pool, 0, 1) == small
-    assert "\n?: how many is not known: the two were right on the same rows, or" in report.render(ranking, "pairs")
+    assert "\n?: the number is unknown: the two were right on the same rows, or" in report.render(ranking, "pairs")
 
 
 def test_the_page_shows_how_good_the_attributions_are():

@@ -176,7 +176,7 @@ def test_the_answer_of_an_evaluation():
     alone = dataclasses.replace(found, methods=(metric, *others))
     assert repr(alone).startswith(f"ACC puts two models right {100 * metric.pairwise_accuracy:.1f} % of the time, and ")
     coin = dataclasses.replace(metric, pairwise_accuracy=0.5)
-    assert repr(dataclasses.replace(found, methods=(coin,))).startswith("no method does better than a coin\n")
+    assert repr(dataclasses.replace(found, methods=(coin,))).startswith("no method beats chance\n")
 
 
 def test_the_answer_names_models_that_failed():

@@ -578,7 +578,7 @@ def test_words_past_the_models_limit_are_told():
     cut, _ = cases("control")["cut off after three words"]
     explanation = explained(Canned("short", cut))
     assert "slept(not seen, control)" in render(explanation, "terminal")
-    assert "short: words that are past its limit, and were not seen: 13." in render(explanation, "terminal")
+    assert "short: words past its limit: 13." in render(explanation, "terminal")
     assert len(re.findall('class="[^"]*unseen', render(explanation, "html"))) == 13
     assert "NaN" not in render(explanation, "json")
 

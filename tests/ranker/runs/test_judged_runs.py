@@ -130,7 +130,7 @@ def test_labels_that_answers_have_let_methods_see_them():
     assert found.header.left_out["SURROGATE"] == "needs the true labels of rows, and some are not known"
     without = rank([*suite(labelled=True)[:2], Judged("good")], a_set(task=task), probe=5)
     assert "DAWID-SKENE" not in {one.name for one in without.evaluation.methods}
-    assert without.header.left_out["DAWID-SKENE"].startswith("needs what each model says of each row")
+    assert without.header.left_out["DAWID-SKENE"].startswith("needs each model's prediction on each row")
 
 
 def test_of_a_label_that_is_not_known_nothing_is_said():

@@ -93,7 +93,7 @@ def test_how_often_each_label_is_predicted_is_said_of_the_rows_together(suite, r
     seen, _, _ = predictions(suite, task, some, runtime)
     share = 100 * np.mean(seen.predicted == 1)
     assert f"entailment {share:.0f} %" in session.balance(some)
-    assert "on these rows together" in session.balance(some)
+    assert "on these rows the models" in session.balance(some)
 
 
 def test_two_models_can_choose(suite, rows, task, runtime):
@@ -275,7 +275,7 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
     )
     assert code == 0
     assert "is no estimate of how accurate they are" in err
-    assert "on these rows together the models predict" in err
+    assert "on these rows the models predict" in err
 
 
 @pytest.mark.parametrize(

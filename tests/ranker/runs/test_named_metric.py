@@ -158,7 +158,7 @@ def test_the_words_of_two_models(files, answers, run):
     first = found.models[0]
     assert f"fair has macro-f1 {first.outcome:.3f} ({first.low:.3f} to {first.high:.3f}), always" in said
     assert f"The difference is {pair.difference:+.3f} (95 % interval {pair.low:+.3f} to {pair.high:+.3f}; p" in said
-    assert "How many more labels tell two models apart is said of means; macro-f1 is none." in said
+    assert "The number of further labels is estimated for means only, and macro-f1 is not a mean." in said
 
 
 def test_three_models_are_put_in_order(files, tmp_path, run):
@@ -168,7 +168,7 @@ def test_three_models_are_put_in_order(files, tmp_path, run):
     third.write_text(models[1].read_text())
     _, out, _ = run("--data", rows, "--metric", "macro-f1", "--models", *models, third)
     said = " ".join(out.split())
-    assert re.search(r"macro-f1 ties fair, third in first place. fair had a macro-f1 of 0\.\d\d\d on the 120", said)
+    assert re.search(r"macro-f1 ties fair, third in first place. fair's macro-f1 on the 120 rows is 0\.\d\d\d", said)
     assert "better by more than 0.01" in said
 
 
@@ -205,7 +205,7 @@ def test_labels_that_are_numbers_have_errors(tmp_path, run):
         [np.abs(given - truth).mean() for given in said.values()]
     )
     assert found.versus[0].difference == pytest.approx(found.models[1].outcome - found.models[0].outcome)
-    assert "Less of mae is better; a difference above 0 says that the first model is better." in found.notes
+    assert "Less of mae is better; a difference above 0 means that the first model is better." in found.notes
     status, out, _ = run("--data", tmp_path / "rows.csv", "--metric", "mae", "--models", *models, "--format", "html")
     assert status == 0
     assert f"{found.models[1].outcome:.3f}" in out
@@ -406,7 +406,7 @@ def test_an_evaluation_takes_the_metric_for_the_truth(run, tmp_path):
     assert next(iter(methods)) == "macro-f1"
     assert 0.5 < methods["macro-f1"].ci_low < methods["macro-f1"].pairwise_accuracy < methods["macro-f1"].ci_high <= 1
     assert sorted(methods["macro-f1"].curve) == sorted(methods["ACC"].curve)
-    assert any("macro-f1 is no mean over examples" in note for note in found.notes)
+    assert any("macro-f1 is not a mean over examples" in note for note in found.notes)
     assert what_changed(found, found).changed is False
     drawn = rank(suite, rows, metric="macro-f1", draws=500, evidence=Evidence("none")).evaluation.methods[0]
     assert drawn.pairwise_accuracy == pytest.approx(methods["macro-f1"].pairwise_accuracy, abs=0.03)

@@ -338,7 +338,7 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
     assert found.header.probe == 2
     assert tuple(note.replace("`--pool`", "`pool`") for note in found.notes[:2]) == (
         "1 row has no label yet, and counts only in a pool (`pool`).",
-        "1 row that repeats another, label and all, was left out.",
+        "1 row that exactly repeats another was left out.",
     )
     rows.write_text("text,label\nThe judge ran.,0\nThe actor saw it.,1\n")
     assert decide(models, rows, evidence=Evidence("none", methods=())).notes[0] == "0 was read as Dull, 1 as LOVELY."

@@ -280,7 +280,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, 
     assert stop.value.code == status
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     said = capsys.readouterr().err.lstrip("\n")  # which ends the line with the terminal's ^C
-    assert said == "rank-models: stopped; what was computed is kept, the same command goes on from there\n"
+    assert said == "rank-models: stopped; results so far are cached, and the same command resumes\n"
     assert not list(root.rglob("*.tmp"))
     assert list(root.rglob("*.parquet"))
     assert answer(command(root, output), output) == uninterrupted[0]

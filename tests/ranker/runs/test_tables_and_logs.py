@@ -119,11 +119,11 @@ def test_two_logs_are_compared(run, tmp_path):
     assert "Better: run-a run-a has acc 85.0 %" in text
     assert ", run-b 50.0 % (" in text
     assert "The difference is +35.0 points (95 % interval +9.2 to +56.2; p = 0.00" in text
-    assert "by McNemar's exact test); run-a is the better one in the domain with a probability of 99." in text
+    assert "by McNemar's exact test); run-a is better in the domain with a probability of 99." in text
     assert "run-a did better on 20 rows, run-b on 6." in text
-    assert "An unpaired test, which ignores that the rows are the same, would say p < 0.0001" not in text
-    assert "ignores that the rows are the same, would say p = 0.000" in text
-    assert "points or more is found in four of five cases." in text
+    assert "An unpaired test, which ignores that the rows are the same, gives p < 0.0001" not in text
+    assert "ignores that the rows are the same, gives p = 0.000" in text
+    assert "points or more in four of five cases." in text
     assert "40 rows are few: a true difference below" in text
 
 
@@ -266,20 +266,20 @@ def test_logs_that_were_asked_otherwise_are_compared_and_said_to_be(run, tmp_pat
         log(tmp_path / name, set(range(30)), prompt_hash=prompts)
     text = flat(run("--models", "zero", "same")[1])
     assert "did equally well on each of the 40 rows" in text
-    assert "asked otherwise" not in text
+    assert "asked in another way" not in text
     found = json.loads(run("--models", *of, "--format", "json")[1])
-    notes = [note for note in found["header"]["notes"] if "asked otherwise" in note]
-    why = "(another prompt, number of shots, order of choices, solver or arguments of the task): it may not be the"
+    notes = [note for note in found["header"]["notes"] if "asked in another way" in note]
+    why = "(prompt, number of shots, order of choices, solver or arguments of the task), so more than the models may"
     assert notes == [
-        f"few, more: 40 of 40 rows were asked otherwise than in zero {why} models alone that differ.",
-        f"half: 20 of 40 rows were asked otherwise than in zero {why} models alone that differ.",
+        f"few, more: 40 of 40 rows were asked in another way than in zero {why} differ.",
+        f"half: 20 of 40 rows were asked in another way than in zero {why} differ.",
     ]
     for name, prompt in (("a", "Q"), ("b", "Think. Q")):
         messages = [{"role": "user", "content": prompt}]
         eval_log(tmp_path / f"{name}.eval", [sample(f"s{n}", "C", messages=messages) for n in range(5)])
     eval_log(tmp_path / "c.eval", [sample(f"s{n}", "C", messages=[]) for n in range(5)])
-    assert "b: 5 of 5 rows were asked otherwise than in a (" in flat(run("--models", "a.eval", "b.eval")[1])
-    assert "asked otherwise" not in flat(run("--models", "a.eval", "c.eval")[1])
+    assert "b: 5 of 5 rows were asked in another way than in a (" in flat(run("--models", "a.eval", "b.eval")[1])
+    assert "asked in another way" not in flat(run("--models", "a.eval", "c.eval")[1])
 
 
 def test_what_logs_lack_is_counted_apart(run, tmp_path):
@@ -315,7 +315,7 @@ def test_a_log_that_is_partial_and_epochs_that_are_missing_are_said(run, tmp_pat
     text = flat(out)
     assert "b: The log is partial: its run ended with the status cancelled." in text
     assert "b: The log is partial: it holds 8 of the 10 samples that were to be run." in text
-    assert "b: 1 of 8 rows have a score in some of 2 epochs only, and are made of these." in text
+    assert "b: 1 of 8 rows have scores in only some of 2 epochs, and use these." in text
     assert "b: 2 rows are not in its file, and left out for all models." in text
     assert f"b {100 * (1 + 7 * 0.5) / 8:.1f} % (" in text
     assert "on the same 8 rows" in text
@@ -395,7 +395,7 @@ def test_a_wide_file_is_several_models(run, tmp_path):
     assert re.findall(r"(?m)^([123]) +(\w+) ", out)[:3] == [("1", "good"), ("2", "fair"), ("3", "poor")]
     text = flat(out)
     assert "'good', 'fair' and 'poor' hold labels." in text
-    assert "'label' is taken for the truth, by its name; `--truth` and `--prediction` say otherwise." in text
+    assert "'label' is read as the truth, by its name; to change that, use `--truth` and `--prediction`." in text
     assert "CONF, CONF-GT, NLL (needs probabilities, and the answers of good and of 2 others are labels alone)" in text
     status, out, _ = run("--models", "wide.csv#good", "wide.csv#poor")
     assert "good did better on 20 rows, poor on 0." in flat(out)
@@ -430,7 +430,7 @@ def test_outcomes_alone_are_ranked(run, tmp_path):
     assert "`--answers` says which: labels, outcomes" in one_line(run("--models", "outcomes.csv"))
     status, out, _ = run("--models", "outcomes.csv", "--answers", "outcomes")
     assert status == 0
-    assert "outcome puts m0 first. It had a mean outcome of 100.0 % on the 40 rows" in flat(out)
+    assert "outcome puts m0 first. Its mean outcome on the 40 rows is 100.0 %" in flat(out)
     assert "(reads probabilities of labels, and these answers have none)" in flat(out)
     assert "must be one of labels" in one_line(run("--models", "outcomes.csv", "--answers", "marks"))
 
@@ -493,7 +493,7 @@ def test_one_file_a_model_beside_rows(run, tmp_path):
     assert shown == {"names": "90.0", "numbers": "80.0", "logits": f"{100 * right:.1f}"}
     text = flat(out)
     assert "numbers: the numbers in 'Category' are labels: 0 is negative, 1 is positive." in text
-    assert "logits: rows are joined by their order alone: nothing in the file can check it." in text
+    assert "logits: rows are joined by their order alone; nothing in the file confirms it." in text
     assert one_line(run("--models", "names.csv", "numbers.csv")) == (
         "`--data` or `--ood` is needed: no model brings rows of its own whose truth is known"
     )
@@ -590,7 +590,7 @@ def test_what_a_table_lacks_is_counted_apart(run, tmp_path):
     assert status == 0
     text = flat(out)
     assert "a: 3 rows are not in its file, and left out for all models, 5 rows have no answer, which counts" in text
-    assert "b: 1 row has another text in the file, and so no answer: missing." in text
+    assert "b: 1 row has another text in the file: missing." in text
     assert "b: 1 row is not in its file, and left out for all models, 2 rows failed or were not scored" in text
     assert "on the same 35 rows" in text
     assert "a gives no answer to 5 of 37 rows; they count as wrong" in err
@@ -620,7 +620,7 @@ def test_ten_labels_and_a_pool(run, tmp_path, silent):
     assert "SURROGATE puts a first" in text
     assert "The pool adds 30 rows without a label." in text
     assert "nan" not in out
-    assert "are in the file alone" not in text
+    assert "are only in the file" not in text
     chosen = run("label", "--pool", "pool.csv", "--batch", "5", "--models", "a.csv", "b.csv", "c.csv")
     assert chosen[0] == 0
     assert len(chosen[1].splitlines()) == 6

@@ -59,7 +59,7 @@ def test_a_decision_is_by_the_metric():
     assert sum(model.p_best for model in found.models) == pytest.approx(1)
     assert found.better(0, 2)
     assert found.more_labels[0][2] == 0
-    assert "How many more labels tell two models apart is said of means; macro-f1 is none." in found.notes
+    assert "The number of further labels is estimated for means only, and macro-f1 is not a mean." in found.notes
 
 
 def test_the_metric_may_say_otherwise_than_accuracy():

@@ -123,7 +123,7 @@ def test_other_models_are_other_pairs():
     """More of them, or the same with other accuracies: a method's change may be theirs, and that is said."""
     was = toy()
     models = was.found.models
-    note = "The models, or their true outcomes, are others: pairwise accuracies are means over other pairs."
+    note = "The models, or their true outcomes, differ: pairwise accuracies are means over different pairs."
     others = with_found(was, models=(dataclasses.replace(models[0], outcome=0.99), *models[1:]))
     for now in (with_found(was, models=models[:2]), others):
         assert note in what_changed(was, now).notes
@@ -192,7 +192,7 @@ def test_what_is_not_known_to_be_paired_takes_the_runs_as_independent():
     seen = with_found(was, methods=(*was.found.methods, method("SURROGATE", "pool", 0.7)))
     found = what_changed(seen, seen)
     assert [change.name for change in found.methods if not change.paired] == ["SURROGATE"]
-    assert found.notes[1].startswith("The interval of a change of SURROGATE takes the two runs as independent;")
+    assert found.notes[1].startswith("The interval of a change of SURROGATE assumes independent runs;")
 
 
 def test_settings_and_versions_that_differ():
@@ -212,7 +212,7 @@ def test_a_decision_with_more_rows():
     assert (models["bert_base"].p_near_best_before, models["bert_base"].p_near_best_after) == (0.33, 0.95)
     assert (models["bert_base"].rank_before, models["bert_base"].rank_after) == (2, 1)
     assert found.methods == ()
-    assert found.notes == ("The rows are not the same: what changed may come from them.",)
+    assert found.notes == ("The rows differ, so changes may come from them.",)
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_models_that_tie_keep_their_order_and_say_so():
     found = decide(labelled(np.ones((3, 5))))
     assert [model.rank for model in found.models] == [1, 1, 1]
     assert found.names == ("m0", "m1", "m2")
-    assert "ACC ties all models; their order is that in which they were given." in found.notes
+    assert "ACC ties all models; they are in the given order." in found.notes
 
 
 def test_labels_of_a_single_class_are_allowed_and_said():

@@ -190,7 +190,7 @@ def test_a_difference_that_cannot_be_is_not_said_to_be_found():
     found = decide(table)
     assert found.versus[0].detectable > 1
     text = " ".join(render(Ranking(Header("own", "two", 2, 0), found, table), "table").split())
-    assert "With so few rows not even the largest difference is found in four of five cases." in text
+    assert "These rows are too few to detect even the largest difference in four of five cases." in text
     assert "points or more is found" not in text
     assert list(warnings(found.versus, precomputed=True)) == ["2 rows are few: differences would mostly be missed."]
 

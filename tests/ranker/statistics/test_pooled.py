@@ -161,7 +161,7 @@ def test_methods_of_ones_own_are_measured_as_those_of_the_product_are():
     assert (mean.difference, mean.difference_low, mean.difference_high) == pytest.approx((0, 0, 0))
     right = [agreement(pool).mean(axis=1)[a] > agreement(pool).mean(axis=1)[b] for a in range(4) for b in range(a)]
     assert found.method("VOTES").pairwise_accuracy == pytest.approx(np.mean(right))
-    assert "None of the methods that see no label is safe. VOTES: goes with the crowd." in found.notes
+    assert "No method without labels is safe. VOTES: goes with the crowd." in found.notes
 
 
 def test_other_outcomes_than_right_or_wrong_are_ranked_by():
@@ -182,11 +182,11 @@ def test_other_outcomes_than_right_or_wrong_are_ranked_by():
 @pytest.mark.parametrize(
     ("noise", "probe", "rows", "curve", "needs"),
     [
-        (0.3, 5, 60, (1, 2, 3, 5, 10), " ACC needs more than 10 labels."),
-        (0.3, 5, 60, (1, 2, 3, 5, 10, 50), " ACC needs 11 to 50 labels."),
-        (0.5, 5, 60, (5, 10, 11, 29), " ACC needs 11 labels."),
+        (0.3, 5, 60, (1, 2, 3, 5, 10), " ACC needs more than 10 labels "),
+        (0.3, 5, 60, (1, 2, 3, 5, 10, 50), " ACC needs 11 to 50 labels "),
+        (0.5, 5, 60, (5, 10, 11, 29), " ACC needs 11 labels "),
         (0.7, 5, 60, (10, 50), ""),
-        (0.0, 11, 20, (1, 2, 3, 5, 10), " ACC needs more than 11 labels."),
+        (0.0, 11, 20, (1, 2, 3, 5, 10), " ACC needs more than 11 labels "),
     ],
 )
 def test_what_labels_are_worth_is_said(noise, probe, rows, curve, needs):
@@ -198,19 +198,19 @@ def test_what_labels_are_worth_is_said(noise, probe, rows, curve, needs):
     said = f"{probe} {'label' if probe == 1 else 'labels'}: ACC {reached['ACC']}, SURROGATE {reached['SURROGATE']}"
     if rows == 60:
         said += f", and {reached['SURROGATE+LABEL']} if `rank-models label` asks for them"
-    said += f". For the {reached['SURROGATE']} of SURROGATE{needs}" if needs else "."
+    said += f".{needs}to reach the {reached['SURROGATE']} of SURROGATE." if needs else "."
     assert [note for note in found.notes if " ACC " in note] == [said]
 
 
 def test_each_method_without_labels_is_told_of_with_its_trap():
     """Those in the table, and no others; without a pool nothing is said."""
     given = world()
-    (note,) = (note for note in measured(*given, curve=()).notes if "see no label" in note)
+    (note,) = (note for note in measured(*given, curve=()).notes if "without labels is safe" in note)
     assert {one.name for one in FREE if f"{one.name}: {one.warning}" in note} == {
         one.name for one in FREE if one.needs <= {"probabilities"}
     }
     for without in ((given[0], None, None), (*given, [NAMED["SURROGATE"]])):
-        assert not any("see no label" in note for note in measured(*without, curve=()).notes)
+        assert not any("without labels is safe" in note for note in measured(*without, curve=()).notes)
 
 
 def test_other_methods_do_not_change_beside_a_pool():

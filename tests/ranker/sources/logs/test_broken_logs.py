@@ -425,6 +425,6 @@ def test_a_broken_log_in_a_folder_is_named(tmp_path):
     (tmp_path / "samples_x_2026-01-02T03-04-05.6.jsonl").write_bytes(b"")
     found = list_logs(tmp_path)
     assert [one.path for one in found.logs] == [log]
-    assert [note.partition(str(tmp_path))[0] for note in found.notes] == ["Not read, since it cannot be: "] * 2
+    assert [note.partition(str(tmp_path))[0] for note in found.notes] == ["Unreadable: "] * 2
     assert "b.eval: no zip archive" in found.notes[0]
     assert "is empty, or no log" in found.notes[1]

@@ -76,7 +76,7 @@ def test_a_reducer_that_is_not_known_is_said(tmp_path):
     path = eval_log(tmp_path / "a.eval", [sample("a", value, epoch) for epoch, value in enumerate("IC", 1)], head)
     log = read_log(path)
     assert (log.metric, log.outcomes.tolist()) == ("match", [0.5])
-    assert log.notes[0] == "The log reduces its 2 epochs by best_of_mine, which is not known here: their mean is meant."
+    assert log.notes[0] == "The log reduces its 2 epochs by best_of_mine, which is unknown here: their mean is used."
     with refuses(DataError, option="reducer", value="best"):
         read_log(path, LogSelection(reducer="best"))
 
@@ -84,10 +84,10 @@ def test_a_reducer_that_is_not_known_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({"limit": {"type": "token", "limit": 5}}, "A limit ended 1 of 2 samples (token 1); what they scored counts."),
+        ({"limit": {"type": "token", "limit": 5}}, "A limit ended 1 of 2 samples (token 1); their scores count."),
         (
             {"output": {"choices": [{"message": {"content": "y"}, "stop_reason": "max_tokens"}], "completion": "y"}},
-            "A limit ended 1 of 2 samples (max_tokens 1); what they scored counts.",
+            "A limit ended 1 of 2 samples (max_tokens 1); their scores count.",
         ),
     ],
 )

@@ -167,7 +167,7 @@ def test_epochs_are_averaged_over_those_with_a_value(path):
     assert log.state.tolist() == [ANSWERED, ANSWERED, ERROR, NO_ANSWER]
     assert log.notes == (
         "Each row is the mean of 3 epochs (the log has mean by default).",
-        "2 of 4 rows have a score in some of 3 epochs only, and are made of these.",
+        "2 of 4 rows have scores in only some of 3 epochs, and use these.",
     )
 
 
@@ -213,7 +213,7 @@ def test_of_parts_of_one_name_the_last_counts(path):
     """A sample that was run again replaces the first."""
     log = read_log(eval_log(path, [sample(1, "I"), sample(2, "C"), sample(1, "C")]))
     assert log.outcomes.tolist() == [1, 1]
-    assert log.notes == ("1 samples stand in the archive more than once; the last of each counts.",)
+    assert log.notes == ("1 samples occur in the archive more than once; the last of each counts.",)
 
 
 def test_two_answers_to_one_sample_are_refused(path):

@@ -291,7 +291,7 @@ def test_equal_texts_are_no_second_answers(tmp_path):
     log = read_log(lm_log(tmp_path, rows))
     key = log.keys[0]
     assert log.keys == (key, f"{key}#2", f"{key}#3")
-    assert any("2 rows ask what an earlier row asks" in note for note in log.notes)
+    assert any("2 rows repeat the question of an earlier row" in note for note in log.notes)
 
 
 def test_no_answer_is_wrong_and_no_error(tmp_path):

@@ -48,7 +48,7 @@ def test_rows_of_perplexity_hold_log_likelihoods_of_which_more_is_better(tmp_pat
     assert {one.name: round(one.outcome, 12) for one in found.decision.models} == {"good": 0.8, "bad": 0.5625}
     assert found.decision.models[0].name == "good"
     assert any("less is better" not in note and "more is better" in note for note in found.notes)
-    assert any("shown as the part of the way from -10, the worst, to 0, the best" in note for note in found.notes)
+    assert any("scaled from -10, the worst, to 0, the best" in note for note in found.notes)
 
 
 def test_the_recorded_number_says_what_a_row_holds(tmp_path):
@@ -64,7 +64,7 @@ def test_a_number_that_rows_do_not_tell_is_said_beside_theirs(tmp_path):
     (note,) = read_log(path).notes
     assert note.startswith("The log records mine 0.75, and 0.5 follows from its rows")
     results(tmp_path, results={"small": {"mine,none": 0.5}})
-    assert read_log(path).notes == ("More of mine is taken for better; `lower_is_better` says otherwise.",)
+    assert read_log(path).notes == ("More of mine is assumed to be better; if not, use `lower_is_better`.",)
     results(tmp_path, config={"metric_list": [{"metric": "mine", "aggregation": "def mine(items): ..."}]})
     assert read_log(path).measure.recomputed is None
 
@@ -77,7 +77,7 @@ def test_lower_is_better_counts_where_nobody_knows_better(tmp_path):
     ]
     found = decide(load(logs, SourceOptions(kinds=[LogOptions(lower_is_better=True)])))
     assert [one.name for one in found.decision.models] == ["a", "b"]
-    assert any("`lower_is_better` that less is: less is." in note for note in found.notes)
+    assert any("but `lower_is_better` overrides it." in note for note in found.notes)
     logs = [likelihood_log(tmp_path / name, GOOD) for name in ("c", "d")]
     with pytest.raises(ModelError, match="`range`"):
         decide(load(logs))
@@ -193,7 +193,7 @@ def test_a_metric_of_inspect_that_is_not_known_is_said_not_to_be_recomputed(tmp_
     metrics = {"stderr": {"value": 0.1}, "mine": {"value": 0.25}}
     scores = [{"name": "match", "scorer": "match", "metrics": metrics}]
     path = eval_log(tmp_path / "a.eval", [sample("a", "C")], header(results={"scores": scores}))
-    assert read_log(path).notes == ("The log records match 0.25, which no row tells.",)
+    assert read_log(path).notes == ("The log records match 0.25, which cannot be recomputed from its rows.",)
     del metrics["mine"]
     path = eval_log(tmp_path / "b.eval", [sample("a", "C")], header(results={"scores": scores}))
     assert read_log(path).notes == ()

@@ -45,7 +45,7 @@ def test_the_newest_of_runs_that_were_made_alike_is_read_and_said(tmp_path):
     old, new = run_log(tmp_path / "a", 1, "CCCCIIII"), run_log(tmp_path / "a", 2, "CCCCCCII")
     (model,) = models(tmp_path / "a")
     assert sum(outcomes(model)) == 6
-    note = f"small: of 2 runs of org/model {new.name} is read, the newest that is whole, and not {old.name}."
+    note = f"small: of 2 runs of org/model the newest complete one, {new.name}, is read, not {old.name}."
     assert said(model)[0] == note
 
 
@@ -114,7 +114,7 @@ def test_runs_of_the_harness_are_told_apart_by_their_results(tmp_path):
         results(tmp_path / "a", time=time, config={"num_fewshot": shots})
         if day == 2:
             (model,) = models(tmp_path / "a")
-            assert "is read, the newest that is whole" in said(model)[0]
+            assert "the newest complete one, " in said(model)[0]
     with refuses(UsageError, option="runs", place=tmp_path / "a"):
         models(tmp_path / "a")
 

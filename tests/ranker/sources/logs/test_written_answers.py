@@ -13,8 +13,8 @@ from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask
 
 NAN = float("nan")
-SAYS = "Answers have labels: em says of each whether it is the target, {}."
-OTHERWISE = "Answers have no labels: of {} of {} answers em says something else than whether it is the target."
+SAYS = "Answers have labels: em says whether each is the target, {}."
+OTHERWISE = "Answers have no labels: em disagrees with a comparison to the target on {} of {} answers."
 
 
 def log(folder, targets, answers, values):
@@ -27,17 +27,17 @@ def log(folder, targets, answers, values):
 
 
 TARGETS = ["no", "yes", "no", "yes"]
-GUESSED = "More of em is taken for better; `lower_is_better` says otherwise."
+GUESSED = "More of em is assumed to be better; if not, use `lower_is_better`."
 
 
 @pytest.mark.parametrize(
     ("answers", "values", "how", "said"),
     [
-        (["no", "no", "yes", "yes"], [1, 0, 0, 1], "to the letter", [0, 0, 1, 1]),
-        (["no", "Yes", "yes.", "yes"], [1, 0, 0, 1], "to the letter", [0, -1, -1, 1]),
-        ([" no", "no ", "perhaps", "yes"], [1, 0, 0, 1], "but for blanks around it", [0, 0, -1, 1]),
-        (["NO", "no", "[invalid]", " Yes"], [1, 0, 0, 1], "but for case and blanks around it", [0, 0, -1, 1]),
-        (["No.", "no", "YES!", "(yes)"], [1, 0, 0, 1], "but for case, punctuation and blanks", [0, 0, 1, 1]),
+        (["no", "no", "yes", "yes"], [1, 0, 0, 1], "exactly", [0, 0, 1, 1]),
+        (["no", "Yes", "yes.", "yes"], [1, 0, 0, 1], "exactly", [0, -1, -1, 1]),
+        ([" no", "no ", "perhaps", "yes"], [1, 0, 0, 1], "ignoring blanks around it", [0, 0, -1, 1]),
+        (["NO", "no", "[invalid]", " Yes"], [1, 0, 0, 1], "ignoring case and blanks around it", [0, 0, -1, 1]),
+        (["No.", "no", "YES!", "(yes)"], [1, 0, 0, 1], "ignoring case, punctuation and blanks", [0, 0, 1, 1]),
     ],
 )
 def test_an_answer_is_a_label_where_the_metric_says_whether_it_is_the_target(tmp_path, answers, values, how, said):
@@ -91,7 +91,7 @@ def test_targets_that_the_metric_takes_for_one_are_no_labels():
     labelled, notes = label_written_answers(closed_targets(targets), targets, answers, "em")
     assert labelled.labels == ()
     assert notes == (
-        "Answers have no labels: em takes some of the targets for one, but for case and blanks around it.",
+        "Answers have no labels: em takes some of the targets for one, ignoring case and blanks around it.",
     )
 
 
@@ -124,7 +124,7 @@ def test_answers_that_are_logged_where_they_are_right_are_no_labels(tmp_path):
     found = inspected(tmp_path / "a.eval", said)
     assert (found.labels, found.notes) == (
         (),
-        ("Answers have no labels: the log records those alone that are right.",),
+        ("Answers have no labels: the log records only the right ones.",),
     )
     assert inspected(tmp_path / "b.eval", [*said, ("no", "yes", "I")]).labels == ("no", "yes")
 
@@ -141,7 +141,10 @@ def test_of_several_epochs_every_answer_has_to_agree(tmp_path):
     assert found.answers.tolist() == [0, 1, 0, 1]
     np.testing.assert_allclose(found.outcomes, [2 / 3, 1 / 3, 2 / 3, 2 / 3])
     samples[0]["scores"]["match"]["value"] = "I"
-    assert "of 1 of 12 answers match says" in read_log(eval_log(tmp_path / "a.eval", samples)).notes[-1]
+    assert (
+        "match disagrees with a comparison to the target on 1 of 12 answers"
+        in read_log(eval_log(tmp_path / "a.eval", samples)).notes[-1]
+    )
 
 
 def test_an_answer_that_is_none_of_the_labels_is_no_answer(tmp_path):

@@ -166,7 +166,7 @@ def test_written_answers_are_labels(run, filter, pattern):
     assert [[log.labels[n]] if n >= 0 else [] for n in log.answers] == found
     assert log.state.tolist() == [ANSWERED if answer else NO_ANSWER for answer in found]
     assert ((log.answers == log.truth) == log.outcomes).all()
-    assert log.notes == ("Answers have labels: exact_match says of each whether it is the target, to the letter.",)
+    assert log.notes == ("Answers have labels: exact_match says whether each is the target, exactly.",)
 
 
 def test_one_of_two_filters_has_to_be_named():
@@ -178,13 +178,13 @@ def test_one_of_two_filters_has_to_be_named():
 def test_examples_in_the_prompt_are_said():
     """The same rows with two examples before each: compared, with a sentence."""
     found = decide([samples("run-a", "reviews"), samples("run-a-shots", "reviews")])
-    (note,) = [one for one in found.notes if "asked otherwise" in one]
+    (note,) = [one for one in found.notes if "asked in another way" in one]
     assert note == (
-        "run-a-shots: 32 of 32 rows were asked otherwise than in run-a (another prompt, number of shots, order of "
-        "choices, solver or arguments of the task): it may not be the models alone that differ."
+        "run-a-shots: 32 of 32 rows were asked in another way than in run-a (prompt, number of shots, order of "
+        "choices, solver or arguments of the task), so more than the models may differ."
     )
     same = decide([samples("run-a", "reviews"), samples("run-b", "reviews")])
-    assert not [one for one in same.notes if "asked otherwise" in one]
+    assert not [one for one in same.notes if "asked in another way" in one]
 
 
 def test_written_answers_are_seen_by_methods_that_read_a_pool():
@@ -297,7 +297,7 @@ def test_epochs_and_failures_are_those_of_inspect(run):
         {f"r{n:02}": {3: 0, 5: 1}.get(n, 2) for n in range(1, 13)},
     )
     assert [key for key, state in zip(log.keys, log.state, strict=True) if state == ERROR] == ["r03"]
-    assert "1 of 12 rows have a score in some of 2 epochs only, and are made of these." in log.notes
+    assert "1 of 12 rows have scores in only some of 2 epochs, and use these." in log.notes
     values = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
     by_row = {}
     for one in said(f"twice-{run}.eval")[1]:
@@ -338,7 +338,7 @@ def test_answers_that_are_judged_by_a_part_are_no_labels():
     assert labels("begins-run-b.eval", scorer="match") is None
     log = read_log(INSPECT / "begins-run-b.eval", LogSelection(scorer="match"))
     assert re.fullmatch(
-        r"Answers have no labels: of \d of 12 answers match says something else than whether it is the target\.",
+        r"Answers have no labels: match disagrees with a comparison to the target on \d of 12 answers\.",
         log.notes[0],
     )
 
@@ -352,7 +352,7 @@ def test_two_logs_of_inspect_are_compared(capsys, monkeypatch, tmp_path):
     text = " ".join(capsys.readouterr().out.split())
     assert not stop.value.code
     assert "on the same 11 rows in 3 clusters" in text
-    assert "asked otherwise" not in text
+    assert "asked in another way" not in text
 
 
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
@@ -366,7 +366,7 @@ def test_the_first_reducer_of_a_log_counts(run):
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
 def test_samples_that_a_limit_ended_are_counted(run):
     """Two of them hit the limit of tokens."""
-    assert "A limit ended 2 of 12 samples (token 2); what they scored counts." in (
+    assert "A limit ended 2 of 12 samples (token 2); their scores count." in (
         read_log(INSPECT / f"limited-{run}.eval").notes
     )
 

@@ -125,7 +125,7 @@ def test_log_likelihoods_are_never_checked_for_adding_up(tmp_path):
     found = understood(tmp_path / "a.csv", csv(["negative", "positive"], *scores)).models[0]
     assert found.kind == "log-likelihoods"
     assert np.allclose(found.probs, softmax(scores), atol=1e-12)
-    assert "log-likelihoods are made probabilities by softmax; they are not calibrated" in found.notes
+    assert "log-likelihoods are converted to probabilities by softmax; these are not calibrated" in found.notes
 
 
 def test_what_is_said_holds(tmp_path):
@@ -246,10 +246,10 @@ def test_percents_that_add_up_are_no_logits(tmp_path):
     rows = [("id", "p_negative", "p_positive"), ("a", 18.4, 81.6), ("b", 63.9, 36), ("c", 100, 0)]
     found = understood(tmp_path / "a.csv", csv(*rows)).models[0]
     np.testing.assert_allclose(found.probs, [[0.184, 0.816], [63.9 / 99.9, 36 / 99.9], [1, 0]])
-    assert "'p_negative' and 'p_positive' add up to 100 and are read as percents" in found.notes
+    assert "'p_negative' and 'p_positive' add up to 100 and are read as percentages" in found.notes
     signed = [rows[0], *((row, f"{low}%", f"{high} %") for row, low, high in rows[1:])]
     other = understood(tmp_path / "b.csv", csv(*signed)).models[0]
     np.testing.assert_allclose(other.probs, found.probs)
-    assert "'p_negative' and 'p_positive' are percents, as their signs say" in other.notes
+    assert "'p_negative' and 'p_positive' are percentages, by their signs" in other.notes
     rows[1] = ("a", 18.4, 31.6)
     assert understood(tmp_path / "c.csv", csv(*rows)).models[0].kind == "logits"

@@ -27,7 +27,7 @@ def test_by_id_in_any_order(tmp_path):
     assert found.notes == (
         "rows are joined by their ids",
         "2 rows are not in the file: missing",
-        "1 row is in the file alone",
+        "1 row is only in the file",
     )
 
 
@@ -82,7 +82,7 @@ def test_rows_without_ids_are_joined_by_no_number(tmp_path):
     assert (found.method, found.places.tolist()) == ("order", [0, 1, 2, 3])
     (note,) = found.notes
     assert isinstance(note, Assumption)
-    assert note.endswith("nothing in the file can check it; it has ids, and the rows have none")
+    assert note.endswith("nothing in the file confirms it; it has ids, and the rows have none")
     texts = RequestedRows(None, ROWS.texts)
     lines = ["3,Poor.,good", "1,Dull.,good", "2,Lovely.,negative"]
     found = answers(tmp_path / "b.csv", table("id,text,prediction", *lines), rows=texts)
@@ -156,7 +156,7 @@ def test_texts_that_repeat_as_often_are_joined_in_order(tmp_path):
     found = answers(tmp_path / "a.csv", table("text,prediction", *lines), rows=rows)
     assert found.method == "text"
     assert found.places.tolist() == [1, 0, 3, -1, 6, -1]
-    assert "1 row has a text that is not as often in the file: which answer is whose is not known" in found.notes
+    assert "1 row has a text that is not as often in the file, so the answer is ambiguous" in found.notes
 
 
 def test_ids_of_another_file_give_way_to_texts(tmp_path):
@@ -192,7 +192,7 @@ def test_order_alone_is_said(tmp_path):
     """A file of nothing but answers, and rows without texts."""
     for rows in (ROWS, RequestedRows(ROWS.ids, ())):
         found = answers(tmp_path / "a.csv", table("prediction", "good", "good", "negative", "good"), rows=rows)
-        assert found.notes == ("rows are joined by their order alone: nothing in the file can check it",)
+        assert found.notes == ("rows are joined by their order alone; nothing in the file confirms it",)
 
 
 def test_scores_and_outcomes_are_joined_like_labels(tmp_path):

@@ -46,7 +46,7 @@ def test_answers_and_truth(tmp_path):
     assert names(found) == ["bert"]
     assert said_by(found.models[0]) == ["negative", "no answer"]
     assert found.bundled_rows.truth.tolist() == [1, 0]
-    assert "'gold' is taken for the truth, by its name; `truth` and `prediction` say otherwise" in found.notes
+    assert "'gold' is read as the truth, by its name; to change that, use `truth` and `prediction`" in found.notes
 
 
 def test_what_is_said_goes_before_names(tmp_path):
@@ -73,7 +73,7 @@ def test_a_model_of_a_wide_table(tmp_path):
     found = understood(tmp_path / "a.csv", content, prediction=("m2",))
     assert names(found) == ["m2"]
     assert said_by(found.models[0]) == ["negative"]
-    assert "'m1' is not read; `prediction` names what is to be read" in found.notes
+    assert "'m1' is not read; choose columns with `prediction`" in found.notes
     content = csv("id,a/negative,a/positive,b/negative,b/positive", "x,0.9,0.1,0.2,0.8")
     found = understood(tmp_path / "b.csv", content, prediction=("b",))
     assert names(found) == ["b"]
