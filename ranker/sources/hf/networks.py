@@ -19,7 +19,7 @@ from ranker.sources.devices import DTYPES, device_named, resolve
 from ranker.sources.hf import checkpoints, loading
 from ranker.sources.hf.batching import TokenRow
 from ranker.sources.hf.files import Files, open_checkpoint_files
-from ranker.sources.hf.heads import Head
+from ranker.sources.hf.heads import SPANS, Head
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -30,7 +30,7 @@ TOKENS_ON_CPU, TOKENS_ELSEWHERE = 1024, 65_536
 ENCODED_AT_ONCE = 256
 """Examples per call of the tokenizer."""
 OVERLAP = 128
-"""Tokens that two windows on a long text share, or half of the shorter windows of a small model."""
+"""Most tokens that two windows on a long text share, as in transformers' example of question answering."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,12 +84,12 @@ class LoadedNetwork:
         self.beat()
         return outputs
 
-    def windows(self, *texts: Sequence[Any], room: int, **options: Any) -> list[list[tuple[TokenRow, Encoding]]]:
+    def windows(self, *texts: Sequence[Any], overlap: int, **options: Any) -> list[list[tuple[TokenRow, Encoding]]]:
         """Encode N rows, the long ones in overlapping windows, in order.
 
         Args:
             texts: (N,) segments of the rows, once or twice.
-            room: tokens of one window that are not the same in all.
+            overlap: tokens that two windows share.
             options: of the tokenizer.
 
         Returns:
@@ -99,7 +99,7 @@ class LoadedNetwork:
             batch = self.tokenizer(
                 *map(list, texts),
                 max_length=self.max_length,
-                stride=min(OVERLAP, room // 2),
+                stride=overlap,
                 return_overflowing_tokens=True,
                 return_attention_mask=False,
                 **options,
@@ -165,18 +165,31 @@ def load_network(
         model.requires_grad_(False).to(target)  # type: ignore[arg-type]
         model.eval()  # type: ignore[no-untyped-call]
         loading.store_products(model, products)
+        takes_type_ids = "token_type_ids" in inspect.signature(model.forward).parameters
+        if files.under and head is SPANS:
+            takes_type_ids = False  # PEFT's wrapper drops them, so that such adapters are trained without
         return LoadedNetwork(
             name=str(path),
             model=model,
             tokenizer=tokenizer,
             max_length=loading.max_length(model, tokenizer),
-            takes_type_ids="token_type_ids" in inspect.signature(model.forward).parameters,
+            takes_type_ids=takes_type_ids,
             device=target,
             token_budget=token_budget or (TOKENS_ON_CPU if target.type == "cpu" else TOKENS_ELSEWHERE),
             dtype=products,
             beat=beat,
             notes=notes,
         )
+
+
+def overlap_in(room: int) -> int:
+    """Return the tokens that two windows share, of those that differ between windows: at most half.
+
+    Example:
+        >>> overlap_in(510), overlap_in(38)
+        (128, 19)
+    """
+    return min(OVERLAP, room // 2)
 
 
 def finite(outputs: torch.Tensor) -> torch.Tensor:
