@@ -157,10 +157,10 @@ def make_checkpoint(
 
     config_name, differs, kind, form = {**ENCODERS, **OTHERS}[name]
     tokenizer = make_tokenizer(kind, form)
-    sizes = {**SIZES, "pad_token_id": tokenizer.pad_token_id, **differs, **changes}
+    spread = {"initializer_range": 0.3}  # enough for outputs that depend on the input
+    sizes = {**SIZES, **spread, "pad_token_id": tokenizer.pad_token_id, **differs, **changes}
     config = getattr(transformers, config_name)(
         vocab_size=len(tokenizer),
-        initializer_range=0.3,  # enough for outputs that depend on the input
         **{key: size for key, size in sizes.items() if size is not None},
     )
     if labels is not None:
