@@ -314,6 +314,8 @@ MESSAGES = [
     ("a task", lambda _: NamedTask("nil").lookup(), "there is no task 'nil'; did you mean nli?"),
     ("no labels of models", lambda _: decide_task(),
      "`task=NAME` is needed (nli, msgs, paraphrase): the models name no labels, or not all the same"),
+    ("models of tags", lambda _: decide_task(infos=[ModelInfo(MINI[0].source, unclear="m answers with tags")]),
+     "`task=NAME` is needed (tags, spans, text, number): m answers with tags"),
     ("numbers of several tasks", lambda _: decide_task(rows=labelled_sheet(0, 1)),
      "`task=NAME` is needed: the labels of rows in memory fit several tasks (nli, msgs, paraphrase); or write names "
      "instead of numbers"),
