@@ -57,6 +57,7 @@ PARTS = {
         "SourceOptions",
         "TableOptions",
         "LogOptions",
+        "CheckpointOptions",
     ),
     "Models of your own kind": ("TextSource", "option", "attribute", "marker"),
     "Parts of answers": (),

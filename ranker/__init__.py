@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from ranker.scoring.changes import what_changed
     from ranker.scoring.score import Evidence
     from ranker.sources.base import Machine, SourceOptions
+    from ranker.sources.hf.options import CheckpointOptions
     from ranker.sources.logs.options import LogOptions
     from ranker.sources.options import option
     from ranker.sources.suites import Suite
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = [
     "USER_STORE",
     "Changes",
+    "CheckpointOptions",
     "ClassificationTask",
     "DataError",
     "Decision",
@@ -136,6 +138,7 @@ _HOME = {
     "ranker.scoring.changes": ("what_changed",),
     "ranker.scoring.score": ("Evidence",),
     "ranker.sources.base": ("Machine", "SourceOptions"),
+    "ranker.sources.hf.options": ("CheckpointOptions",),
     "ranker.sources.logs.options": ("LogOptions",),
     "ranker.sources.options": ("option",),
     "ranker.sources.suites": ("Suite",),

@@ -135,7 +135,12 @@ def make_tokenizer(kind: str, form: str = "bert"):
 
 
 def make_checkpoint(
-    folder: Path, name: str = "bert", labels: tuple[str, ...] | None = LABELS, **changes: object
+    folder: Path,
+    name: str = "bert",
+    labels: tuple[str, ...] | None = LABELS,
+    head: str = "SequenceClassification",
+    seed: int = 0,
+    **changes: object,
 ) -> Path:
     """A checkpoint with random weights, saved in a folder.
 
@@ -143,6 +148,8 @@ def make_checkpoint(
         folder: where it goes.
         name: one of ENCODERS or OTHERS.
         labels: of its outputs; None leaves two without names.
+        head: of the network, as transformers names it.
+        seed: of its weights.
         changes: to the configuration.
     """
     import torch
@@ -150,18 +157,18 @@ def make_checkpoint(
 
     config_name, differs, kind, form = {**ENCODERS, **OTHERS}[name]
     tokenizer = make_tokenizer(kind, form)
-    sizes = {**SIZES, "pad_token_id": tokenizer.pad_token_id, **differs, **changes}
+    spread = {"initializer_range": 0.3}  # enough for outputs that depend on the input
+    sizes = {**SIZES, **spread, "pad_token_id": tokenizer.pad_token_id, **differs, **changes}
     config = getattr(transformers, config_name)(
         vocab_size=len(tokenizer),
-        initializer_range=0.3,  # enough for outputs that depend on the input
         **{key: size for key, size in sizes.items() if size is not None},
     )
     if labels is not None:
         config.id2label = dict(enumerate(labels))
         config.label2id = {label: i for i, label in enumerate(labels)}
     with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = transformers.AutoModelForSequenceClassification.from_config(config)
+        torch.manual_seed(seed)
+        model = getattr(transformers, f"AutoModelFor{head}").from_config(config)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

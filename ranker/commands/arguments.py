@@ -55,7 +55,6 @@ from ranker.sources import kinds, suites
 from ranker.sources.base import Machine, ResourceCache, SourceOptions
 from ranker.sources.options import from_flags
 from ranker.sources.suites import Suite
-from ranker.sources.tables.kind import VALUES
 from ranker.sources.tables.options import TableOptions
 from ranker.statistics.pool import PoolMethod
 
@@ -361,13 +360,14 @@ def source_options(values: OptionValues) -> SourceOptions:
     """Return the options for all references; `--cluster` then only applies to `--data`, if that is given."""
     option_values = {**values, "cluster": None} if values.get("data") else dict(values)
     if takes_values(values.get("task")):
-        option_values |= {"answers": values.get("answers") or VALUES, "scale": None}  # the scale is the task's
+        option_values |= {"scale": None}  # it is the task's
     return SourceOptions(
         label_map=label_map(values["label_map"], values["limits"]),
         trust_remote_code=frozenset(values["trust_remote_code"]),
         allow_pickle=values["allow_pickle"],
         kinds=[from_flags(record, option_values) for record in records()],
         limits=values["limits"],
+        values=takes_values(values.get("task")),
     )
 
 

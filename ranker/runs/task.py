@@ -117,6 +117,10 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
     if chosen is not None:
         return chosen
     check_readable(infos)
+    if infos and all(info.unclear and not info.source.precomputed for info in infos):
+        names = tuple(known_tasks())
+        text = f"`{choice.option}=NAME` is needed ({listed(names)}): {infos[0].unclear}"
+        raise UsageError(text, option=choice.option, allowed=names)
     tasks = sets.tasks(choice.include)
     shared = _shared_labels(infos)
     model_task = (

@@ -76,6 +76,7 @@ class SourceOptions:
         kinds: a record of options for a kind of source: `TableOptions`, `LogOptions`, or that of a kind that a package
             adds.
         limits: size limits of reading.
+        values: answers are values that only the task of the rows parses, such as tags or texts.
 
     Raises:
         UsageError: two records of one kind.
@@ -92,6 +93,7 @@ class SourceOptions:
     allow_pickle: bool = False
     kinds: Sequence[Any] = ()
     limits: Limits = LIMITS
+    values: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label_map", None if self.label_map is None else Frozen(self.label_map))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
 from factors.types import Example, Floats, Ints
+from ranker.errors import LabelError
 from ranker.tasks.metrics import Metric
+
+T = TypeVar("T")
 
 ANSWERED, NO_ANSWER, ERROR, MISSING = range(4)
 """States of an answer: given; requested and not given (an abstention, an unreadable one); failed; never requested. A
@@ -23,6 +26,24 @@ def states_of(answers: Sequence[Any]) -> Ints:
         [0, 1]
     """
     return np.array([NO_ANSWER if answer is None else ANSWERED for answer in answers], dtype=np.int64)
+
+
+def require_task(task: Task, kind: type[T], answers: str, model: str) -> T:
+    """Return the task of a model that answers to tasks of one kind.
+
+    Args:
+        task: of the rows.
+        kind: class of the model's tasks.
+        answers: of the model, for the message.
+        model: its name.
+
+    Raises:
+        LabelError: the task is of another kind.
+    """
+    if isinstance(task, kind):
+        return task
+    judged = f"answers to {task.name} are judged by {task.metric}"
+    raise LabelError.of(model, f"is for answers that are {answers}, and {judged}")
 
 
 class Predictions(Protocol):

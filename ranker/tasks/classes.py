@@ -12,7 +12,7 @@ import numpy as np
 from factors.types import Example, Floats, Frozen, Ints
 from ranker.errors import LabelError, UnknownName, find_repeat
 from ranker.tasks import metrics
-from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task, states_of
+from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task, require_task, states_of
 from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
 
 
@@ -179,11 +179,7 @@ def require_labels(task: Task, model: str) -> ClassificationTask:
     Raises:
         LabelError: its answers are no classes.
     """
-    if has_labels(task):
-        return task
-    raise LabelError.of(
-        model, f"is for answers that are labels, and answers to {task.name} are judged by {task.metric}"
-    )
+    return require_task(task, ClassificationTask, "labels", model)
 
 
 def label_names(task: Task) -> tuple[str, ...]:

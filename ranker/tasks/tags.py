@@ -72,7 +72,7 @@ class TagTask(ValueTask):
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> Tagging:
         """Return the tags in a cell. See `ranker.tasks.base.Task`."""
         tags = tuple(_tags_in(cell))
-        if wrong := next((tag for tag in tags if not _is_tag(tag)), ""):
+        if wrong := next((tag for tag in tags if not is_tag(tag)), ""):
             raise ValueError(f"a tag must be O, B-TYPE or I-TYPE (got {wrong[:50]!r})")
         tokens = segments[0].split(" ") if segments and segments[0] else tags
         if len(tokens) != len(tags):
@@ -216,5 +216,6 @@ def _tags_in(cell: Any) -> list[str]:
     return list(parts)
 
 
-def _is_tag(tag: str) -> bool:
+def is_tag(tag: str) -> bool:
+    """Return True for O, B-TYPE and I-TYPE, and for B and I alone."""
     return tag in (OUTSIDE, BEGIN, INSIDE) or (tag[:2] in ("B-", "I-") and len(tag) > 2)

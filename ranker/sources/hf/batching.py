@@ -70,10 +70,22 @@ def forward(
     device: torch.device | str = "cpu",
     advance: Advance = lambda done: None,
 ) -> Iterator[tuple[S, Floats]]:
-    """Answer requests in order, each with the logits of its rows.
+    """Answer requests in order, each with the (R, C) logits of its R rows: see `forward_rows`."""
+    for state, logits in forward_rows(network, requests, token_budget, device, advance):
+        yield state, np.stack(logits)
+
+
+def forward_rows(
+    network: Callable[[Batch], torch.Tensor],
+    requests: Iterable[tuple[S, Sequence[TokenRow]]],
+    token_budget: int,
+    device: torch.device | str = "cpu",
+    advance: Advance = lambda done: None,
+) -> Iterator[tuple[S, list[Floats]]]:
+    """Answer requests in order, each with the outputs of its rows.
 
     Args:
-        network: a batch of R rows -> (R, C) logits.
+        network: a batch of R rows of T tokens -> (R, ...) outputs, whose shape may depend on T.
         requests: (state, rows): any object that is returned with the answer, and one row or more. They are read lazily,
             a window ahead.
         token_budget: most tokens a batch. It changes speed and memory, no value.
@@ -81,7 +93,7 @@ def forward(
         advance: called after each batch with the number of newly completed requests.
 
     Yields:
-        The state of a request, and (R, C) float64 logits of its R rows.
+        The state of a request, and the float64 outputs of each of its rows.
 
     Raises:
         ModelError: a row has no token, or memory is too small for a single row.
@@ -92,9 +104,9 @@ def forward(
 
     for window in windows(requests, tokens, WINDOW * token_budget, MAX_REQUESTS_AHEAD):
         rows, places = distinct_rows([wanted for _, wanted in window])
-        logits, token_budget = _logits(network, rows, token_budget, device, completion_counter(advance, places))
-        for (state, _), place in zip(window, places, strict=True):
-            yield state, logits[place]
+        outputs, token_budget = _outputs(network, rows, token_budget, device, completion_counter(advance, places))
+        for (state, _), wanted in zip(window, places, strict=True):
+            yield state, [outputs[place] for place in wanted]
 
 
 def distinct_rows(requests: Iterable[Sequence[TokenRow]]) -> tuple[list[TokenRow], list[list[int]]]:
@@ -150,21 +162,21 @@ def completion_counter(advance: Advance, places: Sequence[Sequence[int]]) -> Cal
     return done
 
 
-def _logits(
+def _outputs(
     network: Callable[[Batch], torch.Tensor],
     rows: Sequence[TokenRow],
     budget: int,
     device: torch.device | str,
     done: Callable[[Sequence[int]], object],
-) -> tuple[Floats, int]:
-    """Return (R, C) logits of R rows, and the final token budget."""
-    logits: dict[int, Floats] = {}
+) -> tuple[dict[int, Floats], int]:
+    """Return row index -> its outputs, and the final token budget."""
+    outputs: dict[int, Floats] = {}
 
     def run(batch: Sequence[int]) -> None:
         with torch.inference_mode():
             values = network(stack([rows[i] for i in batch], device))
-        logits.update(zip(batch, values.double().cpu().numpy(), strict=True))
+        outputs.update(zip(batch, values.double().cpu().numpy(), strict=True))
         done(batch)
 
     budget = run_in_batches([len(row.ids) for row in rows], budget, run)
-    return np.stack([logits[i] for i in range(len(rows))]), budget
+    return outputs, budget

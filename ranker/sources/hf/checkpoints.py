@@ -189,7 +189,7 @@ def weight_files(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
             "convert it, or trust it with `allow_pickle`",
             option="allow_pickle",
         )
-    raise ModelError.of(folder, "has no weights (*.safetensors); it must hold a saved sequence classifier")
+    raise ModelError.of(folder, "has no weights (*.safetensors); it must hold a saved checkpoint")
 
 
 def other_files(folder: Path) -> list[Path]:
@@ -279,7 +279,7 @@ def read_json(file: Path, content: bytes | None = None, limits: Limits = LIMITS)
     """
     if content is None and not file.is_file():
         below = sorted(path.parent.name for path in file.parent.glob(f"*/{file.name}"))
-        hint = f"; did you mean {file.parent / below[-1]}?" if below else "; it must hold a saved sequence classifier"
+        hint = f"; did you mean {file.parent / below[-1]}?" if below else "; it must hold a saved checkpoint"
         raise ModelError.of(file.parent, f"has no {file.name}{hint}")
     try:
         if content is None:

@@ -6,8 +6,8 @@ import hashlib
 import inspect
 import logging
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
@@ -19,66 +19,39 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from factors.types import Bools, Example, Floats
 from ranker.errors import ModelError, first_line
-from ranker.limits import LIMITS, Limits
 from ranker.sources import packing
 from ranker.sources.base import Baseline, Embedded, Hide
-from ranker.sources.devices import DTYPES, device_named, resolve
-from ranker.sources.hf import align, batching, checkpoints, hidden, labels, loading
+from ranker.sources.hf import align, batching, hidden, labels, loading
 from ranker.sources.hf.align import TokenIds
 from ranker.sources.hf.batching import Batch, TokenRow
-from ranker.sources.hf.files import Files, open_checkpoint_files
+from ranker.sources.hf.heads import LABELS
 from ranker.sources.hf.last_layer import read_first_token
+from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, load_network
 from ranker.tasks.classes import ClassProbabilities, softmax
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
     from ranker.progress import Advance
     from ranker.tasks.classes import ClassificationTask
 
 log = logging.getLogger(__name__)
 
 S = TypeVar("S")
-TOKENS_ON_CPU, TOKENS_ELSEWHERE = 1024, 65_536
-"""Default tokens a batch: fewer cost calls, more cost memory; on CPUs speed changes little from 1,024 on."""
 SHORT = Example("short", ("One short text.",))
 """Example that tries out a loaded network."""
-ENCODED_AT_ONCE = 256
-"""Examples per call of the tokenizer."""
 
 
-@dataclass(frozen=True)
-class TextClassifier:
+@dataclass(frozen=True, kw_only=True)
+class TextClassifier(LoadedNetwork):
     """A loaded sequence classifier that takes token ids: a `ranker.sources.base.Predictor`.
 
     A network that gives the same answers when run from embeddings is a `Classifier`.
 
     Attributes:
-        name: path or hub id.
-        model: the network, in evaluation mode; no weight takes a gradient.
-        tokenizer: its tokenizer, a fast one.
         groups: (C,) outputs of the network that make up each class.
-        max_length: most tokens that it takes.
-        takes_type_ids: the network takes the segment of each token.
-        device: of the network.
-        token_budget: most tokens a batch; it changes speed and memory, no number.
-        dtype: of matrix products: float32, or bfloat16 with all else in float32.
-        beat: called after each batch and each call of the tokenizer, as a sign of life.
-        notes: on its weights, a sentence each.
         trouble: why the network cannot be run from embeddings, in a line; "" if it can.
     """
 
-    name: str
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
     groups: tuple[tuple[int, ...], ...]
-    max_length: int
-    takes_type_ids: bool
-    device: torch.device
-    token_budget: int
-    dtype: torch.dtype = torch.float32
-    beat: Callable[[], None] = lambda: None
-    notes: loading.Notes = ()
     trouble: str = ""
 
     @classmethod
@@ -87,62 +60,26 @@ class TextClassifier:
         path: str | Path,
         task: ClassificationTask,
         *,
-        device: str = "cpu",
-        dtype: str = "float32",
         label_map: Mapping[str, str] | None = None,
-        trust_remote_code: bool = False,
-        allow_pickle: bool = False,
-        token_budget: int | None = None,
-        bases: loading.Bases | None = None,
-        files: Files | None = None,
-        beat: Callable[[], None] = lambda: None,
-        limits: Limits = LIMITS,
+        **options: Any,
     ) -> TextClassifier:
         """Load a checkpoint; as a `Classifier` if its network can be run from embeddings.
 
         Args:
             path: a directory with a sequence classifier or a PEFT adapter of one, or a hub id ``org/name@revision``.
             task: the labels to map the checkpoint's to.
-            device: a torch device.
-            dtype: "float32", "bfloat16", or "auto" (see `devices.resolve`).
             label_map: the checkpoint's label index or name -> the task's label, if the configuration does not say.
-            trust_remote_code: run code that comes with the checkpoint.
-            allow_pickle: load weights that are not safetensors.
-            token_budget: most tokens a batch; None takes what is fast on the device.
-            bases: cache of the last base. Adapters loaded with the same dict share the weights of their base in memory,
-                except those that they change.
-            files: of the checkpoint, if already open; None opens and closes those at the path. What is loaded has their
-                digest. They are not needed afterwards.
-            beat: called with each part of the files that is read here, and see `Classifier.beat`.
-            limits: of its settings.
+            options: see `load_network`.
 
         Raises:
             UsageError: an unknown device or dtype.
             ModelError: the checkpoint is incomplete, damaged, no sequence classifier, or cannot be run.
             LabelError: its labels cannot be mapped.
         """
-        target = device_named(device)
-        products = DTYPES[resolve(dtype, device)]
-        options = loading.Options(trust_remote_code, allow_pickle, products, limits)
-        with ExitStack() as held:
-            if files is None:
-                folder = checkpoints.locate(path, allow_pickle=allow_pickle)
-                files = held.enter_context(
-                    closing(open_checkpoint_files(folder, allow_pickle=allow_pickle, beat=beat, limits=limits))
-                )
-            held.enter_context(loading.one_line_errors(files.path, rephrase=files.rephrase))
-            model, tokenizer, notes = loading.load(files, options, label_map, bases)
-            groups = labels.reconcile(loading.label_names(model), task, label_map, model=str(files.path))
-            loading.check_ids(files.path, model, tokenizer)
-            model.requires_grad_(False).to(target)  # type: ignore[arg-type]
-            model.eval()  # type: ignore[no-untyped-call]
-            loading.store_products(model, products)
-            takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
-            budget = token_budget or (TOKENS_ON_CPU if target.type == "cpu" else TOKENS_ELSEWHERE)
-            length = loading.max_length(model, tokenizer)
-            return Classifier(
-                *(str(path), model, tokenizer, groups, length, takes_types, target, budget, products, beat, notes)
-            )._prepare()
+        network = load_network(path, LABELS, label_map=label_map, **options)
+        with loading.one_line_errors(network.name):
+            groups = labels.reconcile(loading.label_names(network.model), task, label_map, model=network.name)
+            return Classifier(**vars(network), groups=groups)._prepare()
 
     @property
     def rounding(self) -> float:
@@ -210,21 +147,10 @@ class TextClassifier:
 
     def _run(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:
         """Run R rows of T tokens, as ids or as embeddings -> (R, C) float32 logits of the task's classes."""
-        inputs = rows if type_ids is None else {**rows, "token_type_ids": type_ids}
-        mask = torch.ones(next(iter(rows.values())).shape[:2], dtype=torch.long, device=self.device)
-        reduced = self.dtype != torch.float32  # not every device supports autocast
-        with torch.autocast(self.device.type, self.dtype) if reduced else nullcontext():
-            try:
-                outputs = self.model(attention_mask=mask, **inputs)
-            except Exception as error:  # a network may be foreign code
-                if packing.is_out_of_memory(error):
-                    raise
-                raise ModelError.of(self.name, f"cannot be run: {first_line(error)}") from error
-        self.beat()
-        return collapse(outputs.logits.float(), self.groups)
+        return collapse(self.run(type_ids, **rows).logits.float(), self.groups)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Classifier(TextClassifier):
     """A loaded sequence classifier with C classes, in the order of the task's labels: a `ranker.sources.base.Embedded`.
 
@@ -393,11 +319,11 @@ def collapse(logits: torch.Tensor, groups: Sequence[Sequence[int]]) -> torch.Ten
     So a class's probability is the sum of its outputs' probabilities, and the margin of two classes their log-odds.
 
     Args:
-        logits: (R, O).
+        logits: (..., O).
         groups: (C,) outputs of each class.
 
     Returns:
-        (R, C).
+        (..., C).
 
     Example:
         >>> three = torch.tensor([[0.2, 0.5, 0.3]]).log()
@@ -405,5 +331,5 @@ def collapse(logits: torch.Tensor, groups: Sequence[Sequence[int]]) -> torch.Ten
         [0.8, 0.2]
     """
     if all(len(group) == 1 for group in groups):
-        return logits[:, [group[0] for group in groups]]
-    return torch.stack([logits[:, list(group)].logsumexp(dim=1) for group in groups], dim=1)
+        return logits[..., [group[0] for group in groups]]
+    return torch.stack([logits[..., list(group)].logsumexp(dim=-1) for group in groups], dim=-1)

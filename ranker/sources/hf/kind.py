@@ -1,4 +1,4 @@
-"""Checkpoints as a kind of source: classifiers in folders or on the hub, and PEFT adapters of them."""
+"""Checkpoints as a kind of source: networks with a head in folders or on the hub, and PEFT adapters of them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,18 @@ from ranker.errors import ModelError, UsageError
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions, version
 from ranker.sources.hf import align, checkpoints
 from ranker.sources.hf.files import Files, open_checkpoint_files
+from ranker.sources.hf.heads import LABELS, SPANS, Head, head_of, head_of_files
 from ranker.sources.hf.labels import check_inverse, mapped_outputs, meanings
+from ranker.sources.hf.options import CheckpointOptions
+from ranker.sources.options import non_defaults
 from ranker.sources.references import Reference
+from ranker.tasks.base import require_task
 
 if TYPE_CHECKING:
-    from ranker.sources.hf.classifiers import TextClassifier
+    from ranker.sources.base import Predictor
     from ranker.tasks.base import Task
+
+Options = CheckpointOptions
 
 UNNAMED = {"0": "LABEL_0", "1": "LABEL_1"}
 """Labels of a configuration that states none."""
@@ -29,6 +35,9 @@ LIBRARIES = ("torch", "transformers", "tokenizers")
 
 PRELOAD = ("torch", "transformers", "ranker.sources.hf.classifiers", "ranker.sources.hf.preload")
 """Modules that every checkpoint needs; its network's own module is added."""
+
+WINDOWS = 1
+"""Version of reading long rows in windows, part of the store's key of heads that do so."""
 
 _ARCHITECTURE = re.compile(r"[a-z0-9_-]+")
 
@@ -85,7 +94,8 @@ class Checkpoint:
             folder = checkpoints.locate(self.path, allow_pickle=allow_pickle)
             base = checkpoints.locate_base(folder, allow_pickle=allow_pickle)
             config = checkpoints.read_json((base or folder) / checkpoints.CONFIG, limits=self.options.limits)
-            names = _names(config, base or folder)
+            head = head_of(config, checkpoints.read_json(folder / checkpoints.ADAPTER) if base else None)
+            names = {} if head is SPANS else _names(config, base or folder)
         except ModelError as error:
             return ModelInfo(self, trouble=str(error))
         pinned = replace(
@@ -101,13 +111,15 @@ class Checkpoint:
             idle = bool(self.options.label_map) and not used
         except ModelError:  # loading reports it
             labels, idle = (), False
+        of_spans = frozenset() if head is SPANS else frozenset(non_defaults(self.options.of(CheckpointOptions)))
         return ModelInfo(
             pinned,
-            labels,
+            labels if head is LABELS else (),
             sum(_size(path, allow_pickle) for path in (folder, base) if path),
             (*PRELOAD, *_modules(config), *(("peft",) if base else ())),
-            self.options.of_others() | ({"label_map"} if idle else frozenset()),
-            outputs=tuple(names.values()),
+            self.options.of_others(CheckpointOptions) | of_spans | ({"label_map"} if idle else frozenset()),
+            unclear="" if head is LABELS else f"{self.name} answers with {head.answers}",
+            outputs=tuple(names.values()) if head is LABELS else (),
             needs=Needs(accelerator=True),
         )
 
@@ -115,9 +127,12 @@ class Checkpoint:
         """Return its content hash, and all else that its numbers depend on. See `Source.identity`."""
         files = self._files(shelf)
         adapter = {"adapters": checkpoints.ADAPTERS} if files.under else {}
+        head = head_of_files(files)
         return {
             "content": files.digest,
-            "label_map": self.mapped,
+            "label_map": None,
+            **self._of_head(head),
+            **({} if head is LABELS else {"windows": WINDOWS}),
             "own_code": self.trusted and files.brings_code(),
             **adapter,
             "alignment": align.REVISION,
@@ -125,32 +140,37 @@ class Checkpoint:
             "versions": {name: version(name) for name in (*LIBRARIES, *(("peft",) if adapter else ()))},
         }
 
-    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> TextClassifier:
-        """Load the classifier. See `Source.open`."""
+    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
+        """Load the network with its head. See `Source.open`."""
         import torch
-
-        from ranker.sources.hf.classifiers import TextClassifier
-        from ranker.tasks.classes import require_labels
 
         if machine.threads is not None:
             torch.set_num_threads(machine.threads)
-        folder, _ = self._folders(shelf)
-        loaded = TextClassifier.load(
-            folder,
-            require_labels(task, self.name),
+        files = self._files(shelf)
+        head = head_of_files(files)
+        task = require_task(task, head.task, head.answers, self.name)
+        loaded = head.model_class().load(
+            self._folders(shelf)[0],
+            *((task,) if head is LABELS else ()),
+            **self._of_head(head),
             device=machine.device,
             dtype=machine.dtype,
-            label_map=self.mapped,
             trust_remote_code=self.trusted,
             allow_pickle=self.options.allow_pickle,
             token_budget=machine.token_budget,
             bases=shelf.setdefault(_BASES, {}),
-            files=self._files(shelf),
+            files=files,
             beat=shelf.beat,
             limits=self.options.limits,
         )
         shelf.noted[self.place] = 0, loaded.notes
-        return loaded
+        return loaded  # type: ignore[no-any-return]
+
+    def _of_head(self, head: Head) -> dict[str, Any]:
+        """Return the options that only this head reads."""
+        if head is SPANS:
+            return {"null_answers": self.options.of(CheckpointOptions).null_answers}
+        return {"label_map": self.mapped}
 
     def _folders(self, shelf: ResourceCache) -> tuple[Path, Path | None]:
         """Return its folder and its base's; each is looked up once, so that all files are of one revision."""

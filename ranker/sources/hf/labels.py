@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from ranker.errors import LabelError, listed
 from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.names import fold
+from ranker.tasks.tags import is_tag
 
 _UNNAMED = re.compile(r"(label[ _-]?)?\d+", re.IGNORECASE)
 
@@ -56,13 +57,7 @@ def reconcile(
                 allowed=task.labels,
             )
         if key.strip() == str(output) and task.index(names[output]) not in (None, task.index(label)):
-            contrary = f"{model} calls its output {key} {names[output]!r}, not {label!r}"
-            raise LabelError(
-                f"`label_map`: {contrary}; to overrule it, name the label instead of the index",
-                option="label_map",
-                value=key,
-                place=model,
-            )
+            raise _contrary(model, key, names[output], label)
     meant = _output_meanings(names, chosen)
     groups: list[list[int]] = [[] for _ in task.labels]
     for output, name in sorted(meant.items()):
@@ -78,6 +73,46 @@ def reconcile(
             lacks = f"has no label that means {label!r} (it has {_list(names)})"
             raise LabelError.of(model, f"{lacks}; say what they mean, {_example(names, task)}", value=label)
     return tuple(tuple(group) for group in groups)
+
+
+def tag_outputs(
+    names: Mapping[int, str], label_map: Mapping[str, str] | None = None, *, model: str = "the model"
+) -> dict[str, tuple[int, ...]]:
+    """Return the tags of a model, each with the outputs that mean it.
+
+    Args:
+        names, label_map, model: as for `reconcile`; the map's values are tags.
+
+    Raises:
+        LabelError: a label is no tag, and the map does not say which tag it means; or a map that contradicts the names.
+
+    Example:
+        >>> tag_outputs({0: "O", 1: "PER", 2: "ORG"}, {"PER": "I-ENT", "ORG": "I-ENT"})
+        {'O': (0,), 'I-ENT': (1, 2)}
+    """
+    chosen = mapped_outputs(label_map or {}, names, model)
+    for output, (key, tag) in chosen.items():
+        if key.strip() == str(output) and is_tag(names[output]) and names[output] != tag:
+            raise _contrary(model, key, names[output], tag)
+    outputs: dict[str, tuple[int, ...]] = {}
+    for output, tag in sorted(_output_meanings(names, chosen).items()):
+        if not is_tag(tag):
+            problem = f"has the label {tag!r}, and a tag must be O, B-TYPE or I-TYPE ({_list(names)})"
+            advice = f'say what it means, for example `label_map={{"{names[output]}": "B-PER"}}`'
+            raise LabelError.of(model, f"{problem}; {advice}", option="label_map", value=tag)
+        outputs[tag] = (*outputs.get(tag, ()), output)
+    return outputs
+
+
+def _contrary(model: str, key: str, name: str, label: str) -> LabelError:
+    """Return the error of a map that names an output by its index, and gives it another meaning than the model."""
+    contrary = f"{model} calls its output {key} {name!r}, not {label!r}"
+    return LabelError(
+        f"`label_map`: {contrary}; to overrule it, name the label instead of the index",
+        option="label_map",
+        value=key,
+        place=model,
+    )
 
 
 def check_inverse(names: Mapping[int, str], inverse: Mapping[str, object], place: str) -> None:

@@ -12,7 +12,7 @@ from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 from pickle import UnpicklingError  # noqa: TID251  # the name of an error; nothing is unpickled
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -20,6 +20,7 @@ from ranker.errors import LabelError, ModelError, RankModelsError, first_line, l
 from ranker.limits import LIMITS, Limits
 from ranker.sources.hf import checkpoints, settings, tensors
 from ranker.sources.hf.files import Files
+from ranker.sources.hf.heads import Head
 
 if TYPE_CHECKING:
     from peft import PeftConfig
@@ -27,13 +28,12 @@ if TYPE_CHECKING:
 
 Notes = tuple[str, ...]
 """Notes on loaded weights, a sentence each."""
-Bases = dict[tuple[str, "Options", tuple[str, ...], int | None], tuple["PreTrainedModel", Notes]]
-"""Networks that adapters share, by content, load options, supplied modules, and number of outputs."""
+Bases = dict[tuple[str, "Options", Head, tuple[str, ...], int | None], tuple["PreTrainedModel", Notes]]
+"""Networks that adapters share, by content, load options, head, supplied modules, and number of outputs."""
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 PANIC = "PanicException"
 """Name of what tokenizers and safetensors raise when their Rust panics; it is no Exception and cannot be imported."""
-NO_HEAD = 'brings no head of its own; save it with task_type="SEQ_CLS" and modules_to_save=["classifier"]'
 SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 """Packages with which transformers reads a SentencePiece model, and a module of each."""
 OTHER_TOKENIZERS = ("tiktoken.model",)
@@ -60,66 +60,52 @@ class Options:
 
 
 def load(
-    files: Files, options: Options, label_map: Mapping[str, str] | None, bases: Bases | None
+    files: Files, options: Options, head: Head, label_map: Mapping[str, str] | None = None, bases: Bases | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, Notes]:
     """Load the network and the tokenizer of a checkpoint; a PEFT adapter is built into its base.
 
     Args:
         files: of the checkpoint.
         options: of loading.
+        head: of the network.
         label_map: its label index or name -> the task's label; for an adapter it sets the base's number of outputs.
         bases: cache of the networks that adapters share; None shares none.
 
     Raises:
-        ModelError: it is incomplete, no sequence classifier, or would run code of another repository.
+        ModelError: it is incomplete, has another head, or would run code of another repository.
     """
     if options.trust_remote_code:
         files.brings_code()  # raises if the code is of another repository
     settings.check(files, options.limits, options.trust_remote_code)
     if files.under is None:
-        model, notes = _network(files, options)
+        model, notes = _network(files, options, head)
         return model, _tokenizer(files, options.trust_remote_code), notes
-    return _adapter(files, files.under, options, label_map, {} if bases is None else bases)
-
-
-def load_encoder(files: Files, options: Options) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load the network of a checkpoint without its head, and its tokenizer.
-
-    Args:
-        files: of the checkpoint.
-        options: of loading.
-
-    Raises:
-        ModelError: it is incomplete, an adapter, or would run code.
-    """
-    from transformers import AutoModel
-
-    settings.check(files, options.limits, options.trust_remote_code)
-    if files.under is not None:
-        raise ModelError.of(files.path, "is a PEFT adapter; an encoder of sentences must be whole")
-    model, _ = _network(files, options, ("pooler",), auto=AutoModel, description="an encoder")
-    return model, _tokenizer(files, options.trust_remote_code)
+    if not head.adapter:
+        raise ModelError.of(files.path, f"is a PEFT adapter; {head.description} must be whole")
+    return _adapter(files, files.under, options, head, label_map, {} if bases is None else bases)
 
 
 def _network(
     files: Files,
     options: Options,
+    head: Head,
     skipped: Sequence[str] = (),
     outputs: int | None = None,
-    auto: Any = None,
-    description: str = "a trained sequence classifier",
+    reason: str = "",
 ) -> tuple[PreTrainedModel, Notes]:
     """Load the network of a whole checkpoint, with notes; `skipped` modules get their weights elsewhere."""
-    from transformers import AutoConfig, AutoModelForSequenceClassification
+    import transformers
 
     files.settings(checkpoints.CONFIG)
     with files.loadable() as folder:
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code, local_files_only=True)
+        config = transformers.AutoConfig.from_pretrained(
+            folder, trust_remote_code=options.trust_remote_code, local_files_only=True
+        )
         if outputs is not None:
             config.num_labels = outputs
         if getattr(config, "attention_type", None) == "block_sparse":
             config.attention_type = "original_full"  # BigBird switches to it for good at the first short text
-        model, report = (auto or AutoModelForSequenceClassification).from_pretrained(
+        model, report = getattr(transformers, head.auto).from_pretrained(
             folder,
             config=config,
             dtype=torch.float32,
@@ -129,15 +115,16 @@ def _network(
             output_loading_info=True,
         )
     model.name_or_path = model.config.name_or_path = str(files.path)
+    skipped = (*skipped, *head.optional)
     missing = sorted(key for key in report["missing_keys"] if not any(name in key.split(".") for name in skipped))
     if missing:
-        raise ModelError.of(files.path, f"has no weights for {missing[0]}; it must hold {description}")
+        raise ModelError.of(files.path, f"has no weights for {missing[0]}; it must hold {head.description}{reason}")
     unused = tensors.unused_tensors(model, report["unexpected_keys"])
     return model, (tensors.unused_note(unused),) if unused else ()
 
 
 def _adapter(
-    files: Files, base: Files, options: Options, label_map: Mapping[str, str] | None, bases: Bases
+    files: Files, base: Files, options: Options, head: Head, label_map: Mapping[str, str] | None, bases: Bases
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, Notes]:
     """Load the network and the tokenizer of a PEFT adapter and its base."""
     try:
@@ -152,18 +139,19 @@ def _adapter(
         raise ModelError.of(
             files.path, f"adds tokens to the input ({config.peft_type}); adapters must change weights only"
         )
-    head = tuple(getattr(config, "modules_to_save", None) or ())
-    numbered = bool(head) and all(key.isdigit() for key in label_map or ())
+    modules = tuple(getattr(config, "modules_to_save", None) or ())
+    numbered = bool(modules) and all(key.isdigit() for key in label_map or ())
     outputs = len(label_map) if label_map and numbered else None
     for outdated in [key for key in bases if key[0] != base.digest]:
         del bases[outdated]
-    description = "a trained sequence classifier" + ("" if head else f", since the adapter {files.path} {NO_HEAD}")
+    advice = f'save it with task_type="{head.adapter}" and modules_to_save=["{head.module}"]'
+    reason = "" if modules else f", since the adapter {files.path} brings no head of its own; {advice}"
     with files.loadable() as folder:
         weights = load_peft_weights(str(folder), device="cpu")
         if _keeps_base(config):
-            key = (base.digest, options, head, outputs)
+            key = (base.digest, options, head, modules, outputs)
             if key not in bases:
-                bases[key] = _network(base, options, head, outputs, description=description)
+                bases[key] = _network(base, options, head, modules, outputs, reason)
             shared, notes = bases[key]
             values = {_name_in_base(name) for name in weights}
             parameters = list(shared.named_parameters(remove_duplicate=False))
@@ -173,14 +161,14 @@ def _adapter(
             model = copy.deepcopy(shared, memo)
             model.name_or_path = model.config.name_or_path = str(base.path)  # the cache may have that of an equal base
         else:
-            model, notes = _network(base, options, head, outputs, description=description)
+            model, notes = _network(base, options, head, modules, outputs, reason)
         try:
             adapted = PeftModel.from_pretrained(model, str(folder), config=config, is_trainable=False)
         except KeyError as error:  # PEFT looks up modules that are saved whole in the file
             wanted = str(error.args[0]) if error.args else ""
             if not wanted.startswith(tensors.IN_BASE) or wanted in weights:
                 raise
-            raise tensors.lost_head_error(files.path, model, weights, wanted) from error
+            raise tensors.lost_head_error(files.path, model, weights, wanted, head.adapter) from error
         tensors.check_adapter(files.path, adapted, weights)
     tokenizer = _tokenizer(files if checkpoints.has_tokenizer(files.folder) else base, options.trust_remote_code)
     of_base = tuple(f"of its base, {note}" for note in notes)

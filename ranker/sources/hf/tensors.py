@@ -112,7 +112,9 @@ def check_adapter(path: Path, adapted: PeftModel, weights: Mapping[str, torch.Te
         raise ModelError.of(path, f"has no weights for {min(lacking)}; it must hold a saved adapter, whole")
 
 
-def lost_head_error(path: Path, base: PreTrainedModel, weights: Mapping[str, torch.Tensor], wanted: str) -> ModelError:
+def lost_head_error(
+    path: Path, base: PreTrainedModel, weights: Mapping[str, torch.Tensor], wanted: str, task_type: str
+) -> ModelError:
     """Return the error of an adapter that lacks a tensor of a module that PEFT saves whole, such as its head.
 
     Args:
@@ -120,6 +122,7 @@ def lost_head_error(path: Path, base: PreTrainedModel, weights: Mapping[str, tor
         base: its base.
         weights: tensors in the adapter's file, by name.
         wanted: name of the tensor that PEFT looked for.
+        task_type: of PEFT, for the head.
     """
     parts = {name for name, _ in base.named_children()}
     strange = [name for name in weights if name.removeprefix(IN_BASE).partition(".")[0] not in parts]
@@ -129,7 +132,7 @@ def lost_head_error(path: Path, base: PreTrainedModel, weights: Mapping[str, tor
     return ModelError.of(
         path,
         f"holds no weights of its classification head ({head}), so that the head would be random, "
-        f'or its base\'s; save the adapter with task_type="SEQ_CLS" and modules_to_save=["{head}"]',
+        f'or its base\'s; save the adapter with task_type="{task_type}" and modules_to_save=["{head}"]',
     )
 
 
@@ -152,7 +155,7 @@ def misfit_error(path: Path, base: PreTrainedModel, strange: list[str], total: i
     if wrapper is not None:
         reason = f"; it was probably saved from a network wrapped by {wrapper}: save it from the network inside"
     elif backbone and parts[0] in inside and parts[0] not in dict(base.named_children()):
-        reason = f"; it was probably saved from the backbone alone ({backbone}): save it from the sequence classifier"
+        reason = f"; it was probably saved from the backbone alone ({backbone}): save it from the network with its head"
     else:
         reason = "; it was probably trained on another base"
     return ModelError.at(path, f"{len(strange)} of the adapter's {total} tensors fit nothing in its base: "

@@ -292,7 +292,7 @@ def table_hints(options: SourceOptions) -> TableHints:
         prediction=table_options.prediction,
         truth=table_options.truth,
         cluster=table_options.cluster,
-        answers=cast("Any", table_options.answers),
+        answers=cast("Any", table_options.answers or (VALUES if options.values else "")),
         label_map=options.label_map or {},
         empty_words=table_options.empty_words,
         scale=table_options.scale or UNIT,

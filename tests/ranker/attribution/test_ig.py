@@ -56,8 +56,16 @@ class Bag(torch.nn.Module):
 def bag(bend=0.0, budget=1000):
     """A classifier around a bag of words."""
     tokenizer = make_tokenizer("wordpiece")
-    groups = ((0,), (1,))
-    return Classifier("bag", Bag(len(tokenizer), bend), tokenizer, groups, 100, False, torch.device("cpu"), budget)
+    return Classifier(
+        name="bag",
+        model=Bag(len(tokenizer), bend),
+        tokenizer=tokenizer,
+        max_length=100,
+        takes_type_ids=False,
+        device=torch.device("cpu"),
+        token_budget=budget,
+        groups=((0,), (1,)),
+    )
 
 
 def rows_of(classifier, settings="ig", examples=EXAMPLES):

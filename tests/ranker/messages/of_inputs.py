@@ -49,8 +49,9 @@ from ranker.limits import Limits
 from ranker.sources.base import Machine, ResourceCache
 from ranker.sources.devices import resolve
 from ranker.sources.hf import checkpoints, settings
+from ranker.sources.hf.extractors import SpanExtractor
 from ranker.sources.hf.files import open_checkpoint_files
-from ranker.sources.hf.labels import check_inverse, reconcile
+from ranker.sources.hf.labels import check_inverse, reconcile, tag_outputs
 from ranker.sources.hf.loading import label_names
 from ranker.sources.kinds import kind_of, known_kinds, refuse_unread_options
 from ranker.sources.logs.answers import match_rows, read_labels
@@ -65,10 +66,12 @@ from ranker.sources.tables.cells import Labels
 from ranker.sources.tables.options import TableOptions
 from ranker.sources.tables.reading import parse_predictions
 from ranker.sources.texts import TextSource, group_labels
+from ranker.tasks.base import require_task
 from ranker.tasks.classes import ClassificationTask, require_labels
 from ranker.tasks.metrics import metric_named
 from ranker.tasks.numbers import NumberTask
 from ranker.tasks.precomputed import PrecomputedTask
+from ranker.tasks.tags import TagTask
 from ranker.tasks.texts import TextTask
 
 NLI = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
@@ -285,6 +288,13 @@ def adapter(folder, **config):
     """Return a folder with an adapter of this configuration."""
     written(folder / "adapter_config.json", config)
     return written(folder / "adapter_model.safetensors", "").parent
+
+
+def extractor():
+    """Return a question answering head without a network."""
+    tokenizer = SimpleNamespace(num_special_tokens_to_add=lambda pair: 3)
+    fields = {"model": None, "takes_type_ids": False, "device": "cpu", "token_budget": 9}
+    return SpanExtractor(name="m", tokenizer=tokenizer, max_length=9, **fields)
 
 
 def network(names, problem=None):
@@ -918,12 +928,12 @@ CHECKPOINTS = [
     ("no base is named", lambda folder: checkpoints.adapter_base(adapter(folder)),
      "adapter_config.json names no base model (base_model_name_or_path)"),
     ("no weights", lambda folder: checkpoints.weight_files(folder),
-     "FOLDER has no weights (*.safetensors); it must hold a saved sequence classifier"),
+     "FOLDER has no weights (*.safetensors); it must hold a saved checkpoint"),
     ("pickled weights", lambda folder: checkpoints.weight_files(written(folder / "pytorch_model.bin", "").parent),
      "FOLDER has no safetensors weights, only pytorch_model.bin, which may run code when it is loaded; "
      "convert it, or trust it with `allow_pickle`"),
     ("no configuration", lambda folder: checkpoints.read_json(folder / "config.json"),
-     "FOLDER has no config.json; it must hold a saved sequence classifier"),
+     "FOLDER has no config.json; it must hold a saved checkpoint"),
     ("a configuration further down", lambda folder: (toy(folder, "{}"), checkpoints.read_json(folder / "card.toml")),
      "FOLDER has no card.toml; did you mean toy?"),
     ("no JSON in a configuration", lambda folder: checkpoints.read_json(written(folder / "config.json", "{")),
@@ -949,6 +959,13 @@ CHECKPOINTS = [
     ("a map against a name", lambda folder: reconcile(NAMES, NLI, {"0": "neutral", "1": "entailment"}),
      "`label_map`: the model calls its output 0 'entailment', not 'neutral'; to overrule it, name the "
      "label instead of the index"),
+    ("an output that is no tag", lambda folder: tag_outputs({0: "O", 1: "PER"}, model="m"),
+     "m has the label 'PER', and a tag must be O, B-TYPE or I-TYPE (O, PER); say what it means, for example "
+     '`label_map={"PER": "B-PER"}`'),
+    ("a tagger of labels", lambda folder: require_task(NLI, TagTask, "tags", "m"),
+     "m is for answers that are tags, and answers to nli are judged by ACC"),
+    ("a question alone", lambda folder: list(extractor().predict([Example("1", ("Who?",))])),
+     "m needs a question and its passage, two texts a row (got 1)"),
     ("two maps of a configuration", lambda folder: check_inverse({0: "bad", 1: "good"}, {"bad": 1}, "config.json"),
      "config.json contradicts itself: by `id2label` 'bad' is output 0, by `label2id` 1"),
     ("one output", lambda folder: label_names(network({0: "similarity"})),

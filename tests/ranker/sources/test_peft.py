@@ -304,7 +304,7 @@ def test_an_adapter_saved_from_the_backbone_alone_is_refused(base, tmp_path):
     assert refusal(adapter) == (
         f"{adapter}: 8 of the adapter's 8 tensors fit nothing in its base: it has base_model.model."
         f"{QUERY.removeprefix('bert.')}, where the base expects base_model.model.{QUERY}; it was probably saved from "
-        "the backbone alone (bert): save it from the sequence classifier"
+        "the backbone alone (bert): save it from the network with its head"
     )
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from logmaking import choice_row, lm_log
 
+from ranker import LogOptions, TableOptions
 from ranker.cli import main
 from ranker.commands import options
 from ranker.commands.run import run as command
@@ -135,7 +136,7 @@ def test_the_page_names_what_there_is():
     said = set(re.findall(r"--[a-z][a-z-]+", PAGE))
     known = {name for option in command.params for name in option.opts}
     assert said - {"--output", "--save-details"} <= known
-    of_files = options.flags_from(*options.records())(lambda: None).__click_params__
+    of_files = options.flags_from(TableOptions, LogOptions)(lambda: None).__click_params__
     assert {option.opts[0] for option in of_files} <= said
 
 

@@ -1,0 +1,92 @@
+"""Heads of networks: what each answers, and the architectures in a checkpoint's configuration that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from ranker.sources.hf import checkpoints
+from ranker.sources.hf.files import Files
+from ranker.tasks.classes import ClassificationTask
+from ranker.tasks.tags import TagTask
+from ranker.tasks.texts import SpanTask
+
+
+@dataclass(frozen=True)
+class Head:
+    """Head of a network, or none.
+
+    Attributes:
+        description: in messages.
+        auto: class of transformers that loads the network; a checkpoint's architecture ends as its name does.
+        answers: in messages.
+        task: class of the tasks that it answers to.
+        model: module and class of the loaded model.
+        adapter: task type of PEFT adapters that have it.
+        module: of the network that holds it, in most architectures.
+        optional: modules that may lack weights.
+    """
+
+    description: str
+    auto: str
+    answers: str = ""
+    task: type[Any] = object
+    model: str = ""
+    adapter: str = ""
+    module: str = ""
+    optional: tuple[str, ...] = ()
+
+    def model_class(self) -> Any:
+        """Import the class of the loaded model."""
+        module, _, name = self.model.partition(":")
+        return getattr(import_module(module), name)
+
+
+LABELS = Head(
+    *("a trained sequence classifier", "AutoModelForSequenceClassification", "labels", ClassificationTask),
+    *("ranker.sources.hf.classifiers:TextClassifier", "SEQ_CLS", "classifier"),
+)
+TAGS = Head(
+    *("a trained token classifier", "AutoModelForTokenClassification", "tags", TagTask),
+    *("ranker.sources.hf.taggers:Tagger", "TOKEN_CLS", "classifier"),
+)
+SPANS = Head(
+    *("a trained question answering head", "AutoModelForQuestionAnswering", "spans of a passage", SpanTask),
+    *("ranker.sources.hf.extractors:SpanExtractor", "QUESTION_ANS", "qa_outputs"),
+)
+ENCODER = Head("an encoder", "AutoModel", optional=("pooler",))
+
+
+def head_of(config: Mapping[str, Any], adapter: Mapping[str, Any] | None = None) -> Head:
+    """Return the head that a checkpoint names; `LABELS` if it names none that is known.
+
+    Args:
+        config: of the network.
+        adapter: configuration of a PEFT adapter, whose head replaces that of its base.
+
+    Example:
+        >>> head_of({"architectures": ["BertForTokenClassification"]}).answers, head_of({}).answers
+        ('tags', 'labels')
+        >>> head_of({"architectures": ["BertForMaskedLM"]}, {"task_type": "QUESTION_ANS"}).answers
+        'spans of a passage'
+    """
+    task_type = (adapter or {}).get("task_type")
+    architectures = config.get("architectures")
+    names = architectures if isinstance(architectures, list) else []
+    for head in (TAGS, SPANS, LABELS):
+        if head.adapter == task_type:
+            return head
+    endings = {head.auto.removeprefix("AutoModel"): head for head in (TAGS, SPANS)}
+    return next((head for name in names for ending, head in endings.items() if ending in str(name)), LABELS)
+
+
+def head_of_files(files: Files) -> Head:
+    """Return the head of a checkpoint by its open files: see `head_of`.
+
+    Raises:
+        ModelError: its configuration is no JSON object.
+    """
+    adapter = files.settings(checkpoints.ADAPTER) if files.under else None
+    return head_of((files.under or files).settings(checkpoints.CONFIG), adapter)

@@ -1,0 +1,203 @@
+"""Loaded networks with their tokenizers, and the way all of them are run: without padding, whatever their heads."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ranker.errors import ModelError, first_line
+from ranker.limits import LIMITS, Limits
+from ranker.sources import packing
+from ranker.sources.devices import DTYPES, device_named, resolve
+from ranker.sources.hf import checkpoints, loading
+from ranker.sources.hf.batching import TokenRow
+from ranker.sources.hf.files import Files, open_checkpoint_files
+from ranker.sources.hf.heads import SPANS, Head
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+TOKENS_ON_CPU, TOKENS_ELSEWHERE = 1024, 65_536
+"""Default tokens a batch: fewer cost calls, more cost memory; on CPUs speed changes little from 1,024 on."""
+ENCODED_AT_ONCE = 256
+"""Examples per call of the tokenizer."""
+OVERLAP = 128
+"""Most tokens that two windows on a long text share, as in transformers' example of question answering."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedNetwork:
+    """A loaded network with its tokenizer.
+
+    Attributes:
+        name: path or hub id.
+        model: the network, in evaluation mode; no weight takes a gradient.
+        tokenizer: its tokenizer, a fast one.
+        max_length: most tokens that it takes.
+        takes_type_ids: the network takes the segment of each token.
+        device: of the network.
+        token_budget: most tokens a batch; it changes speed and memory, no number.
+        dtype: of matrix products: float32, or bfloat16 with all else in float32.
+        beat: called after each batch and each call of the tokenizer, as a sign of life.
+        notes: on its weights, a sentence each.
+    """
+
+    name: str
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    max_length: int
+    takes_type_ids: bool
+    device: torch.device
+    token_budget: int
+    dtype: torch.dtype = torch.float32
+    beat: Callable[[], None] = lambda: None
+    notes: loading.Notes = ()
+
+    def run(self, type_ids: torch.Tensor | None, **inputs: Any) -> Any:
+        """Run R rows of T tokens -> the outputs of the network.
+
+        Args:
+            type_ids: (R, T) segments of the tokens, for networks that take them.
+            inputs: of the network; the first holds the rows, as ids or as embeddings.
+
+        Raises:
+            ModelError: the network cannot be run.
+        """
+        types = {} if type_ids is None else {"token_type_ids": type_ids}
+        mask = torch.ones(next(iter(inputs.values())).shape[:2], dtype=torch.long, device=self.device)
+        reduced = self.dtype != torch.float32  # not every device supports autocast
+        with torch.autocast(self.device.type, self.dtype) if reduced else nullcontext():
+            try:
+                outputs = self.model(attention_mask=mask, **inputs, **types)
+            except Exception as error:  # a network may be foreign code
+                if packing.is_out_of_memory(error):
+                    raise
+                raise ModelError.of(self.name, f"cannot be run: {first_line(error)}") from error
+        self.beat()
+        return outputs
+
+    def windows(self, *texts: Sequence[Any], overlap: int, **options: Any) -> list[list[tuple[TokenRow, Encoding]]]:
+        """Encode N rows, the long ones in overlapping windows, in order.
+
+        Args:
+            texts: (N,) segments of the rows, once or twice.
+            overlap: tokens that two windows share.
+            options: of the tokenizer.
+
+        Returns:
+            (N,) the windows of each row, as inputs of the network and as the tokenizer's encodings.
+        """
+        with loading.one_line_errors(self.name, "cannot be run"):
+            batch = self.tokenizer(
+                *map(list, texts),
+                max_length=self.max_length,
+                stride=overlap,
+                return_overflowing_tokens=True,
+                return_attention_mask=False,
+                **options,
+            )
+        self.beat()
+        windows: list[list[tuple[TokenRow, Encoding]]] = [[] for _ in texts[0]]
+        types = self.takes_type_ids and "token_type_ids" in batch
+        for row, encoding in zip(batch["overflow_to_sample_mapping"], batch.encodings or (), strict=True):
+            ids, type_ids = (np.array(values, dtype=np.int64) for values in (encoding.ids, encoding.type_ids))
+            windows[row].append((TokenRow(ids, type_ids if types else None), encoding))
+        return windows
+
+
+def load_network(
+    path: str | Path,
+    head: Head,
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    label_map: Mapping[str, str] | None = None,
+    trust_remote_code: bool = False,
+    allow_pickle: bool = False,
+    token_budget: int | None = None,
+    bases: loading.Bases | None = None,
+    files: Files | None = None,
+    beat: Callable[[], None] = lambda: None,
+    limits: Limits = LIMITS,
+) -> LoadedNetwork:
+    """Load the network of a checkpoint with its head.
+
+    Args:
+        path: a directory with a checkpoint or a PEFT adapter, or a hub id ``org/name@revision``.
+        head: of the network.
+        device: a torch device.
+        dtype: "float32", "bfloat16", or "auto" (see `devices.resolve`).
+        label_map: the checkpoint's label index or name -> its meaning; for an adapter it sets the number of outputs.
+        trust_remote_code: run code that comes with the checkpoint.
+        allow_pickle: load weights that are not safetensors.
+        token_budget: most tokens a batch; None takes what is fast on the device.
+        bases: cache of the last base. Adapters loaded with the same dict share the weights of their base in memory,
+            except those that they change.
+        files: of the checkpoint, if already open; None opens and closes those at the path. What is loaded has their
+            digest. They are not needed afterwards.
+        beat: called with each part of the files that is read here, and see `LoadedNetwork.beat`.
+        limits: of its settings.
+
+    Raises:
+        UsageError: an unknown device or dtype.
+        ModelError: the checkpoint is incomplete, damaged, or has another head.
+    """
+    target = device_named(device)
+    products = DTYPES[resolve(dtype, device)]
+    options = loading.Options(trust_remote_code, allow_pickle, products, limits)
+    with ExitStack() as held:
+        if files is None:
+            folder = checkpoints.locate(path, allow_pickle=allow_pickle)
+            files = held.enter_context(
+                closing(open_checkpoint_files(folder, allow_pickle=allow_pickle, beat=beat, limits=limits))
+            )
+        held.enter_context(loading.one_line_errors(files.path, rephrase=files.rephrase))
+        model, tokenizer, notes = loading.load(files, options, head, label_map, bases)
+        loading.check_ids(files.path, model, tokenizer)
+        model.requires_grad_(False).to(target)  # type: ignore[arg-type]
+        model.eval()  # type: ignore[no-untyped-call]
+        loading.store_products(model, products)
+        takes_type_ids = "token_type_ids" in inspect.signature(model.forward).parameters
+        if files.under and head is SPANS:
+            takes_type_ids = False  # PEFT's wrapper drops them, so that such adapters are trained without
+        return LoadedNetwork(
+            name=str(path),
+            model=model,
+            tokenizer=tokenizer,
+            max_length=loading.max_length(model, tokenizer),
+            takes_type_ids=takes_type_ids,
+            device=target,
+            token_budget=token_budget or (TOKENS_ON_CPU if target.type == "cpu" else TOKENS_ELSEWHERE),
+            dtype=products,
+            beat=beat,
+            notes=notes,
+        )
+
+
+def overlap_in(room: int) -> int:
+    """Return the tokens that two windows share, of those that differ between windows: at most half.
+
+    Example:
+        >>> overlap_in(510), overlap_in(38)
+        (128, 19)
+    """
+    return min(OVERLAP, room // 2)
+
+
+def finite(outputs: torch.Tensor) -> torch.Tensor:
+    """Return outputs of a network in float32.
+
+    Raises:
+        ValueError: one is not finite.
+    """
+    if not torch.isfinite(outputs).all():
+        raise ValueError("the model gives numbers that are not finite")
+    return outputs.float()
