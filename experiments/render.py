@@ -58,9 +58,7 @@ def comma_separated(cells: Sequence[Cell]) -> str:
 
 
 def _grid(exhibit: Exhibit, cells: Sequence[Cell]) -> Table:
-    """Return the grid of a table: up to three columns a column (ours, the published number, the difference); one for
-    pairs.
-    """
+    """Return the grid of a table: ours, the published number and the difference for a column, or one for pairs."""
     first = {"accuracies": "model", "pairs": "pair"}.get(exhibit.kind, "method")
     cell_of = {(cell.row, cell.column): cell for cell in cells}
     grid = [

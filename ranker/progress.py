@@ -186,10 +186,7 @@ def bar(console: Console, label: object, total: int, clean: Callable[[str], str]
 
 @contextmanager
 def _patient(console: Console, activity: Activity, total: int, clean: Callable[[str], str]) -> Iterator[Advance]:
-    """Show an activity that takes long: a bar on a terminal, elsewhere a line at once and every `LOG_EVERY` seconds.
-
-    A thread shows it, so that a step that never ends is named, too.
-    """
+    """Show an activity from a thread of its own, so that a step that never ends is named: a bar, or lines."""
     if console.quiet:
         yield lambda done: None
         return

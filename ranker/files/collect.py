@@ -148,12 +148,7 @@ def _json(cell: Any) -> str | None:
 
 
 def _array(values: Sequence[Any], name: str, block: Sequence[Record], origin: str, unit: str) -> Any:
-    """(R,) the cells of one column in some rows.
-
-    Raises:
-        DataError: one holds a NUL.
-        UnicodeError: one holds half of a character, as JSON can.
-    """
+    """Return (R,) the cells of one column in some rows; refuse one with a NUL."""
     none = SINGLE - {str}
     if not none.issuperset(map(type, values)) and any(isinstance(value, str) and "\0" in value for value in values):
         number = next(number for (number, _), value in zip(block, values, strict=True) if "\0" in str(value))

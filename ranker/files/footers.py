@@ -149,18 +149,7 @@ class _Compact:
 
 
 def _end(content: bytes, offset: int, kind: int, *, in_list: bool = False) -> int:
-    """Find where a value ends. There may be millions, so that no object is made for any.
-
-    Args:
-        content: the footer.
-        offset: start of the value.
-        kind: its type.
-        in_list: it stands in a list or a map; a field says in its type whether it is true.
-
-    Raises:
-        ValueError: there is no such type.
-        IndexError: it is cut off.
-    """
+    """Find where a value of a type ends, in a list or a field. There may be millions: no object is made for any."""
     if kind == _STRUCT:
         while head := content[offset]:
             offset = offset + 1 if head >> 4 else _number_end(content, offset + 1)
@@ -204,12 +193,7 @@ def _end(content: bytes, offset: int, kind: int, *, in_list: bool = False) -> in
 
 
 def _number(content: bytes, offset: int) -> tuple[int, int]:
-    """Read a number without a sign; it, and where it ends.
-
-    Raises:
-        ValueError: it has more than 64 bits.
-        IndexError: it is cut off.
-    """
+    """Read a number without a sign, of at most 64 bits; return it, and where it ends."""
     value = shift = 0
     while (byte := content[offset]) & 0x80:
         value |= (byte & 0x7F) << shift
@@ -221,11 +205,7 @@ def _number(content: bytes, offset: int) -> tuple[int, int]:
 
 
 def _number_end(content: bytes, offset: int) -> int:
-    """Find where a number ends.
-
-    Raises:
-        IndexError: it is cut off.
-    """
+    """Find where a number ends."""
     while content[offset] & 0x80:
         offset += 1
     return offset + 1

@@ -77,12 +77,7 @@ def positions(shift: Shift) -> Drawing:
 
 
 def _apart(heights: Floats, least: float) -> Floats:
-    """Move heights apart so that a line of text fits: same order, each near its own, none below 0.
-
-    Example:
-        >>> _apart(np.array([0.5, 0.49, 0.0]), 0.1).round(2).tolist()
-        [0.5, 0.4, 0.0]
-    """
+    """Move heights apart so that a line of text fits: same order, each near its own, none below 0."""
     spaced, least_of_all = heights.copy(), 0.0
     last = np.inf
     for place in np.argsort(-heights, kind="stable"):

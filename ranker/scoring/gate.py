@@ -111,12 +111,7 @@ def _missing_rows(ranking: Ranking) -> Iterator[str]:
 
 
 def _absent_tasks(asked_tasks: Mapping[str, Sequence[str]], base: str) -> Iterator[str]:
-    """Describe the tasks that the base was asked, and another model was not.
-
-    Example:
-        >>> list(_absent_tasks({"a": ["nli", "qa"], "b": ["nli", "sst2"]}, "a"))
-        ['b was not asked qa']
-    """
+    """Describe the tasks that the base was asked, and another model was not."""
     for model, tasks in asked_tasks.items():
         if missing := [task for task in asked_tasks[base] if task not in tasks]:
             yield f"{model} was not asked {listed(missing)}"

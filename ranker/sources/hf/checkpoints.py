@@ -109,10 +109,7 @@ def is_hub_id(reference: str, slashes: tuple[int, ...] = (1,)) -> bool:
 
 
 def _resolve_folder(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle: bool, **fields: str) -> Path:
-    """Return the folder of a directory or hub id; ids of the oldest models, the bases of many, have no slash.
-
-    The message of an error begins with `whose`; its fields are as given.
-    """
+    """Return the folder of a directory or hub id; errors begin with `whose` and have the fields."""
     folder = Path(reference)
     if os.path.isdir(folder):  # unlike Path.is_dir, it accepts names that are too long
         return _check_links(folder)

@@ -80,13 +80,7 @@ class Tagger(LoadedNetwork):
                 yield (len(words), places), [row for row, _ in windows]
 
     def _tags(self, count: int, places: Places, outputs: Sequence[Floats]) -> Tagging:
-        """Return the tags of the words of one row.
-
-        Args:
-            count: number of its words.
-            places: of words.
-            outputs: for each window, (T,) the tags of its tokens.
-        """
+        """Return the tags of the words of one row, from those of the tokens of each window."""
         names = tuple(self.groups)
         tagged = {word: names[int(outputs[window][token])] for word, (window, token) in places.items()}
         return tuple(tagged.get(word, OUTSIDE) for word in range(count))
