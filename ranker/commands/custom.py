@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import os
-import re
 import sys
 import traceback
 from collections import Counter
@@ -111,29 +110,36 @@ def methods(names: Sequence[str]) -> list[PoolMethod]:
     return _choose("method", names, registry, read, default)
 
 
-FILE_OF_METRIC = re.compile(r"(.+\.py)(?::(\w+))?")
-"""Pattern of a file with a metric of texts, and the name of the function: FILE.py or FILE.py:NAME."""
+def metric_file(place: str) -> tuple[str, str] | None:
+    """Split the place of a metric of texts into a file and the name of a function; None if it names no file.
+
+    Example:
+        >>> metric_file("own.py"), metric_file("own.py:overlap"), metric_file("rouge-l:stem")
+        (('own.py', ''), ('own.py', 'overlap'), None)
+    """
+    if place.endswith(".py"):
+        return place, ""
+    file, _, name = place.rpartition(":")
+    return (file, name) if file.endswith(".py") else None
 
 
-def metric(place: str) -> Callable[[str, str], float]:
+def metric(file: str, name: str) -> Callable[[str, str], float]:
     """Return the function of ``--metric FILE.py:NAME``; without a name the only public function of the file.
 
     Raises:
         UsageError: the file cannot be loaded, or has no such function, or several and none is named.
     """
-    match = FILE_OF_METRIC.fullmatch(place)
-    assert match is not None  # the caller checks it
-    module = _module(Path(match[1]).resolve(), "metric")
+    module = _module(Path(file).resolve(), "--metric")
     functions = {
         name: value
         for name, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     }
-    name = match[2] or (next(iter(functions)) if len(functions) == 1 else "")
+    name = name or (next(iter(functions)) if len(functions) == 1 else "")
     if name not in functions:
         reason = f"there is no function {name!r}" if name else "name one of its functions, as in FILE.py:NAME"
         listed_names = listed(functions) or "none"
-        raise UsageError(f"`--metric` {match[1]}: {reason} (functions: {listed_names})", option="metric", value=place)
+        raise UsageError(f"`--metric` {file}: {reason} (functions: {listed_names})", option="metric", value=file)
     return functions[name]
 
 

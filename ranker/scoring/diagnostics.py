@@ -154,7 +154,7 @@ def shortcut_avoided(misled: Mapping[str, float]) -> Iterator[str]:
 
     Example:
         >>> print(*shortcut_avoided({"a": 0.64, "b": 0.2}))  # doctest: +ELLIPSIS
-        No model follows the shortcut. Where it is wrong, a gives its label on 64 % of the rows, and the others...
+        No model follows the shortcut. a gives its label most often: on 64 % of the rows where it is wrong...
         >>> list(shortcut_avoided({"a": 0.96, "b": 0.2}))
         []
     """

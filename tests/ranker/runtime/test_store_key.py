@@ -59,6 +59,7 @@ OPTIONS = {
     "allow_pickle": (True, False),
     "label_map": ({"neutral": "entailment"}, True),
     "kinds": ((TableOptions(truth="gold"), LogOptions(metric="acc_norm")), False),  # of files, whose answers stay there
+    "values": (True, False),  # of files, too
     "limits": (Limits(columns=7), False),
 }
 """What is said of all models: option -> (another value, whether it changes a number)."""

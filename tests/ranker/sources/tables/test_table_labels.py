@@ -28,7 +28,7 @@ def read(path, *rows, **hints):
 def assumed(found):
     """The notes that guess, of the file and of its models."""
     notes = (*found.notes, *(note for model in found.models for note in model.notes))
-    return [note for note in notes if isinstance(note, Assumption) and "for the truth, by its name" not in note]
+    return [note for note in notes if isinstance(note, Assumption) and "as the truth, by its name" not in note]
 
 
 @pytest.mark.parametrize(
