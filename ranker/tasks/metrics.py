@@ -169,9 +169,8 @@ class ItemF1:
         return rows
 
     def value(self, means: Floats) -> Floats:
-        """Return (...) F1 of (..., 3) means; 0 where there are no items."""
-        right, predicted, true = np.moveaxis(np.asarray(means), -1, 0)
-        return ratio(2 * right, predicted + true)
+        """Return (...) F1 of (..., 3) means: see `item_f1_of`."""
+        return item_f1_of(means)
 
     def unseen(self, targets: Any) -> None:
         """Return None: an answer may have any number of wrong items."""
@@ -344,6 +343,12 @@ def mean_absolute_error(labels: Sequence[str] = (), ordered: bool = False) -> Nu
     return NumberMetric("mae", _errors, _first, (0.0, math.inf), higher_is_better=False, numbers=numbers)
 
 
+def item_f1_of(means: Floats) -> Floats:
+    """Return (...) F1 of (..., 3) means of right, answered and true items; 0 where there are none."""
+    right, predicted, true = np.moveaxis(np.asarray(means), -1, 0)
+    return _ratio(2 * right, predicted + true)
+
+
 def macro_f1_of(means: Floats) -> Floats:
     """Return the mean F1 of the labels that occur, as a label or as an answer, on a row with a weight above 0.
 
@@ -362,7 +367,7 @@ def macro_f1_of(means: Floats) -> Floats:
     """
     right, predicted, true = _parts(means)
     occurs = predicted + true > 0
-    return ratio(ratio(2 * right, predicted + true).sum(axis=-1), occurs.sum(axis=-1).astype(np.float64))
+    return _ratio(_ratio(2 * right, predicted + true).sum(axis=-1), occurs.sum(axis=-1).astype(np.float64))
 
 
 def micro_f1_of(means: Floats) -> Floats:
@@ -373,13 +378,13 @@ def micro_f1_of(means: Floats) -> Floats:
         array(0.66666667)
     """
     right, predicted, true = (part.sum(axis=-1) for part in _parts(means))
-    return ratio(2 * right, predicted + true)
+    return _ratio(2 * right, predicted + true)
 
 
 def weighted_f1_of(means: Floats) -> Floats:
     """Return the mean of the labels' F1, each weighed by the number of rows with the label."""
     right, predicted, true = _parts(means)
-    return ratio((ratio(2 * right, predicted + true) * true).sum(axis=-1), true.sum(axis=-1))
+    return _ratio((_ratio(2 * right, predicted + true) * true).sum(axis=-1), true.sum(axis=-1))
 
 
 def f1_of(means: Floats, label: int) -> Floats:
@@ -388,7 +393,7 @@ def f1_of(means: Floats, label: int) -> Floats:
     Source: van Rijsbergen 1979, "Information retrieval", chapter 7.
     """
     right, predicted, true = (part[..., label] for part in _parts(means))
-    return ratio(2 * right, predicted + true)
+    return _ratio(2 * right, predicted + true)
 
 
 def balanced_accuracy_of(means: Floats) -> Floats:
@@ -397,7 +402,7 @@ def balanced_accuracy_of(means: Floats) -> Floats:
     Source: Brodersen, Ong, Stephan, Buhmann 2010, "The balanced accuracy and its posterior distribution".
     """
     right, _, true = _parts(means)
-    return ratio(ratio(right, true).sum(axis=-1), (true > 0).sum(axis=-1).astype(np.float64))
+    return _ratio(_ratio(right, true).sum(axis=-1), (true > 0).sum(axis=-1).astype(np.float64))
 
 
 def mcc_of(means: Floats) -> Floats:
@@ -426,7 +431,7 @@ def kappa_of(means: Floats) -> Floats:
     right, predicted, true = _parts(means)
     chance = (predicted * true).sum(axis=-1)
     room = true.sum(axis=-1) ** 2 - chance
-    return ratio(right.sum(axis=-1) * true.sum(axis=-1) - chance, np.where(room > NO_SPREAD, room, 0.0))
+    return _ratio(right.sum(axis=-1) * true.sum(axis=-1) - chance, np.where(room > NO_SPREAD, room, 0.0))
 
 
 F1 = "f1"
@@ -545,7 +550,7 @@ def _over_spreads(together: Floats, first: Floats, second: Floats) -> Floats:
     """Return a covariance over the root of two variances; 0 where either is 0."""
     spread = (first > NO_SPREAD) & (second > NO_SPREAD)
     root = np.sqrt(np.where(spread, first, 0.0)) * np.sqrt(np.where(spread, second, 0.0))
-    return np.clip(ratio(together, root), -1.0, 1.0)
+    return np.clip(_ratio(together, root), -1.0, 1.0)
 
 
 def _first(means: Floats) -> Floats:
@@ -553,6 +558,6 @@ def _first(means: Floats) -> Floats:
     return np.asarray(means)[..., 0]
 
 
-def ratio(part: Floats, total: Floats) -> Floats:
+def _ratio(part: Floats, total: Floats) -> Floats:
     """Return part / total; 0 where the total is 0."""
     return np.asarray(np.divide(part, total, out=np.zeros(np.shape(total)), where=total > 0))

@@ -12,7 +12,7 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.errors import Assumption, UnknownName, UsageError
-from ranker.tasks.metrics import SHARE, ItemF1, Metric, ratio
+from ranker.tasks.metrics import SHARE, ItemF1, Metric, item_f1_of
 from ranker.tasks.values import ValueAnswers, ValueTask
 
 Tagging = tuple[str, ...]
@@ -178,9 +178,8 @@ class ModeF1:
         return rows
 
     def value(self, means: Floats) -> Floats:
-        """Return (...) F1 of (..., 3) means; 0 where there are no spans."""
-        right, predicted, true = np.moveaxis(np.asarray(means), -1, 0)
-        return ratio(2 * right, predicted + true)
+        """Return (...) F1 of (..., 3) means: see `item_f1_of`."""
+        return item_f1_of(means)
 
     def unseen(self, targets: Any) -> None:
         """Return None: an answer may have any number of wrong spans."""

@@ -77,11 +77,11 @@ def taken(pattern, text):
     return least
 
 
-@pytest.mark.parametrize(("pattern", "linear"), [(r"a+b", False), (r"a{1,30}b", True)])
+@pytest.mark.parametrize(("pattern", "linear"), [(r"a+a+b", False), (r"a{1,30}b", True)])
 def test_a_pattern_that_goes_back_is_seen(monkeypatch, pattern, linear):
-    """Once from each place to the end takes four times as long for twice the text."""
+    """Twice from each place to the end takes eight times as long for twice the text, on a busy machine too."""
     monkeypatch.setitem(PATTERNS, "it", re.compile(pattern))
     monkeypatch.setattr("test_patterns.TEXTS", [("a", "!")])
-    monkeypatch.setattr("test_patterns.LENGTH", 5_000)
+    monkeypatch.setattr("test_patterns.LENGTH", 500)
     with nullcontext() if linear else pytest.raises(AssertionError):
         test_the_time_of_a_pattern_grows_no_faster_than_the_text("it")

@@ -479,7 +479,7 @@ def test_what_is_private_has_the_contents_name_and_is_removed(model, scratch):
         del found
         gc.collect()
         assert not os.listdir(scratch)
-    assert not before or len(os.listdir("/proc/self/fd")) == before
+    assert not before or len(os.listdir("/proc/self/fd")) <= before  # what other tests left may be closed meanwhile
     loaded = Classifier.load(model, TASK)
     assert loaded.model.name_or_path == loaded.model.config.name_or_path == loaded.tokenizer.name_or_path == str(model)
     assert not os.listdir(scratch)
