@@ -82,6 +82,7 @@ def children(number):
     return Path(f"/proc/{number}/task/{number}/children").read_text().split()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_ctrl_c_while_processes_begin_is_one_line(tmp_path):
     """The terminal sends it to each of them: the keeper of shared memory, and the server that imports torch."""
@@ -211,8 +212,7 @@ def short():
     "number",
     [
         signal.SIGHUP,
-        signal.SIGKILL,
-        *(pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGTERM, signal.SIGINT)),
+        *(pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)),
     ],
 )
 def test_no_folder_is_left_whatever_ends_it(tmp_path, short, number):

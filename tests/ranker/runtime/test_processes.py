@@ -472,6 +472,7 @@ def test_guests_end_where_the_run_is_gone(tmp_path):
     assert verify(tmp_path / "store")[1] == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_run_that_was_stopped_for_long_goes_on(tmp_path):
     """As by Ctrl-Z and `fg`: guests that were stopped with the run, or that nobody heard meanwhile, are not hung."""
@@ -584,7 +585,7 @@ EXECUTORS = {"serial": Serial(), "one guest": Processes(1), "two guests": TWO, "
 
 @pytest.mark.parametrize(
     "name",
-    ["serial", "two guests", *(pytest.param(name, marks=pytest.mark.slow) for name in ("one guest", "no limits"))],
+    ["two guests", *(pytest.param(name, marks=pytest.mark.slow) for name in ("serial", "one guest", "no limits"))],
 )
 def test_every_executor_works_from_another_folder_in_a_fresh_interpreter(name, tmp_path):
     """A job carries all that it needs: no path and no global that one process alone knows."""

@@ -22,9 +22,8 @@ ROWS = [{"premise": f"The judge {n} ran.", "hypothesis": "The judge ran.", "labe
 @pytest.mark.parametrize(
     "how",
     [
-        ("--no-isolate", "--workers", "1"),
         ("--workers", "2"),
-        pytest.param(("--workers", "1"), marks=pytest.mark.slow),
+        *(pytest.param(n, marks=pytest.mark.slow) for n in (("--no-isolate", "--workers", "1"), ("--workers", "1"))),
     ],
 )
 def test_no_module_of_the_current_folder_is_run(tmp_path, how):
