@@ -164,6 +164,7 @@ def plan(
         UsageError: the attributed label does not exist; the method does not exist or cannot be had on these rows; the
             answers cannot have the metric, or there is a pool beside it.
     """
+    inputs = inputs.judged_by(metric or "")
     rows, task = inputs.rows, inputs.rows.ood.task
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
@@ -176,8 +177,9 @@ def plan(
             else [pooled_method.name for pooled_method in pooled if pooled_method.decides]
         )
         method = method_named(method, rows, factors, deciding)
-    metric = metric or next((info.metric for info in inputs.inspected.infos if info.metric), None)
-    inputs = inputs.judged_by(metric or "")
+    if metric is None:  # models are inspected only now: an unknown method is refused before
+        metric = next((info.metric for info in inputs.inspected.infos if info.metric), None)
+        inputs = inputs.judged_by(metric or "")
     rows, task = inputs.rows, inputs.rows.ood.task
     by = metric_of(metric, rows)
     chosen = (

@@ -97,6 +97,13 @@ def test_without_a_pool_the_methods_of_one_are_refused(files):
         decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool)), method="SURROGATE")
 
 
+def test_a_metric_may_be_named_as_the_method_too(files):
+    """By its name, whichever the task's default is."""
+    rows, _, models, _, _ = files
+    found = decide(models, RowsFile(rows, "text"), metric="token-f1", method="token-f1")
+    assert (found.header.metric, found.decision.method) == ("TOKEN-F1", "TOKEN-F1")
+
+
 def test_of_a_large_pool_some_rows_are_compared_the_same_ones_each_time(files, tmp_path):
     """The labelled rows are among them; the note counts these rows, and a second run gives the same numbers."""
     rows, _, models, _, answers = files
