@@ -157,7 +157,7 @@ class OnAverage:
         p_near_best: model -> probability that none has a higher mean by more than the margin.
         p_beats: (M, M) in the order of the models, P(the model of the row has a higher mean than that of the column).
         level: the probability at which two models count as told apart.
-        groups: sets of models within which no two are told apart.
+        groups: sets of models of which no two can be told apart.
         first, second: the two models with the highest `p_best`.
         more_labels: set -> further labels, together the fewest, until the first is told from the second; None if
             unknown.
