@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ranker.sources.hf.options import CheckpointOptions
+from ranker.sources.lm.options import LMOptions
 from ranker.sources.logs.options import LogOptions
 from ranker.sources.options import added_records, flags_of
 from ranker.sources.tables.options import TableOptions
@@ -92,7 +93,7 @@ def added_kinds() -> tuple[type, ...]:
 
 def records() -> tuple[type, ...]:
     """Return the options records of all kinds of sources."""
-    return (TableOptions, LogOptions, CheckpointOptions, *added_kinds())
+    return (TableOptions, LogOptions, CheckpointOptions, LMOptions, *added_kinds())
 
 
 def flags_from(*records: type) -> Option:

@@ -214,6 +214,8 @@ class ModelInfo:
         outputs: its outputs before any label map, named or not; () if no label map applies.
         needs: secrets, network, and limits of running it.
         metric: a requested metric of all labels together that its rows have no number of; "" for none.
+        seen: texts of rows that it was shown with their answers, so that it must not be judged on them.
+        parts: parts that it is made of, by kind: {"model": "smollm2", "prompt": "review"}; empty if it is whole.
     """
 
     source: Source
@@ -229,6 +231,8 @@ class ModelInfo:
     outputs: tuple[str, ...] = ()
     needs: Needs = Needs()
     metric: str = ""
+    seen: tuple[tuple[str, ...], ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from ranker.sources.references import Reference
 BUILTIN = {
     "log": "ranker.sources.logs.kind",
     "table": "ranker.sources.tables.kind",
+    "lm": "ranker.sources.lm.kind",
     "hf": "ranker.sources.hf.kind",
 }
 """Name of a kind -> its module."""

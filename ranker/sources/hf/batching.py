@@ -9,8 +9,8 @@ needs no mask. Memory stays flat however many requests come.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -27,8 +27,23 @@ MAX_REQUESTS_AHEAD = 1024
 """Most requests that are read ahead: it bounds what an interruption can lose if batches are large."""
 
 
+class Row(Protocol):
+    """One input of a model."""
+
+    @property
+    def size(self) -> int:
+        """Tokens that it costs; rows of one size are run together."""
+
+    @property
+    def content(self) -> Hashable:
+        """Everything that its output depends on."""
+
+
+R = TypeVar("R", bound=Row)
+
+
 class TokenRow(NamedTuple):
-    """One input of a model.
+    """One input of a model that reads tokens.
 
     Attributes:
         ids: (T,) token ids.
@@ -37,6 +52,16 @@ class TokenRow(NamedTuple):
 
     ids: Ints
     type_ids: Ints | None = None
+
+    @property
+    def size(self) -> int:
+        """T."""
+        return len(self.ids)
+
+    @property
+    def content(self) -> tuple[bytes, bytes]:
+        """Ids and segment ids."""
+        return self.ids.tobytes(), b"" if self.type_ids is None else self.type_ids.tobytes()
 
 
 class Batch(NamedTuple):
@@ -82,34 +107,56 @@ def forward_rows(
     device: torch.device | str = "cpu",
     advance: Advance = lambda done: None,
 ) -> Iterator[tuple[S, list[Floats]]]:
-    """Answer requests in order, each with the outputs of its rows.
+    """Answer requests in order, each with the outputs of its rows: see `run_rows`.
 
     Args:
         network: a batch of R rows of T tokens -> (R, ...) outputs, whose shape may depend on T.
-        requests: (state, rows): any object that is returned with the answer, and one row or more. They are read lazily,
-            a window ahead.
-        token_budget: most tokens a batch. It changes speed and memory, no value.
+        requests, token_budget, advance: see `run_rows`.
         device: of the network.
-        advance: called after each batch with the number of newly completed requests.
 
     Yields:
         The state of a request, and the float64 outputs of each of its rows.
+    """
+
+    def run(rows: Sequence[TokenRow]) -> Iterable[Floats]:
+        return network(stack(rows, device)).double().cpu().numpy()
+
+    return run_rows(run, requests, token_budget, advance)
+
+
+def run_rows(
+    run: Callable[[Sequence[R]], Iterable[Any]],
+    requests: Iterable[tuple[S, Sequence[R]]],
+    token_budget: int,
+    advance: Advance = lambda done: None,
+) -> Iterator[tuple[S, list[Any]]]:
+    """Answer requests in order, each with the outputs of its rows.
+
+    Args:
+        run: rows of one size -> the output of each.
+        requests: (state, rows): any object that is returned with the answer, and one row or more. They are read lazily,
+            a window ahead.
+        token_budget: most tokens a batch. It changes speed and memory, no value.
+        advance: called after each batch with the number of newly completed requests.
+
+    Yields:
+        The state of a request, and the output of each of its rows.
 
     Raises:
         ModelError: a row has no token, or memory is too small for a single row.
     """
 
-    def tokens(request: tuple[S, Sequence[TokenRow]]) -> int:
-        return sum(len(row.ids) for row in request[1])
+    def tokens(request: tuple[S, Sequence[R]]) -> int:
+        return sum(row.size for row in request[1])
 
     for window in windows(requests, tokens, WINDOW * token_budget, MAX_REQUESTS_AHEAD):
         rows, places = distinct_rows([wanted for _, wanted in window])
-        outputs, token_budget = _outputs(network, rows, token_budget, device, completion_counter(advance, places))
+        outputs, token_budget = _outputs(run, rows, token_budget, completion_counter(advance, places))
         for (state, _), wanted in zip(window, places, strict=True):
             yield state, [outputs[place] for place in wanted]
 
 
-def distinct_rows(requests: Iterable[Sequence[TokenRow]]) -> tuple[list[TokenRow], list[list[int]]]:
+def distinct_rows(requests: Iterable[Sequence[R]]) -> tuple[list[R], list[list[int]]]:
     """Return the distinct rows of requests, and the indices of each request's rows among them.
 
     Example:
@@ -118,14 +165,13 @@ def distinct_rows(requests: Iterable[Sequence[TokenRow]]) -> tuple[list[TokenRow
         >>> len(rows), places
         (2, [[0, 1], [0]])
     """
-    rows: list[TokenRow] = []
-    indices: dict[tuple[bytes, bytes], int] = {}
+    rows: list[R] = []
+    indices: dict[Hashable, int] = {}
     places: list[list[int]] = []
     for wanted in requests:
         places.append([])
         for row in wanted:
-            content = (row.ids.tobytes(), b"" if row.type_ids is None else row.type_ids.tobytes())
-            place = indices.setdefault(content, len(rows))
+            place = indices.setdefault(row.content, len(rows))
             if place == len(rows):
                 rows.append(row)
             places[-1].append(place)
@@ -163,20 +209,19 @@ def completion_counter(advance: Advance, places: Sequence[Sequence[int]]) -> Cal
 
 
 def _outputs(
-    network: Callable[[Batch], torch.Tensor],
-    rows: Sequence[TokenRow],
+    run: Callable[[Sequence[R]], Iterable[Any]],
+    rows: Sequence[R],
     budget: int,
-    device: torch.device | str,
     done: Callable[[Sequence[int]], object],
-) -> tuple[dict[int, Floats], int]:
-    """Return row index -> its outputs, and the final token budget."""
-    outputs: dict[int, Floats] = {}
+) -> tuple[dict[int, Any], int]:
+    """Return row index -> its output, and the final token budget."""
+    outputs: dict[int, Any] = {}
 
-    def run(batch: Sequence[int]) -> None:
+    def run_batch(batch: Sequence[int]) -> None:
         with torch.inference_mode():
-            values = network(stack([rows[i] for i in batch], device))
-        outputs.update(zip(batch, values.double().cpu().numpy(), strict=True))
+            values = run([rows[i] for i in batch])
+        outputs.update(zip(batch, values, strict=True))
         done(batch)
 
-    budget = run_in_batches([len(row.ids) for row in rows], budget, run)
+    budget = run_in_batches([row.size for row in rows], budget, run_batch)
     return outputs, budget

@@ -26,6 +26,8 @@ OTHER_FILES = (
     "special_tokens_map.json",
     "added_tokens.json",
     "merges.txt",
+    "chat_template.jinja",
+    "generation_config.json",
     "*.py",
 )
 ADAPTERS = 3
@@ -91,6 +93,21 @@ def base_at(name: str, folder: Path, *, allow_pickle: bool = False) -> Path:
     if is_adapter(base):
         raise ModelError.of(whose, NO_BASE)
     return base
+
+
+def hub_config(reference: str) -> dict[str, Any]:
+    """Return the configuration of a hub id; nothing else is fetched.
+
+    Raises:
+        ModelError: the hub does not give it.
+    """
+    from huggingface_hub import hf_hub_download
+
+    name, _, revision = reference.partition("@")
+    try:
+        return read_json(Path(hf_hub_download(name, CONFIG, revision=revision or None)))
+    except (OSError, ValueError) as error:
+        raise ModelError.unreadable(reference, error) from error
 
 
 def is_hub_id(reference: str, slashes: tuple[int, ...] = (1,)) -> bool:

@@ -33,7 +33,9 @@ from ranker.limits import open_regular as regular
 from ranker.sources.hf import checkpoints
 
 CHUNK = 1 << 20
-LARGE = (".safetensors", ".bin")
+GGUF = ".gguf"
+"""Ending of a file that holds a whole model."""
+LARGE = (".safetensors", ".bin", GGUF)
 """Endings of weight files; their index files are small."""
 DESCRIPTORS = Path("/proc/self/fd")
 """Folder in which Linux has a process's open files by number; opening one there starts at its beginning."""
@@ -112,6 +114,11 @@ class Files:
     def weights(self) -> dict[str, FileIO]:
         """Open files of weights, by name."""
         return {name: content for name, content in self.contents.items() if not isinstance(content, bytes)}
+
+    @property
+    def gguf(self) -> str:
+        """Name of the file, if it is a GGUF file with the whole model; else ""."""
+        return next((name for name in self.names if name.endswith(GGUF)), "")
 
     @contextmanager
     def loadable(self) -> Iterator[Path]:
@@ -228,6 +235,24 @@ def open_checkpoint_files(
                 under = Files(base, *base_files, None, beat, below.pop_all())
             held.callback(under.close)
         return Files(folder, names, contents, under, beat, held.pop_all())
+
+
+def open_gguf(path: Path, *, beat: Callable[[], None] = lambda: None) -> Files:
+    """Open a GGUF file, which holds a whole model.
+
+    Args:
+        path: of the file.
+        beat: called with each part that is read, as a sign of life.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    with ExitStack() as held:
+        try:
+            file = held.enter_context(FileIO(regular(path)))
+        except OSError as error:
+            raise ModelError.unreadable(path, error) from error
+        return Files(path, [path.name], {path.name: file}, None, beat, held.pop_all())
 
 
 def content_hash(folder: Path, *, allow_pickle: bool = False) -> str:

@@ -57,6 +57,30 @@ SPANS = Head(
     *("ranker.sources.hf.extractors:SpanExtractor", "QUESTION_ANS", "qa_outputs"),
 )
 ENCODER = Head("an encoder", "AutoModel", optional=("pooler",))
+CAUSAL = Head("a causal language model", "AutoModelForCausalLM", "texts", adapter="CAUSAL_LM", module="lm_head")
+SEQ2SEQ = Head("a text-to-text model", "AutoModelForSeq2SeqLM", "texts", adapter="SEQ_2_SEQ_LM", module="lm_head")
+
+WRITING = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+"""Endings of architectures that write text."""
+
+
+def writing_head(config: Mapping[str, Any], adapter: Mapping[str, Any] | None = None) -> Head | None:
+    """Return the head of a language model that a checkpoint names; None if it is no language model.
+
+    Args:
+        config: of the network.
+        adapter: configuration of a PEFT adapter.
+
+    Example:
+        >>> writing_head({"architectures": ["LlamaForCausalLM"]}).auto, writing_head({"architectures": ["BertModel"]})
+        ('AutoModelForCausalLM', None)
+    """
+    names = config.get("architectures")
+    writes = isinstance(names, list) and any(str(name).endswith(WRITING) for name in names)
+    task_type = (adapter or {}).get("task_type")
+    if not writes or (adapter is not None and task_type not in (CAUSAL.adapter, SEQ2SEQ.adapter)):
+        return None
+    return SEQ2SEQ if config.get("is_encoder_decoder") else CAUSAL
 
 
 def head_of(config: Mapping[str, Any], adapter: Mapping[str, Any] | None = None) -> Head:

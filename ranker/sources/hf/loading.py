@@ -36,6 +36,8 @@ PANIC = "PanicException"
 """Name of what tokenizers and safetensors raise when their Rust panics; it is no Exception and cannot be imported."""
 SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 """Packages with which transformers reads a SentencePiece model, and a module of each."""
+GGUF_READERS = ("gguf", "accelerate")
+"""Packages with which transformers reads a GGUF file."""
 OTHER_TOKENIZERS = ("tiktoken.model",)
 """Tokenizer files that are named like a SentencePiece model and are none."""
 GENTLE_INITS = (True, False, None, "gaussian", "orthogonal", "eva")
@@ -74,6 +76,8 @@ def load(
     Raises:
         ModelError: it is incomplete, has another head, or would run code of another repository.
     """
+    if files.gguf:
+        return _gguf(files, head)
     if options.trust_remote_code:
         files.brings_code()  # raises if the code is of another repository
     settings.check(files, options.limits, options.trust_remote_code)
@@ -121,6 +125,21 @@ def _network(
         raise ModelError.of(files.path, f"has no weights for {missing[0]}; it must hold {head.description}{reason}")
     unused = tensors.unused_tensors(model, report["unexpected_keys"])
     return model, (tensors.unused_note(unused),) if unused else ()
+
+
+def _gguf(files: Files, head: Head) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, Notes]:
+    """Load the network and the tokenizer of a GGUF file; quantized weights become float32."""
+    import transformers
+
+    if missing := [package for package in GGUF_READERS if not _has_module(package)]:
+        text = f"is a GGUF file; `pip install rank-models[lm]` to read it (missing: {listed(missing)})"
+        raise ModelError.of(files.path, text)
+    with files.loadable() as folder:
+        options = {"gguf_file": files.gguf, "local_files_only": True}
+        model = getattr(transformers, head.auto).from_pretrained(folder, dtype=torch.float32, **options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
+    model.name_or_path = model.config.name_or_path = tokenizer.name_or_path = str(files.path)
+    return model, tokenizer, ()
 
 
 def _adapter(
@@ -319,14 +338,9 @@ def one_line_errors(
         ModelError: anything went wrong.
     """
     from safetensors import SafetensorError
-    from transformers.utils import logging as talk
 
-    level, bars = talk.get_verbosity(), talk.is_progress_bar_enabled()
-    talk.set_verbosity_error()  # type: ignore[no-untyped-call]
-    talk.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with silent():
             yield
     except RankModelsError as error:
         error.args = tuple(rephrase(part) if isinstance(part, str) else part for part in error.args)
@@ -339,6 +353,20 @@ def one_line_errors(
         if not isinstance(error, Exception) and type(error).__name__ != PANIC:
             raise
         raise ModelError.of(name, f"{failed}: {rephrase(_reason(error))}") from error
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Silence the libraries' own messages and progress bars."""
+    from transformers.utils import logging as talk
+
+    level, bars = talk.get_verbosity(), talk.is_progress_bar_enabled()
+    talk.set_verbosity_error()  # type: ignore[no-untyped-call]
+    talk.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         talk.set_verbosity(level)
         if bars:

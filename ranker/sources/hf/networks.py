@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,23 +66,28 @@ class LoadedNetwork:
 
         Args:
             type_ids: (R, T) segments of the tokens, for networks that take them.
-            inputs: of the network; the first holds the rows, as ids or as embeddings.
+            inputs: of the network; the first holds the rows, as ids or as embeddings. Without an `attention_mask` each
+                token of a row sees all others.
 
         Raises:
             ModelError: the network cannot be run.
         """
         types = {} if type_ids is None else {"token_type_ids": type_ids}
         mask = torch.ones(next(iter(inputs.values())).shape[:2], dtype=torch.long, device=self.device)
-        reduced = self.dtype != torch.float32  # not every device supports autocast
-        with torch.autocast(self.device.type, self.dtype) if reduced else nullcontext():
+        with self.autocast():
             try:
-                outputs = self.model(attention_mask=mask, **inputs, **types)
+                outputs = self.model(**{"attention_mask": mask, **inputs, **types})
             except Exception as error:  # a network may be foreign code
                 if packing.is_out_of_memory(error):
                     raise
                 raise ModelError.of(self.name, f"cannot be run: {first_line(error)}") from error
         self.beat()
         return outputs
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """Return a context in which products are computed in the network's format."""
+        reduced = self.dtype != torch.float32  # not every device supports autocast
+        return torch.autocast(self.device.type, self.dtype) if reduced else nullcontext()
 
     def windows(self, *texts: Sequence[Any], overlap: int, **options: Any) -> list[list[tuple[TokenRow, Encoding]]]:
         """Encode N rows, the long ones in overlapping windows, in order.

@@ -1,0 +1,1 @@
+"""Language models as models: each prompt on each network is one."""

@@ -1,0 +1,350 @@
+"""Language models as a kind of source: checkpoints and GGUF files, a model for each prompt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ranker.errors import LabelError, ModelError, UsageError
+from ranker.records import digest
+from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions, version
+from ranker.sources.hf import align, checkpoints
+from ranker.sources.hf.files import GGUF, Files, open_checkpoint_files, open_gguf
+from ranker.sources.hf.heads import CAUSAL, Head, writing_head
+from ranker.sources.hf.kind import LIBRARIES, checkpoints_in
+from ranker.sources.lm import demonstrations, prompts
+from ranker.sources.lm.demonstrations import Demonstration
+from ranker.sources.lm.options import LMOptions
+from ranker.sources.lm.prompts import Frame, Prompt, prompt_of
+from ranker.sources.references import Reference
+from ranker.sources.texts import group_labels
+from ranker.tasks.classes import has_labels
+from ranker.tasks.values import has_values
+
+if TYPE_CHECKING:
+    from ranker.sources.base import Predictor
+    from ranker.sources.lm.network import LanguageModel
+    from ranker.tasks.base import Task
+
+Options = LMOptions
+
+REVISION = 1
+"""Version of prompting and scoring, part of the store's key; raise it when answers change."""
+
+PRELOAD = ("torch", "transformers", "ranker.sources.lm.scoring", "ranker.sources.lm.writing")
+"""Modules that every language model needs."""
+
+
+@dataclass(frozen=True)
+class PromptedModel:
+    """A prompt on a language model: a `ranker.sources.base.Source`.
+
+    Attributes:
+        name: see there.
+        path: a directory, a GGUF file, or a hub id ``org/name@revision``.
+        family: the language model, so that reports can group by it.
+        prompt: the prompt; None for the first built-in one of the task.
+        demonstrations: rows that the prompt shows.
+        calibration, length: see `LMOptions`.
+        options: of all sources of the run.
+    """
+
+    name: str
+    path: str
+    family: str = ""
+    prompt: Prompt | None = None
+    demonstrations: tuple[Demonstration, ...] = ()
+    calibration: str = "none"
+    length: str = "sum"
+    options: SourceOptions = SourceOptions()
+
+    precomputed = False
+
+    @property
+    def place(self) -> str:
+        """Path with links resolved or hub id, and a digest of the prompt."""
+        return (
+            f"{os.path.realpath(self.path) if os.path.exists(self.path) else self.path}#{digest(self._settings())[:12]}"
+        )
+
+    @property
+    def shares(self) -> str:
+        """The language model, whose weights are shared."""
+        return f"language model {self.path}"
+
+    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+        """Return the labels that its prompt has words for; weights on the hub are fetched. See `Source.inspect`."""
+        try:
+            folder = _located(self.path, self.options, shelf)
+            head = _head(folder, self.options)
+            weights = [folder] if folder.suffix == GGUF else checkpoints.weight_files(
+                folder, allow_pickle=self.options.allow_pickle
+            )  # fmt: skip
+            if head is None:
+                raise ModelError.of(
+                    self.path, "is no language model; its config.json names an architecture without one"
+                )
+        except ModelError as error:
+            return ModelInfo(self, trouble=str(error))
+        pinned = replace(self, path=_pinned(self.path, folder))
+        shelf[_FOLDERS, pinned.path] = folder
+        labels = () if self.prompt is None else tuple(self.prompt.verbalizers)
+        member = "the task's" if self.prompt is None else self.prompt.name
+        return ModelInfo(
+            pinned,
+            labels,
+            sum(file.stat().st_size for file in weights),
+            PRELOAD,
+            self.options.of_others(LMOptions) | ({"label_map"} if self.options.label_map else frozenset()),
+            needs=Needs(accelerator=True),
+            seen=tuple(demonstration.segments for demonstration in self.demonstrations),
+            parts={"model": self.family, "prompt": member},
+        )
+
+    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
+        """Return the content hash of the model, the prompt, and all else that its answers depend on."""
+        files = _files(self.path, self.options, shelf)
+        settings = {**self._settings(task), "too_long": self.options.of(LMOptions).too_long}
+        return {
+            "content": f"{files.digest} {digest(settings)}",
+            "prompt": settings,
+            "own_code": self._trusted and files.brings_code(),
+            "alignment": align.REVISION,
+            "revision": REVISION,
+            "dtype": machine.dtype,
+            "versions": {name: version(name) for name in LIBRARIES},
+        }
+
+    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
+        """Load the network, or take it from the cache, and put the prompt before it. See `Source.open`."""
+        from ranker.sources.lm.encoding import PromptEncoder
+        from ranker.sources.lm.scoring import LabelScorer
+        from ranker.sources.lm.writing import Writer
+
+        if not (has_labels(task) or has_values(task)):
+            text = f"writes answers, and those to {task.name} are judged by {task.metric}"
+            raise LabelError.of(self.name, text)
+        network = self._network(machine, shelf)
+        prompt = prompt_of(task) if self.prompt is None else self.prompt
+        words = prompt.words(task)
+        listed_words = tuple(word for forms in words.values() for word in forms)
+        writes = prompt.decode or not words
+        encoder = PromptEncoder(
+            network,
+            partial(self._frame, prompt, task, network, {}),
+            () if writes else listed_words,
+            prompt.chat,
+            self.options.of(LMOptions).too_long == "cut",
+            prompt.max_new_tokens if writes and not network.encodes else 0,
+        )
+        shelf.noted[self.place] = 0, network.notes
+        if writes:
+            parse = partial(_answer, task, words)
+            return Writer(self.name, network, encoder, task, parse, prompt.max_new_tokens, prompt.stop)
+        assert has_labels(task)
+        of_words = [label for label, forms in words.items() for _ in forms]
+        return LabelScorer(
+            name=self.name,
+            network=network,
+            encoder=encoder,
+            groups=group_labels(self.name, of_words, task),
+            mean=self.length == "mean",
+            calibrated=self.calibration == "content-free",
+            seed=f"{network.digest} {digest(self._settings(task))}",
+        )
+
+    @property
+    def _trusted(self) -> bool:
+        """True if the user named this model, or its language model, as one that may run code of its own."""
+        return bool({self.name, self.family} & self.options.trust_remote_code)
+
+    def _settings(self, task: Task | None = None) -> dict[str, Any]:
+        """Return the prompt and its settings as plain JSON."""
+        prompt = prompt_of(task) if self.prompt is None and task is not None else self.prompt
+        return {
+            "prompt": None if prompt is None else prompt.identity(),
+            "demonstrations": [[list(row.segments), row.answer] for row in self.demonstrations],
+            "calibration": self.calibration,
+            "length": self.length,
+        }
+
+    def _network(self, machine: Machine, shelf: ResourceCache) -> LanguageModel:
+        """Load the language model once for all prompts that come one after the other."""
+        from ranker.sources.lm.network import LanguageModel
+
+        files = _files(self.path, self.options, shelf)
+        key = (files.digest, machine)
+        if shelf.get(_NETWORK, (None, None))[0] != key:
+            shelf.pop(_NETWORK, None)  # before the next is loaded, so that there is room for it
+            if machine.threads is not None:
+                import torch
+
+                torch.set_num_threads(machine.threads)
+            head = _head(_located(self.path, self.options, shelf), self.options)
+            assert head is not None
+            shelf[_NETWORK] = (
+                key,
+                LanguageModel.load(
+                    self.path,
+                    files,
+                    head,
+                    device=machine.device,
+                    dtype=machine.dtype,
+                    trust_remote_code=self._trusted,
+                    allow_pickle=self.options.allow_pickle,
+                    token_budget=machine.token_budget,
+                    beat=shelf.beat,
+                    limits=self.options.limits,
+                ),
+            )
+        network: LanguageModel = shelf[_NETWORK][1]
+        return network
+
+    def _frame(self, prompt: Prompt, task: Task, network: LanguageModel, known: dict[int, Frame], count: int) -> Frame:
+        """Return the prompt around the texts of a row, once for each number of texts."""
+        if count not in known:
+            words = prompt.words(task)
+            shown = [
+                (row.segments, demonstrations.answer_text(row, task, words, self.name)) for row in self.demonstrations
+            ]
+            labels = ", ".join(forms[0] for forms in words.values())
+            known[count] = prompts.frame(prompt, count, labels, shown, network.chat if prompt.chat else None)
+        return known[count]
+
+
+if TYPE_CHECKING:
+    _can: type[Source] = PromptedModel  # checked by mypy
+
+_FOLDERS, _FILES, _NETWORK = "folders of language models", "files of a language model", "the last language model"
+"""Cache keys. Only the last model's files and weights are cached."""
+
+
+def claims(reference: Reference, options: SourceOptions) -> bool:
+    """Return True if a reference is a GGUF file, or a checkpoint, or a folder of these, that writes text."""
+    place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place
+    try:
+        if place.endswith(GGUF):
+            return os.path.isfile(place)
+        if os.path.isdir(place):
+            inside = [Path(place), *checkpoints_in(Path(place))][-1]
+            return checkpoints.is_checkpoint(inside) and _head(inside, options) is not None
+        return checkpoints.is_hub_id(place) and writing_head(checkpoints.hub_config(place)) is not None
+    except ModelError:
+        return False
+
+
+def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[PromptedModel]:
+    """List the prompted models that a reference names: each prompt, number of demonstrations and calibration is one.
+
+    Raises:
+        UsageError: there is no such prompt, or demonstrations are needed and no file has them.
+    """
+    chosen = options.of(LMOptions)
+    place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place
+    below = checkpoints_in(Path(place)) if os.path.isdir(place) else []
+    named = [(folder.name, str(folder)) for folder in below] or [(_name_of(place), place)]
+    members = [
+        (prompt, count, calibration)
+        for prompt in (prompts.load(chosen.prompts) or (None,))
+        for count in ((chosen.shots or (0,)) if prompt is None or prompt.shots is None else (prompt.shots,))
+        for calibration in _calibrations(prompt, chosen)
+    ]
+    listed = []
+    for name, path in named:
+        for prompt, count, calibration in members:
+            parts = [name, "" if prompt is None else prompt.name]
+            parts += [f"{count}-shot" if count else "", "calibrated" if calibration != "none" else ""]
+            file = (prompt.demonstrations if prompt else "") or chosen.demonstrations
+            if count and not file:
+                text = f"of {count} needs labelled rows; name a file with `demonstrations`"
+                raise UsageError.about("shots", text, count)
+            drawn = (
+                demonstrations.draw(Path(file), count, prompt.seed if prompt else 0, options.limits) if count else ()
+            )
+            length = (prompt.length if prompt else None) or chosen.length
+            source = PromptedModel(
+                "/".join(part for part in parts if part), path, name, prompt, drawn, calibration, length, options
+            )
+            listed.append(source)
+    if reference.part:
+        by_part = {source.name.partition("/")[2]: source for source in listed}
+        if reference.part not in by_part:
+            text = f"has no prompt {reference.part!r} among `prompts`"
+            raise UsageError.of(place, text, option="models", value=reference.part, allowed=by_part)
+        return [by_part[reference.part]]
+    return listed
+
+
+def _calibrations(prompt: Prompt | None, chosen: LMOptions) -> tuple[str, ...]:
+    """Return the calibrations of a prompt's models."""
+    if prompt is not None and (prompt.decode or prompt.calibration is not None):
+        return (prompt.calibration or "none",)
+    return chosen.calibration or ("none",)
+
+
+def _name_of(place: str) -> str:
+    """Return the name of a language model by its place."""
+    path = Path(place)
+    if path.suffix == GGUF:
+        return path.stem
+    return path.resolve().name if path.is_dir() else place.partition("/")[2] or place
+
+
+def _located(path: str, options: SourceOptions, shelf: ResourceCache) -> Path:
+    """Return the folder of a checkpoint, or the GGUF file; looked up once, so that all files are of one revision."""
+    if (_FOLDERS, path) not in shelf:
+        is_file = path.endswith(GGUF)
+        shelf[_FOLDERS, path] = Path(path) if is_file else checkpoints.locate(path, allow_pickle=options.allow_pickle)
+    folder: Path = shelf[_FOLDERS, path]
+    return folder
+
+
+def _head(folder: Path, options: SourceOptions) -> Head | None:
+    """Return the head of the language model in a folder or a file; None if it is no language model."""
+    if folder.suffix == GGUF:
+        return CAUSAL
+    base = checkpoints.locate_base(folder, allow_pickle=options.allow_pickle)
+    config = checkpoints.read_json((base or folder) / checkpoints.CONFIG, limits=options.limits)
+    return writing_head(config, checkpoints.read_json(folder / checkpoints.ADAPTER) if base else None)
+
+
+def _pinned(path: str, folder: Path) -> str:
+    """Return a reference that leads to the same model from any folder, and after the hub has another revision."""
+    if folder.parent.name == "snapshots" and not os.path.exists(path):
+        return f"{path.partition('@')[0]}@{folder.name}"
+    return os.path.abspath(folder)
+
+
+def _files(path: str, options: SourceOptions, shelf: ResourceCache) -> Files:
+    """Return the open files of a language model, and close those of the previous one."""
+    if shelf.get(_FILES, ("", None))[0] != path:
+        if _FILES in shelf:
+            shelf.pop(_FILES)[1].close()
+        folder = _located(path, options, shelf)
+        if folder.suffix == GGUF:
+            files = open_gguf(folder, beat=shelf.beat)
+        else:
+            base = checkpoints.locate_base(folder, allow_pickle=options.allow_pickle)
+            files = open_checkpoint_files(
+                folder, base, allow_pickle=options.allow_pickle, beat=shelf.beat, limits=options.limits
+            )
+        shelf[_FILES] = path, files
+    opened: Files = shelf[_FILES][1]
+    return opened
+
+
+def _answer(task: Task, words: Mapping[str, tuple[str, ...]], text: str, segments: tuple[str, ...]) -> Any:
+    """Return the answer in a written text: the label that it begins with, or the value; None if there is none."""
+    from ranker.sources.lm.writing import label_in
+
+    if has_labels(task):
+        label = label_in(text, words)
+        return None if label is None else task.index(label)
+    try:
+        return task.answer_of(text, segments)
+    except ValueError:
+        return None

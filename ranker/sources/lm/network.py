@@ -1,0 +1,220 @@
+"""Loaded language models: tokens after a prompt whose keys and values are computed once."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from factors.types import Ints
+from ranker.errors import ModelError, first_line
+from ranker.sources import packing
+from ranker.sources.hf import loading
+from ranker.sources.hf.files import Files
+from ranker.sources.hf.heads import CAUSAL, Head
+from ranker.sources.hf.networks import LoadedNetwork, load_network
+from ranker.sources.lm.prompts import DATE
+
+if TYPE_CHECKING:
+    from transformers.cache_utils import Cache
+
+SHORTEST_PREFIX = 16
+"""Tokens of a prefix that are worth to be computed once: a copy of a shorter one costs as much."""
+
+PREFIX_SHARE = 8
+"""Tokens of a shared prefix that cost as much memory as a token of a row, whose activations are far larger."""
+
+Prefix = tuple[int, ...]
+"""Token ids that rows begin with; () for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModel(LoadedNetwork):
+    """A loaded language model: a decoder, or an encoder with a decoder.
+
+    Attributes:
+        digest: content hash of its files.
+        prefixes: keys and values of the last prefix, by its ids.
+    """
+
+    digest: str
+    prefixes: dict[Prefix, Cache] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def load(cls, path: str | Path, files: Files, head: Head, **options: Any) -> LanguageModel:
+        """Load a language model from its open files.
+
+        Args:
+            path: for messages.
+            files: of the model.
+            head: `CAUSAL` or `SEQ2SEQ`.
+            options: see `load_network`.
+
+        Raises:
+            ModelError: the checkpoint is incomplete, damaged or no language model, or an adapter has another tokenizer
+                than its base.
+        """
+        network = load_network(path, head, files=files, **options)
+        if files.under is not None:
+            with loading.one_line_errors(files.path, rephrase=files.rephrase):
+                _check_same_tokenizer(network, files)
+        limit = min(network.max_length, _positions(network.model.config) if head is CAUSAL else sys.maxsize)
+        return cls(**{**vars(network), "max_length": limit}, digest=files.digest)
+
+    @property
+    def encodes(self) -> bool:
+        """True if an encoder reads the prompt, and a decoder writes the answer."""
+        return bool(self.model.config.is_encoder_decoder)
+
+    @property
+    def bos(self) -> int:
+        """Token that a decoder with an encoder begins with."""
+        config: Any = self.model.config
+        return int(config.decoder_start_token_id)
+
+    def chat(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """Return a chat as one text, up to where the answer begins.
+
+        Raises:
+            ModelError: the model has no chat template, or it refuses the messages.
+        """
+        if not self.tokenizer.chat_template:
+            predicate = "has no chat template; take prompts without `chat`"
+            raise ModelError.of(self.name, predicate, option="prompts")
+        with loading.one_line_errors(self.name, "cannot be asked by its chat template"):
+            return str(
+                self.tokenizer.apply_chat_template(
+                    [*map(dict, messages)], tokenize=False, add_generation_prompt=True, date_string=DATE
+                )
+            )
+
+    def tokens(self, texts: Sequence[str], special: bool) -> list[tuple[Ints, Ints]]:
+        """Return the tokens of texts without special tokens at their end: (T,) ids and (T, 2) offsets.
+
+        Args:
+            texts: the texts.
+            special: add the tokenizer's special tokens; an encoder keeps those at the end, too.
+        """
+        with loading.one_line_errors(self.name, "cannot be run"):
+            batch = self.tokenizer(
+                list(texts), add_special_tokens=special, return_offsets_mapping=True, return_attention_mask=False,
+                return_special_tokens_mask=True,
+            )  # fmt: skip
+        self.beat()
+        tokens = []
+        for encoding in batch.encodings or ():
+            end = len(encoding.ids)
+            while special and not self.encodes and end > 1 and encoding.special_tokens_mask[end - 1]:
+                end -= 1
+            offsets = np.array(encoding.offsets[:end], np.int64).reshape(-1, 2)
+            tokens.append((np.array(encoding.ids[:end], np.int64), offsets))
+        return tokens
+
+    def cache(self, prefix: Prefix, rows: int) -> dict[str, Any]:
+        """Return the argument with the keys and values of a prefix for some rows; none without a prefix."""
+        if not prefix:
+            return {}
+        if prefix not in self.prefixes:
+            self.prefixes.clear()
+            ids = torch.tensor([prefix], device=self.device)
+            with torch.inference_mode(False), torch.no_grad():  # gradients of rows go through their keys and values
+                outputs = self.run(None, input_ids=ids, attention_mask=None, use_cache=True, **self._keeping(1))
+            self.prefixes[prefix] = outputs.past_key_values
+        cache = copy.deepcopy(self.prefixes[prefix])
+        cache.batch_repeat_interleave(rows)
+        return {self._cache_name: cache, "use_cache": True}
+
+    def logits(
+        self, context: torch.Tensor, keep: int, prefix: Prefix = (), written: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Return (R, keep, V) float32 logits of the tokens behind the last `keep` ones.
+
+        Args:
+            context: (R, T) ids after the prefix, or their (R, T, D) embeddings; all that an encoder reads.
+            keep: number of places.
+            prefix: ids that all rows begin with.
+            written: (R, L) ids that a decoder with an encoder has written.
+        """
+        name = "input_ids" if context.dim() == 2 else "inputs_embeds"
+        if self.encodes:
+            outputs = self.run(None, **{name: context}, decoder_input_ids=written)
+            return outputs.logits[:, -keep:].float()  # type: ignore[no-any-return]
+        arguments = {"attention_mask": None, "use_cache": False, **self._keeping(keep)}
+        outputs = self.run(None, **{name: context}, **{**arguments, **self.cache(prefix, len(context))})
+        return outputs.logits[:, -keep:].float()  # type: ignore[no-any-return]
+
+    def write(self, ids: torch.Tensor, prefix: Prefix, most: int, stop: Sequence[str]) -> torch.Tensor:
+        """Return (R, L) tokens that the model writes after R rows, the most probable ones.
+
+        Args:
+            ids: (R, T) tokens of the rows, those of the prefix included.
+            prefix: that all rows begin with.
+            most: most tokens.
+            stop: texts that end an answer.
+        """
+        from transformers import GenerationConfig
+
+        stated = getattr(self.model, "generation_config", None)
+        ends = getattr(stated, "eos_token_id", None) or self.tokenizer.eos_token_id
+        pad = self.tokenizer.pad_token_id
+        first_end = ends[0] if isinstance(ends, (list, tuple)) else ends
+        settings = GenerationConfig(  # type: ignore[no-untyped-call]
+            do_sample=False,
+            max_new_tokens=most,
+            eos_token_id=ends,
+            pad_token_id=first_end if pad is None else pad,
+            stop_strings=list(stop) or None,
+            decoder_start_token_id=self.bos if self.encodes else None,
+        )
+        cached = self.cache(prefix, len(ids))
+        arguments = {"attention_mask": torch.ones_like(ids), "generation_config": settings, **cached}
+        with loading.silent(), self.autocast():
+            try:
+                written = self.model.generate(  # type: ignore[operator]
+                    ids, tokenizer=self.tokenizer, **arguments
+                )
+            except Exception as error:
+                if packing.is_out_of_memory(error):
+                    raise
+                raise ModelError.of(self.name, f"cannot be run: {first_line(error)}") from error
+        self.beat()
+        return written[:, 1 if self.encodes else ids.shape[1] :]  # type: ignore[no-any-return]
+
+    @property
+    def _cache_name(self) -> str:
+        """Name of the argument with keys and values: it changes with transformers 5.40."""
+        return next(name for name in ("past_key_values", "cache") if name in self._arguments)
+
+    def _keeping(self, keep: int) -> dict[str, int]:
+        """Return the argument that computes few logits only, if the network has it."""
+        return {"logits_to_keep": keep} if "logits_to_keep" in self._arguments else {}
+
+    @property
+    def _arguments(self) -> Mapping[str, Any]:
+        return inspect.signature(self.model.forward).parameters
+
+
+def _positions(config: Any) -> int:
+    """Return the most tokens that a decoder takes by its configuration."""
+    text = config.get_text_config()
+    return int(getattr(text, "max_position_embeddings", None) or getattr(text, "n_positions", None) or sys.maxsize)
+
+
+def _check_same_tokenizer(network: LoadedNetwork, files: Files) -> None:
+    """Refuse an adapter with a tokenizer that numbers the tokens of its base otherwise."""
+    from transformers import AutoTokenizer
+
+    assert files.under is not None
+    base = AutoTokenizer.from_pretrained(files.under.folder, local_files_only=True)
+    ids = network.tokenizer.get_vocab()
+    wrong = next((token for token, number in base.get_vocab().items() if ids.get(token) != number), None)
+    if wrong is not None:
+        text = f"has another tokenizer than its base {files.under.path}: {wrong!r} has another number in it"
+        raise ModelError.of(files.path, f"{text}; save it with the tokenizer of its base", value=wrong)

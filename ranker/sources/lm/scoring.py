@@ -1,0 +1,295 @@
+"""Labels by the probabilities of words for them after a prompt."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+
+from factors.types import Bools, Example, Floats, Ints
+from ranker.sources.base import Baseline, Embedded, Hide
+from ranker.sources.hf import batching, hidden
+from ranker.sources.hf.batching import TokenRow
+from ranker.sources.hf.networks import finite
+from ranker.sources.lm.encoding import Continuation, PromptEncoder, PromptIds
+from ranker.sources.lm.network import PREFIX_SHARE, LanguageModel, Prefix
+from ranker.tasks.classes import ClassProbabilities, softmax
+
+if TYPE_CHECKING:
+    from ranker.progress import Advance
+
+S = TypeVar("S")
+
+ANSWERED_AT_ONCE = 64
+"""Examples in a block of answers, which is stored before the next is computed."""
+
+CONTENT_FREE = ("N/A", "[MASK]", "")
+"""Texts without content, of Zhao et al. 2021."""
+
+
+class ScoredRow(NamedTuple):
+    """One input of a language model, and the answers whose probabilities are read from its output.
+
+    Attributes:
+        ids: (T,) tokens of the prompt.
+        written: tokens of an answer after it.
+        answers: answers that begin with these or fewer of them, and end with one more token.
+        prefix: tokens that the prompt begins with, and whose keys and values are shared.
+        encodes: an encoder reads the prompt.
+    """
+
+    ids: Ints
+    written: Continuation
+    answers: tuple[Continuation, ...]
+    prefix: Prefix
+    encodes: bool
+
+    @property
+    def size(self) -> int:
+        """Tokens that are computed, and a share of those that are not."""
+        shared = len(self.prefix)
+        return len(self.ids) + (0 if self.encodes else len(self.written)) - shared + shared // PREFIX_SHARE
+
+    @property
+    def content(self) -> Hashable:
+        """Prompt and answers."""
+        return self.ids.tobytes(), self.written, self.answers, len(self.prefix)
+
+
+def scored_rows(ids: Ints, answers: Sequence[Continuation], prefix: Prefix, encodes: bool) -> list[ScoredRow]:
+    """Return the fewest inputs from which all answers to a prompt can be scored.
+
+    Example:
+        >>> rows = scored_rows(np.array([1]), [(5,), (6, 7), (6, 7, 8), (9, 4)], (), False)
+        >>> [(row.written, row.answers) for row in rows]
+        [((6, 7), ((5,), (6, 7), (6, 7, 8))), ((9,), ((9, 4),))]
+    """
+    longest = sorted({answer[:-1] for answer in answers}, key=lambda tokens: (-len(tokens), tokens))
+    read: dict[Continuation, list[Continuation]] = {}
+    for tokens in longest:
+        if not any(other[: len(tokens)] == tokens for other in read):
+            read[tokens] = []
+    for answer in dict.fromkeys(answers):
+        before = answer[:-1]
+        read[next(tokens for tokens in read if tokens[: len(before)] == before)].append(answer)
+    return [ScoredRow(ids, written, tuple(scored), prefix, encodes) for written, scored in read.items()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelScorer:
+    """A prompt on a language model, which answers with labels: a `ranker.sources.base.Embedded`.
+
+    A word's score is the sum of its tokens' log-probabilities after the prompt, or their mean. The probabilities of a
+    label's words add up, and those of the labels are scaled to 1. A calibrated model divides them by those of rows
+    without content (`CONTENT_FREE`) before.
+
+    Attributes:
+        name: in messages.
+        network: the language model.
+        encoder: of examples.
+        groups: (C,) for each class, the indices of its words.
+        mean: score words by the mean of their tokens.
+        calibrated: divide probabilities by those of rows without content.
+        seed: identity, for random samples.
+
+    Source: Zhao et al. 2021, "Calibrate before use", sections 3 and 5.
+    """
+
+    name: str
+    network: LanguageModel
+    encoder: PromptEncoder
+    groups: tuple[tuple[int, ...], ...]
+    mean: bool
+    calibrated: bool
+    seed: str
+    _offsets: dict[int, Floats] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def classes(self) -> int:
+        """C."""
+        return len(self.groups)
+
+    @property
+    def hides(self) -> tuple[Hide, ...]:
+        """Ways to hide words: by removal, and behind tokens that the tokenizer has."""
+        return ("remove", *hidden.substitute_tokens(self.network.tokenizer))
+
+    @property
+    def token_budget(self) -> int:
+        """Most tokens a batch."""
+        return self.network.token_budget
+
+    @property
+    def rounding(self) -> float:
+        """Step from 1 to the next number in the format of its matrix products."""
+        return torch.finfo(self.network.dtype).eps
+
+    def predict(
+        self, examples: Sequence[Example], advance: Advance = lambda done: None
+    ) -> Iterator[ClassProbabilities]:
+        """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
+        for start in range(0, len(examples), ANSWERED_AT_ONCE):
+            encodings = self.encodings(examples[start : start + ANSWERED_AT_ONCE])
+            answered = self._answer(((None, encoding, [encoding.ids]) for encoding in encodings), advance)
+            yield ClassProbabilities(softmax(np.concatenate([logits for _, logits in answered])))
+
+    def encodings(self, examples: Iterable[Example]) -> Iterator[PromptIds]:
+        """Encode examples lazily, in order."""
+        return self.encoder.encodings(examples)
+
+    def answers(
+        self, requests: Iterable[tuple[S, PromptIds, Bools]], hide: Hide, advance: Advance = lambda done: None
+    ) -> Iterator[tuple[S, Floats]]:
+        """Answer requests in order, each with (R, C) logits of one example with tokens hidden; see `Perturbed`."""
+        token = None if hide == "remove" else hidden.substitute_tokens(self.network.tokenizer)[hide]
+        return self._answer(
+            (
+                (state, encoding, [row.ids for row in hidden.hide_tokens(TokenRow(encoding.ids), visible, token)])
+                for state, encoding, visible in requests
+            ),
+            advance,
+        )
+
+    def _answer(
+        self, requests: Iterable[tuple[S, PromptIds, Sequence[Ints]]], advance: Advance
+    ) -> Iterator[tuple[S, Floats]]:
+        """Yield (R, C) logits for each example and R versions of its tokens."""
+
+        def rows() -> Iterator[tuple[tuple[S, PromptIds, list[int]], list[ScoredRow]]]:
+            for state, encoding, versions in requests:
+                scored = [self._rows(ids, encoding) for ids in versions]
+                yield (state, encoding, list(map(len, scored))), [row for rows in scored for row in rows]
+
+        for (state, encoding, counts), outputs in batching.run_rows(self._run, rows(), self.token_budget, advance):
+            remaining = iter(outputs)
+            versions = [{k: v for scores in islice(remaining, count) for k, v in scores.items()} for count in counts]
+            words = np.array([[scores[answer] for answer in encoding.continuations] for scores in versions])
+            yield state, np.array(self._classes(torch.from_numpy(words))) - self._offset(encoding.texts)
+
+    def _rows(self, ids: Ints, encoding: PromptIds) -> list[ScoredRow]:
+        """Return the inputs for a version of an example's tokens; the prompt's tokens are in every version."""
+        prefix = encoding.prefix if len(ids) > len(encoding.prefix) else ()
+        return scored_rows(ids, encoding.continuations, prefix, self.network.encodes)
+
+    def _run(self, rows: Sequence[ScoredRow]) -> list[dict[Continuation, float]]:
+        """Run rows of one size -> the score of each of their answers."""
+        scores: list[dict[Continuation, float]] = [{} for _ in rows]
+        alike: dict[tuple[Prefix, int], list[int]] = defaultdict(list)
+        for place, row in enumerate(rows):
+            alike[row.prefix, len(row.written) if self.network.encodes else 0].append(place)
+        for (prefix, _), places in alike.items():
+            chosen = [rows[place] for place in places]
+            after = [row.ids[len(row.prefix) :] for row in chosen]
+            if not self.network.encodes:
+                after = [np.append(ids, row.written).astype(np.int64) for ids, row in zip(after, chosen, strict=True)]
+            context = torch.from_numpy(np.stack(after)).to(self.network.device)
+            read = self._read(context, prefix, [row.written for row in chosen], [row.answers for row in chosen])
+            for place, row, values in zip(places, chosen, read, strict=True):
+                scores[place] = dict(zip(row.answers, values.tolist(), strict=True))
+        return scores
+
+    def _read(
+        self,
+        context: torch.Tensor,
+        prefix: Prefix,
+        written: Sequence[Continuation],
+        answers: Sequence[Sequence[Continuation]],
+    ) -> list[torch.Tensor]:
+        """Return (A,) float64 scores of A answers for each of R rows.
+
+        Args:
+            context: (R, T) ids or (R, T, D) embeddings behind the prefix, with what is written, unless it is encoded.
+            prefix: that all rows begin with.
+            written: (R,) tokens of answers behind the prompts.
+            answers: (R,) those whose scores are read.
+        """
+        network, keep = self.network, max(map(len, written)) + 1
+        decoded = (
+            torch.tensor([[network.bos, *ids] for ids in written], device=network.device) if network.encodes else None
+        )
+        logits = finite(network.logits(context, keep, prefix, decoded))
+        normal = logits.logsumexp(dim=-1)  # (R, keep)
+        scores = []
+        for row, (ids, scored) in enumerate(zip(written, answers, strict=True)):
+            first = keep - 1 - len(ids)
+            of_row = []
+            for answer in scored:
+                places = torch.arange(first, first + len(answer), device=logits.device)
+                tokens = torch.tensor(answer, device=logits.device)
+                logs = (logits[row, places, tokens] - normal[row, places]).double()
+                of_row.append(logs.mean() if self.mean else logs.sum())
+            scores.append(torch.stack(of_row))
+        return scores
+
+    def _classes(self, words: torch.Tensor) -> torch.Tensor:
+        """Return (R, C) logits of classes from (R, V) scores of words, as if only these words were possible."""
+        return torch.stack([words[:, list(group)].logsumexp(dim=1) for group in self.groups], dim=1)
+
+    def _offset(self, texts: int) -> Floats:
+        """Return (C,) log-probabilities of rows without content, of some texts; 0 if it is not calibrated."""
+        if not self.calibrated:
+            return np.zeros(self.classes)
+        if texts not in self._offsets:
+            empty = [Example(f"without content: {text}", (text,) * texts) for text in CONTENT_FREE]
+            plain = replace(self, calibrated=False)
+            probs = ClassProbabilities.joined(list(plain.predict(empty))).probs
+            self._offsets[texts] = np.log(probs.mean(axis=0))
+        return self._offsets[texts]
+
+    def embed(self, encodings: Sequence[PromptIds]) -> torch.Tensor:
+        """Return (R, T, D) embeddings of R examples of one length."""
+        ids = torch.from_numpy(np.stack([encoding.ids for encoding in encodings])).to(self.network.device)
+        return self._embed(ids)
+
+    def start(self, baseline: Baseline) -> torch.Tensor:
+        """Return (D,) the embedding of the mask or padding token, or zero."""
+        token = 0 if baseline == "zero" else hidden.substitute_tokens(self.network.tokenizer)[baseline]
+        embedding = self._embed(torch.tensor([token], device=self.network.device))[0]
+        return torch.zeros_like(embedding) if baseline == "zero" else embedding
+
+    def frame(self, encoding: PromptIds) -> Hashable:
+        """Return the length, the fixed tokens with their places, and the answers."""
+        return encoding.fixed.tobytes(), encoding.ids[encoding.fixed].tobytes(), encoding.continuations
+
+    def from_embeddings(self, embeddings: torch.Tensor, encodings: Sequence[PromptIds]) -> torch.Tensor:
+        """Run (R, T, D) embeddings in place of those of R examples -> (R, C) float32 logits.
+
+        The tokens of the prefix are fixed, so their keys and values are those of the prompt.
+
+        Raises:
+            ModelError: the network cannot be run.
+        """
+        alike: dict[Hashable, list[int]] = defaultdict(list)
+        for place, encoding in enumerate(encodings):
+            alike[encoding.continuations, encoding.prefix, encoding.texts].append(place)
+        logits: list[torch.Tensor] = [embeddings[0, 0, 0]] * len(encodings)
+        for places in alike.values():
+            encoding = encodings[places[0]]
+            rows = embeddings[places, len(encoding.prefix) :]
+            words: dict[Continuation, torch.Tensor] = {}
+            for scored in self._rows(encoding.ids, encoding):
+                context = rows
+                if scored.written and not self.network.encodes:
+                    written = self._embed(torch.tensor([scored.written], device=rows.device))
+                    context = torch.cat([rows, written.expand(len(rows), -1, -1)], dim=1)
+                count = len(places)
+                read = self._read(context, encoding.prefix, [scored.written] * count, [scored.answers] * count)
+                words |= dict(zip(scored.answers, torch.stack(read).unbind(dim=1), strict=True))
+            of_words = torch.stack([words[answer] for answer in encoding.continuations], dim=1)
+            offset = torch.from_numpy(self._offset(encoding.texts)).to(of_words.device)
+            for place, values in zip(places, (self._classes(of_words) - offset).float(), strict=True):
+                logits[place] = values
+        return torch.stack(logits)
+
+    def _embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """Embed token ids."""
+        return self.network.model.get_input_embeddings()(ids)  # type: ignore[no-any-return]
+
+
+if TYPE_CHECKING:
+    _can: type[Embedded[PromptIds]] = LabelScorer  # checked by mypy

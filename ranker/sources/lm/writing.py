@@ -1,0 +1,133 @@
+"""Answers that a language model writes after a prompt, one most probable token after the other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+
+from factors.types import Example, Ints
+from ranker.sources.hf import batching
+from ranker.sources.lm.encoding import PromptEncoder
+from ranker.sources.lm.network import PREFIX_SHARE, LanguageModel, Prefix
+
+if TYPE_CHECKING:
+    from ranker.progress import Advance
+    from ranker.tasks.base import Predictions, Task
+
+WRITTEN_AT_ONCE = 32
+"""Examples in a block of answers, which is stored before the next is written."""
+
+
+class WrittenRow(NamedTuple):
+    """One prompt.
+
+    Attributes:
+        ids: (T,) its tokens.
+        prefix: tokens that it begins with, and whose keys and values are shared.
+        room: tokens that may be written.
+    """
+
+    ids: Ints
+    prefix: Prefix
+    room: int
+
+    @property
+    def size(self) -> int:
+        """Tokens that are computed at most, and a share of those that are not."""
+        return len(self.ids) - len(self.prefix) + self.room + len(self.prefix) // PREFIX_SHARE
+
+    @property
+    def content(self) -> Hashable:
+        """Its tokens."""
+        return self.ids.tobytes()
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A prompt on a language model that writes its answers: a `ranker.sources.base.Predictor`.
+
+    Decoding is greedy. The text ends at the model's end of text, at one of the texts `stop`, which does not belong to
+    it, or after `most` tokens; blanks around it are removed.
+
+    Attributes:
+        name: in messages.
+        network: the language model.
+        encoder: of examples.
+        task: that answers are parsed for.
+        parse: text and texts of the row -> the answer; None if the text holds none.
+        most: most tokens of an answer.
+        stop: texts that end an answer.
+    """
+
+    name: str
+    network: LanguageModel
+    encoder: PromptEncoder
+    task: Task
+    parse: Callable[[str, Sequence[str]], Any]
+    most: int
+    stop: tuple[str, ...]
+
+    def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[Predictions]:
+        """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
+        for start in range(0, len(examples), WRITTEN_AT_ONCE):
+            block = examples[start : start + WRITTEN_AT_ONCE]
+            encodings = self.encoder.encodings(block)
+            rows = ((None, [WrittenRow(encoding.ids, encoding.prefix, self.most)]) for encoding in encodings)
+            written = batching.run_rows(self._run, rows, self.network.token_budget, advance)
+            texts = [text for _, (text,) in written]
+            answers = [self.parse(text, example.segments) for text, example in zip(texts, block, strict=True)]
+            yield self.task.predictions(answers)
+
+    def _run(self, rows: Sequence[WrittenRow]) -> list[str]:
+        """Return what is written after rows of one size."""
+        texts = [""] * len(rows)
+        alike: dict[Prefix, list[int]] = defaultdict(list)
+        for place, row in enumerate(rows):
+            alike[row.prefix].append(place)
+        for prefix, places in alike.items():
+            ids = torch.from_numpy(np.stack([rows[place].ids for place in places])).to(self.network.device)
+            written = self.network.write(ids, prefix, self.most, self.stop)
+            decoded = self.network.tokenizer.batch_decode(written, skip_special_tokens=True)
+            for place, text in zip(places, decoded, strict=True):
+                texts[place] = before(text, self.stop)
+        return texts
+
+
+def before(text: str, stop: Sequence[str]) -> str:
+    r"""Return the text before the first of some texts, without blanks around it.
+
+    Example:
+        >>> before(" Paris.\n\nQuestion: ", ["\n\n"])
+        'Paris.'
+    """
+    ends = [place for end in stop if end and (place := text.find(end)) >= 0]
+    return text[: min(ends, default=len(text))].strip()
+
+
+def label_in(text: str, words: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the label that a written text begins with; of several words, the longest counts. Case does not matter.
+
+    Args:
+        text: the text.
+        words: label -> words for it.
+
+    Returns:
+        The label; None if the text begins with no word, or a letter or digit follows the word at once.
+
+    Example:
+        >>> label_in("Not true, because", {"yes": ["true"], "no": ["not true"]}), label_in("Truely", {"yes": ["true"]})
+        ('no', None)
+    """
+    folded = text.strip().strip("\"'*`").casefold()
+    lengths = [
+        (len(word.strip()), label)
+        for label, forms in words.items()
+        for word in forms
+        if folded.startswith(word.strip().casefold()) and not folded[len(word.strip()) :][:1].isalnum()
+    ]
+    return max(lengths)[1] if lengths else None
