@@ -174,6 +174,68 @@ def make_checkpoint(
     return folder
 
 
+LM_SIZES = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 8,
+    "max_position_embeddings": 256,
+    "initializer_range": 0.4,
+}
+LMS = {
+    "llama": ("LlamaConfig", LM_SIZES, "CausalLM"),
+    "gemma": ("Gemma3TextConfig", {**LM_SIZES, "sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"],
+                                   "rope_parameters": None}, "CausalLM"),
+    "gpt2": ("GPT2Config", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 256, "initializer_range": 0.4},
+             "CausalLM"),
+    "t5": ("T5Config", {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}, "Seq2SeqLM"),
+}  # fmt: skip
+CHAT = (
+    "{% for message in messages %}<{{ message.role }}>{{ message.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+def make_lm(folder: Path, kind: str = "llama", chat: str | None = CHAT, seed: int = 0, **changes: object) -> Path:
+    """A language model with random weights, saved in a folder.
+
+    Args:
+        folder: where it goes.
+        kind: one of LMS.
+        chat: its chat template; None for none.
+        seed: of its weights.
+        changes: to the configuration.
+    """
+    import torch
+    import transformers
+    from tokenizers import processors
+
+    config_name, sizes, head = LMS[kind]
+    tokenizer = make_tokenizer("bpe" if kind != "t5" else "unigram", "roberta")
+    plain = ("$A:0", "$A:0 $B:0") if kind != "t5" else ("$A:0 [SEP]:0", "$A:0 $B:0 [SEP]:0")
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=plain[0], pair=plain[1], special_tokens=[("[SEP]", tokenizer.sep_token_id)]
+    )
+    tokenizer.eos_token = "[SEP]"
+    tokenizer.chat_template = chat
+    ends = {"eos_token_id": tokenizer.sep_token_id, "pad_token_id": tokenizer.pad_token_id, "bos_token_id": None}
+    if kind == "t5":
+        ends["decoder_start_token_id"] = tokenizer.pad_token_id
+    given = {key: size for key, size in {**sizes, **ends, **changes}.items() if key != "rope_parameters"}
+    config = getattr(transformers, config_name)(vocab_size=len(tokenizer), **given)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = getattr(transformers, f"AutoModelFor{head}").from_config(config)
+        for weight in model.parameters():
+            if weight.dim() > 1:
+                torch.nn.init.normal_(weight, std=0.3)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> None:
     """The program sets up logging for its whole process, which in the tests goes on: each finds it as it was at first.
@@ -201,6 +263,19 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
         if name not in made:
             made[name] = make_checkpoint(tmp_path_factory.mktemp(name), name)
         return made[name]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def lm(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a tiny language model, by its kind; do not change what is in it."""
+    made: dict[str, Path] = {}
+
+    def get(kind: str = "llama") -> Path:
+        if kind not in made:
+            made[kind] = make_lm(tmp_path_factory.mktemp(kind) / kind, kind, seed=7)
+        return made[kind]
 
     return get
 

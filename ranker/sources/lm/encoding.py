@@ -104,7 +104,7 @@ class PromptEncoder:
         longest = int(np.argmax(counts))
         if not texts[longest]:
             text = f"takes {self.network.max_length:,} tokens, and the prompt alone has more"
-            raise ModelError.of(self.network.name, text, value=tokens.size)
+            raise ModelError.of(self.network.name, text, option="prompts", value=tokens.size)
         ends = tokens.offsets[tokens.segment == longest, 1]
         left = max(counts[longest] - excess, 0)
         end = int(ends[left - 1]) if left and ends[left - 1] < len(texts[longest]) else 0
@@ -113,8 +113,7 @@ class PromptEncoder:
     def _tokens(self, rows: Sequence[Sequence[str]]) -> list[_Tokens]:
         """Return the tokens of rows in their prompt, and of each answer after them."""
         framed = [self.frame_of(len(segments)).text(segments) for segments in rows]
-        contexts = [text if self.network.encodes or not self.words else text.rstrip() for text, _ in framed]
-        answers = [self._answers(text) for text, _ in framed]
+        contexts, answers = zip(*(self._parts(text) for text, _ in framed), strict=True)
         if self.network.encodes:
             encoded = iter(self.network.tokens(contexts, not self.chat))
             written = {word: tuple(ids.tolist()) for word, (ids, _) in zip(
@@ -132,10 +131,12 @@ class PromptEncoder:
             for (ids, offsets, after), (_, places), segments in zip(parts, framed, rows, strict=True)
         ]
 
-    def _answers(self, text: str) -> tuple[str, ...]:
-        """Return the texts of the answers after a prompt; blanks at its end belong to them."""
-        blanks = text[len(text.rstrip()) :]
-        return tuple(blanks + word for word in self.words)
+    def _parts(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """Return a prompt and the answers after it; white space at the end of one that is no chat belongs to these."""
+        if self.chat or self.network.encodes or not self.words:
+            return text, self.words
+        context = text.rstrip()
+        return context, tuple(text[len(context) :] + word for word in self.words)
 
     def _aligned(self, example: Example, texts: Sequence[str], tokens: _Tokens, truncated: bool) -> PromptIds:
         """Return one example in its tokens."""

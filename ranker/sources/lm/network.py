@@ -159,7 +159,13 @@ class LanguageModel(LoadedNetwork):
             most: most tokens.
             stop: texts that end an answer.
         """
-        from transformers import GenerationConfig
+        from transformers import GenerationConfig, StoppingCriteriaList
+
+        first = 1 if self.encodes else ids.shape[1]
+
+        def stopped(written: torch.Tensor, scores: object) -> torch.Tensor:
+            texts = self.tokenizer.batch_decode(written[:, first:], skip_special_tokens=True)
+            return torch.tensor([any(end in text for end in stop) for text in texts], device=written.device)
 
         stated = getattr(self.model, "generation_config", None)
         ends = getattr(stated, "eos_token_id", None) or self.tokenizer.eos_token_id
@@ -170,7 +176,6 @@ class LanguageModel(LoadedNetwork):
             max_new_tokens=most,
             eos_token_id=ends,
             pad_token_id=first_end if pad is None else pad,
-            stop_strings=list(stop) or None,
             decoder_start_token_id=self.bos if self.encodes else None,
         )
         cached = self.cache(prefix, len(ids))
@@ -178,14 +183,14 @@ class LanguageModel(LoadedNetwork):
         with loading.silent(), self.autocast():
             try:
                 written = self.model.generate(  # type: ignore[operator]
-                    ids, tokenizer=self.tokenizer, **arguments
+                    ids, stopping_criteria=StoppingCriteriaList([stopped]), **arguments
                 )
             except Exception as error:
                 if packing.is_out_of_memory(error):
                     raise
                 raise ModelError.of(self.name, f"cannot be run: {first_line(error)}") from error
         self.beat()
-        return written[:, 1 if self.encodes else ids.shape[1] :]  # type: ignore[no-any-return]
+        return written[:, first:]  # type: ignore[no-any-return]
 
     @property
     def _cache_name(self) -> str:

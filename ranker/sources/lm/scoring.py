@@ -169,7 +169,7 @@ class LabelScorer:
             remaining = iter(outputs)
             versions = [{k: v for scores in islice(remaining, count) for k, v in scores.items()} for count in counts]
             words = np.array([[scores[answer] for answer in encoding.continuations] for scores in versions])
-            yield state, np.array(self._classes(torch.from_numpy(words))) - self._offset(encoding.texts)
+            yield state, self._classes(torch.from_numpy(words)).numpy() - self._offset(encoding.texts)
 
     def _rows(self, ids: Ints, encoding: PromptIds) -> list[ScoredRow]:
         """Return the inputs for a version of an example's tokens; the prompt's tokens are in every version."""

@@ -1,0 +1,304 @@
+"""Labels by the probabilities of words after a prompt, against a loop that runs one text at a time without a cache."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import TASK, make_lm
+from refusals import refuses
+
+from factors.types import Example
+from ranker.attribution import attribute
+from ranker.errors import LabelError, ModelError
+from ranker.sources.base import Machine, ResourceCache, SourceOptions
+from ranker.sources.lm.kind import PromptedModel, sources
+from ranker.sources.lm.options import LMOptions
+from ranker.sources.lm.prompts import Prompt
+from ranker.sources.lm.scoring import CONTENT_FREE
+from ranker.sources.references import Reference
+from ranker.tasks.classes import ClassProbabilities
+
+DECODERS = ("llama", "gemma", "gpt2")
+DEFAULTS = LMOptions()
+LONG = "Judge whether the second sentence follows from the first one, and say so in one word."
+WORDS = {"entailment": ("The doctor", "actor"), "neutral": ("judge",), "contradiction": ("an old judge",)}
+PROMPT = Prompt(
+    segments=("premise", "hypothesis"),
+    template="{premise} because {hypothesis} ",
+    name="because",
+    instruction=LONG,
+    verbalizers=WORDS,
+)
+EXAMPLES = [
+    Example("1", ("The doctor saw the actor.", "An actor waited."), 1),
+    Example("2", ("The old judge danced near the doctor.", "the judge believed"), 0),
+    Example("3", ("old", "an"), 1),
+    Example("4", ("The doctor saw the actor.", "The doctor saw the actor."), 1),
+]
+
+
+def opened(folder, prompt=PROMPT, task=TASK, options=DEFAULTS, **changes):
+    """A loaded model of a prompt."""
+    source = PromptedModel("m", str(folder), "m", prompt, options=SourceOptions(kinds=[options]), **changes)
+    return source.open(task, Machine(), ResourceCache())
+
+
+def probabilities(model, examples=EXAMPLES):
+    """(N, C)."""
+    return ClassProbabilities.joined(list(model.predict(examples))).probs
+
+
+def plain_scores(model, example, texts=None):
+    """The log-probability of each word after the prompt of an example, one forward pass each."""
+    network = model.network
+    context = model.encoder.frame_of(2).text(texts or example.segments)[0]
+    scores = []
+    for word in model.encoder.words:
+        start = context.rstrip()
+        blank = context[len(start) :]
+        if network.encodes:
+            read = network.tokenizer(context, return_tensors="pt").input_ids
+            tokens = network.tokenizer(word, add_special_tokens=False).input_ids
+            decoded = torch.tensor([[network.bos, *tokens]])
+            logs = network.model(read, decoder_input_ids=decoded).logits[0].log_softmax(dim=-1)
+            scores.append([logs[i, token].item() for i, token in enumerate(tokens)])
+        else:
+            before = network.tokenizer(start).input_ids
+            whole = network.tokenizer(start + blank + word).input_ids
+            assert whole[: len(before)] == before
+            logs = network.model(torch.tensor([whole])).logits[0].log_softmax(dim=-1)
+            scores.append([logs[i - 1, whole[i]].item() for i in range(len(before), len(whole))])
+    return scores
+
+
+def plain_probabilities(model, example, reduce=sum):
+    """(C,) probabilities of non-entailment and entailment, from the scores of the words."""
+    entails, also, neutral, against = np.exp([reduce(tokens) for tokens in plain_scores(model, example)])
+    yes, no = entails + also, neutral + against
+    return np.array([no, yes]) / (yes + no)
+
+
+@pytest.mark.parametrize("kind", [*DECODERS, "t5"])
+def test_probabilities_are_those_of_a_loop_without_cache(lm, kind):
+    """Sums of log-probabilities over a word's tokens; the words of a label add up, and so do names of a label."""
+    model = opened(lm(kind))
+    assert bool(model.encoder.prefix(2)) == (kind != "t5")
+    expected = [plain_probabilities(model, example) for example in EXAMPLES]
+    np.testing.assert_allclose(probabilities(model), expected, atol=1e-5)
+    assert np.ptp([row[0] for row in expected]) > 0.01
+
+
+def test_means_over_tokens(lm):
+    """`length=mean` divides by the number of tokens."""
+    model = opened(lm(), length="mean")
+    expected = [plain_probabilities(model, example, np.mean) for example in EXAMPLES]
+    np.testing.assert_allclose(probabilities(model), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["llama", "t5"])
+def test_calibration_divides_by_rows_without_content(lm, kind):
+    """The mean probabilities of three rows without content are divided out, and the rest scaled to 1."""
+    model = opened(lm(kind), calibration="content-free")
+    empty = np.mean([plain_probabilities(model, Example("e", (text, text))) for text in CONTENT_FREE], axis=0)
+    expected = np.array([plain_probabilities(model, example) for example in EXAMPLES]) / empty
+    np.testing.assert_allclose(probabilities(model), expected / expected.sum(axis=1, keepdims=True), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [*DECODERS, "t5"])
+@pytest.mark.parametrize("budget", [1, 4096])
+def test_batches_change_nothing(lm, kind, budget):
+    """Each row alone, and all rows at once, have the same probabilities."""
+    model = opened(lm(kind))
+    other = replace(model, network=replace(model.network, token_budget=budget))
+    np.testing.assert_allclose(probabilities(other), probabilities(model), atol=1e-5)
+
+
+def test_the_prefix_is_computed_once(lm, monkeypatch):
+    """One pass over the instruction serves all rows, which only add their own tokens; the next prompt replaces it."""
+    model = opened(lm())
+    sizes = []
+    run = type(model.network).run
+
+    def counted(network, type_ids, **inputs):
+        sizes.append(tuple(next(iter(inputs.values())).shape))
+        return run(network, type_ids, **inputs)
+
+    monkeypatch.setattr(type(model.network), "run", counted)
+    probabilities(model)
+    prefix = len(model.encoder.prefix(2))
+    assert sizes.count((1, prefix)) == 1
+    tokens = {len(e.ids) - prefix + max(map(len, e.continuations)) - 1 for e in model.encodings(EXAMPLES)}
+    assert max(columns for _, columns in sizes[1:]) <= max(tokens)
+    assert len(model.network.prefixes) == 1
+
+
+def test_words_are_read_from_as_few_rows_as_possible(lm):
+    """A word of one token is read from the row of any other; equal rows are computed once."""
+    model = opened(
+        lm(), replace(PROMPT, verbalizers={"entailment": ("a",), "neutral": ("b",), "contradiction": ("c",)})
+    )
+    rows = []
+    model.__class__._run, run = (lambda self, asked: rows.extend(asked) or run(self, asked)), model.__class__._run
+    try:
+        probabilities(model, [*EXAMPLES, EXAMPLES[0]])
+    finally:
+        model.__class__._run = run
+    assert len(rows) == len(EXAMPLES)
+
+
+def test_a_tokenizer_that_merges_is_cut_where_all_answers_begin(lm):
+    """Where the last token of the prompt becomes part of an answer's first, all answers are scored from there on."""
+    words = {"entailment": ("tor",), "neutral": ("s",), "contradiction": ("x",)}
+    prompt = replace(PROMPT, template="{premise} {hypothesis} the doc", verbalizers=words)
+    model = opened(lm(), prompt)
+    (encoding,) = model.encodings(EXAMPLES[:1])
+    tokenizer = model.network.tokenizer
+    context = model.encoder.frame_of(2).text(EXAMPLES[0].segments)[0]
+    wholes = [tokenizer(context + word).input_ids for word in model.encoder.words]
+    assert wholes[0][: len(tokenizer(context).input_ids)] != tokenizer(context).input_ids, "nothing merges here"
+    assert [[*encoding.ids, *answer] for answer in encoding.continuations] == wholes
+    logs = [
+        sum(
+            model.network.model(torch.tensor([ids])).logits[0].log_softmax(-1)[place - 1, ids[place]].item()
+            for place in range(len(encoding.ids), len(ids))
+        )
+        for ids in wholes
+    ]
+    yes, neutral, against = np.exp(logs)
+    expected = (neutral + against) / (yes + neutral + against)
+    assert probabilities(model, EXAMPLES[:1])[0, 0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_tokens_of_the_row_are_told_from_those_of_the_prompt(lm):
+    """Words of the row have tokens with their characters; every other token is fixed."""
+    model = opened(lm(), replace(PROMPT, template="{hypothesis} because {premise} "))
+    for example, encoding in zip(EXAMPLES, model.encodings(EXAMPLES), strict=True):
+        assert (encoding.fixed == (encoding.segment == -1)).all()
+        assert encoding.words == len(example.words)
+        for number in range(2):
+            inside = encoding.segment == number
+            pieces = [example.segments[number][a:b] for a, b in encoding.offsets[inside]]
+            assert "".join(pieces).replace(" ", "") == example.segments[number].replace(" ", "")
+        first = [int(np.flatnonzero(encoding.segment == number)[0]) for number in range(2)]
+        assert first[1] < first[0], "the hypothesis comes first in this prompt"
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma", "t5"])
+@pytest.mark.parametrize("line", ["occlusion:hide=remove", "shap:baseline=remove", "lime:hide=remove,samples=50"])
+def test_words_are_hidden_inside_the_prompt(lm, kind, line):
+    """Attributions are of words of the row; the model's own answer without a word is what occlusion compares with."""
+    model = opened(lm(kind))
+    rows = list(attribute(model, EXAMPLES, line))
+    np.testing.assert_allclose([row.probs for row in rows], probabilities(model), atol=1e-5)
+    for row, encoding in zip(rows, model.encodings(EXAMPLES), strict=True):
+        assert (row.scores[encoding.fixed] == 0).all()
+        assert np.abs(row.scores).sum() > 0
+    if line.startswith("occlusion"):
+        encoding = next(iter(model.encodings(EXAMPLES)))
+        seen = encoding.word != 1
+        network = model.network
+        margin = {}
+        for name, ids in (("all", encoding.ids), ("less", encoding.ids[seen])):
+            words = []
+            for answer in encoding.continuations:
+                if network.encodes:
+                    decoded = torch.tensor([[network.bos, *answer]])
+                    logs = (
+                        network.model(torch.tensor([ids.tolist()]), decoder_input_ids=decoded).logits[0].log_softmax(-1)
+                    )
+                    words.append(sum(logs[i, token].item() for i, token in enumerate(answer)))
+                else:
+                    logs = network.model(torch.tensor([[*ids, *answer]])).logits[0].log_softmax(-1)
+                    words.append(sum(logs[len(ids) - 1 + i, token].item() for i, token in enumerate(answer)))
+            yes, no = np.logaddexp(*words[:2]), np.logaddexp(*words[2:])
+            margin[name] = yes - no
+        assert rows[0].word_scores[1] == pytest.approx(margin["all"] - margin["less"], abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", [*DECODERS, "t5"])
+def test_integrated_gradients_keep_the_prompt_in_place(lm, kind):
+    """Scores add up to the margin less that of the row at zero; tokens of the prompt have none."""
+    model = opened(lm(kind))
+    rows = list(attribute(model, EXAMPLES[:2], "ig:baseline=zero,max_steps=2000"))
+    np.testing.assert_allclose([row.probs for row in rows], probabilities(model, EXAMPLES[:2]), atol=1e-4)
+    for row, encoding in zip(rows, model.encodings(EXAMPLES), strict=False):
+        assert (row.scores[encoding.fixed] == 0).all()
+        x = model.embed([encoding])
+        start = torch.where(torch.tensor(encoding.fixed)[None, :, None], x, torch.zeros_like(x))
+        margins = [(z[0, 1] - z[0, 0]).item() for z in (model.from_embeddings(at, [encoding]) for at in (x, start))]
+        assert row.scores.sum() == pytest.approx(margins[0] - margins[1], abs=0.05 * np.abs(row.scores).sum() + 1e-3)
+
+
+def test_a_chat_is_put_by_the_models_own_template(lm):
+    """The instruction is the system's message, and the answer begins right after the template's end."""
+    model = opened(lm(), replace(PROMPT, chat=True))
+    text, _ = model.encoder.frame_of(2).text(("A", "B"))
+    assert text == f"<system>{LONG}\n<user>A because B\n<assistant>"
+    (encoding,) = model.encodings(EXAMPLES[:1])
+    decoded = model.network.tokenizer.decode(encoding.continuations[0])
+    assert decoded.strip() == WORDS["entailment"][0]
+
+
+def test_rows_that_are_too_long_are_refused_or_cut(lm, caplog):
+    """The error names the row and the way out; a cut row keeps its prompt, and loses the end of its longest text."""
+    model = opened(lm())
+    long = Example("long", ("doctor " * 300, "An actor."))
+    with refuses(ModelError, option="too_long"):
+        list(model.predict([long]))
+    model = opened(lm(), options=LMOptions(too_long="cut"))
+    (encoding,) = model.encodings([long])
+    assert encoding.truncated
+    assert len(encoding.ids) + max(map(len, encoding.continuations)) <= model.network.max_length
+    assert "1 of 1 examples" in caplog.text
+    kept = model.network.tokenizer.decode(encoding.ids)
+    assert kept.startswith(LONG)
+    assert kept.endswith("because An actor.")
+    with refuses(ModelError, option="prompts"):
+        list(opened(lm(), replace(PROMPT, instruction=LONG * 9), options=LMOptions(too_long="cut")).predict([long]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "value"),
+    [
+        ({"verbalizers": {"entailment": ("old",), "neutral": ("old judge",)}}, LabelError, "old"),
+        ({"verbalizers": {"entailment": ("yes",)}}, LabelError, "non-entailment"),
+        ({"verbalizers": {"entailment": ("yes",), "maybe": ("no",), "neutral": ("never",)}}, LabelError, "maybe"),
+        ({"segments": ("text",), "template": "{text} is "}, ModelError, 2),
+    ],
+)
+def test_prompts_that_do_not_fit(lm, changes, error, value):
+    """A word that begins another's, labels without words, words without a label, and another number of texts."""
+    with refuses(error, value=value):
+        list(opened(lm(), replace(PROMPT, **changes)).predict(EXAMPLES))
+
+
+def test_no_chat_template(tmp_path):
+    """A chat needs one."""
+    with refuses(ModelError, option="prompts"):
+        list(opened(make_lm(tmp_path / "plain", chat=None), replace(PROMPT, chat=True)).predict(EXAMPLES))
+
+
+def test_prompts_of_one_model_share_its_weights(lm, tmp_path):
+    """One copy of the network serves all prompts in a worker, and each is a model with a name of its own."""
+    file = tmp_path / "because.toml"
+    file.write_text('template = "{text} so "\n[verbalizers]\nentailment = "actor"\nneutral = "judge"\n')
+    rows = tmp_path / "rows.jsonl"
+    labels = ("entailment", "neutral", "contradiction") * 3
+    lines = [
+        {"premise": f"The doctor {n}.", "hypothesis": "An actor.", "label": label} for n, label in enumerate(labels)
+    ]
+    rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    chosen = LMOptions(prompts=(str(file), "nli/entailment"), shots=(0, 2), demonstrations=str(rows))
+    shelf = ResourceCache()
+    models = sources(Reference(str(lm())), SourceOptions(kinds=[chosen]), shelf)
+    assert [model.name for model in models] == [
+        "llama/because", "llama/because/2-shot", "llama/entailment", "llama/entailment/2-shot",
+    ]  # fmt: skip
+    assert len({model.shares for model in models}) == 1
+    assert len({model.place for model in models}) == 4
+    loaded = [model.open(TASK, Machine(), shelf).network for model in models]
+    assert len({id(network.model) for network in loaded}) == 1
+    keys = {json.dumps(dict(model.identity(TASK, Machine(), shelf)), sort_keys=True) for model in models}
+    assert len(keys) == 4

@@ -1,0 +1,120 @@
+"""Answers that a language model writes, against a loop that reads the whole text again for each token."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from conftest import TASK
+from refusals import refuses
+
+from factors.types import Example
+from ranker.errors import LabelError
+from ranker.sources.base import Machine, ResourceCache
+from ranker.sources.lm.kind import PromptedModel
+from ranker.sources.lm.prompts import Prompt
+from ranker.sources.lm.writing import before, label_in
+from ranker.tasks.numbers import NumberTask
+from ranker.tasks.precomputed import PrecomputedTask
+from ranker.tasks.texts import SpanTask, TextTask
+
+PROMPT = Prompt(
+    segments=("question", "passage"),
+    template="{passage} Who? {question} Answer:",
+    name="who",
+    instruction="Answer each question with words copied from its passage, and with nothing else.",
+    max_new_tokens=7,
+    stop=("ing",),
+)
+EXAMPLES = [
+    Example("1", ("Who danced?", "The doctor danced near an old judge."), ("The doctor",)),
+    Example("2", ("Who waited?", "The actor saw the judge because the doctor waited."), ("the doctor",)),
+    Example("3", ("Who danced?", "The doctor danced near an old judge."), ("The doctor",)),
+    Example("4", ("?", "an actor"), ("an actor",)),
+]
+
+
+def opened(folder, task, prompt=PROMPT):
+    """A loaded model that writes."""
+    return PromptedModel("m", str(folder), "m", prompt).open(task, Machine(), ResourceCache())
+
+
+def written(model, example):
+    """The text after a prompt, one token after the other, without a cache."""
+    network = model.network
+    ids = network.tokenizer(model.encoder.frame_of(2).text(example.segments)[0]).input_ids
+    out = []
+    for _ in range(model.most):
+        if network.encodes:
+            decoded = torch.tensor([[network.bos, *out]])
+            logits = network.model(torch.tensor([ids]), decoder_input_ids=decoded).logits
+        else:
+            logits = network.model(torch.tensor([[*ids, *out]])).logits
+        out.append(int(logits[0, -1].argmax()))
+        text = network.tokenizer.decode(out, skip_special_tokens=True)
+        if out[-1] == network.tokenizer.eos_token_id or any(end in text for end in model.stop):
+            break
+    return before(network.tokenizer.decode(out, skip_special_tokens=True), model.stop)
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma", "gpt2", "t5"])
+@pytest.mark.parametrize("budget", [1, 4096])
+def test_what_is_written_is_that_of_a_loop_without_cache(lm, kind, budget):
+    """Greedy tokens up to a stop, the end of the text or the limit; batches change nothing."""
+    model = opened(lm(kind), SpanTask("spans"))
+    model = replace(model, network=replace(model.network, token_budget=budget))
+    expected = [written(model, example) for example in EXAMPLES]
+    assert [value for block in model.predict(EXAMPLES) for value in block.values] == expected
+    assert len(set(expected)) > 1
+
+
+def test_blocks_are_yielded_as_they_are_done(lm, monkeypatch):
+    """So that what is written is stored before the next block is begun."""
+    monkeypatch.setattr("ranker.sources.lm.writing.WRITTEN_AT_ONCE", 2)
+    model, done = opened(lm(), TextTask("text")), []
+    sizes = [len(block) for block in model.predict(EXAMPLES, done.append)]
+    assert (sizes, sum(done)) == ([2, 2], len(EXAMPLES))
+
+
+def test_labels_are_read_from_what_is_written(lm):
+    """With `decode`, a text that begins with no word for a label is no answer."""
+    words = {"entailment": ("e", "t"), "non-entailment": ("n", "o", "a")}
+    prompt = replace(PROMPT, verbalizers=words, decode=True)
+    model = opened(lm(), TASK, prompt)
+    texts = [written(model, example) for example in EXAMPLES]
+    expected = [label_in(text, words) for text in texts]
+    answers = [label for block in model.predict(EXAMPLES) for label in block.answers()]
+    assert answers == [None if label is None else TASK.index(label) for label in expected]
+    with_all = replace(
+        prompt, verbalizers={"entailment": tuple({text for text in texts if text}), "non-entailment": ("zz",)}
+    )
+    (block,) = opened(lm(), TASK, with_all).predict(EXAMPLES)
+    assert block.answers() == [1 if text else None for text in texts]
+
+
+def test_numbers_are_read_from_what_is_written(lm):
+    """A text that is no number is no answer."""
+    (block,) = opened(lm(), NumberTask("number", 0, 5)).predict(EXAMPLES)
+    assert block.values == (None,) * len(EXAMPLES)
+
+
+def test_judged_answers_cannot_be_written(lm):
+    """A task whose answers were judged elsewhere has no answers to write."""
+    with refuses(LabelError, place="m"):
+        opened(lm(), PrecomputedTask("judged", "score"))
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("Yes.", "yes"),
+        ("  yes, because", "yes"),
+        ('"No"', "no"),
+        ("not at all", "never"),
+        ("yesterday", None),
+        ("", None),
+        ("The answer is yes", None),
+    ],
+)
+def test_a_label_is_what_a_text_begins_with(text, label):
+    """Case, blanks and quotes do not matter; the longest word counts; a word that only begins another does not."""
+    assert label_in(text, {"yes": ("Yes",), "no": ("No",), "never": ("Not at all",)}) == label
