@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from ranker.scoring.score import Evidence
     from ranker.sources.base import Machine, SourceOptions
     from ranker.sources.hf.options import CheckpointOptions
+    from ranker.sources.lm.kind import PromptedModel
+    from ranker.sources.lm.options import LMOptions
+    from ranker.sources.lm.prompts import Prompt
     from ranker.sources.logs.options import LogOptions
     from ranker.sources.options import option
     from ranker.sources.suites import Suite
@@ -64,6 +67,7 @@ __all__ = [
     "Evaluation",
     "Evidence",
     "Explanation",
+    "LMOptions",
     "LabelRanking",
     "LabelSettings",
     "LabelledDataset",
@@ -74,6 +78,8 @@ __all__ = [
     "OverSets",
     "OverTasks",
     "Processes",
+    "Prompt",
+    "PromptedModel",
     "RankModelsError",
     "Ranking",
     "Runtime",
@@ -139,6 +145,9 @@ _HOME = {
     "ranker.scoring.score": ("Evidence",),
     "ranker.sources.base": ("Machine", "SourceOptions"),
     "ranker.sources.hf.options": ("CheckpointOptions",),
+    "ranker.sources.lm.kind": ("PromptedModel",),
+    "ranker.sources.lm.options": ("LMOptions",),
+    "ranker.sources.lm.prompts": ("Prompt",),
     "ranker.sources.logs.options": ("LogOptions",),
     "ranker.sources.options": ("option",),
     "ranker.sources.suites": ("Suite",),

@@ -66,6 +66,15 @@ def backends() -> Iterator[str]:
             yield f"           {name}:{defaults}"
 
 
+def prompts() -> Iterator[str]:
+    """Yield the built-in prompts: their name, and the text of a row."""
+    from ranker.sources.lm.prompts import builtin, read
+
+    for name, file in builtin().items():
+        prompt = read(file)
+        yield f"{name:<24}  {'chat  ' if prompt.chat else '      '}{prompt.template!r}"
+
+
 def formats() -> Iterator[str]:
     """Yield the report formats."""
     from ranker import report
@@ -79,14 +88,15 @@ LISTS: dict[str, Callable[[], Iterator[str]]] = {
     "factors": factors,
     "methods": methods,
     "backends": backends,
+    "prompts": prompts,
     "formats": formats,
 }
 """Argument of `ls` -> its lines."""
 
 
 @click.command()
-@click.argument("what", metavar="[ood|suites|factors|methods|backends|formats]", default="ood")
+@click.argument("what", metavar="[ood|suites|factors|methods|backends|prompts|formats]", default="ood")
 def ls(what: str) -> None:
-    """List what there is: OOD sets, embedded suites, factors, methods, attribution backends, report formats."""
+    """List OOD sets, embedded suites, factors, methods, attribution backends, built-in prompts, or report formats."""
     for line in look_up("list", what, LISTS)():
         say(line)

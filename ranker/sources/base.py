@@ -214,7 +214,7 @@ class ModelInfo:
         outputs: its outputs before any label map, named or not; () if no label map applies.
         needs: secrets, network, and limits of running it.
         metric: a requested metric of all labels together that its rows have no number of; "" for none.
-        seen: texts of rows that it was shown with their answers, so that it must not be judged on them.
+        demonstrations: texts of rows that it was shown with their answers, so that it must not be judged on them.
         parts: parts that it is made of, by kind: {"model": "smollm2", "prompt": "review"}; empty if it is whole.
     """
 
@@ -231,7 +231,7 @@ class ModelInfo:
     outputs: tuple[str, ...] = ()
     needs: Needs = Needs()
     metric: str = ""
-    seen: tuple[tuple[str, ...], ...] = ()
+    demonstrations: tuple[tuple[str, ...], ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -27,7 +27,7 @@ MAX_REQUESTS_AHEAD = 1024
 """Most requests that are read ahead: it bounds what an interruption can lose if batches are large."""
 
 
-class Row(Protocol):
+class InputRow(Protocol):
     """One input of a model."""
 
     @property
@@ -39,7 +39,7 @@ class Row(Protocol):
         """Everything that its output depends on."""
 
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=InputRow)
 
 
 class TokenRow(NamedTuple):

@@ -166,7 +166,8 @@ def load_network(
             )
         held.enter_context(loading.one_line_errors(files.path, rephrase=files.rephrase))
         model, tokenizer, notes = loading.load(files, options, head, label_map, bases)
-        loading.check_ids(files.path, model, tokenizer)
+        if not files.gguf:  # transformers adds a token to some of their tokenizers
+            loading.check_ids(files.path, model, tokenizer)
         model.requires_grad_(False).to(target)  # type: ignore[arg-type]
         model.eval()  # type: ignore[no-untyped-call]
         loading.store_products(model, products)

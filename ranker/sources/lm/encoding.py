@@ -84,8 +84,8 @@ class PromptEncoder:
     def _encode(self, examples: Sequence[Example]) -> Iterator[PromptIds]:
         """Encode some examples; a block is one call of the tokenizer, unless rows are cut."""
         segments = [example.segments for example in examples]
-        whole = self._tokens(segments)
-        for example, tokens in zip(examples, whole, strict=True):
+        tokens_of_rows = self._tokens(segments)
+        for example, tokens in zip(examples, tokens_of_rows, strict=True):
             texts, truncated = example.segments, False
             while (size := tokens.size + self.room) > self.network.max_length:
                 if not self.cut:
@@ -98,7 +98,7 @@ class PromptEncoder:
                 (tokens,) = self._tokens([texts])
             yield self._aligned(example, texts, tokens, truncated)
 
-    def _shorter(self, texts: Sequence[str], tokens: _Tokens, excess: int) -> tuple[str, ...]:
+    def _shorter(self, texts: Sequence[str], tokens: _RowTokens, excess: int) -> tuple[str, ...]:
         """Return the texts of a row without the last tokens of the longest."""
         counts = [int((tokens.segment == number).sum()) for number in range(len(texts))]
         longest = int(np.argmax(counts))
@@ -110,16 +110,16 @@ class PromptEncoder:
         end = int(ends[left - 1]) if left and ends[left - 1] < len(texts[longest]) else 0
         return tuple(text[:end] if number == longest else text for number, text in enumerate(texts))
 
-    def _tokens(self, rows: Sequence[Sequence[str]]) -> list[_Tokens]:
+    def _tokens(self, rows: Sequence[Sequence[str]]) -> list[_RowTokens]:
         """Return the tokens of rows in their prompt, and of each answer after them."""
         framed = [self.frame_of(len(segments)).text(segments) for segments in rows]
         contexts, answers = zip(*(self._parts(text) for text, _ in framed), strict=True)
         if self.network.encodes:
             encoded = iter(self.network.tokens(contexts, not self.chat))
-            written = {word: tuple(ids.tolist()) for word, (ids, _) in zip(
+            word_ids = {word: tuple(ids.tolist()) for word, (ids, _) in zip(
                 self.words, self.network.tokens([word.strip() for word in self.words], special=False), strict=True
             )} if self.words else {}  # fmt: skip
-            continuations = [tuple(written[word] for word in self.words)] * len(rows)
+            continuations = [tuple(word_ids[word] for word in self.words)] * len(rows)
             parts = [(ids, offsets, after) for (ids, offsets), after in zip(encoded, continuations, strict=True)]
         else:
             texts = [text for context, after in zip(contexts, answers, strict=True)
@@ -127,7 +127,7 @@ class PromptEncoder:
             encoded = iter(self.network.tokens(texts, not self.chat))
             parts = [split(*next(encoded), [ids for ids, _ in islice(encoded, len(after))]) for after in answers]
         return [
-            _Tokens(ids, *_place(offsets, places, segments), after)
+            _RowTokens(ids, *_place(offsets, places, segments), after)
             for (ids, offsets, after), (_, places), segments in zip(parts, framed, rows, strict=True)
         ]
 
@@ -138,7 +138,7 @@ class PromptEncoder:
         context = text.rstrip()
         return context, tuple(text[len(context) :] + word for word in self.words)
 
-    def _aligned(self, example: Example, texts: Sequence[str], tokens: _Tokens, truncated: bool) -> PromptIds:
+    def _aligned(self, example: Example, texts: Sequence[str], tokens: _RowTokens, truncated: bool) -> PromptIds:
         """Return one example in its tokens."""
         prefix = self.prefix(len(texts))
         shared = len(prefix) < len(tokens.ids) and tuple(tokens.ids[: len(prefix)].tolist()) == prefix
@@ -174,7 +174,7 @@ class PromptEncoder:
 
 
 @dataclass(frozen=True)
-class _Tokens:
+class _RowTokens:
     """Tokens of a row: (T,) ids, (T, 2) offsets in their segments, (T,) segments, and those of the answers."""
 
     ids: Ints
@@ -187,7 +187,7 @@ class _Tokens:
         return len(self.ids) + max(map(len, self.continuations), default=0)
 
 
-def split(context: Ints, offsets: Ints, whole: Sequence[Ints]) -> tuple[Ints, Ints, tuple[Continuation, ...]]:
+def split(context: Ints, offsets: Ints, texts: Sequence[Ints]) -> tuple[Ints, Ints, tuple[Continuation, ...]]:
     """Split prompts with their answers into the tokens that all begin with, and those of each answer.
 
     A tokenizer may merge the last token of a prompt with the first of an answer. So each text is encoded as a whole,
@@ -196,7 +196,7 @@ def split(context: Ints, offsets: Ints, whole: Sequence[Ints]) -> tuple[Ints, In
     Args:
         context: (T,) ids of the prompt.
         offsets: (T, 2) of its tokens.
-        whole: ids of the prompt with each answer.
+        texts: ids of the prompt with each answer.
 
     Returns:
         The ids and offsets of the prompt up to the cut, and the ids behind it for each answer.
@@ -206,9 +206,9 @@ def split(context: Ints, offsets: Ints, whole: Sequence[Ints]) -> tuple[Ints, In
         >>> split(ids[0], np.array([[0, 1], [1, 2]]), ids[1:])[2]
         ((6, 7), (68,))
     """
-    cut = min([len(context), *(common_start(context, ids) for ids in whole)])
-    cut = min([cut, *(len(ids) - 1 for ids in whole)])
-    return context[:cut], offsets[:cut], tuple(tuple(ids[cut:].tolist()) for ids in whole)
+    cut = min([len(context), *(common_start(context, ids) for ids in texts)])
+    cut = min([cut, *(len(ids) - 1 for ids in texts)])
+    return context[:cut], offsets[:cut], tuple(tuple(ids[cut:].tolist()) for ids in texts)
 
 
 def common_start(first: Ints, second: Ints) -> int:
@@ -243,10 +243,10 @@ def _place(offsets: Ints, places: Ints, segments: Sequence[str]) -> tuple[Ints, 
 def _check_apart(words: Sequence[str], continuations: Sequence[Continuation], name: str) -> None:
     """Refuse answers whose tokens begin those of another, which can never be more probable."""
     for number, first in enumerate(continuations):
-        for other, second in enumerate(continuations):
-            if number != other and second[: len(first)] == first:
+        for longer, second in enumerate(continuations):
+            if number != longer and second[: len(first)] == first:
                 text = (
-                    f"reads {words[number]!r} as the beginning of {words[other]!r}, which could never be the more "
+                    f"reads {words[number]!r} as the beginning of {words[longer]!r}, which could never be the more "
                     "probable answer; choose other `verbalizers`"
                 )
                 raise LabelError.of(name, text, option="prompts", value=words[number])

@@ -101,7 +101,7 @@ class PromptedModel:
             PRELOAD,
             self.options.of_others(LMOptions) | ({"label_map"} if self.options.label_map else frozenset()),
             needs=Needs(accelerator=True),
-            seen=tuple(demonstration.segments for demonstration in self.demonstrations),
+            demonstrations=tuple(demonstration.segments for demonstration in self.demonstrations),
             parts={"model": self.family, "prompt": member},
         )
 
@@ -204,16 +204,16 @@ class PromptedModel:
         network: LanguageModel = shelf[_NETWORK][1]
         return network
 
-    def _frame(self, prompt: Prompt, task: Task, network: LanguageModel, known: dict[int, Frame], count: int) -> Frame:
+    def _frame(self, prompt: Prompt, task: Task, network: LanguageModel, frames: dict[int, Frame], count: int) -> Frame:
         """Return the prompt around the texts of a row, once for each number of texts."""
-        if count not in known:
+        if count not in frames:
             words = prompt.words(task)
-            shown = [
+            answered = [
                 (row.segments, demonstrations.answer_text(row, task, words, self.name)) for row in self.demonstrations
             ]
             labels = ", ".join(forms[0] for forms in words.values())
-            known[count] = prompts.frame(prompt, count, labels, shown, network.chat if prompt.chat else None)
-        return known[count]
+            frames[count] = prompts.frame(prompt, count, labels, answered, network.chat if prompt.chat else None)
+        return frames[count]
 
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
     chosen = options.of(LMOptions)
     place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place
     below = checkpoints_in(Path(place)) if os.path.isdir(place) else []
-    named = [(folder.name, str(folder)) for folder in below] or [(_name_of(place), place)]
+    networks = [(folder.name, str(folder)) for folder in below] or [(_name_of(place), place)]
     members = [
         (prompt, count, calibration)
         for prompt in (prompts.load(chosen.prompts) or (None,))
@@ -254,7 +254,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
         for calibration in _calibrations(prompt, chosen)
     ]
     listed = []
-    for name, path in named:
+    for name, path in networks:
         for prompt, count, calibration in members:
             parts = [name, "" if prompt is None else prompt.name]
             parts += [f"{count}-shot" if count else "", "calibrated" if calibration != "none" else ""]

@@ -101,6 +101,9 @@ class LanguageModel(LoadedNetwork):
         Args:
             texts: the texts.
             special: add the tokenizer's special tokens; an encoder keeps those at the end, too.
+
+        Raises:
+            ModelError: the tokenizer fails, or gives a token that the network does not know.
         """
         with loading.one_line_errors(self.name, "cannot be run"):
             batch = self.tokenizer(
@@ -114,7 +117,11 @@ class LanguageModel(LoadedNetwork):
             while special and not self.encodes and end > 1 and encoding.special_tokens_mask[end - 1]:
                 end -= 1
             offsets = np.array(encoding.offsets[:end], np.int64).reshape(-1, 2)
-            tokens.append((np.array(encoding.ids[:end], np.int64), offsets))
+            ids = np.array(encoding.ids[:end], np.int64)
+            if (unknown := ids[ids >= len(self.model.get_input_embeddings().weight)]).size:  # type: ignore[arg-type]
+                token = self.tokenizer.convert_ids_to_tokens(int(unknown[0]))
+                raise ModelError.of(self.name, f"has no embedding for the token {token!r}", value=token)
+            tokens.append((ids, offsets))
         return tokens
 
     def cache(self, prefix: Prefix, rows: int) -> dict[str, Any]:
@@ -132,7 +139,7 @@ class LanguageModel(LoadedNetwork):
         return {self._cache_name: cache, "use_cache": True}
 
     def logits(
-        self, context: torch.Tensor, keep: int, prefix: Prefix = (), written: torch.Tensor | None = None
+        self, context: torch.Tensor, keep: int, prefix: Prefix = (), decoder_ids: torch.Tensor | None = None
     ) -> torch.Tensor:
         """Return (R, keep, V) float32 logits of the tokens behind the last `keep` ones.
 
@@ -140,11 +147,11 @@ class LanguageModel(LoadedNetwork):
             context: (R, T) ids after the prefix, or their (R, T, D) embeddings; all that an encoder reads.
             keep: number of places.
             prefix: ids that all rows begin with.
-            written: (R, L) ids that a decoder with an encoder has written.
+            decoder_ids: (R, L) ids that a decoder with an encoder has written.
         """
         name = "input_ids" if context.dim() == 2 else "inputs_embeds"
         if self.encodes:
-            outputs = self.run(None, **{name: context}, decoder_input_ids=written)
+            outputs = self.run(None, **{name: context}, decoder_input_ids=decoder_ids)
             return outputs.logits[:, -keep:].float()  # type: ignore[no-any-return]
         arguments = {"attention_mask": None, "use_cache": False, **self._keeping(keep)}
         outputs = self.run(None, **{name: context}, **{**arguments, **self.cache(prefix, len(context))})
@@ -163,9 +170,9 @@ class LanguageModel(LoadedNetwork):
 
         first = 1 if self.encodes else ids.shape[1]
 
-        def stopped(written: torch.Tensor, scores: object) -> torch.Tensor:
-            texts = self.tokenizer.batch_decode(written[:, first:], skip_special_tokens=True)
-            return torch.tensor([any(end in text for end in stop) for text in texts], device=written.device)
+        def stopped(ids: torch.Tensor, scores: object) -> torch.Tensor:
+            texts = self.tokenizer.batch_decode(ids[:, first:], skip_special_tokens=True)
+            return torch.tensor([any(end in text for end in stop) for text in texts], device=ids.device)
 
         stated = getattr(self.model, "generation_config", None)
         ends = getattr(stated, "eos_token_id", None) or self.tokenizer.eos_token_id
@@ -182,7 +189,7 @@ class LanguageModel(LoadedNetwork):
         arguments = {"attention_mask": torch.ones_like(ids), "generation_config": settings, **cached}
         with loading.silent(), self.autocast():
             try:
-                written = self.model.generate(  # type: ignore[operator]
+                tokens = self.model.generate(  # type: ignore[operator]
                     ids, stopping_criteria=StoppingCriteriaList([stopped]), **arguments
                 )
             except Exception as error:
@@ -190,7 +197,7 @@ class LanguageModel(LoadedNetwork):
                     raise
                 raise ModelError.of(self.name, f"cannot be run: {first_line(error)}") from error
         self.beat()
-        return written[:, first:]  # type: ignore[no-any-return]
+        return tokens[:, first:]  # type: ignore[no-any-return]
 
     @property
     def _cache_name(self) -> str:

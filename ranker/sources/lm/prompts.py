@@ -92,8 +92,8 @@ class Prompt:
                 times = "does not have" if name not in names else "must have only once"
                 raise ValueError(f"its `template` {times} the segment {{{name}}}")
         if unknown := [name for name in names if name not in (self.segments or (TEXTS,))]:
-            known = listed(f"{{{name}}}" for name in (*(self.segments or (TEXTS,)), LABELS))
-            raise ValueError(f"its `template` has the unknown field {{{unknown[0]}}} (known: {known})")
+            fields = listed(f"{{{name}}}" for name in (*(self.segments or (TEXTS,)), LABELS))
+            raise ValueError(f"its `template` has the unknown field {{{unknown[0]}}} (known: {fields})")
         for label, words in self.verbalizers.items():
             if not words or not all(word.strip() for word in words):
                 raise ValueError(f"`verbalizers`: {label!r} needs a word, or several, that are not blank")
@@ -200,18 +200,18 @@ def frame(
     row = prompt.fill(marks, labels)
     filled = [(prompt.fill(texts, labels), answer) for texts, answer in demonstrations]
     if chat is None:
-        parts = [prompt.instruction] * bool(prompt.instruction) + [text + answer for text, answer in filled]
-        whole = prompt.separator.join([*parts, row])
+        parts = [prompt.instruction] * bool(prompt.instruction) + [question + answer for question, answer in filled]
+        text = prompt.separator.join([*parts, row])
     else:
-        whole = _chat_text(prompt, filled, row, chat)
-    places = sorted((whole.find(mark), number) for number, mark in enumerate(marks))
-    if any(whole.count(mark) != 1 for mark in marks):
+        text = _chat_text(prompt, filled, row, chat)
+    places = sorted((text.find(mark), number) for number, mark in enumerate(marks))
+    if any(text.count(mark) != 1 for mark in marks):
         raise ModelError.of(f"the prompt {prompt.name}", "cannot be put to this model: its chat template changes texts")
     literals, end = [], 0
     for place, number in places:
-        literals.append(whole[end:place])
+        literals.append(text[end:place])
         end = place + len(marks[number])
-    return Frame((*literals, whole[end:]), tuple(number for _, number in places))
+    return Frame((*literals, text[end:]), tuple(number for _, number in places))
 
 
 def _chat_text(
@@ -267,7 +267,7 @@ def load(names: Sequence[str]) -> tuple[Prompt, ...]:
 
 def _files(name: str) -> list[Path]:
     """Return the files of a name that a user gave."""
-    path, known = Path(name), builtin()
+    path, files_by_name = Path(name), builtin()
     if path.is_dir():
         files = sorted(path.glob("*.toml"))
         if not files:
@@ -275,10 +275,10 @@ def _files(name: str) -> list[Path]:
         return files
     if path.suffix == ".toml" or path.is_file():
         return [path]
-    inside = [file for key, file in known.items() if name in (key, key.partition("/")[0])]
+    inside = [file for key, file in files_by_name.items() if name in (key, key.partition("/")[0])]
     if not inside:
-        sets = dict.fromkeys(key.partition("/")[0] for key in known)
-        raise UsageError.about("prompts", str(UnknownName("prompt or file", name, [*sets, *known])), name)
+        sets = dict.fromkeys(key.partition("/")[0] for key in files_by_name)
+        raise UsageError.about("prompts", str(UnknownName("prompt or file", name, [*sets, *files_by_name])), name)
     return inside
 
 
@@ -302,9 +302,9 @@ def prompt_of(task: Task) -> Prompt:
     Raises:
         ModelError: there is none.
     """
-    known = builtin()
+    files_by_name = builtin()
     sets = (task.name, *(["labels"] if has_labels(task) else ["text"] if has_values(task) else []))
-    files = [file for name in sets for key, file in known.items() if key.partition("/")[0] == name]
+    files = [file for name in sets for key, file in files_by_name.items() if key.partition("/")[0] == name]
     if not files:
         text = f"there is no built-in prompt for {task.name}; name one with `prompts`"
         raise ModelError(text, option="prompts", value=task.name)

@@ -37,14 +37,14 @@ class ScoredRow(NamedTuple):
 
     Attributes:
         ids: (T,) tokens of the prompt.
-        written: tokens of an answer after it.
+        answer_start: tokens of an answer after it.
         answers: answers that begin with these or fewer of them, and end with one more token.
         prefix: tokens that the prompt begins with, and whose keys and values are shared.
         encodes: an encoder reads the prompt.
     """
 
     ids: Ints
-    written: Continuation
+    answer_start: Continuation
     answers: tuple[Continuation, ...]
     prefix: Prefix
     encodes: bool
@@ -53,12 +53,12 @@ class ScoredRow(NamedTuple):
     def size(self) -> int:
         """Tokens that are computed, and a share of those that are not."""
         shared = len(self.prefix)
-        return len(self.ids) + (0 if self.encodes else len(self.written)) - shared + shared // PREFIX_SHARE
+        return len(self.ids) + (0 if self.encodes else len(self.answer_start)) - shared + shared // PREFIX_SHARE
 
     @property
     def content(self) -> Hashable:
         """Prompt and answers."""
-        return self.ids.tobytes(), self.written, self.answers, len(self.prefix)
+        return self.ids.tobytes(), self.answer_start, self.answers, len(self.prefix)
 
 
 def scored_rows(ids: Ints, answers: Sequence[Continuation], prefix: Prefix, encodes: bool) -> list[ScoredRow]:
@@ -66,18 +66,18 @@ def scored_rows(ids: Ints, answers: Sequence[Continuation], prefix: Prefix, enco
 
     Example:
         >>> rows = scored_rows(np.array([1]), [(5,), (6, 7), (6, 7, 8), (9, 4)], (), False)
-        >>> [(row.written, row.answers) for row in rows]
+        >>> [(row.answer_start, row.answers) for row in rows]
         [((6, 7), ((5,), (6, 7), (6, 7, 8))), ((9,), ((9, 4),))]
     """
     longest = sorted({answer[:-1] for answer in answers}, key=lambda tokens: (-len(tokens), tokens))
-    read: dict[Continuation, list[Continuation]] = {}
+    by_start: dict[Continuation, list[Continuation]] = {}
     for tokens in longest:
-        if not any(other[: len(tokens)] == tokens for other in read):
-            read[tokens] = []
+        if not any(longer[: len(tokens)] == tokens for longer in by_start):
+            by_start[tokens] = []
     for answer in dict.fromkeys(answers):
         before = answer[:-1]
-        read[next(tokens for tokens in read if tokens[: len(before)] == before)].append(answer)
-    return [ScoredRow(ids, written, tuple(scored), prefix, encodes) for written, scored in read.items()]
+        by_start[next(tokens for tokens in by_start if tokens[: len(before)] == before)].append(answer)
+    return [ScoredRow(ids, answer_start, tuple(scored), prefix, encodes) for answer_start, scored in by_start.items()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,15 +181,16 @@ class LabelScorer:
         scores: list[dict[Continuation, float]] = [{} for _ in rows]
         alike: dict[tuple[Prefix, int], list[int]] = defaultdict(list)
         for place, row in enumerate(rows):
-            alike[row.prefix, len(row.written) if self.network.encodes else 0].append(place)
+            alike[row.prefix, len(row.answer_start) if self.network.encodes else 0].append(place)
         for (prefix, _), places in alike.items():
             chosen = [rows[place] for place in places]
             after = [row.ids[len(row.prefix) :] for row in chosen]
             if not self.network.encodes:
-                after = [np.append(ids, row.written).astype(np.int64) for ids, row in zip(after, chosen, strict=True)]
+                after = [np.array([*ids, *row.answer_start]) for ids, row in zip(after, chosen, strict=True)]
             context = torch.from_numpy(np.stack(after)).to(self.network.device)
-            read = self._read(context, prefix, [row.written for row in chosen], [row.answers for row in chosen])
-            for place, row, values in zip(places, chosen, read, strict=True):
+            asked_for = ([row.answer_start for row in chosen], [row.answers for row in chosen])
+            values_of_rows = self._read(context, prefix, *asked_for)
+            for place, row, values in zip(places, chosen, values_of_rows, strict=True):
                 scores[place] = dict(zip(row.answers, values.tolist(), strict=True))
         return scores
 
@@ -197,25 +198,24 @@ class LabelScorer:
         self,
         context: torch.Tensor,
         prefix: Prefix,
-        written: Sequence[Continuation],
+        answer_starts: Sequence[Continuation],
         answers: Sequence[Sequence[Continuation]],
     ) -> list[torch.Tensor]:
         """Return (A,) float64 scores of A answers for each of R rows.
 
         Args:
-            context: (R, T) ids or (R, T, D) embeddings behind the prefix, with what is written, unless it is encoded.
+            context: (R, T) ids or (R, T, D) embeddings behind the prefix; those of a decoder with `answer_starts`.
             prefix: that all rows begin with.
-            written: (R,) tokens of answers behind the prompts.
+            answer_starts: (R,) tokens of answers behind the prompts.
             answers: (R,) those whose scores are read.
         """
-        network, keep = self.network, max(map(len, written)) + 1
-        decoded = (
-            torch.tensor([[network.bos, *ids] for ids in written], device=network.device) if network.encodes else None
-        )
+        network, keep, decoded = self.network, max(map(len, answer_starts)) + 1, None
+        if network.encodes:
+            decoded = torch.tensor([[network.bos, *ids] for ids in answer_starts], device=network.device)
         logits = finite(network.logits(context, keep, prefix, decoded))
         normal = logits.logsumexp(dim=-1)  # (R, keep)
         scores = []
-        for row, (ids, scored) in enumerate(zip(written, answers, strict=True)):
+        for row, (ids, scored) in enumerate(zip(answer_starts, answers, strict=True)):
             first = keep - 1 - len(ids)
             of_row = []
             for answer in scored:
@@ -274,12 +274,13 @@ class LabelScorer:
             words: dict[Continuation, torch.Tensor] = {}
             for scored in self._rows(encoding.ids, encoding):
                 context = rows
-                if scored.written and not self.network.encodes:
-                    written = self._embed(torch.tensor([scored.written], device=rows.device))
-                    context = torch.cat([rows, written.expand(len(rows), -1, -1)], dim=1)
+                if scored.answer_start and not self.network.encodes:
+                    answer_start = self._embed(torch.tensor([scored.answer_start], device=rows.device))
+                    context = torch.cat([rows, answer_start.expand(len(rows), -1, -1)], dim=1)
                 count = len(places)
-                read = self._read(context, encoding.prefix, [scored.written] * count, [scored.answers] * count)
-                words |= dict(zip(scored.answers, torch.stack(read).unbind(dim=1), strict=True))
+                asked_for = ([scored.answer_start] * count, [scored.answers] * count)
+                values_of_rows = self._read(context, encoding.prefix, *asked_for)
+                words |= dict(zip(scored.answers, torch.stack(values_of_rows).unbind(dim=1), strict=True))
             of_words = torch.stack([words[answer] for answer in encoding.continuations], dim=1)
             offset = torch.from_numpy(self._offset(encoding.texts)).to(of_words.device)
             for place, values in zip(places, (self._classes(of_words) - offset).float(), strict=True):

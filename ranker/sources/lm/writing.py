@@ -78,8 +78,8 @@ class Writer:
             block = examples[start : start + WRITTEN_AT_ONCE]
             encodings = self.encoder.encodings(block)
             rows = ((None, [WrittenRow(encoding.ids, encoding.prefix, self.most)]) for encoding in encodings)
-            written = batching.run_rows(self._run, rows, self.network.token_budget, advance)
-            texts = [text for _, (text,) in written]
+            answered = batching.run_rows(self._run, rows, self.network.token_budget, advance)
+            texts = [text for _, (text,) in answered]
             answers = [self.parse(text, example.segments) for text, example in zip(texts, block, strict=True)]
             yield self.task.predictions(answers)
 
@@ -91,8 +91,8 @@ class Writer:
             alike[row.prefix].append(place)
         for prefix, places in alike.items():
             ids = torch.from_numpy(np.stack([rows[place].ids for place in places])).to(self.network.device)
-            written = self.network.write(ids, prefix, self.most, self.stop)
-            decoded = self.network.tokenizer.batch_decode(written, skip_special_tokens=True)
+            tokens = self.network.write(ids, prefix, self.most, self.stop)
+            decoded = self.network.tokenizer.batch_decode(tokens, skip_special_tokens=True)
             for place, text in zip(places, decoded, strict=True):
                 texts[place] = before(text, self.stop)
         return texts
