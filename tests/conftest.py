@@ -184,10 +184,10 @@ LM_SIZES = {
     "max_position_embeddings": 256,
     "initializer_range": 0.4,
 }
+SLIDING = {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"]}
 LMS = {
     "llama": ("LlamaConfig", LM_SIZES, "CausalLM"),
-    "gemma": ("Gemma3TextConfig", {**LM_SIZES, "sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"],
-                                   "rope_parameters": None}, "CausalLM"),
+    "gemma": ("Gemma3TextConfig", {**LM_SIZES, **SLIDING}, "CausalLM"),
     "gpt2": ("GPT2Config", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 256, "initializer_range": 0.4},
              "CausalLM"),
     "t5": ("T5Config", {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}, "Seq2SeqLM"),
@@ -223,8 +223,7 @@ def make_lm(folder: Path, kind: str = "llama", chat: str | None = CHAT, seed: in
     ends = {"eos_token_id": tokenizer.sep_token_id, "pad_token_id": tokenizer.pad_token_id, "bos_token_id": None}
     if kind == "t5":
         ends["decoder_start_token_id"] = tokenizer.pad_token_id
-    given = {key: size for key, size in {**sizes, **ends, **changes}.items() if key != "rope_parameters"}
-    config = getattr(transformers, config_name)(vocab_size=len(tokenizer), **given)
+    config = getattr(transformers, config_name)(vocab_size=len(tokenizer), **{**sizes, **ends, **changes})
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = getattr(transformers, f"AutoModelFor{head}").from_config(config)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from math import nan
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
@@ -109,6 +110,9 @@ class Attributing(Settings):
         output: the attributed number: the margin (log-odds of the class), its logit, or its probability.
     """
 
+    additive: ClassVar[bool] = False
+    """Whether scores add up to the explained output, less that of the example with all its words hidden."""
+
     target: int | str | None = None
     output: Output = "margin"
 
@@ -153,7 +157,7 @@ class Attributing(Settings):
     def attributed(
         self, encoding: Encoding, probs: Floats, scores: Floats, *, effort: int, residual: float = nan
     ) -> Attributions:
-        """Return the attributions of one example.
+        """Return the attributions of one example; fixed tokens, such as those of a prompt, are no part of them.
 
         Args:
             encoding: its T tokens.
@@ -162,14 +166,15 @@ class Attributing(Settings):
             effort: in the backend's own unit.
             residual: the backend's own measure of error; nan where it has none.
         """
+        free = ~encoding.fixed
         return Attributions(
             probs=probs,
             target=self.label,
-            tokens=encoding.tokens,
-            segment=encoding.segment,
-            word=encoding.word,
-            offsets=encoding.offsets,
-            scores=scores,
+            tokens=tuple(compress(encoding.tokens, free)),
+            segment=encoding.segment[free],
+            word=encoding.word[free],
+            offsets=encoding.offsets[free],
+            scores=scores[free],
             backend=self.name,
             residual=residual,
             effort=effort,
@@ -210,6 +215,7 @@ class IGSettings(Attributing):
     """
 
     name: ClassVar[str] = "ig"
+    additive: ClassVar[bool] = True
     function: ClassVar[str] = "ranker.attribution.ig:attribute"
     libraries: ClassVar[tuple[str, ...]] = ("captum",)
     measure: ClassVar[str] = "the completeness gap, as a fraction of the sum of absolute scores"
@@ -277,6 +283,7 @@ class SHAPSettings(Attributing):
     """
 
     name: ClassVar[str] = "shap"
+    additive: ClassVar[bool] = True
     function: ClassVar[str] = "ranker.attribution.shap:attribute"
     measure: ClassVar[str] = (
         "the additivity gap, as a fraction of the sum of absolute scores, or of 1 where that is less"

@@ -273,6 +273,11 @@ def _notes(explanation: Explanation) -> Iterator[str]:
     undefined = {(name, reason): None for reading in explanation.readings for name, reason in reading.undefined.items()}
     for reason, names in by_reason(undefined).items():
         yield f"{names}: {reason}."
+    shares = [(reading.name, reading.wordless) for reading in explanation.readings if reading.wordless is not None]
+    if shares:
+        listed_shares = ", ".join(f"{name} {signed(share, decimals=2)}" for name, share in shares)
+        label = explanation.labels[explanation.toward]
+        yield f"Log-odds of {label} with every word hidden, which no word explains: {listed_shares}."
     if explanation.left_out:
         yield not_in_table(explanation.left_out)
     for reading in explanation.readings:

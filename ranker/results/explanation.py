@@ -61,6 +61,8 @@ class Reading:
         words: in the order of the model's input.
         factors: factor -> its value, None if undefined; each about the label that it declares.
         undefined: factor -> why it has no value, if it says so.
+        wordless: log-odds of the explained label with all words hidden: the share of a prompt, and of the model itself;
+            None if the scores of words do not add up to the rest.
 
     Raises:
         ValueError: `predicted` is not the most probable label.
@@ -73,6 +75,7 @@ class Reading:
     words: tuple[Word, ...]
     factors: Mapping[str, float | None]
     undefined: Mapping[str, str]
+    wordless: float | None = None
 
     def __post_init__(self) -> None:
         if self.predicted != max(self.probabilities, key=lambda label: self.probabilities[label], default=None):

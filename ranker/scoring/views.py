@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import logit
 
 from factors import Factor
 from factors.types import SPECIAL, Attributions, Example, Norm
-from ranker.attribution.settings import Settings
+from ranker.attribution.settings import Attributing, Settings
 from ranker.results.explanation import Explanation, Reading, Word
 from ranker.scoring.score import UNDEFINED, Target, about_one_label, label_rule, score_model, target_label
 from ranker.statistics.engine import none_if_nan
@@ -80,7 +81,16 @@ class View:
             words=words,
             factors={name: none_if_nan(value) for name, value in values.items()},
             undefined=undefined,
+            wordless=self.wordless(attribution),
         )
+
+    def wordless(self, attribution: Attributions) -> float | None:
+        """Return the log-odds of the explained label with all words hidden, where scores add up to the rest."""
+        settings = self.settings
+        if not (isinstance(settings, Attributing) and settings.additive and settings.output == "margin"):
+            return None
+        scored = attribution.toward(self.label)
+        return float(logit(attribution.probs[self.label]) - scored.scores.sum())
 
     def read(self, attribution: Attributions, example: Example) -> tuple[int, ...]:
         """Return the tokens that the designed factor reads, where the label that it is about is known."""

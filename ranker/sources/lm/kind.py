@@ -51,6 +51,12 @@ class PromptedModel:
         demonstrations: rows that the prompt shows.
         calibration, length: see `LMOptions`.
         options: of all sources of the run.
+
+    Example:
+        >>> prompt = Prompt(template="{text} It was ", verbalizers={"good": ("great",), "bad": ("terrible",)})
+        >>> model = PromptedModel("smollm2/it-was", "models/smollm2", "smollm2", prompt)
+        >>> model.inspect({}).trouble
+        "`models`: there is no directory 'models/smollm2'"
     """
 
     name: str
