@@ -17,9 +17,11 @@ from ranker.attribution import hiding, settings_line
 from ranker.attribution.settings import Attributing, settle
 from ranker.errors import Assumption, ModelError, listed
 from ranker.numbers import counted, percent
-from ranker.results.decision import RowResult
+from ranker.results.decision import Decision, RowResult
+from ranker.results.evaluation import Evaluation
 from ranker.results.explanation import Explanation
 from ranker.results.header import Data, Header, Provenance, Quality
+from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses, RunResponses
 from ranker.runs.measured import Measurer
@@ -35,6 +37,7 @@ from ranker.scoring.diagnostics import (
     shortcut_avoided,
     worse_than_guessing,
 )
+from ranker.scoring.parts import group_by_parts
 from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
 from ranker.scoring.unlabelled import AnswerContext
 from ranker.scoring.views import View, pick_informative
@@ -237,18 +240,26 @@ def _unusable_methods(plan: Plan, pool: Pool | None) -> dict[str, str]:
     }
 
 
-def header(
-    plan: Plan, collected: RunResponses, measurements: RunMeasurements, seed: int, probe: int, machine: Machine
-) -> Header:
-    """Return the header of a run.
+def assemble_ranking(
+    plan: Plan,
+    collected: RunResponses,
+    measurements: RunMeasurements,
+    outcome: Evaluation | Decision,
+    *,
+    seed: int,
+    probe: int,
+    machine: Machine,
+) -> Ranking:
+    """Put the result of a run together with its header, its scores, and the parts of its models.
 
     Args:
         plan, collected, measurements: the plan, the answers, and the measurements.
+        outcome: the result.
         seed: seed of the draws.
         probe: K.
         machine: machine that ran the models.
     """
-    return Header(
+    header = Header(
         ood=plan.rows.ood.name,
         suite=plan.suite.name,
         probe=probe,
@@ -262,6 +273,15 @@ def header(
         notes=measurements.notes,
         provenance=_provenance(plan, collected, machine),
     )
+    parts = group_by_parts(
+        outcome,
+        measurements.table,
+        plan.inputs.inspected.parts,
+        seed=seed,
+        groups=[example.group for example in plan.rows.population],
+        by_metric=measurements.by_metric,
+    )
+    return Ranking(header, outcome, measurements.table, measurements.examples, parts)
 
 
 def _truth(plan: Plan, reply: ModelResponses) -> float:

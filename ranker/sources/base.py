@@ -214,6 +214,8 @@ class ModelInfo:
         outputs: its outputs before any label map, named or not; () if no label map applies.
         needs: secrets, network, and limits of running it.
         metric: a requested metric of all labels together that its rows have no number of; "" for none.
+        parts: what it is made of, part -> name: {"model": "smollm2", "prompt": "review"}; empty for one piece. A part
+            is a noun in the singular. A report groups models by each part that they have in common.
     """
 
     source: Source
@@ -229,6 +231,10 @@ class ModelInfo:
     outputs: tuple[str, ...] = ()
     needs: Needs = Needs()
     metric: str = ""
+    parts: Mapping[str, str] = Frozen({})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", Frozen(self.parts))
 
 
 @dataclass(frozen=True)

@@ -66,18 +66,16 @@ class VarianceComponents:
 
     Attributes:
         rows: N, the rows that all members were judged on.
-        first, second: due to either part; None where they cannot be computed.
+        first, second: due to either part.
         rest: due to neither alone: their interaction, and differences between members of the same two parts.
         p_first: probability that the first part's variance is the larger one, given these rows.
-        reason: why they cannot be computed, in a line; "" if they can.
     """
 
     rows: int
-    first: Component | None = None
-    second: Component | None = None
-    rest: Component | None = None
-    p_first: float | None = None
-    reason: str = ""
+    first: Component
+    second: Component
+    rest: Component
+    p_first: float
 
 
 def variance_components(
@@ -87,7 +85,7 @@ def variance_components(
     rng: np.random.Generator,
     clusters: Ints | None = None,
     draws: int = INTERVAL_DRAWS,
-) -> VarianceComponents:
+) -> VarianceComponents | str:
     """Estimate how far members differ by their first part, by their second, and by neither alone.
 
     Args:
@@ -96,6 +94,9 @@ def variance_components(
         rng: the only source of randomness.
         clusters: (N,) the number of each row's cluster; None where rows are independent.
         draws: S.
+
+    Returns:
+        The components, or the reason why they are undefined, in a line.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -109,7 +110,7 @@ def variance_components(
     outcomes, clusters = outcomes[:, judged], None if clusters is None else clusters[judged]
     contrasts, expected = _sums_of_squares(first, second)
     if reason := _undefined(outcomes, first, second, contrasts, clusters):
-        return VarianceComponents(outcomes.shape[1], reason=reason)
+        return reason
     solve = np.linalg.inv(expected)
     means = [matrix.T @ outcomes.mean(axis=1) for matrix in contrasts]
     squares = np.array([mean @ mean for mean in means])
