@@ -12,45 +12,56 @@ from ranker.results.parts import ModelParts
 
 
 def tables(parts: ModelParts, terms: MetricWords) -> Iterator[Table]:
-    """Yield a table for each part: the models that share it, and the mean of their values."""
+    """Yield a table for each part, with the models that share it, and the standard deviations due to two parts."""
     for part in parts.parts:
         rows = [(level.name, f"{len(level.models):,}", terms.unit.value(level.outcome)) for level in part.levels]
         yield table(
             *(f"By {part.name}", [part.name], ["members", terms.what], rows),
-            help=f"members: the number of models with this {part.name}. {terms.what}: the mean over them.",
+            help=f"members: how many of those ranked have this {part.name}. {terms.what}: the mean over them.",
         )
+    if components := parts.components:
+        names = (*_plurals(parts), "neither alone")
+        sizes = (components.first, components.second, components.residual)
+        yield table(
+            *("What matters more", ["between"], ["standard deviation", "95 % interval"]),
+            [(name, percent(s.sd), interval(s.low, s.high)) for name, s in zip(names, sizes, strict=True)],
+            help=f"Standard deviations of {terms.what}, in points. neither alone: a {parts.parts[0].name} does better "
+            f"or worse with one {parts.parts[1].name} than both suggest, or members of the same two differ.",
+        )
+
+
+def _plurals(parts: ModelParts) -> list[str]:
+    return [f"{part.name}s" for part in parts.parts]
 
 
 def comparison(parts: ModelParts) -> str:
     """Say in a sentence which of two parts matters more, and how sure that is."""
-    names, components = [f"{part.name}s" for part in parts.parts], parts.components
+    names, components = _plurals(parts), parts.components
     if components is None:
         return f"It cannot be told how much {' or '.join(names)} matter: {parts.reason}."
     by_part = [(components.p_first, names[0], components.first), (1 - components.p_first, names[1], components.second)]
-    (p, name, ahead), (_, other, behind) = sorted(by_part, key=lambda part: -part[0])
+    (p, name, ahead), (_, name_behind, behind) = sorted(by_part, key=lambda part: -part[0])
     sizes = (
         f"the standard deviation between {name} is {percent(ahead.sd)} points ({interval(ahead.low, ahead.high)}), "
-        f"between {other} {percent(behind.sd)} ({interval(behind.low, behind.high)})"
+        f"between {name_behind} {percent(behind.sd)} ({interval(behind.low, behind.high)})"
     )
     if p >= SURE:
-        return f"{name.capitalize()} matter more than {other}, with a probability of {probability(p)} %: {sizes}."
+        return f"{name.capitalize()} matter more than {name_behind}, with a probability of {probability(p)} %: {sizes}."
     return (
-        f"From {counted(components.rows, 'row')} it cannot be told whether {name} or {other} matter more: {sizes}; the "
+        f"From {counted(components.rows, 'row')} it cannot be told whether {name} or {name_behind} matter more: {sizes}; the "
         f"probability that {name} do is {probability(p)} %."
     )
 
 
-def remark(parts: ModelParts) -> Iterator[str]:
+def remarks(parts: ModelParts) -> Iterator[str]:
     """Yield how to read the comparison of two parts."""
     if components := parts.components:
-        names = [f"{part.name}s" for part in parts.parts]
+        names = _plurals(parts)
         variances = zip(names, (components.first.variance, components.second.variance), strict=True)
         below = ", ".join(name for name, variance in variances if variance < 0)
-        rest = components.rest
         zero = f", and an estimate below 0 is shown as 0 ({below})" if below else ""
         yield (
             f"Standard deviations between {' and '.join(names)} are of the values that endless rows would show: the "
-            f"noise of the {counted(components.rows, 'row')} is subtracted{zero}. What neither explains alone has "
-            f"{percent(rest.sd)} points ({interval(rest.low, rest.high)}). The 95 % intervals are over other rows of "
-            f"the domain, for these {' and '.join(names)} alone."
+            f"noise of the {counted(components.rows, 'row')} is subtracted{zero}. Their intervals are over other rows "
+            f"of the domain, for these {' and '.join(names)} alone."
         )

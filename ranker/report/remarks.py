@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from ranker.numbers import counted, percent
+from ranker.report import parts
 from ranker.report.answer import unknown_count_reason
-from ranker.report.parts import remark
 from ranker.report.words import MISLED, MOST_LABELS, labels, words_of
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation
@@ -22,7 +22,7 @@ def remarks(ranking: Ranking) -> list[str]:
     """Return the remarks for a reader of the numbers, and the omissions, a sentence each."""
     outcome = ranking.found
     first = notes(ranking, outcome) if isinstance(outcome, Evaluation) else decision_notes(ranking, outcome)
-    of_parts = remark(ranking.parts) if ranking.parts else ()
+    of_parts = parts.remarks(ranking.parts) if ranking.parts else ()
     return [*first, *of_parts, *ranking.notes, *omissions(ranking)]
 
 

@@ -62,5 +62,6 @@ def group_by_parts(
         members_outcomes = table.outcomes[[table.models.index(model) for model in members]]
         rng = np.random.default_rng(seed)
         components = variance_components(members_outcomes, first, second, rng, clusters_of(groups))
-    known = (None, components) if isinstance(components, str) else (components, "")
-    return ModelParts(tuple(grouped), *known)
+    if isinstance(components, str):
+        return ModelParts(tuple(grouped), None, components)
+    return ModelParts(tuple(grouped), components, "")

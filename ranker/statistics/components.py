@@ -67,14 +67,14 @@ class VarianceComponents:
     Attributes:
         rows: N, the rows that all members were judged on.
         first, second: due to either part.
-        rest: due to neither alone: their interaction, and differences between members of the same two parts.
+        residual: due to neither alone: their interaction, and differences between members of the same two parts.
         p_first: probability that the first part's variance is the larger one, given these rows.
     """
 
     rows: int
     first: Component
     second: Component
-    rest: Component
+    residual: Component
     p_first: float
 
 
@@ -130,12 +130,12 @@ def variance_components(
     ]
     variances = np.maximum(np.stack(drawn_squares, axis=1) @ solve.T, 0.0)
     ends = np.sqrt(np.quantile(variances, [TAIL, 1 - TAIL], axis=0)).T.tolist()
-    a, b, rest = (
+    a, b, residual = (
         Component(variance, max(variance, 0.0) ** 0.5, low, high)
         for variance, (low, high) in zip(estimates.tolist(), ends, strict=True)
     )
     ahead, level = variances[:, 0] > variances[:, 1], variances[:, 0] == variances[:, 1]
-    return VarianceComponents(outcomes.shape[1], a, b, rest, float(ahead.mean() + level.mean() / 2))
+    return VarianceComponents(outcomes.shape[1], a, b, residual, float(ahead.mean() + level.mean() / 2))
 
 
 def _sums_of_squares(first: Ints, second: Ints) -> tuple[Sequence[Floats], Floats]:
@@ -153,9 +153,9 @@ def _sums_of_squares(first: Ints, second: Ints) -> tuple[Sequence[Floats], Float
 
 def _beyond(columns: Floats, other_columns: Floats) -> Floats:
     """Return (M, k) an orthonormal basis of what columns reach and others do not."""
-    others, sizes, _ = np.linalg.svd(other_columns, full_matrices=False)
-    others = others[:, sizes > RANK]
-    basis, sizes, _ = np.linalg.svd(columns - others @ (others.T @ columns), full_matrices=False)
+    reached, sizes, _ = np.linalg.svd(other_columns, full_matrices=False)
+    reached = reached[:, sizes > RANK]
+    basis, sizes, _ = np.linalg.svd(columns - reached @ (reached.T @ columns), full_matrices=False)
     return np.asarray(basis[:, sizes > RANK])
 
 

@@ -23,7 +23,7 @@ def simulate(rng, first, second, sds, rows=60, shared=0.6):
 
 def estimates(parts):
     """The three estimates, in order."""
-    return [part.variance for part in (parts.first, parts.second, parts.rest)]
+    return [part.variance for part in (parts.first, parts.second, parts.residual)]
 
 
 def fitted_squares(values, *parts):
@@ -52,7 +52,7 @@ def test_balanced_members_are_an_analysis_of_variance(levels, repeats, seed):
     parts = variance_components(outcomes.reshape(-1, rows), first, second, rng, draws=10)
     wanted = [(a - rest) / (size_b * repeats), (b - rest) / (size_a * repeats), rest]
     assert estimates(parts) == pytest.approx(wanted, abs=1e-12)
-    assert [parts.first.sd, parts.rest.sd] == pytest.approx(np.sqrt(np.maximum([wanted[0], rest], 0)))
+    assert [parts.first.sd, parts.residual.sd] == pytest.approx(np.sqrt(np.maximum([wanted[0], rest], 0)))
 
 
 def test_missing_pairs_are_fitted_by_least_squares():
@@ -93,8 +93,8 @@ def hits(first, second, sds, rows, seeds):
         endless = variance_components(np.tile(accuracy[:, None], 2), first, second, rng, draws=2)
         parts = variance_components(outcomes, first, second, rng, draws=500)
         if not isinstance(parts, str):
-            true = [0.0] * 3 if isinstance(endless, str) else [endless.first.sd, endless.second.sd, endless.rest.sd]
-            intervals = [(part.low - 1e-9, part.high + 1e-9) for part in (parts.first, parts.second, parts.rest)]
+            true = [0.0] * 3 if isinstance(endless, str) else [endless.first.sd, endless.second.sd, endless.residual.sd]
+            intervals = [(part.low - 1e-9, part.high + 1e-9) for part in (parts.first, parts.second, parts.residual)]
             held.append([low <= sd <= high for sd, (low, high) in zip(true, intervals, strict=True)])
     return np.mean(held, axis=0)
 
@@ -130,7 +130,7 @@ def test_parts_may_change_places():
     one_way = variance_components(outcomes, *UNBALANCED, np.random.default_rng(1))
     other_way = variance_components(outcomes, *UNBALANCED[::-1], np.random.default_rng(1))
     assert estimates(other_way) == pytest.approx(
-        [one_way.second.variance, one_way.first.variance, one_way.rest.variance]
+        [one_way.second.variance, one_way.first.variance, one_way.residual.variance]
     )
     assert (one_way.second.low, one_way.second.high) == pytest.approx((other_way.first.low, other_way.first.high))
     assert 0.02 < one_way.p_first < 0.98
