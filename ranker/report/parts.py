@@ -48,8 +48,8 @@ def comparison(parts: ModelParts) -> str:
     if p >= SURE:
         return f"{name.capitalize()} matter more than {name_behind}, with a probability of {probability(p)} %: {sizes}."
     return (
-        f"From {counted(components.rows, 'row')} it cannot be told whether {name} or {name_behind} matter more: {sizes}; the "
-        f"probability that {name} do is {probability(p)} %."
+        f"From {counted(components.rows, 'row')} it cannot be told whether {name} or {name_behind} matter more: "
+        f"{sizes}; the probability that {name} do is {probability(p)} %."
     )
 
 

@@ -250,16 +250,31 @@ def assemble_ranking(
     probe: int,
     machine: Machine,
 ) -> Ranking:
-    """Put the result of a run together with its header, its scores, and the parts of its models.
+    """Put the result of a run together with its header, its scores, and the parts of its models; see `header`."""
+    parts = group_by_parts(
+        outcome,
+        measurements.table,
+        plan.inputs.inspected.parts,
+        seed=seed,
+        groups=[example.group for example in plan.rows.population],
+        by_metric=measurements.by_metric,
+    )
+    run_header = header(plan, collected, measurements, seed, probe, machine)
+    return Ranking(run_header, outcome, measurements.table, measurements.examples, parts)
+
+
+def header(
+    plan: Plan, collected: RunResponses, measurements: RunMeasurements, seed: int, probe: int, machine: Machine
+) -> Header:
+    """Return the header of a run.
 
     Args:
         plan, collected, measurements: the plan, the answers, and the measurements.
-        outcome: the result.
         seed: seed of the draws.
         probe: K.
         machine: machine that ran the models.
     """
-    header = Header(
+    return Header(
         ood=plan.rows.ood.name,
         suite=plan.suite.name,
         probe=probe,
@@ -273,15 +288,6 @@ def assemble_ranking(
         notes=measurements.notes,
         provenance=_provenance(plan, collected, machine),
     )
-    parts = group_by_parts(
-        outcome,
-        measurements.table,
-        plan.inputs.inspected.parts,
-        seed=seed,
-        groups=[example.group for example in plan.rows.population],
-        by_metric=measurements.by_metric,
-    )
-    return Ranking(header, outcome, measurements.table, measurements.examples, parts)
 
 
 def _truth(plan: Plan, reply: ModelResponses) -> float:
