@@ -37,7 +37,7 @@ class ModelPart:
 
 @dataclass(frozen=True)
 class ModelParts:
-    """Models that are made of the same parts. Models of a run that have no parts are none of them.
+    """Models of a run that are made of the same parts; those without parts are left out.
 
     Attributes:
         parts: the parts that all of them have.
