@@ -28,7 +28,7 @@ def write(document: Document) -> str:
     r"""Write a `tabular` for each table, for a paper with `\usepackage{booktabs}`; title and remarks are comments."""
     lines = [f"% {_one_line(document.title)}", r"% needs \usepackage{booktabs}"]
     for table in document.tables_for("latex"):
-        lines += ["", f"% {table.caption}", *_tabular(table)]
+        lines += ["", f"% {_one_line(table.caption)}", *_tabular(table)]
     return "\n".join([*lines, "", *(f"% - {_one_line(remark)}" for remark in document.remarks)]) + "\n"
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ranker.report import decision, evaluation
+from ranker.report import decision, evaluation, parts
 from ranker.report.answer import answer
 from ranker.report.document import Document, Origin
 from ranker.report.remarks import remarks
@@ -43,7 +43,7 @@ def document(ranking: Ranking) -> Document:
         rows=list(_rows(ranking)),
         content=ranking.to_dict(),
         lead=lead,
-        answer=[" ".join(statements), to_do],
+        answer=[" ".join(statements), *([parts.comparison(ranking.parts)] if ranking.parts else []), to_do],
         drawn=partial(_drawings, ranking),
         examples=ranking.examples,
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
@@ -57,6 +57,8 @@ def tables(ranking: Ranking) -> Iterator[Table]:
         yield from evaluation.tables(outcome, ranking.header.metric, words_of(ranking))
     else:
         yield from decision.tables(ranking, outcome)
+    if ranking.parts:
+        yield from parts.tables(ranking.parts, words_of(ranking))
     if any(model.error_median is not None for model in ranking.header.quality.values()):
         yield quality(ranking)
     left_out = list(_left_out(ranking))
@@ -77,9 +79,12 @@ def _drawings(ranking: Ranking) -> Sequence[Drawing]:
 
 
 def _rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
-    """Yield a row for each method of an evaluation, or each model of a decision, with the keys of the run."""
+    """Yield a row for each method of an evaluation, or each model of a decision, with the keys of the run.
+
+    A model's row has a column for each of its parts, if models have parts.
+    """
     run = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe")}
-    outcome = ranking.found
+    outcome, model_parts = ranking.found, ranking.parts.parts if ranking.parts else ()
     if isinstance(outcome, Evaluation):
         yield from (run | {field: getattr(method, field) for field in METHOD_FIELDS} for method in outcome.methods)
         return
@@ -88,7 +93,11 @@ def _rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
         groups = [str(g) for g, group in enumerate(outcome.groups, 1) if model.name in group]
         numbers = {key: getattr(model, key) for key in ("score", "outcome", "low", "high", "p_best", "p_near_best")}
         place = {"rank": model.rank, "name": model.name, "groups": " ".join(groups), "method": outcome.method}
-        yield run | place | numbers
+        levels = {
+            f"part_{part.name}": next((level.name for level in part.levels if model.name in level.models), None)
+            for part in model_parts
+        }
+        yield run | place | numbers | levels
 
 
 def quality(ranking: Ranking) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from ranker.numbers import counted, percent
+from ranker.report import parts
 from ranker.report.answer import unknown_count_reason
 from ranker.report.words import MISLED, MOST_LABELS, labels, words_of
 from ranker.results.decision import Decision
@@ -21,7 +22,8 @@ def remarks(ranking: Ranking) -> list[str]:
     """Return the remarks for a reader of the numbers, and the omissions, a sentence each."""
     outcome = ranking.found
     first = notes(ranking, outcome) if isinstance(outcome, Evaluation) else decision_notes(ranking, outcome)
-    return [*first, *ranking.notes, *omissions(ranking)]
+    of_parts = parts.remarks(ranking.parts) if ranking.parts else ()
+    return [*first, *of_parts, *ranking.notes, *omissions(ranking)]
 
 
 def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:

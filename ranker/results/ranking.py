@@ -21,13 +21,14 @@ from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation, MethodResult
 from ranker.results.explanation import Explanation, not_saved
 from ranker.results.header import Header
+from ranker.results.parts import ModelParts
 from ranker.results.result import NAMES, Mode, Result, to_plain
 from ranker.results.table import ScoreTable, with_nulls
 
 SCHEMA_VERSION = 2
 
-KEYS = ("schema_version", "header", "evaluation", "decision", "table", "examples")
-"""Keys of a saved ranking; one of the two modes is left out."""
+KEYS = ("schema_version", "header", "evaluation", "decision", "parts", "table", "examples")
+"""Keys of a saved ranking; one of the two modes is left out, and so are parts if the models have none."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +40,7 @@ class Ranking(Result):
         found: an `Evaluation` if the truth is known (how good is each method?), else a `Decision` (which model?).
         table: every score, in the order of the suite.
         examples: explanations of a few examples, those that tell most.
+        parts: the models grouped by their parts; None if they have none.
 
     Example:
         >>> from ranker import Evidence, load_set, load_suite, rank
@@ -52,6 +54,7 @@ class Ranking(Result):
     found: Evaluation | Decision
     table: ScoreTable
     examples: tuple[Explanation, ...] = ()
+    parts: ModelParts | None = None
 
     @property
     def answer(self) -> str:
@@ -114,7 +117,8 @@ class Ranking(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the stable schema: all but the score table and the examples, as JSON values (null where undefined)."""
         key, header = self.mode, to_plain(self.header) | {"provenance": self.header.provenance.to_dict()}
-        return {"schema_version": SCHEMA_VERSION, "header": header, key: to_plain(self.found)}
+        parts = {} if self.parts is None else {"parts": to_plain(self.parts)}
+        return {"schema_version": SCHEMA_VERSION, "header": header, key: to_plain(self.found), **parts}
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each method or model: see `Evaluation.to_rows`, `Decision.to_rows`."""
@@ -225,7 +229,8 @@ def _from_dict(content: Mapping[str, Any]) -> Ranking:
         outcome: Evaluation | Decision = records.record(Decision, groupless, "decision")
     else:
         outcome = _evaluation(content["evaluation"])
-    ranking = Ranking(header, outcome, _table_from_dict(content["table"]), _examples(content["examples"]))
+    parts = records.record(ModelParts, content["parts"], "parts") if "parts" in content else None
+    ranking = Ranking(header, outcome, _table_from_dict(content["table"]), _examples(content["examples"]), parts)
     _check_references(ranking)
     return ranking
 
@@ -266,6 +271,9 @@ def _check_references(ranking: Ranking) -> None:
     else:
         _check_methods(outcome, ranking.table)
         _check_pairs(outcome)
+    for part in ranking.parts.parts if ranking.parts else ():
+        members = [model for level in part.levels for model in level.models]
+        _within(f"the {part.name}s are parts of models that", members, models, "`models`")
     _within("`quality` is of models that", header.quality, models, "`models`")
     example_ids = [explanation.example.id for explanation in ranking.examples]
     _within("`examples` are some that", example_ids, ranking.table.examples, "the table")

@@ -8,7 +8,7 @@ from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
 from ranker.runs.gather import LabelledRows, Models, RowsFile, UnlabelledRows, gather_without_truth
 from ranker.runs.plan import Plan, check_method, plan
-from ranker.runs.run_measurements import RunMeasurements, header, measure_run
+from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
 from ranker.runtime.runtime import Runtime
 from ranker.scoring import decision as deciding
 from ranker.scoring.score import Evidence
@@ -95,8 +95,10 @@ def decide_plan(run_plan: Plan, seed: int, runtime: Runtime, base: str | None = 
             by_metric=measurements.by_metric,
             watch=watch,
         )
-    run_header = header(run_plan, collected, measurements, seed, len(measurements.table.examples), runtime.machine)
-    return Ranking(run_header, decision, measurements.table, measurements.examples)
+    probe = len(measurements.table.examples)
+    return assemble_ranking(
+        run_plan, collected, measurements, decision, seed=seed, probe=probe, machine=runtime.machine
+    )
 
 
 def _beside(measurements: RunMeasurements) -> UnlabelledContext | None:

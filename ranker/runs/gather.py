@@ -59,6 +59,11 @@ class InspectedModels:
         return tuple(replace(model, source=info.source) for model, info in zip(self.unpinned, self.infos, strict=True))
 
     @property
+    def parts(self) -> Mapping[str, Mapping[str, str]]:
+        """Model -> what it is made of, of those that say so."""
+        return {info.source.name: info.parts for info in self.infos if info.parts}
+
+    @property
     def precomputed(self) -> bool:
         """True if the answers of all models lie in files."""
         return all(info.source.precomputed for info in self.infos)

@@ -12,7 +12,7 @@ from ranker.runs.collect import collect
 from ranker.runs.estimates import cache_methods
 from ranker.runs.gather import Models, NamedDataset, RowsFile, gather_with_truth
 from ranker.runs.plan import Plan, plan
-from ranker.runs.run_measurements import header, measure_run
+from ranker.runs.run_measurements import assemble_ranking, measure_run
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.evaluation import STEPS, evaluate
 from ranker.scoring.score import Evidence
@@ -101,5 +101,6 @@ def evaluate_plan(run_plan: Plan, probe: int, draws: int | Literal["exact"], see
             by_metric=measurements.by_metric,
             watch=watch,
         )
-    run_header = header(run_plan, collected, measurements, seed, probe, runtime.machine)
-    return Ranking(run_header, evaluation, measurements.table, measurements.examples)
+    return assemble_ranking(
+        run_plan, collected, measurements, evaluation, seed=seed, probe=probe, machine=runtime.machine
+    )

@@ -17,9 +17,11 @@ from ranker.attribution import hiding, settings_line
 from ranker.attribution.settings import Attributing, settle
 from ranker.errors import Assumption, ModelError, listed
 from ranker.numbers import counted, percent
-from ranker.results.decision import RowResult
+from ranker.results.decision import Decision, RowResult
+from ranker.results.evaluation import Evaluation
 from ranker.results.explanation import Explanation
 from ranker.results.header import Data, Header, Provenance, Quality
+from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses, RunResponses
 from ranker.runs.measured import Measurer
@@ -35,6 +37,7 @@ from ranker.scoring.diagnostics import (
     shortcut_avoided,
     worse_than_guessing,
 )
+from ranker.scoring.parts import group_by_parts
 from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
 from ranker.scoring.unlabelled import AnswerContext
 from ranker.scoring.views import View, pick_informative
@@ -235,6 +238,29 @@ def _unusable_methods(plan: Plan, pool: Pool | None) -> dict[str, str]:
     return {
         method.name: NEEDS["probabilities"] for method in wanted if "probabilities" in method.needs and not pool.graded
     }
+
+
+def assemble_ranking(
+    plan: Plan,
+    collected: RunResponses,
+    measurements: RunMeasurements,
+    outcome: Evaluation | Decision,
+    *,
+    seed: int,
+    probe: int,
+    machine: Machine,
+) -> Ranking:
+    """Put the result of a run together with its header, its scores, and the parts of its models; see `header`."""
+    parts = group_by_parts(
+        outcome,
+        measurements.table,
+        plan.inputs.inspected.parts,
+        seed=seed,
+        groups=[example.group for example in plan.rows.population],
+        by_metric=measurements.by_metric,
+    )
+    run_header = header(plan, collected, measurements, seed, probe, machine)
+    return Ranking(run_header, outcome, measurements.table, measurements.examples, parts)
 
 
 def header(

@@ -215,7 +215,8 @@ class ModelInfo:
         needs: secrets, network, and limits of running it.
         metric: a requested metric of all labels together that its rows have no number of; "" for none.
         demonstrations: texts of rows that it was shown with their answers, so that it must not be judged on them.
-        parts: parts that it is made of, by kind: {"model": "smollm2", "prompt": "review"}; empty if it is whole.
+        parts: what it is made of, part -> name: {"model": "smollm2", "prompt": "review"}; empty for one piece. A part
+            is a noun in the singular. A report groups models by each part that they have in common.
     """
 
     source: Source
@@ -232,7 +233,10 @@ class ModelInfo:
     needs: Needs = Needs()
     metric: str = ""
     demonstrations: tuple[tuple[str, ...], ...] = ()
-    parts: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, str] = Frozen({})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", Frozen(self.parts))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 from goldens import REFRESH
 from test_changes import PAIRS
 from test_evaluation import suite
-from test_report_formats import decided, evaluated, toy, toy_decision
+from test_report_formats import decided, evaluated, toy, toy_decision, toy_parts
 
 from ranker import report
 from ranker.domains.compare import compare
@@ -22,10 +22,11 @@ from ranker.report import over_sets as many
 from ranker.report import over_tasks as several
 from ranker.report import shift as shifted
 from ranker.results import changes, decision, evaluation, header, over_sets, over_tasks, ranking, shift
+from ranker.results import parts as model_parts
 from ranker.runs.shift import shift as measure
 from ranker.scoring.changes import what_changed
 from ranker.scoring.over_tasks import parts, task_outcomes
-from ranker.statistics import leaders, paired
+from ranker.statistics import components, leaders, paired
 from ranker.statistics.shift import DistanceMeasure
 
 ROOT = Path(__file__).parents[3]
@@ -49,6 +50,11 @@ RECORDS = [
     (RUN, "decided_model", decision.DecidedModel),
     (RUN, "versus", paired.PairedComparison),
     (RUN, "row", decision.RowResult),
+    (RUN, "parts", model_parts.ModelParts),
+    (RUN, "model_part", model_parts.ModelPart),
+    (RUN, "level", model_parts.PartLevel),
+    (RUN, "components", components.VarianceComponents),
+    (RUN, "component", components.Component),
     (RUN, "quality", header.Quality),
     (CHANGES, "model", changes.ModelChange),
     (CHANGES, "method", changes.MethodChange),
@@ -79,10 +85,11 @@ def check(whole, schema):
 
 @pytest.fixture(scope="module")
 def runs():
-    """Runs of both modes, by hand and from numbers, with families and without."""
+    """Runs of both modes, by hand and from numbers, with families and parts and without."""
     return (
         toy(),
         toy_decision(),
+        toy_parts(),
         evaluated(suite(), families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF"),
         evaluated(suite(models=2), draws=50),
         decided(suite(examples=6)),
@@ -166,13 +173,13 @@ def test_the_schema_has_the_fields_of_the_record(schema, name, record):
 
 
 def test_the_schema_has_the_keys_of_a_run(runs):
-    """Those of `to_dict`, each required, the part of its mode alone, and the score table of a saved run."""
+    """Those of `to_dict`, each required, the part of its mode alone, parts if models have some, and the score table."""
     modes = [part["required"] for part in RUN["oneOf"]]
     assert modes == [["evaluation"], ["decision"]]
     for made in runs:
-        others = {"evaluation", "decision"} - {made.mode}
+        others = {"evaluation", "decision"} - {made.mode} | ({"parts"} if made.parts is None else set())
         assert [key for key in RUN["properties"] if key not in others] == [*made.to_dict(), "table", "examples"]
-        assert list(made.to_dict()) == [*RUN["required"], made.mode]
+        assert list(made.to_dict()) == [*RUN["required"], made.mode, *(["parts"] if made.parts else [])]
     found = what_changed(toy(), toy()).to_dict()
     assert list(CHANGES["properties"]) == list(found) == CHANGES["required"]
 

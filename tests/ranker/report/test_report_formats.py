@@ -30,10 +30,12 @@ from ranker.results.decision import DecidedModel, Decision, RowResult
 from ranker.results.evaluation import EvaluatedModel, Evaluation, MethodResult, PairResult
 from ranker.results.explanation import Explanation, Reading, Word
 from ranker.results.header import Header, Provenance, Quality
+from ranker.results.parts import ModelPart, ModelParts, PartLevel
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
+from ranker.statistics.components import Component, VarianceComponents
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.pool import CHOSEN
 
@@ -214,7 +216,23 @@ def decided(table, suite="five", **more):
 FRAME = (r"\begin{tabular}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}")
 """Lines of a LaTeX table that are no rows."""
 
-RANKINGS = {"evaluation": toy, "decision": toy_decision}
+
+def toy_parts(models=MODELS):
+    """The decision, of models that are made of two parts; some levels are named like models."""
+    levels = (PartLevel(models[0], models[:2], 0.85), PartLevel(models[2], models[2:], 0.4))
+    prompts = (PartLevel("review", (models[0], models[2]), 0.65), PartLevel("plain", (models[1],), 0.8))
+    components = VarianceComponents(
+        rows=2,
+        first=Component(0.0784, 0.28, 0.0, 0.41),
+        second=Component(-0.0031, 0.0, 0.0, 0.12),
+        residual=Component(0.0009, 0.03, 0.0, 0.2),
+        p_first=0.875,
+    )
+    parts = ModelParts((ModelPart("model", levels), ModelPart("prompt", prompts[::-1])), components, "")
+    return dataclasses.replace(toy_decision(models), parts=parts)
+
+
+RANKINGS = {"evaluation": toy, "decision": toy_decision, "parts": toy_parts}
 
 
 class Reader(HTMLParser):
@@ -1063,11 +1081,11 @@ OBEYED = "\x1b[31m\x9b\x7f\u202e\u2066\u200f\u061c\u2028"
 def test_controls_are_shown_as_escapes(name, mode):
     """In names of models, and wherever else others' text stands: none is in the report, and each can be read in it."""
     models = tuple(f"{name}{OBEYED}" for name in MODELS)
-    made = {"evaluation": toy, "decision": toy_decision}[mode](models=models)
+    made = RANKINGS[mode](models=models)
     ranking = dataclasses.replace(made, header=dataclasses.replace(made.header, notes=(f"A note{OBEYED}.",)))
     shown = report.render(ranking, name)
     assert not set(shown) & set(OBEYED.replace("[31m", ""))
     if (name, mode) != ("csv", "evaluation"):  # which names no model
         assert "u001b" in shown
     if name == "json":
-        assert models[0] in [model["name"] for model in json.loads(shown)[mode]["models"]]
+        assert models[0] in [model["name"] for model in json.loads(shown)[made.mode]["models"]]
