@@ -35,8 +35,10 @@ def _plurals(parts: ModelParts) -> list[str]:
 
 
 def comparison(parts: ModelParts) -> str:
-    """Say in a sentence which of two parts matters more, and how sure that is."""
+    """Say in a sentence which of two parts matters more, and how sure that is; "" if only one part differs."""
     names, components = _plurals(parts), parts.components
+    if any(len(part.levels) < 2 for part in parts.parts):
+        return ""
     if components is None:
         return f"It cannot be told how much {' or '.join(names)} matter: {parts.reason}."
     by_part = [(components.p_first, names[0], components.first), (1 - components.p_first, names[1], components.second)]

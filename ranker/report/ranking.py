@@ -43,7 +43,7 @@ def document(ranking: Ranking) -> Document:
         rows=list(_rows(ranking)),
         content=ranking.to_dict(),
         lead=lead,
-        answer=[" ".join(statements), *([parts.comparison(ranking.parts)] if ranking.parts else []), to_do],
+        answer=[" ".join(statements), *_comparison(ranking), to_do],
         drawn=partial(_drawings, ranking),
         examples=ranking.examples,
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
@@ -76,6 +76,11 @@ def _drawings(ranking: Ranking) -> Sequence[Drawing]:
     from ranker.report import figures  # and matplotlib with it
 
     return figures.drawings(ranking, figures.OF_A_PAGE)
+
+
+def _comparison(ranking: Ranking) -> list[str]:
+    """Return the sentence on the parts of models, if they differ in two."""
+    return [text for text in [parts.comparison(ranking.parts) if ranking.parts else ""] if text]
 
 
 def _rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
