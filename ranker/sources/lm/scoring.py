@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 
-ANSWERED_AT_ONCE = 64
-"""Examples in a block of answers, which is stored before the next is computed."""
+ANSWERED_AT_ONCE = 256
+"""Examples in a block of answers, which is stored before the next is computed: enough to find rows of one length."""
 
 CONTENT_FREE = ("N/A", "[MASK]", "")
 """Texts without content, of Zhao et al. 2021."""
