@@ -20,6 +20,8 @@ from ranker.sources.lm.kind import PromptedModel, sources
 from ranker.sources.lm.network import LanguageModel
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.lm.prompts import Prompt
+from ranker.sources.lm.scoring import LabelScorer
+from ranker.sources.lm.writing import Writer
 from ranker.sources.references import Reference
 
 PROMPTS = {"so": "{premise} So: {hypothesis} ", "because": "{hypothesis} because {premise} "}
@@ -128,6 +130,35 @@ def test_a_second_run_asks_nothing(lm, project, run, monkeypatch):
     file.write_text(file.read_text().replace("actor", "doctor"))
     run(*flags)
     assert calls
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_an_interrupted_run_asks_for_the_rest_alone(lm, project, run, monkeypatch, writes):
+    """Blocks of answers are stored as they come; no row is put to a model twice."""
+    where = "writing.WRITTEN_AT_ONCE" if writes else "scoring.ANSWERED_AT_ONCE"
+    monkeypatch.setattr(f"ranker.sources.lm.{where}", 3)
+    if writes:
+        for file in (project / "prompts").iterdir():
+            file.write_text("decode = true\nmax_new_tokens = 2\n" + file.read_text())
+    model = Writer if writes else LabelScorer
+    asked, budget, run_rows = [], [3], model._run
+
+    def limited(self, rows):
+        if not budget[0]:
+            raise KeyboardInterrupt
+        budget[0] -= 1
+        asked.extend(row.content for row in rows)
+        return run_rows(self, rows)
+
+    monkeypatch.setattr(model, "_run", limited)
+    monkeypatch.setattr(LabelScorer, "speed", lambda self, encoding: 1.0)  # which asks for copies of a row
+    flags = ["--models", str(lm()), "--prompts", "prompts"]
+    run(*flags, exit_code=130)
+    first = len(asked)
+    budget[0] = 10_000
+    run(*flags)
+    assert 0 < first < len(set(asked)) == 24
+    assert len(asked) - len(set(asked)) < 3, "only a block that was not done is asked again"
 
 
 def test_demonstrations_are_never_rows_that_are_ranked_on(lm, run):
