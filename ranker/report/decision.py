@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -16,6 +17,9 @@ MAX_TERMINAL_MODELS = 10
 
 MAX_LISTED_ROWS = 200
 """Labelled rows that are listed, at most; the JSON has all."""
+
+MAX_LABEL_COLUMNS = 50
+"""True labels that are columns of a table, at most; of texts or tags there are as many as rows."""
 
 MAX_ID_CHARACTERS = 24
 """Characters shown of a row's id; ample for a hash."""
@@ -48,7 +52,8 @@ def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
         if len(decision.models) == 2:
             yield flips(ranking)
     if any(row.predicted for row in decision.rows):
-        yield by_label(decision)
+        if len({row.label for row in decision.rows}) <= MAX_LABEL_COLUMNS:
+            yield by_label(decision)
         if len(decision.rows) <= MAX_LISTED_ROWS:
             yield one_by_one(decision)
     yield two
@@ -196,13 +201,12 @@ def flips(ranking: Ranking) -> Table:
 
 def by_label(decision: Decision) -> Table:
     """Tabulate on how many rows of each true label a model is right."""
-    labels = [row.label for row in decision.rows]
-    true_labels = list(dict.fromkeys(labels))
+    true_labels = Counter(row.label for row in decision.rows)
     counts = []
     for model in decision.models:
-        right = [row.label for row in decision.rows if row.predicted[model.name] == row.label]
-        counts.append((model.name, *(str(right.count(label)) for label in true_labels)))
-    numbers = [f"{label}, {counted(labels.count(label), 'row')}" for label in true_labels]
+        right = Counter(row.label for row in decision.rows if row.predicted[model.name] == row.label)
+        counts.append((model.name, *(str(right[label]) for label in true_labels)))
+    numbers = [f"{label}, {counted(count, 'row')}" for label, count in true_labels.items()]
     return table(
         *("Right, by true label", ["model"], numbers, counts),
         help="Number of rows of each true label on which a model is right.",

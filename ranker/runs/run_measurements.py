@@ -127,9 +127,13 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
     truth = _by_model(answered, lambda reply: _truth(plan, reply)) if rows.truth else None
     factors, ungraded = _usable_factors(plan, answered)
     pairs = [(reply, population_answers(reply)) for reply in answered]
-    scores = measuring.scores_of_each(pairs, rows.population, factors)
+    scores, outcomes = measuring.scores_of_each(pairs, rows.population, factors), {}
+    with measuring.runtime.steps(f"judging {len(answered):,} models' answers", len(answered)) as watch:
+        for reply, answer in pairs:
+            outcomes[reply.model.name] = plan.task.outcomes(answer.predictions, rows.population)
+            watch(f"those of {reply.model.name} are done", 1)
     table = assemble(
-        _by_model(answered, lambda reply: plan.task.outcomes(population_answers(reply).predictions, rows.population)),
+        outcomes,
         dict(zip([reply.model.name for reply in answered], scores, strict=True)),
         rows.population,
         factors,
