@@ -127,10 +127,10 @@ def pieces(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[
     """
     size = number = 0
     with open_unpacked(path, limits) as stream:
-        read, begun = encodings.reader(stream, _encoding(path, stream, encoding, limits)), b""
+        next_bytes, begun = encodings.reader(stream, _encoding(path, stream, encoding, limits)), b""
         at_end = False
         while not at_end:
-            block = read(BLOCK)
+            block = next_bytes(BLOCK)
             at_end, block = not block, begun + block
             end = len(block) if at_end else block.rfind(b"\n") + 1
             begun = block[end:]

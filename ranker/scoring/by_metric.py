@@ -17,7 +17,7 @@ from ranker.statistics import engine, resampling
 from ranker.statistics.engine import TIE
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.significance import holm
-from ranker.tasks.base import Predictions, Task
+from ranker.tasks.base import NO_ANSWER, Predictions, Task
 from ranker.tasks.metrics import Metric
 
 
@@ -60,8 +60,8 @@ class MetricRows:
             >>> rows.judged.tolist(), rows.values.round(3).tolist()
             ([True, True, False], [1.0, 0.333])
         """
-        outcomes = np.array([task.outcomes(predictions, examples) for predictions in answers])
-        judged = ~np.isnan(outcomes).any(axis=0) & [example.labelled for example in examples]
+        answered = np.all([predictions.state <= NO_ANSWER for predictions in answers], axis=0)
+        judged = answered & [example.labelled for example in examples]
         if not judged.any():
             text = "there is no row that all models were judged on; do their answers belong to the same rows?"
             raise UsageError(text, option="models")
