@@ -231,8 +231,8 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
     """
     check_mode(values)
     rows = None if decides_on_own(values) else own_rows(values, "data") or set_of(values)
-    metric, settings = values["metric"], runtime(values, progress)
-    if metric and (score := custom.metric(metric, settings.machine)):
+    metric = values["metric"]
+    if metric and (score := custom.metric(metric, Machine(values["device"]))):
         if not (isinstance(rows, RowsFile) and rows.task == "text"):
             raise UsageError(f"`--metric {metric}` is for `--task text`", option="metric", value=metric)
         rows, metric = replace(rows, task=task_of_texts(score)), None
@@ -249,7 +249,7 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         draws=draws(values["draws"] or "exact"),
         seed=values["seed"],
         base=values["not_worse_than"],
-        runtime=settings,
+        runtime=runtime(values, progress),
     )
 
 
