@@ -297,13 +297,15 @@ def intervals(
         [(0.7, 1.0), (-0.3, 0.3)]
     """
     units, most = _units(statistics, clusters), max(CELLS // (2 * samples), 1)
-    asked = [_quantity(units, list(models), value, unseen) for models in quantities]
-    defined = [quantity for quantity in asked if quantity is not None]
-    ends: list[tuple[float, float]] = []
+    plans = [_quantity(units, list(models), value, unseen) for models in quantities]
+    defined = [place for place, plan in enumerate(plans) if plan is not None]
+    ends = [(math.nan, math.nan)] * len(plans)
     for start in range(0, len(defined), most):
-        ends += _drawn_ends(units, defined[start : start + most], rng, samples)
-    known = iter(ends)
-    return [(math.nan, math.nan) if quantity is None else next(known) for quantity in asked]
+        places = defined[start : start + most]
+        drawn = _drawn_ends(units, [plan for place in places if (plan := plans[place])], rng, samples)
+        for place, pair in zip(places, drawn, strict=True):
+            ends[place] = pair
+    return ends
 
 
 def swap_test(
@@ -461,12 +463,11 @@ def _drawn_ends(
     drawn: list[tuple[list[Floats], list[Floats]]] = [([], []) for _ in quantities]
     for count in _blocks(samples, _batch_size(len(units.counts) + 4 * units.sums[0].size)):
         sums, sizes = _weighted_sums(rng.standard_gamma(units.counts, (count, len(units.counts))), units)
-        more = rng.standard_exponential(count)
+        weight = rng.standard_exponential(count)
         for quantity, sides in zip(quantities, drawn, strict=True):
             for values, (added, size) in zip(sides, quantity.extra, strict=True):
-                means = (sums[:, quantity.models] + np.multiply.outer(more, added)) / (sizes + more * size)[
-                    :, None, None
-                ]
+                total = sizes + weight * size
+                means = (sums[:, quantity.models] + np.multiply.outer(weight, added)) / total[:, None, None]
                 values.append(quantity.value(means))
     return [
         (float(np.quantile(low, quantity.tail)), float(np.quantile(high, 1 - quantity.tail)))
