@@ -200,7 +200,7 @@ def graded_rows(ranking: Ranking) -> Table:
     ]
     return table(
         *("Labelled rows", ["row", "reference", *names], [], rows),
-        help=f"Each model's answer and, in brackets, its {ranking.table.metric}.",
+        help="Each model's answer and, in brackets, its outcome.",
         formats=("markdown", "html", "pairs"),
         place=_place(rows),
     )
