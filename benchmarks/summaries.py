@@ -27,6 +27,8 @@ from benchmarks.labels import table
 from factors.types import Example, Floats
 from ranker.commands.options import PATH
 from ranker.files.reader import read_columns
+from ranker.sources.hf.bertscore import NAME as BERTSCORE
+from ranker.sources.hf.bertscore import BertScore
 from ranker.statistics.anchors import Anchors, infer_differences
 from ranker.tasks.texts import References, TextTask
 
@@ -103,15 +105,18 @@ def main() -> None:
 @main.command()
 @click.argument("file", type=PATH)
 @click.option("--replicates", default=500, show_default=True, help="Draws of documents for each K.")
-def marks(file: Path, replicates: int) -> None:
+@click.option("--encoder", help="Checkpoint of an encoder; adds BERTScore by it.")
+def marks(file: Path, replicates: int, encoder: str | None) -> None:
     """Measure metrics against human marks."""
     corpus = read(file)
     truth, references = corpus.marks.mean(axis=1), [(text,) for text in corpus.references]
-    lines = []
-    for name in ("human marks", *METRICS):
-        task = TextTask("text").judged_by(name if name in METRICS else "rouge-l")
-        outcomes, anchors = judged(task, corpus.summaries, references)
-        lines.append(measure(name, outcomes if name in METRICS else corpus.marks, anchors, truth, replicates))
+    tasks = {name: TextTask("text", name) for name in METRICS}
+    if encoder:
+        tasks[BERTSCORE] = TextTask("text", BertScore.by(encoder))
+    _, anchors = judged(tasks["rouge-l"], corpus.summaries, references)
+    lines = [measure("human marks", corpus.marks, anchors, truth, replicates)]
+    for name, task in tasks.items():
+        lines.append(measure(name, *judged(task, corpus.summaries, references), truth, replicates))
     click.echo(table(["metric", f"all {len(references)}", *(f"K = {count}" for count in SIZES)], lines))
 
 

@@ -232,10 +232,10 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
     check_mode(values)
     rows = None if decides_on_own(values) else own_rows(values, "data") or set_of(values)
     metric = values["metric"]
-    if own_metric := custom.metric_file(metric or ""):
+    if metric and (score := custom.metric(metric, Machine(values["device"]))):
         if not (isinstance(rows, RowsFile) and rows.task == "text"):
             raise UsageError(f"`--metric {metric}` is for `--task text`", option="metric", value=metric)
-        rows, metric = replace(rows, task=task_of_texts(custom.metric(*own_metric))), None
+        rows, metric = replace(rows, task=task_of_texts(score)), None
     return RunRequest(
         models=suite(values, None if values["data"] else values["ood_name"], shelf),
         rows=rows,

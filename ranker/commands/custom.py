@@ -1,4 +1,4 @@
-"""Load the factors and methods of a run: built-in ones by name, a user's own from a file or an installed package."""
+"""Load factors, methods and metrics of a run: built-in ones by name, a user's own from a file or a package."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from typing import TypeVar
 from factors import BUILTIN, Factor
 from factors.registry import add, factors_in
 from ranker.errors import UsageError, listed, look_up
+from ranker.sources.base import Machine
+from ranker.sources.hf import bertscore
+from ranker.sources.metrics import installed_metrics
 from ranker.sources.packages import load_entry_points
 from ranker.statistics import combined
 from ranker.statistics import methods as methods_
@@ -110,26 +113,29 @@ def methods(names: Sequence[str]) -> list[PoolMethod]:
     return _choose("method", names, registry, read, default)
 
 
-def metric_file(place: str) -> tuple[str, str] | None:
-    """Split the place of a metric of texts into a file and the name of a function; None if it names no file.
+def metric(place: str, machine: Machine = Machine()) -> Callable[[str, str], float] | None:
+    """Return the metric of texts of ``--metric FILE.py:NAME``, ``bertscore:ENCODER`` or a package; None for others.
 
-    Example:
-        >>> metric_file("own.py"), metric_file("own.py:overlap"), metric_file("rouge-l:stem")
-        (('own.py', ''), ('own.py', 'overlap'), None)
-    """
-    if place.endswith(".py"):
-        return place, ""
-    file, _, name = place.rpartition(":")
-    return (file, name) if file.endswith(".py") else None
-
-
-def metric(file: str, name: str) -> Callable[[str, str], float]:
-    """Return the function of ``--metric FILE.py:NAME``; without a name the only public function of the file.
+    Args:
+        place: of the metric.
+        machine: that runs an encoder.
 
     Raises:
-        UsageError: the file cannot be loaded, or has no such function, or several and none is named.
+        UsageError: the file or the package cannot be loaded or has no such function, or no encoder is named.
+        ModelError: there is no such encoder.
     """
-    module = _module(Path(file).resolve(), "--metric")
+    file, _, name = (place, "", "") if place.endswith(".py") else place.rpartition(":")
+    if file.endswith(".py"):
+        return _file_metric(file, name)
+    kind, _, encoder = place.partition(":")
+    if kind.casefold() == bertscore.NAME:
+        return bertscore.BertScore.by(encoder, machine)
+    return installed_metrics().get(place.casefold())
+
+
+def _file_metric(file: str, name: str) -> Callable[[str, str], float]:
+    """Return a function of a file; without a name its only public one."""
+    module = _module(Path(file).resolve(), "metric")
     functions = {
         name: value
         for name, value in vars(module).items()

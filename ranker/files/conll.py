@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from ranker.errors import Assumption, DataError
-from ranker.files.text import lines
+from ranker.files.text import lines, pieces
 from ranker.limits import LIMITS, Limits
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,12 @@ SHOWN = 50
 
 _TAG = re.compile(r"O|[BI](-\S+)?")
 
+_PLAIN = re.compile(r"(?:(?!#\t|-DOCSTART-\t)\S+\t\S+(?:\n|\Z))+")
+"""Lines of a token, a tab and a tag."""
+
+_BLANK = re.compile(r"\n[^\S\n]+(?=\n)")
+"""Line of blanks."""
+
 
 def by_tokens(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[Record]:
     """Read a row for each block of lines.
@@ -42,7 +48,11 @@ def by_tokens(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterat
     """
     width = 0
     for first, block in _blocks(path, encoding, limits):
-        rows = [(first + place, _cells(line)) for place, line in enumerate(block)]
+        if width in (0, 2) and _PLAIN.fullmatch(block):
+            cells, width = block.replace("\n", "\t").split("\t"), 2
+            yield first, {TEXT: " ".join(cells[::2]), TAGS: " ".join(cells[1::2])}
+            continue
+        rows = [(number, _cells(line)) for number, line in enumerate(block.split("\n"), first) if line.strip()]
         tokens = [(number, cells) for number, cells in rows if not _is_comment(cells) and cells[0] != DOCUMENT]
         if not tokens:
             continue
@@ -56,19 +66,26 @@ def by_tokens(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterat
         yield tokens[0][0], _row([cells for _, cells in tokens])
 
 
-def _blocks(path: Path, encoding: str, limits: Limits) -> Iterator[tuple[int, list[str]]]:
-    """Yield blocks of lines between blank ones, each with the number of its first line."""
-    block: list[str] = []
-    for number, line in enumerate(lines(path, encoding, limits), 1):
-        if not line.isspace():
-            block.append(line)
-        elif block:
-            yield number - len(block), block
-            block = []
-        if len(block) > limits.list:
-            limits.check(f"{path}, line {number - len(block) + 1}", "list", len(block))
-    if block:
-        yield number - len(block) + 1, block
+def _blocks(path: Path, encoding: str, limits: Limits) -> Iterator[tuple[int, str]]:
+    """Yield the texts between blank lines, each with the number of its first line."""
+    number, begun = 1, ""
+    for piece in chain(pieces(path, encoding, limits), ("\n\n",)):
+        *blocks, begun = _BLANK.sub("\n", (begun + piece).replace("\r\n", "\n")).split("\n\n")
+        for block in blocks:
+            first, text = _trimmed(path, number, block, limits)
+            if text:
+                yield first, text
+            number += block.count("\n") + 2
+        _trimmed(path, number, begun, limits)
+
+
+def _trimmed(path: Path, number: int, block: str, limits: Limits) -> tuple[int, str]:
+    """Return the number of the first line of a block that is not blank, and the block from there; check its size."""
+    text = block.strip()
+    first, size = number + block.count("\n", 0, block.find(text)), text.count("\n") + 1
+    if size > limits.list:
+        limits.check(f"{path}, line {first}", "list", size)
+    return first, text
 
 
 def looks_like_conll(path: Path, encoding: str = "", limits: Limits = LIMITS) -> bool:

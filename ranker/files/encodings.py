@@ -47,21 +47,21 @@ def marked_encoding(stream: io.BufferedReader) -> str:
 
 
 def reader(stream: io.BufferedReader, encoding: str) -> Callable[[int], bytes]:
-    """Return a function that reads the next line of a stream as UTF-8, up to a number of bytes; b"" at the end.
+    """Return a function that reads on in a stream as UTF-8, up to about a number of bytes; b"" at the end.
 
     Args:
         stream: the bytes.
         encoding: "" for UTF-8, whose bytes pass through.
 
     Example:
-        >>> line = reader(io.BufferedReader(io.BytesIO("caf\\xe9\\nno".encode("cp1252"))), "cp1252")
-        >>> line(80).decode(), line(80), line(80)
-        ('café\\n', b'no', b'')
+        >>> read = reader(io.BufferedReader(io.BytesIO("caf\\xe9".encode("cp1252"))), "cp1252")
+        >>> read(80).decode(), read(80)
+        ('café', b'')
     """
     if not encoding:
-        return stream.readline
+        return stream.read1
     text = io.TextIOWrapper(stream, encoding, newline="\n")
-    return lambda most: text.readline(most).encode()
+    return lambda most: text.read(most).encode()
 
 
 def unreadable(error: UnicodeDecodeError, nul: bool = False) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import codecs
 import io
-import itertools
 import os
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +109,13 @@ def check_unpacked(path: Path, limits: Limits = LIMITS) -> None:
 
 
 def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[str]:
-    """Yield the lines of a file with their ends, unpacked and decoded.
+    """Yield the lines of a file with their ends: see `pieces`."""
+    for piece in pieces(path, encoding, limits):
+        yield from io.StringIO(piece, newline="\n")
+
+
+def pieces(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[str]:
+    """Yield the text of a file in pieces of whole lines, unpacked and decoded.
 
     Args:
         path: the file.
@@ -120,26 +125,52 @@ def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[s
     Raises:
         DataError: it cannot be read, is of another encoding, or it or a line of it is too large.
     """
-    size = 0
+    size = number = 0
     with open_unpacked(path, limits) as stream:
-        readline = encodings.reader(stream, _encoding(path, stream, encoding, limits))
-        for number in itertools.count(1):
-            place = f"{path}, line {number}"
-            line = readline(limits.line + 1)
-            size += len(line)
-            if not line:
-                return
-            if len(line) > limits.line:
-                raise limits.excess_error(place, "line")
-            if size > limits.file:
-                raise limits.excess_error(place, "file")
-            if number == 1 and b"\0" in line:
-                nul = UnicodeDecodeError("utf-8", line, 0, 1, "")
-                raise DataError.at(place, encodings.unreadable(nul, nul=True), option="encoding")
-            try:
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise DataError.at(place, encodings.unreadable(error), option="encoding") from error
+        next_bytes, begun = encodings.reader(stream, _encoding(path, stream, encoding, limits)), b""
+        at_end = False
+        while not at_end:
+            block = next_bytes(BLOCK)
+            at_end, block = not block, begun + block
+            end = len(block) if at_end else block.rfind(b"\n") + 1
+            begun = block[end:]
+            yield from _decoded(path, block[:end], number, size, limits)
+            size, number = size + end, number + block.count(b"\n", 0, end)
+            if len(begun) > limits.line:
+                raise limits.excess_error(f"{path}, line {number + 1}", "line")
+
+
+def _decoded(path: Path, block: bytes, number: int, size: int, limits: Limits) -> Iterator[str]:
+    """Yield whole lines as one text, if nothing is wrong with them; else line by line, up to the wrong one.
+
+    Args:
+        path: the file.
+        block: the lines.
+        number: of lines before them.
+        size: bytes before them.
+        limits: of the file and its lines.
+    """
+    if not block:
+        return
+    if len(block) <= limits.line and size + len(block) <= limits.file and b"\0" not in block:
+        with suppress(UnicodeDecodeError):
+            yield block.decode("utf-8" if number else "utf-8-sig")
+            return
+    for line in io.BytesIO(block):
+        number += 1
+        place = f"{path}, line {number}"
+        size += len(line)
+        if len(line) > limits.line:
+            raise limits.excess_error(place, "line")
+        if size > limits.file:
+            raise limits.excess_error(place, "file")
+        if number == 1 and b"\0" in line:
+            nul = UnicodeDecodeError("utf-8", line, 0, 1, "")
+            raise DataError.at(place, encodings.unreadable(nul, nul=True), option="encoding")
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError.at(place, encodings.unreadable(error), option="encoding") from error
 
 
 def nonblank_lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[tuple[int, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ranker.numbers import counted, interval, p_value, probability, unit
@@ -16,6 +17,12 @@ MAX_TERMINAL_MODELS = 10
 
 MAX_LISTED_ROWS = 200
 """Labelled rows that are listed, at most; the JSON has all."""
+
+MAX_LABEL_COLUMNS = 50
+"""True labels that are columns of a table, at most."""
+
+MAX_TEXT_CHARACTERS = 200
+"""Characters shown of an answer or a reference that is no label."""
 
 MAX_ID_CHARACTERS = 24
 """Characters shown of a row's id; ample for a hash."""
@@ -48,10 +55,30 @@ def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
         if len(decision.models) == 2:
             yield flips(ranking)
     if any(row.predicted for row in decision.rows):
-        yield by_label(decision)
+        graded = not answers_are_labels(ranking)
+        if not graded and len({row.label for row in decision.rows}) <= MAX_LABEL_COLUMNS:
+            yield by_label(decision)
         if len(decision.rows) <= MAX_LISTED_ROWS:
-            yield one_by_one(decision)
+            yield graded_rows(ranking) if graded else one_by_one(decision)
     yield two
+
+
+def answers_are_labels(ranking: Ranking) -> bool:
+    """Return True for accuracies, and if each outcome is 1 where the answer is the true label, and 0 elsewhere."""
+    outcomes = outcomes_by_row(ranking)
+    return ranking.table.metric == "ACC" or all(
+        outcome != outcome or outcome == (row.predicted[model] == row.label)  # nan is not judged
+        for row in ranking.decision.rows
+        for model, outcome in outcomes.get(row.id, {}).items()
+        if model in row.predicted
+    )
+
+
+def outcomes_by_row(ranking: Ranking) -> Mapping[str, Mapping[str, float]]:
+    """Return row -> model -> outcome."""
+    scores = ranking.table
+    of_rows = [dict(zip(scores.models, column, strict=True)) for column in scores.outcomes.T.tolist()]
+    return dict(zip(scores.examples, of_rows, strict=True))
 
 
 def order(decision: Decision, terms: MetricWords) -> Table:
@@ -160,6 +187,30 @@ def one_by_one(decision: Decision) -> Table:
     )
 
 
+def graded_rows(ranking: Ranking) -> Table:
+    """Tabulate each row's reference, and each model's answer with its outcome, in the models' order."""
+    names, outcomes = ranking.decision.names, outcomes_by_row(ranking)
+    rows = [
+        (
+            row.id,
+            shorten(row.label),
+            *(f"{shorten(row.predicted[name])} ({outcomes[row.id][name]:.3g})" for name in names),
+        )
+        for row in ranking.decision.rows
+    ]
+    return table(
+        *("Labelled rows", ["row", "reference", *names], [], rows),
+        help="Each model's answer and, in brackets, its outcome.",
+        formats=("markdown", "html", "pairs"),
+        place=_place(rows),
+    )
+
+
+def shorten(text: str) -> str:
+    """Return a text for a cell, without the end of a long one."""
+    return text if len(text) <= MAX_TEXT_CHARACTERS else f"{text[:MAX_TEXT_CHARACTERS]}…"
+
+
 def flips(ranking: Ranking) -> Table:
     """Tabulate the rows on which two models differ, first those on which the second one does worse.
 
@@ -196,13 +247,12 @@ def flips(ranking: Ranking) -> Table:
 
 def by_label(decision: Decision) -> Table:
     """Tabulate on how many rows of each true label a model is right."""
-    labels = [row.label for row in decision.rows]
-    true_labels = list(dict.fromkeys(labels))
+    true_labels = Counter(row.label for row in decision.rows)
     counts = []
     for model in decision.models:
-        right = [row.label for row in decision.rows if row.predicted[model.name] == row.label]
-        counts.append((model.name, *(str(right.count(label)) for label in true_labels)))
-    numbers = [f"{label}, {counted(labels.count(label), 'row')}" for label in true_labels]
+        right = Counter(row.label for row in decision.rows if row.predicted[model.name] == row.label)
+        counts.append((model.name, *(str(right[label]) for label in true_labels)))
+    numbers = [f"{label}, {counted(count, 'row')}" for label, count in true_labels.items()]
     return table(
         *("Right, by true label", ["model"], numbers, counts),
         help="Number of rows of each true label on which a model is right.",

@@ -130,9 +130,13 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
     truth = _by_model(answered, lambda reply: _truth(plan, reply)) if rows.truth else None
     factors, ungraded = _usable_factors(plan, answered)
     pairs = [(reply, population_answers(reply)) for reply in answered]
-    scores = measuring.scores_of_each(pairs, rows.population, factors)
+    scores, outcomes = measuring.scores_of_each(pairs, rows.population, factors), {}
+    with measuring.runtime.steps(f"judging {len(answered):,} models' answers", len(answered)) as watch:
+        for reply, answer in pairs:
+            outcomes[reply.model.name] = plan.task.outcomes(answer.predictions, rows.population)
+            watch(f"those of {reply.model.name} are done", 1)
     table = assemble(
-        _by_model(answered, lambda reply: plan.task.outcomes(population_answers(reply).predictions, rows.population)),
+        outcomes,
         dict(zip([reply.model.name for reply in answered], scores, strict=True)),
         rows.population,
         factors,
@@ -175,7 +179,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *_chance_warnings(plan, answered),
             *copies({reply.model.name: reply.content for reply in answered if not reply.model.source.precomputed}),
             *state_notes(plan, answered),
-            *_asked_rows_notes(plan, answered),
+            *_asked_rows_notes(plan, table, answered),
             *hiding.token_warnings(_by_model(answered, _effects), plan.settings),
             *(shortcut_avoided(misled) if any(method.kind == "factor" for method in table.methods) else ()),
         ),
@@ -389,25 +393,17 @@ def state_notes(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]
             log.warning("%s gives no answer to %d of %d rows; they count as wrong", reply.model.name, silent, size)
 
 
-def asked_rows(plan: Plan, reply: ModelResponses) -> tuple[int, float]:
-    """Return the number of rows that a model was asked and judged on, and the sum of its outcomes on them.
+def _asked_rows_notes(plan: Plan, table: ScoreTable, answered: Sequence[ModelResponses]) -> Iterator[str]:
+    """Report each model's accuracy on the rows it was asked, beside that on all rows, if some were not asked all.
 
     A row missing from its file was not asked. A row without an answer was.
     """
-    outcomes = plan.task.outcomes(population_answers(reply).predictions, plan.rows.population)
-    return int((~np.isnan(outcomes)).sum()), float(np.nansum(outcomes))
-
-
-def _asked_rows_notes(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
-    """Report each model's accuracy on the rows it was asked, beside that on all rows, if some were not asked all."""
-    rows = len(plan.rows.population)
-    sums = {reply.model.name: asked_rows(plan, reply) for reply in answered if reply.model.source.precomputed}
-    if not any(
-        (population_answers(reply).predictions.state == MISSING).any()
-        for reply in answered
-        if reply.model.source.precomputed
-    ):
+    of_files = [reply for reply in answered if reply.model.source.precomputed]
+    if not any((population_answers(reply).predictions.state == MISSING).any() for reply in of_files):
         return
+    rows = len(plan.rows.population)
+    outcomes = {reply.model.name: table.outcomes[table.models.index(reply.model.name)] for reply in of_files}
+    sums = {name: (int((~np.isnan(values)).sum()), float(np.nansum(values))) for name, values in outcomes.items()}
     accuracies = [
         f"{name} {percent(right / max(count, 1))} % of {count:,} ({percent(right / rows)} %)"
         for name, (count, right) in sums.items()

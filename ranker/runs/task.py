@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from ranker.tasks.classes import ClassificationTask, has_labels
 from ranker.tasks.empty import empty_word_question, is_empty_word
 from ranker.tasks.named import known_tasks, value_task
 from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
-from ranker.tasks.texts import TextTask
+from ranker.tasks.texts import Score, TextTask
 
 SHARED = "own labels"
 """Name of a task made of the models' own labels."""
@@ -81,7 +81,7 @@ def takes_values(task: str | None) -> bool:
     return task is not None and task.casefold() in known_tasks()
 
 
-def task_of_texts(score: Callable[[str, str], float]) -> Task:
+def task_of_texts(score: Score) -> Task:
     """Return the task of texts whose outcome is a function of the user's own: (answer, reference) -> score."""
     return TextTask("text", score)
 

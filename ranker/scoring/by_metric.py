@@ -17,7 +17,7 @@ from ranker.statistics import engine, resampling
 from ranker.statistics.engine import TIE
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.significance import holm
-from ranker.tasks.base import Predictions, Task
+from ranker.tasks.base import NO_ANSWER, Predictions, Task
 from ranker.tasks.metrics import Metric
 
 
@@ -60,8 +60,8 @@ class MetricRows:
             >>> rows.judged.tolist(), rows.values.round(3).tolist()
             ([True, True, False], [1.0, 0.333])
         """
-        outcomes = np.array([task.outcomes(predictions, examples) for predictions in answers])
-        judged = ~np.isnan(outcomes).any(axis=0) & [example.labelled for example in examples]
+        answered = np.all([predictions.state <= NO_ANSWER for predictions in answers], axis=0)
+        judged = answered & [example.labelled for example in examples]
         if not judged.any():
             text = "there is no row that all models were judged on; do their answers belong to the same rows?"
             raise UsageError(text, option="models")
@@ -87,10 +87,8 @@ class MetricRows:
             rng: the only source of randomness.
             clusters: (J,) the number of each row's cluster; None where rows are independent.
         """
-        ends = [
-            resampling.interval(rows, self.signed_value, self.unseen, stream, clusters)
-            for rows, stream in zip(self.statistics, rng.spawn(len(self.statistics)), strict=True)
-        ]
+        models = [(model,) for model in range(len(self.statistics))]
+        ends = resampling.intervals(self.statistics, self.signed_value, self.unseen, models, rng, clusters)
         low, high = np.array(ends).T
         return (low, high) if self.metric.higher_is_better else (-high, -low)
 
@@ -110,17 +108,18 @@ class MetricRows:
             names: (M,) of the models.
             outcomes: (M, J) scores of the answers, for the counts of rows on which one model is better.
             pairs: places of the models, the one first in the order first.
-            seed: of the draws; each pair has a generator of its own.
+            seed: of the draws: intervals share them, and each test has a generator of its own.
             clusters: (J,) the number of each row's cluster; None where rows are independent.
         """
         pairs = list(pairs)
         count = None if clusters is None else len(np.unique(clusters))
-        sign, tests = 1 if self.metric.higher_is_better else -1, []
-        for (a, b), rng in zip(pairs, np.random.default_rng(seed).spawn(len(pairs)), strict=True):
-            pair_statistics = self.statistics[[a, b]]
-            ends = resampling.interval_of_difference(pair_statistics, self.signed_value, self.unseen, rng, clusters)
-            tests.append((ends, resampling.swap_test(pair_statistics, self.signed_value, rng, clusters)))
-        corrected = holm(np.array([p for _, (p, _) in tests])).tolist() if tests else []
+        sign, rng = 1 if self.metric.higher_is_better else -1, np.random.default_rng(seed)
+        ends = resampling.intervals(self.statistics, self.signed_value, self.unseen, pairs, rng, clusters)
+        tests = [
+            resampling.swap_test(self.statistics[list(pair)], self.signed_value, of_pair, clusters)
+            for pair, of_pair in zip(pairs, rng.spawn(len(pairs)), strict=True)
+        ]
+        corrected = holm(np.array([p for p, _ in tests])).tolist() if tests else []
         return tuple(
             PairedComparison(
                 a=names[a],
@@ -139,7 +138,7 @@ class MetricRows:
                 rows=outcomes.shape[1],
                 clusters=count,
             )
-            for (a, b), ((low, high), (p, test)), corrected_p in zip(pairs, tests, corrected, strict=True)
+            for (a, b), (low, high), (p, test), corrected_p in zip(pairs, ends, tests, corrected, strict=True)
         )
 
     def simulate(self, draws: Ints, decided: Bools, order: Ints) -> engine.Simulation:

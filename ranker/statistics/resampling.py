@@ -11,9 +11,10 @@ have one weight. No function here depends on k, or on the formula of `value`.
   `posterior`: for each two models c rows that the one wins and c that the other wins, on average. For accuracies
   P(a is better) is that of `posterior.more_accurate`.
 - `interval` and `interval_of_difference` have 95 %, with one extra row, at its worst for the lower end and at its best
-  for the upper end. So they have a width where all rows are answered alike. For a mean in [0, 1] this is Gaffke's
-  bound; for an accuracy, the interval of Clopper and Pearson. Where no such row is known, the ends are further out, by
-  the ratio of Student's t to the normal distribution: see `_expanded_tail`.
+  for the upper end; `intervals` has many of them from the same draws. So they have a width where all rows are answered
+  alike. For a mean in [0, 1] this is Gaffke's bound; for an accuracy, the interval of Clopper and Pearson. Where no
+  such row is known, the ends are further out, by the ratio of Student's t to the normal distribution: see
+  `_expanded_tail`.
 - `swap_test` tests whether two models may be equally good. On each row, or cluster, their answers are exchanged with
   probability 1/2. For accuracies it is McNemar's test, for other means `significance.sign_flip`.
 - `derive` lets `engine.simulate` rank by such a metric, from the means of drawn probes.
@@ -30,7 +31,7 @@ test statistics for a nonparametric one-sided hypothesis on the mean of a nonneg
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -225,8 +226,7 @@ def interval(
         >>> round(low, 1), round(high, 12)  # Clopper and Pearson: 0.025 ** (1 / 10)
         (0.7, 1.0)
     """
-    extremes = None if unseen is None else (unseen[1][:, None], unseen[0][:, None])
-    return _interval(_units(statistics[None], clusters), lambda means: value(means[..., 0, :]), extremes, rng, samples)
+    return intervals(statistics[None], value, unseen, [(0,)], rng, clusters, samples)[0]
 
 
 def interval_of_difference(
@@ -260,11 +260,52 @@ def interval_of_difference(
         >>> [round(end, 3) for end in ends]  # 0.025 ** (1 / 300) - 1 and 1 - 0.025 ** (1 / 300)
         [-0.012, 0.012]
     """
-    extremes = None if unseen is None else (unseen[::-1].swapaxes(0, 1), unseen.swapaxes(0, 1))
-    units = _units(statistics, clusters)
-    if extremes is None and units.counts[_differing_shares(units.sums) > 0].sum() < APART:
-        return math.nan, math.nan
-    return _interval(units, lambda means: value(means[..., 0, :]) - value(means[..., 1, :]), extremes, rng, samples)
+    return intervals(statistics, value, unseen, [(0, 1)], rng, clusters, samples)[0]
+
+
+def intervals(
+    statistics: Floats,
+    value: Value,
+    unseen: Floats | None,
+    quantities: Sequence[tuple[int, ...]],
+    rng: np.random.Generator,
+    clusters: Ints | None = None,
+    samples: int = INTERVAL_DRAWS,
+) -> list[tuple[float, float]]:
+    """Compute the 95 % intervals of models' values and of differences, all from the same draws of weights.
+
+    Args:
+        statistics: (M, N, k) of the rows that all models were judged on.
+        value: the metric.
+        unseen: see `interval`.
+        quantities: of each interval the model, or the two models whose difference it is of.
+        rng: the only source of randomness.
+        clusters: (N,) the number of each row's cluster; None where rows are independent.
+        samples: S.
+
+    Returns:
+        The lower and the upper end of each, see `interval` and `interval_of_difference`.
+
+    Raises:
+        ValueError: a statistic is nan, or shapes do not agree.
+
+    Example:
+        >>> right = np.array([[1.0] * 10, [1.0] * 10])[:, :, None]
+        >>> unseen = np.array([[[1.0]], [[0.0]]])
+        >>> ends = intervals(right, lambda means: means[..., 0], unseen, [(0,), (0, 1)], np.random.default_rng(0))
+        >>> [tuple(round(end, 1) for end in pair) for pair in ends]
+        [(0.7, 1.0), (-0.3, 0.3)]
+    """
+    units, most = _units(statistics, clusters), max(CELLS // (2 * samples), 1)
+    plans = [_quantity(units, list(models), value, unseen) for models in quantities]
+    defined = [place for place, plan in enumerate(plans) if plan is not None]
+    ends = [(math.nan, math.nan)] * len(plans)
+    for start in range(0, len(defined), most):
+        places = defined[start : start + most]
+        drawn = _drawn_ends(units, [plan for place in places if (plan := plans[place])], rng, samples)
+        for place, pair in zip(places, drawn, strict=True):
+            ends[place] = pair
+    return ends
 
 
 def swap_test(
@@ -378,36 +419,60 @@ def _weighted_sums(weights: Floats, units: _Units) -> tuple[Floats, Floats]:
     return sums.reshape(len(weights), *units.sums.shape[1:]), weights @ units.sizes
 
 
-def _interval(
-    units: _Units,
-    value: Callable[[Floats], Floats],
-    extremes: tuple[Floats, Floats] | None,
-    rng: np.random.Generator,
-    samples: int,
-) -> tuple[float, float]:
-    """Return the ends of a function of (..., M, k) means; `extremes` holds (R, M, k) rows that lower and raise it."""
-    rows, groups = float(units.counts @ units.sizes), float(units.counts.sum())
-    typical, tail = rows / groups, TAIL
-    total_sums = np.tensordot(units.counts, units.sums, 1)
-    ends: list[tuple[Floats, float]] = [
-        (np.zeros(total_sums.shape), 0.0)
-    ] * 2  # the extra row of each end, and its size
-    if extremes is not None:
-        low, high = (value((total_sums + typical * added) / (rows + typical)) for added in extremes)
-        ends = [(typical * extremes[0][low.argmin()], typical), (typical * extremes[1][high.argmax()], typical)]
-    elif len(units.counts) == 1:
-        return math.nan, math.nan
-    else:
-        tail = _expanded_tail(groups)
-    drawn: tuple[list[Floats], list[Floats]] = ([], [])
-    for count in _blocks(samples, _batch_size(len(units.counts) + 4 * total_sums.size)):
+@dataclass(frozen=True, eq=False)
+class _Quantity:
+    """A model's value, or the difference of two.
+
+    Attributes:
+        models: one or two.
+        value: (..., M, k) means of these models -> (...).
+        extra: of the lower and the upper end, the (M, k) statistics of the row that is added, and its size.
+        tail: share of the draws beyond an end.
+    """
+
+    models: list[int]
+    value: Callable[[Floats], Floats]
+    extra: list[tuple[Floats, float]]
+    tail: float
+
+
+def _quantity(units: _Units, models: list[int], value: Value, unseen: Floats | None) -> _Quantity | None:
+    """Return what an interval is of, with the extra row of each end; None where it has no interval."""
+
+    def of_means(means: Floats) -> Floats:
+        first = value(means[..., 0, :])
+        return first - value(means[..., 1, :]) if len(models) > 1 else first
+
+    sums, rows, groups = units.sums[:, models], float(units.counts @ units.sizes), float(units.counts.sum())
+    if unseen is None:
+        alike = bool((sums == sums[0]).all() and (units.sizes == units.sizes[0]).all())
+        few = len(models) > 1 and units.counts[_differing_shares(sums) > 0].sum() < APART
+        nothing = np.zeros(sums[0].shape), 0.0
+        return None if alike or few else _Quantity(models, of_means, [nothing] * 2, _expanded_tail(groups))
+    total, typical = np.tensordot(units.counts, sums, 1), rows / groups
+    worst, best = unseen[::-1][: len(models)].swapaxes(0, 1), unseen[: len(models)].swapaxes(0, 1)
+    low, high = (of_means((total + typical * added) / (rows + typical)) for added in (worst, best))
+    extra = [(typical * worst[low.argmin()], typical), (typical * best[high.argmax()], typical)]
+    return _Quantity(models, of_means, extra, TAIL)
+
+
+def _drawn_ends(
+    units: _Units, quantities: Sequence[_Quantity], rng: np.random.Generator, samples: int
+) -> list[tuple[float, float]]:
+    """Return the ends of intervals, by draws that all quantities share."""
+    drawn: list[tuple[list[Floats], list[Floats]]] = [([], []) for _ in quantities]
+    for count in _blocks(samples, _batch_size(len(units.counts) + 4 * units.sums[0].size)):
         sums, sizes = _weighted_sums(rng.standard_gamma(units.counts, (count, len(units.counts))), units)
-        extra = rng.standard_exponential(count)
-        for values, (added, size) in zip(drawn, ends, strict=True):
-            total = sizes + extra * size
-            values.append(value((sums + np.multiply.outer(extra, added)) / total[:, None, None]))
-    low_end, high_end = map(np.concatenate, drawn)
-    return float(np.quantile(low_end, tail)), float(np.quantile(high_end, 1 - tail))
+        weight = rng.standard_exponential(count)
+        for quantity, sides in zip(quantities, drawn, strict=True):
+            for values, (added, size) in zip(sides, quantity.extra, strict=True):
+                total = sizes + weight * size
+                means = (sums[:, quantity.models] + np.multiply.outer(weight, added)) / total[:, None, None]
+                values.append(quantity.value(means))
+    return [
+        (float(np.quantile(low, quantity.tail)), float(np.quantile(high, 1 - quantity.tail)))
+        for quantity, (low, high) in zip(quantities, (map(np.concatenate, sides) for sides in drawn), strict=True)
+    ]
 
 
 def _expanded_tail(groups: float) -> float:

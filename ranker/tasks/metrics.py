@@ -162,11 +162,11 @@ class ItemF1:
 
     def statistics(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
         """Return (N, 3) numbers of right items, of answered items and of the target's items."""
-        rows = np.zeros((len(targets), 3))
-        for row, (answer, target) in enumerate(zip(answers, targets, strict=True)):
+        rows = []
+        for answer, target in zip(answers, targets, strict=True):
             predicted, true = set() if answer is None else self.items(answer), self.items(target)
-            rows[row] = len(predicted & true), len(predicted), len(true)
-        return rows
+            rows.append((len(predicted & true), len(predicted), len(true)))
+        return np.array(rows, dtype=np.float64).reshape(len(rows), 3)
 
     def value(self, means: Floats) -> Floats:
         """Return (...) F1 of (..., 3) means: see `item_f1_of`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -71,16 +72,19 @@ class TagTask(ValueTask):
 
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> Tagging:
         """Return the tags in a cell. See `ranker.tasks.base.Task`."""
-        tags = tuple(_tags_in(cell))
-        if wrong := next((tag for tag in tags if not is_tag(tag)), ""):
+        tags = tuple(map(sys.intern, _tags_in(cell)))  # few tags are many: equal ones are one text
+        if not all(map(is_tag, set(tags))):
+            wrong = next(tag for tag in tags if not is_tag(tag))
             raise ValueError(f"a tag must be O, B-TYPE or I-TYPE (got {wrong[:50]!r})")
-        tokens = segments[0].split(" ") if segments and segments[0] else tags
-        if len(tokens) != len(tags):
-            raise ValueError(f"each token needs a tag (got {len(tags)} tags for {len(tokens)} tokens)")
+        tokens = segments[0].count(" ") + 1 if segments and segments[0] else len(tags)
+        if tokens != len(tags):
+            raise ValueError(f"each token needs a tag (got {len(tags)} tags for {tokens} tokens)")
         return tags
 
     def outcome(self, answer: Any, target: Any) -> float:
         """Return the F1 of the spans of one row."""
+        if answer == target:
+            return 1.0
         predicted, true = entities(answer), entities(target)
         return 2 * len(predicted & true) / (len(predicted) + len(true)) if predicted or true else 1.0
 
@@ -93,11 +97,13 @@ class TagTask(ValueTask):
         names = [SPAN_F1, *(f"{SPAN_F1}:{mode}" for mode in (STRICT, *MODES)), ROW_F1]
         if name not in names:
             raise UnknownName(f"metric of {self.name}", name, names)
-        return ModeF1(name, mode) if mode in MODES else ItemF1(name, partial(entities, strict=mode == STRICT))
+        if mode in MODES:
+            return ModeF1(name, mode)
+        return ItemF1(name, partial(entities, strict=True) if mode == STRICT else entities)
 
     def notes(self, values: Sequence[Tagging | None]) -> tuple[str, ...]:
         """Return a note that counts the spans that begin with I."""
-        count = sum(broken_spans(tags or ()) for tags in values)
+        count = sum(broken_spans(tags) for tags in values if tags)
         return (Assumption(f"spans that begin with I, not B: {count:,}; `span-f1:strict` takes none"),) if count else ()
 
 
@@ -121,14 +127,18 @@ def entities(tags: Tagging, strict: bool = False) -> frozenset[Entity]:
 
 
 def _entities(tags: Sequence[str]) -> Iterator[Entity]:
-    first, kind = -1, ""
-    for place, tag in enumerate((*tags, OUTSIDE)):
-        sign, of_tag = tag[:1], tag[2:]
-        if first >= 0 and not (sign == INSIDE and of_tag == kind):
-            yield kind, first, place - 1
-            first = -1
-        if sign == BEGIN or (sign == INSIDE and first < 0):
-            first, kind = place, of_tag
+    first = last = -1
+    kind = ""
+    for place, tag in enumerate(tags):
+        if tag == OUTSIDE or tag[:1] not in (BEGIN, INSIDE):
+            continue
+        if first < 0 or place > last + 1 or tag[:1] == BEGIN or tag[2:] != kind:
+            if first >= 0:
+                yield kind, first, last
+            first, kind = place, tag[2:]
+        last = place
+    if first >= 0:
+        yield kind, first, last
 
 
 def broken_spans(tags: Tagging) -> int:
@@ -138,7 +148,7 @@ def broken_spans(tags: Tagging) -> int:
         >>> broken_spans(("I-LOC", "I-LOC", "B-PER", "I-PER", "I-LOC"))
         2
     """
-    return len(entities(tags)) - len(entities(tags, strict=True))
+    return sum(tags[first][:1] == INSIDE for _, first, _ in entities(tags))
 
 
 @dataclass(frozen=True)
@@ -207,14 +217,15 @@ def _place(entity: Entity) -> tuple[int, int]:
 
 def _tags_in(cell: Any) -> list[str]:
     """Return the parts of a cell; a ValueError says that it holds something else."""
-    parts = cell
-    if isinstance(cell, str):
-        parts = json.loads(cell) if cell.lstrip().startswith("[") else cell.split()
+    if isinstance(cell, str) and not cell.lstrip().startswith("["):
+        return cell.split()
+    parts = json.loads(cell) if isinstance(cell, str) else cell
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
         raise ValueError(f"tags must be a list of texts (got {str(cell)[:50]!r})")
     return list(parts)
 
 
+@lru_cache(maxsize=1 << 10)
 def is_tag(tag: str) -> bool:
     """Return True for O, B-TYPE and I-TYPE, and for B and I alone."""
     return tag in (OUTSIDE, BEGIN, INSIDE) or (tag[:2] in ("B-", "I-") and len(tag) > 2)

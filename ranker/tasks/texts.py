@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +23,28 @@ References = tuple[str, ...]
 
 Score = Callable[[str, str], float]
 """(answer, one reference) -> score in [0, 1]."""
+
+BLOCK = 256
+"""Rows whose texts are embedded together."""
+
+
+@runtime_checkable
+class EmbeddingScore(Protocol):
+    """A `Score` that reads many texts at once before it compares any two.
+
+    Attributes:
+        __name__: of the metric.
+    """
+
+    __name__: str
+
+    def embed(self, texts: Sequence[str]) -> None:
+        """Embed texts that pairs will be asked for."""
+
+    def __call__(self, answer: str, reference: str) -> float:
+        """Return the score of an answer against one reference."""
+        ...
+
 
 STEM = ":stem"
 """End of a metric's name that compares the stems of words."""
@@ -120,6 +142,18 @@ class TextTask(ValueTask):
         """
         score = SCORES[self.score] if isinstance(self.score, str) else partial(_checked, self.score)
         return max(score(answer, reference) for reference in target) if answer.strip() else 0.0
+
+    def judge(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
+        """Return (N,) outcomes. See `ValueTask.judge`."""
+        if not isinstance(self.score, EmbeddingScore):
+            return super().judge(answers, targets)
+        outcomes = []
+        for start in range(0, len(answers), BLOCK):
+            block = answers[start : start + BLOCK], targets[start : start + BLOCK]
+            pairs = [(answer, target) for answer, target in zip(*block, strict=True) if answer and target]
+            self.score.embed([text for answer, target in pairs for text in (answer, *target)])
+            outcomes.append(super().judge(*block))
+        return np.concatenate([np.zeros(0), *outcomes])
 
     @property
     def _scores(self) -> tuple[str, ...]:

@@ -155,12 +155,16 @@ class ValueTask:
             >>> task.similarity(task.predictions(["A dog.", "A cat."]), task.predictions(["A dog.", None])).tolist()
             [1.0, 0.0]
         """
-        similarity = np.zeros(len(answers))
-        for row, (answer, anchor) in enumerate(zip(answers.answers() or (), anchors.answers() or (), strict=True)):
-            target = self.as_target(anchor)
+        targets = [self.as_target(anchor) for anchor in anchors.answers() or ()]
+        return np.nan_to_num(self.judge(answers.answers() or (), targets))
+
+    def judge(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
+        """Return (N,) outcomes of answers, None where none was given; nan where the target is None, as unknown."""
+        outcomes = np.full(len(answers), np.nan)
+        for row, (answer, target) in enumerate(zip(answers, targets, strict=True)):
             if target is not None:
-                similarity[row] = self.outcome_of_none(target) if answer is None else self.outcome(answer, target)
-        return similarity
+                outcomes[row] = self.outcome_of_none(target) if answer is None else self.outcome(answer, target)
+        return outcomes
 
     def notes(self, values: Sequence[Any]) -> tuple[str, ...]:
         """Return notes on answers, or targets, that were read: see `ranker.tasks.base.Task`."""
@@ -194,13 +198,12 @@ class ValueTask:
         """Return (N,) outcomes of the answers: see `ranker.tasks.base.Task`."""
         if answers.kind != self.answers:
             raise TypeError(f"the task {self.name} judges {self.answers} (got {answers.kind})")
-        outcomes = np.full(len(answers), np.nan)
-        values: Sequence[Any] = answers.answers() or ()
-        for row, (answer, state, example) in enumerate(zip(values, answers.state.tolist(), examples, strict=True)):
-            if state <= NO_ANSWER and example.labelled:
-                true = example.target
-                outcomes[row] = self.outcome_of_none(true) if state == NO_ANSWER else self.outcome(answer, true)
-        return outcomes
+        states = answers.state.tolist()
+        values = [None if state else answer for answer, state in zip(answers.answers() or (), states, strict=True)]
+        targets = [
+            example.target if state <= NO_ANSWER else None for example, state in zip(examples, states, strict=True)
+        ]
+        return self.judge(values, targets)
 
     def identity(self) -> Mapping[str, Any]:
         """Return the kind of the answers, and the name of the task."""

@@ -10,6 +10,7 @@ import pytest
 from logmaking import lm_log, written_row
 
 from ranker.cli import main
+from ranker.sources.hf.files import content_hash
 from ranker.tasks.named import BUILTIN
 from ranker.tasks.texts import BLEU, SCORES
 
@@ -19,9 +20,10 @@ TEXTS = [f"The {name} {verb} in the old town ." for name in ("dog", "cat", "cow"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """The files of the page: rows, pools, answers, logs, and the function."""
+def folder(tmp_path, monkeypatch, checkpoint):
+    """The files of the page: rows, pools, answers, logs, an encoder, and the function."""
     monkeypatch.chdir(tmp_path)
+    Path("encoder").symlink_to(checkpoint("bert"))
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     gold = [[(word, "B-LOC" if word == "town" else "O") for word in text.split()] for text in TEXTS]
     for name, wrong in (("gold", ""), ("system-a", "ran"), ("system-b", "in")):
@@ -60,8 +62,9 @@ def test_each_command_of_the_page_runs(folder, capsys, command):
     arguments = shlex.split(command)
     metric = json.loads(run([*arguments, "--format", "json", "--no-isolate"], capsys))["header"]["metric"].casefold()
     named = dict(zip(arguments, arguments[1:], strict=False)).get("--metric", metric)
-    assert metric == named.removesuffix(".py")
-    assert metric in {"span-f1", "exact-match", "rouge-2", "spearman", "rouge-l", "overlap"}
+    encoder = f"bertscore:{content_hash(Path('encoder'))[:8]}"
+    assert metric == named.removesuffix(".py").replace("bertscore:encoder", encoder)
+    assert metric in {"span-f1", "exact-match", "rouge-2", "spearman", "rouge-l", "overlap", encoder}
 
 
 def test_the_table_names_each_task_and_metric():
@@ -111,6 +114,7 @@ def run(arguments, capsys):
         ("def one(a): return 1.0", "it raised TypeError"),
         ("x = 1", "name one of its functions, as in FILE.py:NAME (functions: none)"),
         ("def one(a, b): return 1\ndef two(a, b): return 1", "name one of its functions, as in FILE.py:NAME"),
+        ("def one(a, b) return 1", "rank-models: `--metric`: "),
         ("def one(a, b) return 1", "line 1: expected ':'"),
     ],
 )
@@ -129,6 +133,8 @@ def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, capsys, code, sai
     ("arguments", "said"),
     [
         (["--data", "gold.conll", "--task", "tags", "--metric", "own.py"], "is for `--task text`"),
+        (["--data", "gold.conll", "--task", "tags", "--metric", "bertscore:encoder"], "is for `--task text`"),
+        (["--data", "articles.csv", "--task", "text", "--metric", "bertscore"], "must be bertscore:FOLDER"),
         (["--data", "gold.conll", "--task", "tags", "--metric", "rouge-l"], "there is no metric of tags 'rouge-l'"),
         (["--data", "articles.csv", "--task", "number"], "needs `--range`"),
         (

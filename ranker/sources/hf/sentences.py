@@ -22,6 +22,8 @@ from ranker.sources.hf.heads import ENCODER
 from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, load_network
 
 if TYPE_CHECKING:
+    from tokenizers import Encoding
+
     from ranker.progress import Advance
 
 log = logging.getLogger(__name__)
@@ -99,27 +101,44 @@ class Encoder(LoadedNetwork):
         Raises:
             ModelError: the network cannot be run.
         """
-        answered = batching.forward(self._network, self._rows(texts), self.token_budget, self.device, advance)
-        return np.array([vectors[0] for _, vectors in answered])
-
-    def _rows(self, texts: Sequence[str]) -> Iterator[tuple[None, list[TokenRow]]]:
-        stream, cut = iter(texts), 0
-        while block := list(islice(stream, ENCODED_AT_ONCE)):
-            with loading.one_line_errors(self.name, "cannot be run"):
-                batch = self.tokenizer(block, truncation=True, max_length=self.max_length, return_attention_mask=False)
-            for encoding in batch.encodings or ():
-                cut += bool(encoding.overflowing)
-                ids, kinds = (np.array(values, dtype=np.int64) for values in (encoding.ids, encoding.type_ids))
-                yield None, [TokenRow(ids, kinds if self.takes_type_ids else None)]
+        vectors, cut = [], 0
+        rows = self._rows(texts)
+        for encoding, pooled in batching.forward(self._pooled, rows, self.token_budget, self.device, advance):
+            vectors.append(pooled[0])
+            cut += bool(encoding.overflowing)
         if cut:
             log.warning(
                 "%s: %d of %d texts are longer than its %d tokens, and were cut",
                 *(self.name, cut, len(texts), self.max_length),
             )
+        return np.array(vectors)
 
-    def _network(self, batch: Batch) -> torch.Tensor:
+    def token_vectors(self, texts: Sequence[str]) -> Iterator[tuple[Floats, bool]]:
+        """Yield (T, D) vectors of each text's tokens, special ones left out, and whether the text was cut.
+
+        Raises:
+            ModelError: the network cannot be run.
+        """
+        for encoding, states in batching.forward_rows(self._states, self._rows(texts), self.token_budget, self.device):
+            yield states[0][np.array(encoding.special_tokens_mask) == 0], bool(encoding.overflowing)
+
+    def _rows(self, texts: Sequence[str]) -> Iterator[tuple[Encoding, list[TokenRow]]]:
+        stream = iter(texts)
+        while block := list(islice(stream, ENCODED_AT_ONCE)):
+            with loading.one_line_errors(self.name, "cannot be run"):
+                batch = self.tokenizer(block, truncation=True, max_length=self.max_length, return_attention_mask=False)
+            for encoding in batch.encodings or ():
+                ids, kinds = (np.array(values, dtype=np.int64) for values in (encoding.ids, encoding.type_ids))
+                yield encoding, [TokenRow(ids, kinds if self.takes_type_ids else None)]
+
+    def _pooled(self, batch: Batch) -> torch.Tensor:
         """Return (R, D) vectors of R rows of one length, without padding."""
+        states = self._states(batch)
+        return states.mean(dim=1) if self.pooling == "mean" else states[:, 0]
+
+    def _states(self, batch: Batch) -> torch.Tensor:
+        """Return (R, T, D) outputs of the layer."""
         last = self.layer == self.model.config.num_hidden_layers
         outputs = self.run(batch.type_ids, input_ids=batch.ids, output_hidden_states=not last)
         states: torch.Tensor = outputs.last_hidden_state if last else outputs.hidden_states[self.layer]
-        return (states.mean(dim=1) if self.pooling == "mean" else states[:, 0]).float()
+        return states.float()

@@ -36,8 +36,8 @@ class LogOptions(AnswerOptions):
         "",
         "Metric to compare models by. For logs: the recorded metric, for several tasks acc,sst2=f1. For "
         "labels: macro-f1, micro-f1, weighted-f1, f1, f1:LABEL, mcc, kappa, balanced-accuracy; if they are "
-        "numbers or ordered, pearson, spearman, mae. For texts: rouge-l, chrf, exact-match, ..., or FILE.py with a "
-        "function.  [default: accuracy]",
+        "numbers or ordered, pearson, spearman, mae. For texts: rouge-l, chrf, exact-match, bertscore:ENCODER, ..., or "
+        "FILE.py with a function.  [default: accuracy]",
         metavar="NAME",
         of_run=True,
     )

@@ -173,6 +173,8 @@ def tidy(text: str) -> str:
         >>> tidy(" A dog\\r\\nran. ")
         'A dog ran.'
     """
+    if text.isprintable() and "  " not in text and text == text.strip(" "):
+        return text  # most are: no other white space is printable
     return " ".join(text.split())
 
 

@@ -1,15 +1,17 @@
+import shutil
 import sys
 
 import pytest
 from refusals import refuses
 
 from factors import BUILTIN
-from ranker.commands.custom import available_factors, available_methods, factors, methods
+from ranker.commands.custom import available_factors, available_methods, factors, methods, metric
 from ranker.datasets import sets
 from ranker.errors import UnknownName, UsageError
 from ranker.scoring.score import Evidence
 from ranker.statistics.methods import BUILTIN as METHODS
 from ranker.statistics.methods import COINS, DEFAULT
+from ranker.tasks.texts import TextTask
 
 GOOD = """from factors import factor
 
@@ -126,12 +128,12 @@ def test_an_unknown_name_is_met_with_the_near_one(tmp_path):
 def install(tmp_path, monkeypatch):
     """Install a distribution of one module with an entry point of ours, as pip leaves it on disk."""
 
-    def make(name, text, target=None, group="factors"):
+    def make(name, text, target=None, group="factors", point="mine"):
         (tmp_path / f"{name}.py").write_text(text)
         info = tmp_path / f"{name}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[rank_models.{group}]\nmine = {target or name}\n")
+        (info / "entry_points.txt").write_text(f"[rank_models.{group}]\n{point} = {target or name}\n")
 
     monkeypatch.syspath_prepend(str(tmp_path))
     before = set(sys.modules)
@@ -299,3 +301,51 @@ def test_the_factor_designed_for_a_set_is_there(card):
         designed = BUILTIN[card.designed]
         assert designed.mark is None or designed.mark in card.marks
         assert designed.explains not in ("shortcut", "evidence") or getattr(card.task, designed.explains) is not None
+
+
+# ---- metrics of texts
+
+
+OVERLAP = """def mine(answer, reference):
+    return float(answer == reference)
+"""
+
+
+def test_an_installed_package_brings_its_metrics(install):
+    """A distribution with an entry point of the group `rank_models.metrics`; case does not matter."""
+    install("theirs", OVERLAP.replace("mine", "same"), "theirs:same", "metrics")
+    score = metric("MINE")
+    assert (score.__name__, score("a", "a"), score("a", "b")) == ("mine", 1.0, 0.0)
+    assert metric("rouge-l") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "point", "value"),
+    [
+        ("1 / 0\n", None, "mine", "theirs"),
+        (OVERLAP, None, "mine", "theirs"),
+        (OVERLAP, "theirs:yours", "mine", "theirs:yours"),
+        (OVERLAP, "theirs:mine", "ROUGE-L", "ROUGE-L"),
+        (OVERLAP, "theirs:mine", "BertScore", "BertScore"),
+        (OVERLAP, "theirs:mine", "my metric", "my metric"),
+    ],
+)
+def test_a_package_without_a_usable_metric_is_named(install, text, target, point, value):
+    """It cannot be imported, names no function, or takes a name that is taken or is no word."""
+    install("theirs", text, target, "metrics", point)
+    place = f"the package 'theirs', entry point {point!r} of 'rank_models.metrics'"
+    with refuses(UsageError, value=value, place=place):
+        metric("anything")
+
+
+def test_a_packages_metric_is_judged_as_that_of_a_file(install, tmp_path):
+    """A number outside 0 to 1, nan, and an error of the function are told with the metric's name."""
+    rows = {}
+    for value in ("2", "float('nan')", "1 / 0"):
+        install("theirs", f"def f(answer, reference):\n    return {value}\n", "theirs:f", "metrics")
+        with refuses(UsageError, option="metric", **({} if "/" in value else {"allowed": (0, 1)})) as stop:
+            TextTask("text", metric("mine")).outcome("a", ("b",))
+        rows[value] = str(stop.value)
+        shutil.rmtree(tmp_path / "theirs-1.0.dist-info")
+        del sys.modules["theirs"]
+    assert all(message.startswith("`metric` mine: it ") for message in rows.values())

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import sys
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -122,6 +123,13 @@ def own_method(name):
     """A method of a user's file under a name."""
     text = f"from ranker.statistics.pool import PoolMethod\nMINE = PoolMethod({name!r}, 'pool', print)\n"
     return custom.methods([str(written("own.py", text))])
+
+
+def installed_metric(name):
+    """Look up a metric beside one that a package brings under a name."""
+    point = SimpleNamespace(name=name, value="theirs:score", dist=None, load=lambda: min)
+    with mock.patch.object(metadata, "entry_points", return_value=[point]):
+        custom.metric("other")
 
 
 def labelled_sheet(*labels):
@@ -373,6 +381,15 @@ MESSAGES = [
      "`--methods`: own.py: acc is a method of every report; name the method otherwise"),
     ("a method's name of two words", lambda _: own_method("two words"),
      "`--methods`: own.py, line 2: ValueError: a method's name must be one word without a comma (got 'two words')"),
+    ("a metric's file", lambda _: custom.metric("no.py"), "`--metric`: there is no file no.py"),
+    ("an encoder that is not named", lambda _: custom.metric("bertscore"),
+     "`metric` must be bertscore:FOLDER, of an encoder, or bertscore:FOLDER#LAYER (got 'bertscore:')"),
+    ("no folder of an encoder", lambda _: custom.metric("bertscore:no"), "`metric`: there is no directory 'no'"),
+    ("a metric that a package may not name so", lambda _: installed_metric("rouge-l"),
+     "a package, entry point 'rouge-l' of 'rank_models.metrics': another metric is named rouge-l"),
+    ("a metric of a package of two words", lambda _: installed_metric("my metric"),
+     "a package, entry point 'my metric' of 'rank_models.metrics': the name of a metric must be one word without a "
+     "comma"),
     ("a factor and a method of one name", lambda _: Evidence(factors=[ACC, ACC]),
      "two methods are named ACC; name one of them otherwise"),
     # experiments

@@ -14,6 +14,7 @@ from ranker.statistics.resampling import (
     derive,
     interval,
     interval_of_difference,
+    intervals,
     p_best,
     p_better,
     p_near_best,
@@ -212,6 +213,28 @@ def test_two_models_are_drawn_together():
     value = np.subtract(*metric.value(statistics.mean(axis=1)))
     assert low < value < high
     assert high - low < (most - least) / 2
+
+
+@pytest.mark.parametrize("name", ["macro-f1", "pearson"])
+def test_intervals_from_shared_draws_are_those_of_each_alone(name, monkeypatch):
+    """Of each model and of each difference, however few fit into memory; what has no interval alone has none here."""
+    rng = np.random.default_rng(4)
+    metric = metric_named(name, LABELS if name == "macro-f1" else ())
+    said, targets = answers(rng, 4, 200) if name == "macro-f1" else (rng.normal(size=(4, 200)), rng.normal(size=200))
+    said[3] = said[2]
+    statistics = statistics_of(metric, said, targets)
+    wanted, unseen = [(0,), (2,), (0, 1), (2, 1), (2, 3)], metric.unseen(targets)
+    alone = [
+        interval(statistics[which[0]], metric.value, unseen, rng, samples=40_000)
+        if len(which) == 1
+        else interval_of_difference(statistics[list(which)], metric.value, unseen, rng, samples=40_000)
+        for which in wanted
+    ]
+    for cells in (resampling.CELLS, 2 * 40_000):
+        monkeypatch.setattr(resampling, "CELLS", cells)
+        found = intervals(statistics, metric.value, unseen, wanted, rng, samples=40_000)
+        np.testing.assert_allclose(found, alone, atol=0.005)
+    assert np.isnan(found[-1]).all() == (name == "pearson")
 
 
 # clusters

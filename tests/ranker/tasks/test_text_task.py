@@ -10,7 +10,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from torchmetrics.functional.text import squad
 
 from factors import Example
-from ranker import decide
+from ranker import decide, report
 from ranker.errors import DataError, UnknownName, UsageError
 from ranker.runs.gather import RowsFile, labelled
 from ranker.tasks.texts import SCORES, SpanTask, TextTask, normalise
@@ -192,3 +192,18 @@ def test_a_question_of_squad_without_its_parts_is_refused(tmp_path):
     path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "A dog ran.", "qas": [{"id": "1"}]}]}]}))
     with refuses(DataError, place=f"{path}, article 1"):
         labelled(path, SpanTask("spans"))
+
+
+def test_a_report_has_the_reference_and_each_answer_with_its_outcome(tmp_path):
+    """Texts that are good in part are not called wrong, and no table has a column for each reference."""
+    data, long = tmp_path / "rows.csv", "word " * 100
+    data.write_text(f"id,text,reference\n1,a,The dog sat.\n2,b,A cat ran.\n3,c,{long}\n")
+    for name, answers in (("one", ("The dog ran.", "A cat ran.", long)), ("two", ("", "A cow ran.", "Rain."))):
+        lines = [f"{n},{answer}" for n, answer in enumerate(answers, 1)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,prediction", *lines]))
+    ranking = decide([str(tmp_path / "one.csv"), str(tmp_path / "two.csv")], RowsFile(data, "text"), metric="token-f1")
+    text = report.render(ranking, "markdown")
+    assert "| 1 | The dog sat. | The dog ran. (0.5) | no answer (0) |" in text
+    assert "| 2 | A cat ran. | A cat ran. (1) | A cow ran. (0.5) |" in text
+    assert f"| 3 | {long[:200]}… | {long[:200]}… (1) | Rain. (0) |" in text
+    assert "by true label" not in text
