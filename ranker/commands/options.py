@@ -55,9 +55,9 @@ MODELS = combine(
         multiple=True,
         metavar="PATH ...",
         help="Models to compare: directories, folders of checkpoints, hub ids (org/name@revision), GGUF files, "
-        "suite.json files, embedded suites; or files of answers: tables of predictions (answers.csv, wide.parquet#gpt), "
-        "logs of lm-evaluation-harness and Inspect. NAME=PATH names a model.  [default: the set's embedded "
-        "mini suite]",
+        "suite.json files, embedded suites; or files of answers: tables of predictions (answers.csv, "
+        "wide.parquet#gpt), logs of lm-evaluation-harness and Inspect. NAME=PATH names a model.  [default: the "
+        "set's embedded mini suite]",
     ),
     click.argument("more_models", nargs=-1, metavar=""),
     LOADING,

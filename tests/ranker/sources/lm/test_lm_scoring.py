@@ -14,6 +14,7 @@ from ranker.attribution import attribute
 from ranker.errors import LabelError, ModelError
 from ranker.sources.base import Machine, ResourceCache, SourceOptions
 from ranker.sources.lm.kind import PromptedModel, sources
+from ranker.sources.lm.network import _needs_eager_attention
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.lm.prompts import Prompt
 from ranker.sources.lm.scoring import CONTENT_FREE
@@ -278,6 +279,14 @@ def test_no_chat_template(tmp_path):
     """A chat needs one."""
     with refuses(ModelError, option="prompts"):
         list(opened(make_lm(tmp_path / "plain", chat=None), replace(PROMPT, chat=True)).predict(EXAMPLES))
+
+
+@pytest.mark.parametrize(("device", "heads", "eager"), [("cuda", 1, True), ("cuda", 2, False), ("cpu", 1, False)])
+def test_shared_keys_are_read_by_eager_attention_on_cuda(lm, device, heads, eager):
+    """Torch's fused kernel is wrong there; everywhere else it is used."""
+    config = opened(lm()).network.model.config
+    config.num_key_value_heads = heads
+    assert _needs_eager_attention(config, torch.device(device)) == eager
 
 
 def test_prompts_of_one_model_share_its_weights(lm, tmp_path):
