@@ -1,12 +1,13 @@
 """The words of messages, each whole and once. Other tests look at an error's type and fields."""
 
 import of_inputs
+import of_language_models
 import of_runs
 import pytest
 
 from ranker.errors import RankModelsError
 
-MESSAGES = [*of_inputs.MESSAGES, *of_runs.MESSAGES]
+MESSAGES = [*of_inputs.MESSAGES, *of_language_models.MESSAGES, *of_runs.MESSAGES]
 
 
 @pytest.mark.parametrize(("provoke", "message"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES])
