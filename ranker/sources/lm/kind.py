@@ -152,6 +152,9 @@ class PromptedModel:
             parse = partial(_answer, task, words)
             return Writer(self.name, network, encoder, task, parse, prompt.max_new_tokens, prompt.stop)
         assert has_labels(task)
+        raw = {**self._settings(task), "calibration": "none", "model": network.digest, "machine": repr(machine)}
+        if shelf.get(_SCORES, ("", None))[0] != (key := digest(raw)):
+            shelf[_SCORES] = key, {}
         of_words = [label for label, forms in words.items() for _ in forms]
         return LabelScorer(
             name=self.name,
@@ -160,6 +163,7 @@ class PromptedModel:
             groups=group_labels(self.name, of_words, task),
             mean=self.length == "mean",
             calibrated=self.calibration == "content-free",
+            scores=shelf[_SCORES][1],
             seed=f"{network.digest} {digest(self._settings(task))}",
         )
 
@@ -225,8 +229,9 @@ class PromptedModel:
 if TYPE_CHECKING:
     _can: type[Source] = PromptedModel  # checked by mypy
 
-_FOLDERS, _FILES, _NETWORK = "folders of language models", "files of a language model", "the last language model"
-"""Cache keys. Only the last model's files and weights are cached."""
+_FOLDERS, _FILES = "folders of language models", "files of a language model"
+_NETWORK, _SCORES = "the last language model", "scores of the last prompt"
+"""Cache keys. Only the last model's files and weights are cached, and scores of words of the last prompt."""
 
 
 def claims(reference: Reference, options: SourceOptions) -> bool:

@@ -98,6 +98,7 @@ class LabelScorer:
         mean: score words by the mean of their tokens.
         calibrated: divide probabilities by those of rows without content.
         seed: identity, for random samples.
+        scores: tokens of an example -> (1, V) scores of the words; models that differ by their calibration share them.
 
     Source: Zhao et al. 2021, "Calibrate before use", sections 3 and 5.
     """
@@ -109,6 +110,7 @@ class LabelScorer:
     mean: bool
     calibrated: bool
     seed: str
+    scores: dict[bytes, Floats] = field(default_factory=dict, repr=False, compare=False)
     _offsets: dict[int, Floats] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -136,9 +138,13 @@ class LabelScorer:
     ) -> Iterator[ClassProbabilities]:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         for start in range(0, len(examples), ANSWERED_AT_ONCE):
-            encodings = self.encodings(examples[start : start + ANSWERED_AT_ONCE])
-            answered = self._answer(((None, encoding, [encoding.ids]) for encoding in encodings), advance)
-            yield ClassProbabilities(softmax(np.concatenate([logits for _, logits in answered])))
+            encodings = list(self.encodings(examples[start : start + ANSWERED_AT_ONCE]))
+            new = [encoding for encoding in encodings if encoding.ids.tobytes() not in self.scores]
+            advance(len(encodings) - len(new))
+            for encoding, words in self._score(((encoding, encoding, [encoding.ids]) for encoding in new), advance):
+                self.scores[encoding.ids.tobytes()] = words
+            logits = [self._logits(self.scores[encoding.ids.tobytes()], encoding.texts) for encoding in encodings]
+            yield ClassProbabilities(softmax(np.concatenate(logits)))
 
     def encodings(self, examples: Iterable[Example]) -> Iterator[PromptIds]:
         """Encode examples lazily, in order."""
@@ -149,18 +155,21 @@ class LabelScorer:
     ) -> Iterator[tuple[S, Floats]]:
         """Answer requests in order, each with (R, C) logits of one example with tokens hidden; see `Perturbed`."""
         token = None if hide == "remove" else hidden.substitute_tokens(self.network.tokenizer)[hide]
-        return self._answer(
+        hidden_rows = (
             (
-                (state, encoding, [row.ids for row in hidden.hide_tokens(TokenRow(encoding.ids), visible, token)])
-                for state, encoding, visible in requests
-            ),
-            advance,
+                (state, encoding),
+                encoding,
+                [row.ids for row in hidden.hide_tokens(TokenRow(encoding.ids), visible, token)],
+            )
+            for state, encoding, visible in requests
         )
+        for (state, encoding), words in self._score(hidden_rows, advance):
+            yield state, self._logits(words, encoding.texts)
 
-    def _answer(
+    def _score(
         self, requests: Iterable[tuple[S, PromptIds, Sequence[Ints]]], advance: Advance
     ) -> Iterator[tuple[S, Floats]]:
-        """Yield (R, C) logits for each example and R versions of its tokens."""
+        """Yield (R, V) scores of words for each example and R versions of its tokens."""
 
         def rows() -> Iterator[tuple[tuple[S, PromptIds, list[int]], list[ScoredRow]]]:
             for state, encoding, versions in requests:
@@ -170,8 +179,11 @@ class LabelScorer:
         for (state, encoding, counts), outputs in batching.run_rows(self._run, rows(), self.token_budget, advance):
             remaining = iter(outputs)
             versions = [{k: v for scores in islice(remaining, count) for k, v in scores.items()} for count in counts]
-            words = np.array([[scores[answer] for answer in encoding.continuations] for scores in versions])
-            yield state, self._classes(torch.from_numpy(words)).numpy() - self._offset(encoding.texts)
+            yield state, np.array([[scores[answer] for answer in encoding.continuations] for scores in versions])
+
+    def _logits(self, words: Floats, texts: int) -> Floats:
+        """Return (R, C) logits from (R, V) scores of words in rows of some texts."""
+        return self._classes(torch.from_numpy(words)).numpy() - self._offset(texts)
 
     def _rows(self, ids: Ints, encoding: PromptIds) -> list[ScoredRow]:
         """Return the inputs for a version of an example's tokens; the prompt's tokens are in every version."""

@@ -17,7 +17,7 @@ from ranker.sources.lm.kind import PromptedModel, sources
 from ranker.sources.lm.network import _needs_eager_attention
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.lm.prompts import Prompt
-from ranker.sources.lm.scoring import CONTENT_FREE
+from ranker.sources.lm.scoring import CONTENT_FREE, LabelScorer
 from ranker.sources.references import Reference
 from ranker.tasks.classes import ClassProbabilities
 
@@ -287,6 +287,21 @@ def test_shared_keys_are_read_by_eager_attention_on_cuda(lm, device, heads, eage
     config = opened(lm()).network.model.config
     config.num_key_value_heads = heads
     assert _needs_eager_attention(config, torch.device(device)) == eager
+
+
+def test_a_calibrated_model_shares_the_scores_of_the_other(lm, monkeypatch):
+    """With calibration, only the rows without content are new; another prompt shares nothing."""
+    shelf, rows = ResourceCache(), []
+    run = LabelScorer._run
+    monkeypatch.setattr(LabelScorer, "_run", lambda self, asked: rows.extend(asked) or run(self, asked))
+    plain = PromptedModel("m", str(lm()), "m", PROMPT)
+    counts = []
+    for source in (plain, replace(plain, calibration="content-free"), replace(plain, length="mean")):
+        before, done = len(rows), []
+        list(source.open(TASK, Machine(), shelf).predict(EXAMPLES, done.append))
+        counts.append(len({row.ids.tobytes() for row in rows[before:]}))
+        assert sum(done) == len(EXAMPLES)
+    assert counts == [len(EXAMPLES), len(CONTENT_FREE), len(EXAMPLES)]
 
 
 def test_prompts_of_one_model_share_its_weights(lm, tmp_path):
