@@ -126,7 +126,8 @@ class AnswerContext:
         pooled = OutcomePosterior(
             infer_differences(self.anchors, self.outcomes, self.places, domain=True), self.outcomes, seed
         )
-        return ModelOrder(ANCHORS, "pool", pooled.score, pooled, "is too bold among models that are nearly as good")
+        warning = "is too bold among models that are nearly as good, and misled by models that err alike"
+        return ModelOrder(ANCHORS, "pool", pooled.score, pooled, warning)
 
 
 @dataclass(frozen=True)

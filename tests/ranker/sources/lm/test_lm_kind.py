@@ -100,11 +100,14 @@ def run(project, monkeypatch, capsys):
 
 
 def test_prompts_are_ranked_like_models(lm, project, run):
-    """Two prompts, with demonstrations and without, calibrated and not, beside an encoder."""
+    """Two prompts, with demonstrations and without, calibrated and not, beside an encoder and a file of answers."""
     encoder = make_checkpoint(project / "encoder")
+    rows = [json.loads(line) for line in (project / "rows.jsonl").read_text().splitlines()]
+    answers = [f'"{row["premise"]}","{row["hypothesis"]}",entailment' for row in rows]
+    (project / "always.csv").write_text("\n".join(["premise,hypothesis,prediction", *answers]))
     flags = ["--prompts", "prompts", "--shots", "0", "--shots", "2", "--demonstrations", "more.jsonl"]
     calibration = ["--calibration", "none", "--calibration", "content-free"]
-    done = run("--models", str(lm()), str(encoder), *flags, *calibration, "--format", "json")
+    done = run("--models", str(lm()), str(encoder), "always.csv", *flags, *calibration, "--format", "json")
     names = {model["name"] for model in json.loads(done.out)["decision"]["models"]}
     expected = {
         "/".join(filter(None, ["llama", prompt, shots, calibrated]))
@@ -112,7 +115,7 @@ def test_prompts_are_ranked_like_models(lm, project, run):
         for shots in ("", "2-shot")
         for calibrated in ("", "calibrated")
     }
-    assert names == {*expected, "encoder"}
+    assert names == {*expected, "encoder", "always"}
 
 
 def test_a_second_run_asks_nothing(lm, project, run, monkeypatch):
