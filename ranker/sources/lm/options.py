@@ -24,7 +24,7 @@ class LMOptions:
 
     Attributes:
         prompts: files, folders of files, and names of built-in prompts; each prompt makes a model of each network. ()
-            takes the first built-in prompt of the task.
+            takes the first built-in prompt of the task that is no chat.
         shots: numbers of demonstrations; each makes a model.
         demonstrations: file of labelled rows that demonstrations are drawn from; "" for none.
         calibration: corrections; each makes a model.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -131,7 +130,8 @@ class Prompt:
         fields = asdict(replace(self, verbalizers={}))
         without = ("name", "shots", "demonstrations", "seed", "calibration", "length")
         words = {label: list(names) for label, names in self.verbalizers.items()}
-        return {**{name: value for name, value in fields.items() if name not in without}, "verbalizers": words}
+        kept = {name: value for name, value in fields.items() if name not in without}
+        return {**kept, "segments": list(self.segments), "stop": list(self.stop), "verbalizers": words}
 
 
 def _parts(template: str) -> Iterator[tuple[str, str | None]]:
@@ -297,20 +297,15 @@ def read(file: Path) -> Prompt:
 
 
 def prompt_of(task: Task) -> Prompt:
-    """Return the first built-in prompt of a task: of the set with its name, or one for any labels.
+    """Return the first built-in prompt of a task that is no chat: of the set with its name, or one for any labels.
 
     Raises:
         ModelError: there is none.
     """
     files_by_name = builtin()
     sets = (task.name, *(["labels"] if has_labels(task) else ["text"] if has_values(task) else []))
-    files = [file for name in sets for key, file in files_by_name.items() if key.partition("/")[0] == name]
-    if not files:
+    prompts = [read(file) for name in sets for key, file in files_by_name.items() if key.partition("/")[0] == name]
+    if not prompts:
         text = f"there is no built-in prompt for {task.name}; name one with `prompts`"
         raise ModelError(text, option="prompts", value=task.name)
-    return read(files[0])
-
-
-def as_json(prompt: Prompt) -> str:
-    """Return the identity of a prompt as one line."""
-    return json.dumps(prompt.identity(), sort_keys=True)
+    return next(prompt for prompt in prompts if not prompt.chat)

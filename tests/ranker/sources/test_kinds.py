@@ -66,6 +66,18 @@ def checkpoint_made(folder):
     return Made(source, folder, change, labels, size, TASK, "there is no directory", works=True)
 
 
+def language_model_made(folder):
+    """A language model with the prompt of the task, and how its content changes."""
+
+    def change():
+        content = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**content, "note": "changed"}))
+
+    (source,) = kinds.available_kinds()["lm"].sources(Reference(str(folder)), SourceOptions(), ResourceCache())
+    size = (folder / "model.safetensors").stat().st_size
+    return Made(source, folder, change, set(), size, TASK, "there is no directory", works=True)
+
+
 def table_made(folder):
     """A table of one model, with ids, texts and the truth."""
     file = folder / "answers.csv"
@@ -101,14 +113,20 @@ def log_made(folder):
 
 
 @pytest.fixture
-def made(checkpoint, tmp_path):
+def made(checkpoint, lm, tmp_path):
     """Kind -> a source of it, and what is known of that."""
     here = tmp_path / "here"
     folder = here / "model"
     shutil.copytree(checkpoint("bert"), folder)
+    shutil.copytree(lm(), here / "lm")
     for name in ("table", "log"):
         (here / name).mkdir()
-    return {"hf": checkpoint_made(folder), "table": table_made(here / "table"), "log": log_made(here / "log")}
+    return {
+        "hf": checkpoint_made(folder),
+        "lm": language_model_made(here / "lm"),
+        "table": table_made(here / "table"),
+        "log": log_made(here / "log"),
+    }
 
 
 KINDS = list(kinds.BUILTIN)

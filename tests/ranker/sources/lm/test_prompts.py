@@ -105,7 +105,8 @@ def test_every_built_in_prompt_can_be_read():
 
 
 def test_the_prompt_of_a_task():
-    """The set with the task's name, or one for any labels; judged answers and unknown kinds have none."""
+    """The first that is no chat of the set with the task's name, or for any labels; judged answers have none."""
+    assert not prompt_of(TASK).chat
     assert prompt_of(TASK).name == prompt_of(ClassificationTask("nli", ("a", "b"))).name
     assert prompt_of(ClassificationTask("colours", ("red", "blue"))).segments == ()
     assert prompt_of(SpanTask("spans")).segments == ("question", "passage")
