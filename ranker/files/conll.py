@@ -29,7 +29,7 @@ SHOWN = 50
 
 _TAG = re.compile(r"O|[BI](-\S+)?")
 
-_PLAIN = re.compile(r"(?:(?!#\t|-DOCSTART-\t)\S+\t\S+(?:\n|\Z))+")
+_PLAIN = re.compile(r"(?m:^)(?:(?!#\t|-DOCSTART-\t)\S+\t\S+(?:\n|\Z))+")
 """Lines of a token, a tab and a tag."""
 
 _BLANK = re.compile(r"\n[^\S\n]+(?=\n)")

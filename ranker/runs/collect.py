@@ -8,7 +8,8 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ranker.errors import ModelError
+from factors.types import Example
+from ranker.errors import ModelError, UsageError, listed
 from ranker.numbers import minutes
 from ranker.runs.gather import InspectedModels
 from ranker.runs.plan import Plan
@@ -16,7 +17,7 @@ from ranker.runtime.base import Answer, Job, JobOutcome, Request
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.runtime.worker import answer, content_of, find_work, read_precomputed
-from ranker.sources.base import ResourceCache
+from ranker.sources.base import ModelInfo, ResourceCache
 from ranker.sources.suites import Model
 from ranker.tasks.base import Task
 
@@ -170,7 +171,23 @@ def _job(
 ) -> Job:
     info = inspected.infos[number]
     requests = tuple(requests_of[number])
+    check_unseen(info, [example for request in requests for example in request.examples])
     return Job(info.source, task, requests, runtime.machine, dry, info.size, info.preload, info.needs)
+
+
+def check_unseen(info: ModelInfo, examples: Sequence[Example]) -> None:
+    """Refuse to ask a model about rows that it was shown with their answers.
+
+    Raises:
+        UsageError: it was shown one.
+    """
+    shown_texts = set(info.demonstrations)
+    if known_rows := [example.id for example in examples if example.segments in shown_texts]:
+        text = (
+            f"was shown rows that models are ranked on, as demonstrations: {listed(dict.fromkeys(known_rows))}; draw "
+            "demonstrations from other rows"
+        )
+        raise UsageError.of(info.source.name, text, option="demonstrations", value=known_rows[0])
 
 
 def dry_run_lines(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:

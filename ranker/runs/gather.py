@@ -549,29 +549,14 @@ def _agreed_task(tasks: Sequence[Task]) -> Task:
 
 
 def _join_inputs(inspected: InspectedModels, rows: RunRows, in_domain: LabelledDataset | RowsFile | None) -> RunInputs:
-    """Join models and rows, after checking that there are two models or more, and that they fit together."""
+    """Join models and rows, after checking that there are two models or more and that numeric labels agree."""
     _ = Suite(inspected.name, inspected.unpinned)
     if isinstance(in_domain, RowsFile):
         in_domain = replace(in_domain, task=rows.ood.task, like=None).labelled()
-    _check_unseen(inspected.infos, (*rows.ood.examples, *rows.pool, *(in_domain.examples if in_domain else ())))
     datasets = [*([] if rows.truth else [rows.ood]), *([in_domain] if in_domain else [])]
     if any(dataset.numbers for dataset in datasets):
         check_numbers(datasets, inspected.infos)
     return RunInputs(inspected, rows, in_domain)
-
-
-def _check_unseen(infos: Iterable[ModelInfo], rows: Sequence[Example]) -> None:
-    """Refuse models that were shown rows which models are ranked on, with their answers."""
-    if not any(info.demonstrations for info in infos):
-        return
-    places = {row.segments: row.id for row in rows}
-    for info in infos:
-        if ranked := [places[texts] for texts in info.demonstrations if texts in places]:
-            text = (
-                f"was shown rows that models are ranked on, as demonstrations: {listed(ranked)}; draw demonstrations "
-                "from other rows"
-            )
-            raise UsageError.of(info.source.name, text, option="demonstrations", value=ranked[0])
 
 
 def unread_options(infos: Sequence[ModelInfo]) -> frozenset[str]:

@@ -96,18 +96,16 @@ def base_at(name: str, folder: Path, *, allow_pickle: bool = False) -> Path:
 
 
 def hub_config(reference: str) -> dict[str, Any]:
-    """Return the configuration of a hub id; nothing else is fetched.
+    """Return the configuration of a hub id that was fetched before; {} if it was not, since the hub is not asked.
 
     Raises:
-        ModelError: the hub does not give it.
+        ModelError: the file cannot be read.
     """
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import try_to_load_from_cache
 
     name, _, revision = reference.partition("@")
-    try:
-        return read_json(Path(hf_hub_download(name, CONFIG, revision=revision or None)))
-    except (OSError, ValueError) as error:
-        raise ModelError.unreadable(reference, error) from error
+    file = try_to_load_from_cache(name, CONFIG, revision=revision or None)
+    return read_json(Path(file)) if isinstance(file, str) else {}
 
 
 def is_hub_id(reference: str, slashes: tuple[int, ...] = (1,)) -> bool:

@@ -14,7 +14,7 @@ from ranker.errors import ModelError, UsageError
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions, version
 from ranker.sources.hf import align, checkpoints
 from ranker.sources.hf.files import Files, open_checkpoint_files
-from ranker.sources.hf.heads import LABELS, SPANS, Head, head_of, head_of_files
+from ranker.sources.hf.heads import LABELS, SPANS, Head, head_of, head_of_files, writing_head
 from ranker.sources.hf.labels import check_inverse, mapped_outputs, meanings
 from ranker.sources.hf.options import CheckpointOptions
 from ranker.sources.options import non_defaults
@@ -94,14 +94,17 @@ class Checkpoint:
             folder = checkpoints.locate(self.path, allow_pickle=allow_pickle)
             base = checkpoints.locate_base(folder, allow_pickle=allow_pickle)
             config = checkpoints.read_json((base or folder) / checkpoints.CONFIG, limits=self.options.limits)
-            head = head_of(config, checkpoints.read_json(folder / checkpoints.ADAPTER) if base else None)
+            adapter = checkpoints.read_json(folder / checkpoints.ADAPTER) if base else None
+            if writing_head(config, adapter) is not None:
+                raise ModelError.of(self.path, f"is a language model; name it so: `lm:{self.path}`", option="models")
+            head = head_of(config, adapter)
             names = {} if head is SPANS else _names(config, base or folder)
         except ModelError as error:
             return ModelInfo(self, trouble=str(error))
         pinned = replace(
             self,
-            path=_pin(self.path, folder),
-            base="" if base is None else _pin(checkpoints.adapter_base(folder) or "", base),
+            path=pin(self.path, folder),
+            base="" if base is None else pin(checkpoints.adapter_base(folder) or "", base),
         )
         shelf[_FOLDERS, pinned.path] = folder
         shelf[_FOLDERS, pinned.base] = base
@@ -242,7 +245,7 @@ def checkpoints_in(folder: Path) -> list[Path]:
                                            for part in re.split(r"(\d+)", path.name)])  # fmt: skip
 
 
-def _pin(reference: str, folder: Path) -> str:
+def pin(reference: str, folder: Path) -> str:
     """Return a reference that leads to the same model from any folder, and after the hub has another revision."""
     if os.path.isdir(reference):
         return os.path.abspath(reference)

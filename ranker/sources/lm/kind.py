@@ -15,7 +15,7 @@ from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source
 from ranker.sources.hf import align, checkpoints
 from ranker.sources.hf.files import GGUF, Files, open_checkpoint_files, open_gguf
 from ranker.sources.hf.heads import CAUSAL, Head, writing_head
-from ranker.sources.hf.kind import LIBRARIES, checkpoints_in
+from ranker.sources.hf.kind import LIBRARIES, checkpoints_in, pin
 from ranker.sources.lm import demonstrations, prompts
 from ranker.sources.lm.demonstrations import Demonstration
 from ranker.sources.lm.options import LMOptions
@@ -55,8 +55,8 @@ class PromptedModel:
     Example:
         >>> prompt = Prompt(template="{text} It was ", verbalizers={"good": ("great",), "bad": ("terrible",)})
         >>> model = PromptedModel("smollm2/it-was", "models/smollm2", "smollm2", prompt)
-        >>> model.inspect({}).trouble
-        "`models`: there is no directory 'models/smollm2'"
+        >>> model.family, list(model.prompt.verbalizers)
+        ('smollm2', ['good', 'bad'])
     """
 
     name: str
@@ -96,7 +96,7 @@ class PromptedModel:
                 )
         except ModelError as error:
             return ModelInfo(self, trouble=str(error))
-        pinned = replace(self, path=_pinned(self.path, folder))
+        pinned = replace(self, path=pin(self.path, folder))
         shelf[_FOLDERS, pinned.path] = folder
         labels = () if self.prompt is None else tuple(self.prompt.verbalizers)
         member = "the task's" if self.prompt is None else self.prompt.name
@@ -321,13 +321,6 @@ def _head(folder: Path, options: SourceOptions) -> Head | None:
     base = checkpoints.locate_base(folder, allow_pickle=options.allow_pickle)
     config = checkpoints.read_json((base or folder) / checkpoints.CONFIG, limits=options.limits)
     return writing_head(config, checkpoints.read_json(folder / checkpoints.ADAPTER) if base else None)
-
-
-def _pinned(path: str, folder: Path) -> str:
-    """Return a reference that leads to the same model from any folder, and after the hub has another revision."""
-    if folder.parent.name == "snapshots" and not os.path.exists(path):
-        return f"{path.partition('@')[0]}@{folder.name}"
-    return os.path.abspath(folder)
 
 
 def _files(path: str, options: SourceOptions, shelf: ResourceCache) -> Files:

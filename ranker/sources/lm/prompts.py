@@ -130,8 +130,8 @@ class Prompt:
         fields = asdict(replace(self, verbalizers={}))
         without = ("name", "shots", "demonstrations", "seed", "calibration", "length")
         words = {label: list(names) for label, names in self.verbalizers.items()}
-        kept = {name: value for name, value in fields.items() if name not in without}
-        return {**kept, "segments": list(self.segments), "stop": list(self.stop), "verbalizers": words}
+        settings = {name: value for name, value in fields.items() if name not in without}
+        return {**settings, "segments": list(self.segments), "stop": list(self.stop), "verbalizers": words}
 
 
 def _parts(template: str) -> Iterator[tuple[str, str | None]]:

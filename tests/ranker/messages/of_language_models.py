@@ -7,7 +7,7 @@ import numpy as np
 from conftest import TASK
 
 from factors import Example
-from ranker.runs.gather import _check_unseen
+from ranker.runs.collect import check_unseen
 from ranker.sources.base import ModelInfo, ResourceCache, SourceOptions
 from ranker.sources.lm import demonstrations, kind, prompts
 from ranker.sources.lm.encoding import PromptEncoder, _check_apart, _RowTokens
@@ -44,9 +44,8 @@ def encoder(size, cut, texts):
 
 def shown_rows():
     """A model that was shown the rows that it is ranked on."""
-    row = Example("7", ("a",))
     info = ModelInfo(SimpleNamespace(name="m"), demonstrations=(("a",),))
-    return _check_unseen([info], [row])
+    return check_unseen(info, [Example("7", ("a",))])
 
 
 def sources_of(folder, **options):

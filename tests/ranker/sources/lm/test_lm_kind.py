@@ -48,19 +48,16 @@ def test_the_configuration_decides_which_kind_a_folder_is(lm, checkpoint, tmp_pa
     assert [(model.name, model.family) for model in models] == [("checkpoint-1",) * 2, ("checkpoint-2",) * 2]
 
 
-def test_the_hub_is_asked_for_the_configuration_alone(lm, monkeypatch):
-    """Of a hub id only config.json is fetched to tell its kind; without an answer it is no language model."""
-    asked = []
-
-    def download(name, file, revision=None):
-        asked.append((name, file, revision))
-        return str(lm() / file)
-
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+def test_a_hub_id_is_known_by_what_was_fetched(lm, monkeypatch):
+    """The hub is not asked what it holds: of an id that was never fetched `lm:` says that it is a language model."""
+    fetched = {("org/writer", "config.json", "abc"): str(lm() / "config.json")}
+    look = lambda name, file, revision=None: fetched.get((name, file, revision))  # noqa: E731
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", look)
     assert kind_name("org/writer@abc") == "lm"
-    assert asked == [("org/writer", "config.json", "abc")]
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: (_ for _ in ()).throw(OSError("offline")))
-    assert kind_name("org/other") == "hf"
+    assert kind_name("org/writer") == "hf"
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(lm()))
+    (source,) = kinds.available_kinds()["hf"].sources(Reference("org/writer"), SourceOptions(), ResourceCache())
+    assert source.inspect(ResourceCache()).trouble == "org/writer is a language model; name it so: `lm:org/writer`"
 
 
 @pytest.fixture
