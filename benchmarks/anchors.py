@@ -20,6 +20,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,11 @@ class AnswerWorld:
     truth: Floats
     shuffled: Ints
     classes: World | None = None
+
+    @cached_property
+    def chosen(self) -> Ints:
+        """Rows that ANCHORS chooses, in their order."""
+        return choose_rows(self.anchors, max(SIZES))
 
 
 @dataclass(frozen=True)
@@ -190,7 +196,7 @@ def unknown(models: int) -> Floats:
 CHOICES = {
     "ANCHORS, no label": Choice(lambda _world, _size: np.zeros(0, dtype=np.int64)),
     "ANCHORS, random rows": Choice(lambda world, size: world.shuffled[:size]),
-    "ANCHORS, chosen rows": Choice(lambda world, size: choose_rows(world.anchors, size)),
+    "ANCHORS, chosen rows": Choice(lambda world, size: world.chosen[:size]),
 }
 CHOICES |= {f"{name}, domain": replace(choice, domain=True) for name, choice in CHOICES.items()}
 
@@ -211,18 +217,18 @@ VOTES = {"SURROGATE, random rows": vote_by("random"), "SURROGATE, asked for": vo
 """Methods for labels alone."""
 
 
-def judged_methods(world: AnswerWorld) -> Judged:
+def judged_methods(world: AnswerWorld, sizes: Sequence[int] = SIZES) -> Judged:
     """Judge every method on a suite and a pool."""
     judged = {
-        name: [judge(world.truth, size, method(world, size)) for size in SIZES] for name, method in METHODS.items()
+        name: [judge(world.truth, size, method(world, size)) for size in sizes] for name, method in METHODS.items()
     }
     for name, choice in CHOICES.items():
-        for line, size in zip(judged[name], SIZES, strict=True):
+        for line, size in zip(judged[name], sizes, strict=True):
             line["coverage"] = coverage(choice, world, size)
     if world.classes is not None:
         for name, vote in VOTES.items():
-            estimates = vote(world.classes, SIZES)
-            judged[name] = [judge(world.truth, size, estimate) for size, estimate in zip(SIZES, estimates, strict=True)]
+            estimates = vote(world.classes, sizes)
+            judged[name] = [judge(world.truth, size, estimate) for size, estimate in zip(sizes, estimates, strict=True)]
     return judged
 
 
@@ -231,7 +237,7 @@ Figures = Sequence[Floats]
 
 
 def figures_of(measured: Mapping[str, Sequence[Judged]], name: str, place: int, key: str = "pairs") -> Figures:
-    """Return a method's figures at one of `SIZES`."""
+    """Return a method's figures at one of the numbers of rows."""
     return [np.array([judged[name][place][key] for judged in suites]) for suites in measured.values()]
 
 
@@ -273,7 +279,8 @@ def calibration(suites: Sequence[Judged], name: str, place: int) -> list[str]:
 def tables(measured: Mapping[str, Sequence[Judged]]) -> Iterator[str]:
     """Yield the page's tables."""
     every_suite = [judged for suites in measured.values() for judged in suites]
-    names, sizes, places = list(every_suite[0]), [f"K = {size}" for size in SIZES], range(len(SIZES))
+    names, sizes = list(every_suite[0]), [f"K = {line['labels']}" for line in every_suite[0][METRIC]]
+    places = range(len(sizes))
 
     def by_size(names: Sequence[str], cell: Callable[[str, int], str]) -> str:
         return table(["", *sizes], [[name, *(cell(name, place) for place in places)] for name in names])
@@ -323,11 +330,15 @@ def tables(measured: Mapping[str, Sequence[Judged]]) -> Iterator[str]:
 @click.option("--replicates", default=40, show_default=True)
 @click.option("--models", default=8, show_default=True)
 @click.option("--pool", "rows", default=300, show_default=True)
+@click.option("--labels", default=max(SIZES), show_default=True, help="Most labelled rows.")
 @click.option("--best", type=int, help="Draw suites from so many of the best models, of texts.  [default: all]")
-def main(files: Sequence[Path], replicates: int, models: int, rows: int, best: int | None) -> None:
+def main(files: Sequence[Path], replicates: int, models: int, rows: int, labels: int, best: int | None) -> None:
     """Measure, and print the tables."""
+    sizes = [size for size in SIZES if size <= labels]
     measured = {
-        file.stem: [judged_methods(drawn(file, replicate, models, rows, best)) for replicate in range(replicates)]
+        file.stem: [
+            judged_methods(drawn(file, replicate, models, rows, best), sizes) for replicate in range(replicates)
+        ]
         for file in files
     }
     for text in tables(measured):
