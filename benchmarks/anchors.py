@@ -35,6 +35,7 @@ from benchmarks.rivals import SelectLLM
 from benchmarks.sequential import MethodEstimate, World, judge, kept_word, of_pairs, vote_by
 from factors.types import Example, Floats, Ints
 from ranker.commands.options import PATH
+from ranker.numbers import interval as interval_text
 from ranker.numbers import percent, points
 from ranker.statistics import posterior
 from ranker.statistics.anchors import AnchorPosterior, Anchors, choose_rows, infer_differences
@@ -265,10 +266,9 @@ def share(figures: Figures) -> str:
     return f"{percent(mean_of(figures))} ({'-'.join(map(percent, interval(figures)))})"
 
 
-def gain(figures: Figures, others: Figures) -> str:
-    """Return the mean of paired differences and its interval, in points."""
-    differences = [of_set - of_other for of_set, of_other in zip(figures, others, strict=True)]
-    return f"{points(mean_of(differences))} ({' to '.join(map(points, interval(differences)))})"
+def paired(figures: Figures, others: Figures) -> Figures:
+    """Return the differences on the same suites and pools."""
+    return [of_set - of_other for of_set, of_other in zip(figures, others, strict=True)]
 
 
 def calibration(suites: Sequence[Judged], name: str, place: int) -> list[str]:
@@ -289,8 +289,9 @@ def tables(measured: Mapping[str, Sequence[Judged]]) -> Iterator[str]:
         regret, loss = mean_of(figures_of(measured, name, place, "regret")), calibration(every_suite, name, place)[-1]
         return f"{share(figures_of(measured, name, place))} / {percent(regret)} / {loss}"
 
-    def beside_metric(name: str, place: int) -> str:
-        return gain(figures_of(measured, name, place), figures_of(measured, METRIC, place))
+    def gain(name: str, place: int) -> str:
+        differences = paired(figures_of(measured, name, place), figures_of(measured, METRIC, place))
+        return f"{points(mean_of(differences))} ({interval_text(*interval(differences), points)})"
 
     def fewer(name: str, place: int) -> str:
         return percent(np.mean([j[name][place]["pairs"] < j[METRIC][place]["pairs"] - TINY for j in every_suite]))
@@ -299,7 +300,7 @@ def tables(measured: Mapping[str, Sequence[Judged]]) -> Iterator[str]:
     yield "Pairs in their true order (interval) / regret / log loss\n"
     yield by_size(names, overview)
     yield "\nMore pairs than by the metric, in points (interval)\n"
-    yield by_size(pool_names, beside_metric)
+    yield by_size(pool_names, gain)
     yield "\nSuites in which fewer pairs are right than by the metric\n"
     yield by_size(pool_names, fewer)
     yield "\n95 % intervals that hold the true difference from the mean model\n"
@@ -312,17 +313,33 @@ def tables(measured: Mapping[str, Sequence[Judged]]) -> Iterator[str]:
         for place in places
     ]
     yield table(["", *(f"{100 * low:.0f} to {100 * min(high, 1):.0f}" for low, high in BINS), "log loss"], stated)
-    parts = {file: {file: suites} for file, suites in measured.items()}
-    for low, high in pairwise((0.0, 0.5, 0.7, 0.9, 1.01)):
-        if inside := [judged for judged in every_suite if low <= judged[AGREEMENT][0]["pairs"] < high]:
-            parts[f"agreement {100 * low:.0f} to {100 * min(high, 1):.0f} % ({len(inside)} suites)"] = {"": inside}
-    yield "\nPairs in their true order, by set, and by the pairs that mean agreement has right in a suite\n"
-    by_set = [
-        [f"{part}, {name}", *(share(figures_of(suites, name, place)) for place in places)]
-        for part, suites in parts.items()
-        for name in (METRIC, *pool_names)
-    ]
-    yield table(["", *sizes], by_set)
+    yield "\nPairs in their true order, by set, and by the pairs that mean agreement has right in a suite:"
+    yield "by the metric (interval), and by others (interval of what they add, in points)\n"
+    yield table(
+        ["", *sizes], [line for part in parts(measured).items() for line in part_lines(*part, pool_names, places)]
+    )
+
+
+def parts(measured: Mapping[str, Sequence[Judged]]) -> Mapping[str, Sequence[Judged]]:
+    """Return the suites of each set, and those in which agreement is about as good."""
+    every_suite = [judged for suites in measured.values() for judged in suites]
+    by_agreement = {
+        f"agreement {100 * low:.0f} to {100 * min(high, 1):.0f} %": [
+            judged for judged in every_suite if low <= judged[AGREEMENT][0]["pairs"] < high
+        ]
+        for low, high in pairwise((0.0, 0.5, 0.7, 0.9, 1.01))
+    }
+    return {**measured, **{f"{name} ({len(suites)} suites)": suites for name, suites in by_agreement.items() if suites}}
+
+
+def part_lines(part: str, suites: Sequence[Judged], names: Sequence[str], places: Sequence[int]) -> Iterator[list[str]]:
+    """Yield a line for the metric and each method, with a cell for each number of rows."""
+    alone = [figures_of({part: suites}, METRIC, place) for place in places]
+    yield [f"{part}, {METRIC}", *map(share, alone)]
+    for name in names:
+        beside = [figures_of({part: suites}, name, place) for place in places]
+        added = [interval_text(*interval(paired(*both)), points) for both in zip(beside, alone, strict=True)]
+        yield [f"{part}, {name}", *(f"{percent(mean_of(of))} ({gain})" for of, gain in zip(beside, added, strict=True))]
 
 
 @click.command()

@@ -140,19 +140,19 @@ def sentences(rows: Rows, _rng: np.random.Generator) -> Rows:
 
 TAGGERS = {
     "all": HeadTraining(14_041, 1),
-    "2000": HeadTraining(2_000, 2),
-    "500": HeadTraining(500, 5),
-    "head": HeadTraining(4_000, 2, rate=2e-3, frozen=LAYERS),
-    "renamed": HeadTraining(4_000, 1, change=renamed),
-    "hidden": HeadTraining(4_000, 1, change=hidden),
+    "2000": HeadTraining(2_000, 1),
+    "500": HeadTraining(500, 3),
+    "head": HeadTraining(2_000, 2, rate=2e-3, frozen=LAYERS),
+    "renamed": HeadTraining(2_000, 1, change=renamed),
+    "hidden": HeadTraining(2_000, 1, change=hidden),
 }
 
 EXTRACTORS = {
-    "2000": HeadTraining(2_000, 2),
+    "2000": HeadTraining(2_000, 1),
     "1000": HeadTraining(1_000, 2),
-    "500": HeadTraining(500, 4),
-    "sentences": HeadTraining(2_000, 3, change=sentences),
-    "upper-half": HeadTraining(2_000, 2, frozen=LAYERS // 2),
+    "500": HeadTraining(500, 3),
+    "sentences": HeadTraining(2_000, 2, change=sentences),
+    "upper-half": HeadTraining(2_000, 1, frozen=LAYERS // 2),
 }
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.anchors import METHODS, SIZES, drawn, gain, interval, judged_methods, normal, save, tables
+from benchmarks.anchors import METHODS, SIZES, drawn, interval, judged_methods, normal, paired, save, tables
 from factors.types import Example
 from ranker.tasks.texts import TextTask
 
@@ -56,7 +56,7 @@ def test_an_interval_has_the_spread_of_sets_and_of_replicates():
     low, high = interval(figures)
     assert high - low == pytest.approx(2 * 1.96 * error, rel=0.06)
     assert (low + high) / 2 == pytest.approx(means.mean(), abs=0.05)
-    assert gain([of_set + 0.5 for of_set in figures], figures) == "+50.0 (+50.0 to +50.0)"
+    assert interval(paired([of_set + 0.5 for of_set in figures], figures)) == pytest.approx((0.5, 0.5))
 
 
 def test_the_tables_have_each_method_at_each_size(tmp_path):

@@ -87,7 +87,11 @@ def test_a_model_that_learnt_its_rows_answers_them(kind, encoder, tmp_path, monk
         lines = [json.dumps({"id": question, "question": question, **cells}) for question in ("who saw", "who")]
         file.write_text("\n".join(lines))
     monkeypatch.setattr(heads, "ENCODER", str(encoder[0]))
-    trainings = {"learnt": HeadTraining(2, 60, 1e-2), "upper": HeadTraining(1, 60, 2e-2, 1), "none": HeadTraining(2, 1, 0.0)}
+    trainings = {
+        "learnt": HeadTraining(2, 60, 1e-2),
+        "upper": HeadTraining(1, 60, 2e-2, 1),
+        "none": HeadTraining(2, 1, 0.0),
+    }
     monkeypatch.setattr(heads, "TAGGERS" if kind == "tags" else "EXTRACTORS", trainings)
     for arguments in (
         ("train", kind, file, tmp_path),
