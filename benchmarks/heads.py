@@ -183,7 +183,7 @@ def tag_features(tokenizer: PreTrainedTokenizerBase, row: Example) -> Features:
 
 def span_features(tokenizer: PreTrainedTokenizerBase, row: Example) -> Features | None:
     """Encode a question, its passage and the first place of its answer; None if that is cut off."""
-    encoding = tokenizer(*row.segments, truncation="only_second", max_length=LENGTH)
+    encoding = tokenizer(*row.segments, truncation=True, max_length=LENGTH)
     start = row.segments[1].index(row.target[0])
     first, last = (
         encoding.char_to_token(place, sequence_index=1) for place in (start, start + len(row.target[0].rstrip()) - 1)
@@ -273,7 +273,7 @@ def answer(kind: Kind, folder: Path, output: Path, files: Sequence[tuple[str, Pa
         }
         write_lines(output / name / "rows.jsonl", [COLUMNS[kind](row) | {"id": row.id} for row in examples])
         for model, values in answers.items():
-            lines = [{"id": row.id, "answer": value} for row, value in zip(examples, values, strict=True)]
+            lines = [{"id": row.id, "answer": task.show(value)} for row, value in zip(examples, values, strict=True)]
             write_lines(output / name / f"{model}.jsonl", lines)
         predictions = {model: task.predictions(values) for model, values in answers.items()}
         anchors.save(output / f"{name}.npz", task, examples, predictions)

@@ -105,5 +105,5 @@ def test_a_model_that_learnt_its_rows_answers_them(kind, encoder, tmp_path, monk
     assert min(outcomes["none"]) < 1.0
     rows, learnt = ([json.loads(line) for line in (tmp_path / "out" / "x" / f"{name}.jsonl").read_text().splitlines()]
                     for name in ("rows", "learnt"))  # fmt: skip
-    truth = [row["tags"] if kind == "tags" else row["answers"][0] for row in rows]
+    truth = [" ".join(row["tags"]) if kind == "tags" else row["answers"][0] for row in rows]
     assert [line["answer"] for line in learnt] == truth
