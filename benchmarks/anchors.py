@@ -266,9 +266,9 @@ def share(figures: Figures) -> str:
     return f"{percent(mean_of(figures))} ({'-'.join(map(percent, interval(figures)))})"
 
 
-def paired(figures: Figures, others: Figures) -> Figures:
+def paired(figures: Figures, baseline: Figures) -> Figures:
     """Return the differences on the same suites and pools."""
-    return [of_set - of_other for of_set, of_other in zip(figures, others, strict=True)]
+    return [of_set - alone for of_set, alone in zip(figures, baseline, strict=True)]
 
 
 def calibration(suites: Sequence[Judged], name: str, place: int) -> list[str]:
@@ -338,8 +338,9 @@ def part_lines(part: str, suites: Sequence[Judged], names: Sequence[str], places
     yield [f"{part}, {METRIC}", *map(share, alone)]
     for name in names:
         beside = [figures_of({part: suites}, name, place) for place in places]
-        added = [interval_text(*interval(paired(*both)), points) for both in zip(beside, alone, strict=True)]
-        yield [f"{part}, {name}", *(f"{percent(mean_of(of))} ({gain})" for of, gain in zip(beside, added, strict=True))]
+        gains = [interval_text(*interval(paired(*pair)), points) for pair in zip(beside, alone, strict=True)]
+        cells = [f"{percent(mean_of(figures))} ({gain})" for figures, gain in zip(beside, gains, strict=True)]
+        yield [f"{part}, {name}", *cells]
 
 
 @click.command()
