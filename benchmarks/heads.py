@@ -148,11 +148,11 @@ TAGGERS = {
 }
 
 EXTRACTORS = {
-    "2000": HeadTraining(2_000, 1),
-    "1000": HeadTraining(1_000, 2),
-    "500": HeadTraining(500, 3),
-    "sentences": HeadTraining(2_000, 2, change=sentences),
-    "upper-half": HeadTraining(2_000, 1, frozen=LAYERS // 2),
+    "2000": HeadTraining(2_000, 3, rate=3e-4),
+    "sentences": HeadTraining(2_000, 3, rate=3e-4, change=sentences),
+    "1000": HeadTraining(1_000, 3, rate=3e-4),
+    "500": HeadTraining(500, 5, rate=3e-4),
+    "upper-half": HeadTraining(1_000, 3, rate=3e-4, frozen=LAYERS // 2),
 }
 
 
