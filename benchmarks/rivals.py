@@ -10,7 +10,13 @@ a Dirichlet prior: a diagonal one, and a share of what the consensus of the mode
 whose label is expected to lower the entropy of P(best) most. P(best) is by label: the chance that a model's recall is
 the greatest, averaged over labels by how frequent they are.
 
-Only predicted labels are looked at. Axis letters as in `ranker.statistics.engine`, and G points of a grid.
+Select-LLM: Durmazkeser et al. 2026, "Large language model selection with limited annotations", arXiv 2605.24981. Each
+model is the best with a probability that grows with the sum of its outcomes, p_m ~ exp(sum of outcomes / TEMPERATURE).
+The next row is the one on which two answers, each of a model drawn from p, are expected to be least alike. We had the
+abstract, and others' account of equations 5 and 7 for labels, where likeness is equality; that the rule is the same for
+other likenesses, and the temperature, are ours.
+
+The first two look at predicted labels alone. Axis letters as in `ranker.statistics.engine`, and G points of a grid.
 """
 
 from __future__ import annotations
@@ -28,6 +34,9 @@ ERROR = 0.46
 
 DIAGONAL, CONSENSUS, STRENGTH = 2.0, 0.1, 0.01
 """CODA's constants: the strength of the prior, the consensus' share of it, and what one label adds."""
+
+TEMPERATURE = 1.0
+"""Of Select-LLM."""
 
 GRID = 256
 """Points of CODA's integrals."""
@@ -165,6 +174,45 @@ class CODA:
         """Take in the label of a row."""
         self.asked.append(row)
         self.counts[:, label] += STRENGTH * self.votes[:, row]
+
+
+@dataclass
+class SelectLLM:
+    """State: similarity (M, M, N), as in `ranker.statistics.anchors`; the sums of outcomes."""
+
+    similarity: Floats
+    temperature: float = TEMPERATURE
+    total: Floats = field(init=False)
+    labelled: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.total = np.zeros(len(self.similarity))
+
+    @cached_property
+    def alike(self) -> Floats:
+        """(M, M, N) similarity, and 1 of an answer with itself."""
+        return np.where(np.eye(len(self.similarity), dtype=bool)[:, :, None], 1.0, self.similarity)
+
+    @property
+    def probabilities(self) -> Floats:
+        """(M,) that a model is the best."""
+        return _shares(self.total / self.temperature)
+
+    @property
+    def score(self) -> Floats:
+        """(M,) sums of outcomes."""
+        return self.total
+
+    def next(self) -> int:
+        """Return the next row: the first of those on which answers are least alike."""
+        expected = np.einsum("m,k,mkn->n", self.probabilities, self.probabilities, self.alike, optimize=True)
+        expected[self.labelled] = np.nan
+        return int(np.nanargmin(expected))
+
+    def tell(self, row: int, outcomes: Floats) -> None:
+        """Take in the (M,) outcomes of a row."""
+        self.labelled.append(row)
+        self.total += outcomes
 
 
 def entropy(probabilities: Floats) -> Floats:

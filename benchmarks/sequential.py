@@ -20,6 +20,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -400,12 +401,12 @@ def mean_of(results: Mapping[Any, Any], keys: Sequence[tuple[str, int]], method:
     return f"{percent(means[0])} ({percent(error)}) / {percent(means[1])}"
 
 
-def kept_word(stated: Floats) -> list[str]:
-    """Return the share of right pairs by the probability of the likelier model, and the log loss."""
+def kept_word(stated: Floats, bins: Sequence[tuple[float, float]] = (*pairwise(CLASSES), (0.8, 1.01))) -> list[str]:
+    """Return the share of right pairs by the probability of the likelier model, in bins, and the log loss."""
     likelier, right = np.maximum(stated, 1 - stated), stated > 0.5
     decided: Bools = stated != 0.5
     cells = []
-    for low, high in [*zip(CLASSES, CLASSES[1:], strict=False), (0.8, 1.01)]:
+    for low, high in bins:
         inside = decided & (likelier >= low) & (likelier < high)
         cells.append(f"**{percent(right[inside].mean())}** ({inside.mean():.0%})" if inside.sum() >= 30 else "")
     return [*cells, f"{-np.log(np.clip(stated, 1e-4, 1)).mean():.3f}"]

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from benchmarks.rivals import CODA, DIAGONAL, ERROR, STRENGTH, ModelPicker, entropy
+from benchmarks.rivals import CODA, DIAGONAL, ERROR, STRENGTH, ModelPicker, SelectLLM, entropy
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(3, size=40)
@@ -31,6 +31,22 @@ def test_model_picker_asks_what_leaves_least_entropy():
             after = [[likely[m] * (odds if PREDICTED[m, row] == c else 1) for m in range(4)] for c in range(3)]
             left[row] = sum(bits([one / sum(each) for one in each]) for each in after) / 3
     assert left[picker.next()] == pytest.approx(min(left.values()))
+
+
+def test_select_llm_asks_where_likely_models_differ():
+    """By a loop over rows and pairs of models, after two rows; one that was asked is not asked again."""
+    similarity, outcomes = RNG.random((4, 4, 30)), RNG.random((4, 30))
+    picker = SelectLLM(similarity, temperature=0.5)
+    for row in (3, 8):
+        picker.tell(row, outcomes[:, row])
+    likely = [np.exp(2 * (outcomes[m, 3] + outcomes[m, 8])) for m in range(4)]
+    expected = {}
+    for row in set(range(30)) - {3, 8}:
+        expected[row] = sum(
+            likely[m] * likely[k] * (1 if m == k else similarity[m, k, row]) for m in range(4) for k in range(4)
+        )
+    assert picker.next() == min(expected, key=expected.__getitem__)
+    assert picker.score.argmax() == np.argmax(likely)
 
 
 def test_coda_starts_from_the_consensus():
