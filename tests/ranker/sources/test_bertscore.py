@@ -1,6 +1,7 @@
 """BERTScore, against a plain loop over tokens and against torchmetrics; its encoder is loaded late and asked once."""
 
 import copy
+import logging
 import math
 import random
 import shutil
@@ -64,6 +65,14 @@ def test_scores_are_those_of_a_loop_over_tokens(checkpoint, name, layer):
     assert np.std(expected) > 0.01
 
 
+@pytest.fixture
+def _logging_of_transformers():
+    """Undo a level that torchmetrics leaves, by which transformers would talk in later tests."""
+    yield
+    logging.getLogger("transformers.modeling_utils").setLevel(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("_logging_of_transformers")
 def test_scores_are_those_of_torchmetrics(checkpoint):
     """Where each token is like one of the other text at all: torchmetrics takes 0 for less."""
     folder = checkpoint("bert")
