@@ -84,42 +84,42 @@ class PromptCase:
         name: of the set.
         task: of the rows.
         examples: (N,) the rows.
-        others: rows with their labels that demonstrations are drawn from; none is among the former.
+        spare_rows: rows with their labels that demonstrations are drawn from; none is among the former.
         prompts: names of built-in prompts.
     """
 
     name: str
     task: ClassificationTask
     examples: tuple[Example, ...]
-    others: Sequence[Row]
+    spare_rows: Sequence[Row]
     prompts: tuple[str, ...]
 
 
-def read_case(name: str, data: Path, count: int) -> PromptCase:
+def read_case(name: str, real_files: Path, count: int) -> PromptCase:
     """Read a set, and draw rows of it."""
     if name == "hans-sub":
-        ood = sets.load(name, data / "hans")
+        ood = sets.load(name, real_files / "hans")
         chosen = sets.sample(ood, count)
         drawn = {example.segments for example in chosen}
-        others = [
+        spare_rows = [
             {"premise": row.segments[0], "hypothesis": row.segments[1], "label": ood.task.show(row.target)}
             for row in ood.examples
             if row.segments not in drawn
         ]
         prompts = ("nli/does-it-follow", "nli/entailment", "nli/true-or-false", "labels/which")
-        return PromptCase(name, sets.find_card(name).task, chosen, others, prompts)
-    read, task, (asked, home), texts, names = {
+        return PromptCase(name, sets.find_card(name).task, chosen, spare_rows, prompts)
+    read_domains, task, (ranked, home), texts, names = {
         "sst-2": (sentiment, MOOD, ("sst2-test", "sst2-train"), ("text",), ("sentiment",)),
         "olid": (toxicity, TOXIC, ("olid-test", "olid"), ("text",), ("toxicity", "labels/which")),
         "mnli": (entailment, THREE_WAY, ("mnli", "mnli"), ("premise", "hypothesis"), ()),
     }[name]
-    domains = read(data)
-    rows = shuffled(domains[asked])
+    domains = read_domains(real_files)
+    rows = shuffled(domains[ranked])
     examples = [Example(str(n), tuple(row[text] for text in texts), task.target_of(row["label"]))
                 for n, row in enumerate(rows[:count])]  # fmt: skip
-    others = [{column: row[column] for column in (*texts, "label")}
-              for row in (rows[count:] if home == asked else shuffled(domains[home]))]  # fmt: skip
-    return PromptCase(name, task, tuple(examples), others, names)
+    spare_rows = [{column: row[column] for column in (*texts, "label")}
+              for row in (rows[count:] if home == ranked else shuffled(domains[home]))]  # fmt: skip
+    return PromptCase(name, task, tuple(examples), spare_rows, names)
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,9 @@ class HarnessComparison:
 
 def prompted(case: PromptCase, folder: Path, shots: int) -> LabelScorer:
     """Return a model with one of `PROMPTS` and demonstrations."""
-    shown = [Demonstration(tuple(texts), json.dumps(label)) for *texts, label in map(dict.values, case.others[:shots])]
-    model = PromptedModel(case.name, str(folder), prompt=PROMPTS[case.name], demonstrations=tuple(shown))
+    rows = map(dict.values, case.spare_rows[:shots])
+    demonstrations = tuple(Demonstration(tuple(texts), json.dumps(label)) for *texts, label in rows)
+    model = PromptedModel(case.name, str(folder), prompt=PROMPTS[case.name], demonstrations=demonstrations)
     scorer = model.open(case.task, Machine(threads=1), ResourceCache())
     assert isinstance(scorer, LabelScorer)
     return scorer
@@ -214,7 +215,7 @@ def compare(scorer: LabelScorer, examples: Sequence[Example], count: int, batche
 def answers(case: PromptCase, folder: Path, work: Path) -> dict[str, Floats]:
     """Return prompt on a model -> (N, C) probabilities, without and with calibration; answers are stored."""
     file = work / f"{case.name}-demonstrations.jsonl"
-    file.write_text("".join(f"{json.dumps(row)}\n" for row in case.others), encoding="utf-8")
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in case.spare_rows), encoding="utf-8")
     options = LMOptions(prompts=case.prompts, shots=SHOTS, demonstrations=str(file), calibration=CALIBRATIONS)
     models = inspect_references([f"lm:{folder}"], SourceOptions(kinds=[options]))
     runtime = Runtime(Machine(threads=1), store=Store(work / "store"))
@@ -302,7 +303,7 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("data", type=PATH)
+@click.argument("real_files", metavar="DATA", type=PATH)
 @click.argument("folder", type=PATH)
 @click.option("--set", "names", type=click.Choice(list(PROMPTS)), multiple=True, default=list(PROMPTS))
 @click.option("--shots", "counts", multiple=True, default=(0, 4, 16), show_default=True)
@@ -310,7 +311,7 @@ def main() -> None:
 @click.option("--most", default=ROWS, show_default=True, help="Rows that the harness is asked about, at most.")
 @click.option("--batch", "batches", multiple=True, default=BATCHES, show_default=True)
 def harness(
-    data: Path,
+    real_files: Path,
     folder: Path,
     names: Sequence[str],
     counts: Sequence[int],
@@ -322,21 +323,21 @@ def harness(
     head = ["", "tokens", "harness, s (batch)", "here, s", "ratio", "same predictions", "largest difference"]
     click.echo(table(head, []))
     for name in names:
-        case = read_case(name, data, rows)
+        case = read_case(name, real_files, rows)
         for shots in counts:
             cells = compare(prompted(case, folder, shots), case.examples, min(rows, most), batches).cells
             click.echo(table([f"{name}, {shots}-shot", *cells], []).splitlines()[0])
 
 
 @main.command()
-@click.argument("data", type=PATH)
+@click.argument("real_files", metavar="DATA", type=PATH)
 @click.argument("folder", type=PATH)
 @click.option("--set", "name", type=click.Choice(list(PROMPTS)), default="mnli", show_default=True)
 @click.option("--shots", default=16, show_default=True)
 @click.option("--rows", default=ROWS, show_default=True)
-def memory(data: Path, folder: Path, name: str, shots: int, rows: int) -> None:
+def memory(real_files: Path, folder: Path, name: str, shots: int, rows: int) -> None:
     """Peak memory of this process after answering rows."""
-    case = read_case(name, data, rows)
+    case = read_case(name, real_files, rows)
     scorer = prompted(case, folder, shots)
     loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     ask(scorer, case.examples)
@@ -345,16 +346,16 @@ def memory(data: Path, folder: Path, name: str, shots: int, rows: int) -> None:
 
 
 @main.command("answers")
-@click.argument("data", type=PATH)
+@click.argument("real_files", metavar="DATA", type=PATH)
 @click.argument("work", type=PATH)
 @click.argument("folders", type=PATH, nargs=-1, required=True)
 @click.option("--set", "names", multiple=True, default=("sst-2", "hans-sub", "olid"), show_default=True)
 @click.option("--rows", default=ROWS, show_default=True)
-def write_answers(data: Path, work: Path, folders: Sequence[Path], names: Sequence[str], rows: int) -> None:
+def write_answers(real_files: Path, work: Path, folders: Sequence[Path], names: Sequence[str], rows: int) -> None:
     """Ask each model by each prompt, and write a file for each set and model, and for each set with all models."""
     (work / "matrices").mkdir(parents=True, exist_ok=True)
     for name in names:
-        case = read_case(name, data, rows)
+        case = read_case(name, real_files, rows)
         labels = np.array([example.target for example in case.examples])
         of_models = {folder.name: answers(case, folder, work) for folder in folders}
         together = {key: probs for members in of_models.values() for key, probs in members.items()}
@@ -376,7 +377,7 @@ def accuracies(files: Sequence[Path]) -> None:
             predicted = dict(zip(held["names"].tolist(), held["predictions"], strict=True))
             most = np.unique(held["labels"], return_counts=True)[1].max() / len(held["labels"])
         plain = [name for name in right if not name.endswith(CALIBRATED)]
-        shots = [[name for name in plain if name.endswith("-shot") == shown] for shown in (False, True)]
+        shots = [[name for name in plain if name.endswith("-shot") == with_shots] for with_shots in (False, True)]
         click.echo(f"\n{file.stem}: {percent(most)} % have the most frequent label\n")
         head = ["", *(f"{count}-shot{end}" for count in SHOTS for end in ("", ", calibrated"))]
         rows = [
@@ -385,7 +386,7 @@ def accuracies(files: Sequence[Path]) -> None:
         ]
         click.echo(table(head, rows))
         for count, names in zip(SHOTS, shots, strict=True):
-            arrays = [np.array([of[name + end] for name in names]) for of, end in (
+            arrays = [np.array([by_name[name + end] for name in names]) for by_name, end in (
                 (right, ""), (right, CALIBRATED), (predicted, ""))]  # fmt: skip
             effects.append([f"{file.stem}, {count}-shot", *calibration_effect(*arrays).cells])
     leans = f"{LEANING:.0%} or more"
@@ -395,13 +396,13 @@ def accuracies(files: Sequence[Path]) -> None:
 
 
 @main.command()
-@click.argument("data", type=PATH)
+@click.argument("real_files", metavar="DATA", type=PATH)
 @click.argument("folder", type=PATH)
 @click.option("--rows", default=30, show_default=True)
 @click.option("--shots", default=0, show_default=True)
-def attributions(data: Path, folder: Path, rows: int, shots: int) -> None:
+def attributions(real_files: Path, folder: Path, rows: int, shots: int) -> None:
     """Quality of attributions of short rows of SST-2, by method: errors, agreement, and what the best words change."""
-    case = read_case("sst-2", data, 10 * ROWS)
+    case = read_case("sst-2", real_files, 10 * ROWS)
     short = [row for row in case.examples if len(row.segments[0].split()) in SHORT][:rows]
     scorer = prompted(case, folder, shots)
     effects = hidden_words(scorer, short)
@@ -422,7 +423,7 @@ def attributions(data: Path, folder: Path, rows: int, shots: int) -> None:
         click.echo(f"{name}: {cells[name]}", err=True)
     head = ["", "s a row", "median error", "accepted", "share of the largest fall (s.e.)", *METHODS]
     click.echo(f"{len(short)} rows\n\n" + table(head, [
-        [name, *cells[name], *(f"{agreement(scores[name], scores[other]):.2f}" for other in METHODS)]
+        [name, *cells[name], *(f"{agreement(scores[name], scores[method]):.2f}" for method in METHODS)]
         for name in METHODS
     ]))  # fmt: skip
 
