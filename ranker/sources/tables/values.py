@@ -61,7 +61,7 @@ def collect_values(
 
 def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> list[str]:
     """Return the named columns, else those whose names suggest answers, else the only one left."""
-    readable = [name for name in columns.order if name not in columns.unread]
+    readable = [name for name in columns.order if name not in columns.unread or name in columns.nested]
     if missing := next((name for name in hints.prediction if name not in readable), ""):
         raise UnknownName("column", missing, readable, place=columns.origin)
     used = {*keys.columns, hints.truth}

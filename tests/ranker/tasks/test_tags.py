@@ -1,5 +1,6 @@
 """Tags and the F1 of their spans, against seqeval and nervaluate, and in whole runs from CoNLL files."""
 
+import json
 import random
 import re
 
@@ -12,9 +13,11 @@ from seqeval.scheme import IOB2
 from factors import Example
 from ranker import decide
 from ranker.errors import Assumption, DataError, UnknownName
+from ranker.files.reader import read_columns
 from ranker.runs.gather import RowsFile, inspect_references, labelled
 from ranker.sources.base import SourceOptions
 from ranker.sources.tables.options import TableOptions
+from ranker.sources.tables.values import collect_values
 from ranker.tasks.tags import TagTask
 
 TASK = TagTask("tags")
@@ -188,3 +191,13 @@ def test_rows_of_lists_are_read_as_their_tokens_and_tags(tmp_path):
     assert [row.segments[0] for row in found.examples] == ["Ann ran", "It is New\u00a0York"]
     assert [row.target for row in found.examples] == [("B-PER", "O"), ("O", "O", "B-LOC")]
     assert np.isnan(TASK.outcomes(TASK.predictions([("O", "O")]), [Example("c", ("x",))])).all()
+
+
+def test_answers_may_be_lists_in_json_lines(tmp_path):
+    """Tags of a row as a list, as datasets hold them."""
+    file = tmp_path / "a.jsonl"
+    rows = [["O", "B-LOC"], ["O"]]
+    file.write_text("".join(json.dumps({"id": str(n), "prediction": tags}) + "\n" for n, tags in enumerate(rows)))
+    (model,) = collect_values(read_columns(file)).models
+    task = TagTask("tags")
+    assert [task.answer_of(cell) for cell in model.answers] == [("O", "B-LOC"), ("O",)]
