@@ -68,7 +68,7 @@ CALIBRATED = "/calibrated"
 LEANING = 0.8
 """Share of one label from which a prompt counts as leaning to it."""
 
-METHODS = ("shap:baseline=remove", "shap:baseline=pad", "lime:hide=remove", "ig:baseline=pad", "occlusion:hide=remove")
+METHODS = ("shap:baseline=remove", "lime:hide=remove", "ig:baseline=zero", "occlusion:hide=remove")
 SHORT = range(4, 7)
 """Attribution methods, and numbers of words of the rows they are compared on."""
 

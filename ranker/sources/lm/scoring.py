@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -110,6 +110,8 @@ class LabelScorer:
     mean: bool
     calibrated: bool
     seed: str
+    hides: ClassVar[tuple[Hide, ...]] = ("remove",)
+    """Words are removed: padding tokens of language models often end a turn or a text, which says something."""
     scores: dict[bytes, Floats] = field(default_factory=dict, repr=False, compare=False)
     _offsets: dict[int, Floats] = field(default_factory=dict, repr=False, compare=False)
 
@@ -117,11 +119,6 @@ class LabelScorer:
     def classes(self) -> int:
         """C."""
         return len(self.groups)
-
-    @property
-    def hides(self) -> tuple[Hide, ...]:
-        """Ways to hide words: by removal, and behind tokens that the tokenizer has."""
-        return ("remove", *hidden.substitute_tokens(self.network.tokenizer))
 
     @property
     def token_budget(self) -> int:
@@ -154,12 +151,11 @@ class LabelScorer:
         self, requests: Iterable[tuple[S, PromptIds, Bools]], hide: Hide, advance: Advance = lambda done: None
     ) -> Iterator[tuple[S, Floats]]:
         """Answer requests in order, each with (R, C) logits of one example with tokens hidden; see `Perturbed`."""
-        token = None if hide == "remove" else hidden.substitute_tokens(self.network.tokenizer)[hide]
         hidden_rows = (
             (
                 (state, encoding),
                 encoding,
-                [row.ids for row in hidden.hide_tokens(TokenRow(encoding.ids), visible, token)],
+                [row.ids for row in hidden.hide_tokens(TokenRow(encoding.ids), visible, None)],
             )
             for state, encoding, visible in requests
         )
@@ -277,10 +273,8 @@ class LabelScorer:
         return self._embed(ids)
 
     def start(self, baseline: Baseline) -> torch.Tensor:
-        """Return (D,) the embedding of the mask or padding token, or zero."""
-        token = 0 if baseline == "zero" else hidden.substitute_tokens(self.network.tokenizer)[baseline]
-        embedding = self._embed(torch.tensor([token], device=self.network.device))[0]
-        return torch.zeros_like(embedding) if baseline == "zero" else embedding
+        """Return (D,) zero, the only start of paths: see `hides`."""
+        return torch.zeros_like(self._embed(torch.tensor([0], device=self.network.device))[0])
 
     def frame(self, encoding: PromptIds) -> Hashable:
         """Return the length, the fixed tokens with their places, and the answers."""

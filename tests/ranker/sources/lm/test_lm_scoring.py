@@ -218,6 +218,14 @@ def test_words_are_hidden_inside_the_prompt(lm, kind, line):
         assert rows[0].word_scores[1] == pytest.approx(margin["all"] - margin["less"], abs=1e-4)
 
 
+@pytest.mark.parametrize(("line", "offered"), [("shap", "shap:baseline=remove"), ("ig", "ig:baseline=zero")])
+def test_words_are_never_hidden_behind_padding(lm, line, offered):
+    """The error names the way that this model has."""
+    with pytest.raises(ModelError) as stop:
+        attribute(opened(lm()), EXAMPLES, line)
+    assert stop.value.allowed == (offered,)
+
+
 @pytest.mark.parametrize("kind", [*DECODERS, "t5"])
 def test_integrated_gradients_keep_the_prompt_in_place(lm, kind):
     """Scores add up to the margin less that of the row at zero; tokens of the prompt are no part of them."""
