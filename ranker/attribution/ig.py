@@ -138,7 +138,7 @@ def attribute(
     """Compute integrated gradients of examples.
 
     Every position starts from the baseline, separators and [CLS] too, since one that stayed constant would score 0.
-    Fixed tokens (`Encoding.fixed`) do stay constant along the path, and score 0, as do positions and segment ids.
+    Fixed tokens (`Encoding.fixed`) do stay constant along the path, as do positions and segment ids.
 
     Args:
         model: answers at points between embeddings.

@@ -345,8 +345,8 @@ class Encoding:
         segment: (T,) segment of the example that a token belongs to, -1 for none.
         word: (T,) index into ``Example.words`` of the token's word, -1 for none.
         offsets: (T, 2) characters of its segment that a token covers, without white space around it; (0, 0) for none.
-        fixed: (T,) True for tokens that no method may hide or move, and that score 0: an instruction, demonstrations,
-            the words of an answer. None of them belongs to the example's text.
+        fixed: (T,) True for tokens that no method may hide or move, and that attributions leave out: an instruction,
+            demonstrations, the words of an answer. None of them belongs to the example's text.
         truncated: the example was longer than the model's limit, and was cut.
 
     Raises:
