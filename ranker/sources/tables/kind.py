@@ -16,6 +16,7 @@ from ranker.errors import DataError, ModelError, Question, UnknownName, UsageErr
 from ranker.sources.base import BundledRows, Machine, ModelInfo, Predictor, ResourceCache, Source, SourceOptions
 from ranker.sources.options import non_defaults
 from ranker.sources.references import Reference
+from ranker.sources.tables.names import NAMED
 from ranker.sources.tables.options import TableOptions
 from ranker.tasks.base import ERROR, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities, has_labels
@@ -145,7 +146,9 @@ class TableModel:
 
         path, encoding, limits = Path(self.path), self.table_options.encoding, self.options.limits
         key = (_COLUMNS, self.file)
-        return cast("Columns", _compute_once(shelf, key, lambda: read_columns(path, encoding, limits)))
+        # of values, answers may be lists; Parquet reads only those that are named
+        lists = (*NAMED, *self.table_options.prediction) if self.options.values else ()
+        return cast("Columns", _compute_once(shelf, key, lambda: read_columns(path, encoding, limits, lists)))
 
     def reading(self, shelf: ResourceCache) -> ParsedTable:
         """Parse the answers without requested rows, once for all models; raises again what it raised the first time."""

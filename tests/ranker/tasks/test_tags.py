@@ -5,6 +5,8 @@ import random
 import re
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import seqeval.metrics
 from nervaluate import Evaluator
@@ -13,9 +15,10 @@ from seqeval.scheme import IOB2
 from factors import Example
 from ranker import decide
 from ranker.errors import Assumption, DataError, UnknownName
-from ranker.files.reader import read_columns
 from ranker.runs.gather import RowsFile, inspect_references, labelled
-from ranker.sources.base import SourceOptions
+from ranker.sources.base import ResourceCache, SourceOptions
+from ranker.sources.references import Reference
+from ranker.sources.tables import kind
 from ranker.sources.tables.options import TableOptions
 from ranker.sources.tables.values import collect_values
 from ranker.tasks.tags import TagTask
@@ -193,11 +196,16 @@ def test_rows_of_lists_are_read_as_their_tokens_and_tags(tmp_path):
     assert np.isnan(TASK.outcomes(TASK.predictions([("O", "O")]), [Example("c", ("x",))])).all()
 
 
-def test_answers_may_be_lists_in_json_lines(tmp_path):
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_answers_may_be_lists(tmp_path, ending):
     """Tags of a row as a list, as datasets hold them."""
-    file = tmp_path / "a.jsonl"
-    rows = [["O", "B-LOC"], ["O"]]
-    file.write_text("".join(json.dumps({"id": str(n), "prediction": tags}) + "\n" for n, tags in enumerate(rows)))
-    (model,) = collect_values(read_columns(file)).models
+    file, tags = tmp_path / f"a.{ending}", [["O", "B-LOC"], ["O"]]
+    if ending == "jsonl":
+        rows = [{"id": str(n), "prediction": of_row} for n, of_row in enumerate(tags)]
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        pq.write_table(pa.table({"id": ["0", "1"], "prediction": tags}), file)
+    (source,) = kind.sources(Reference(str(file)), SourceOptions(values=True), ResourceCache())
+    (model,) = collect_values(source.columns(ResourceCache())).models
     task = TagTask("tags")
     assert [task.answer_of(cell) for cell in model.answers] == [("O", "B-LOC"), ("O",)]
