@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,7 +43,7 @@ from ranker.runs.label import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import Plan, plan
 from ranker.runs.rank import evaluate_plan
-from ranker.runs.task import NamedTask, takes_values, task_of_texts
+from ranker.runs.task import NamedTask, takes_values
 from ranker.runtime.base import Executor
 from ranker.runtime.executors.named import ExecutorOptions, executor_named
 from ranker.runtime.runtime import Runtime
@@ -231,11 +231,7 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
     """
     check_mode(values)
     rows = None if decides_on_own(values) else own_rows(values, "data") or set_of(values)
-    metric = values["metric"]
-    if metric and (score := custom.metric(metric, Machine(values["device"]))):
-        if not (isinstance(rows, RowsFile) and rows.task == "text"):
-            raise UsageError(f"`--metric {metric}` is for `--task text`", option="metric", value=metric)
-        rows, metric = replace(rows, task=task_of_texts(score)), None
+    rows, metric = custom.judged_rows(rows, values["metric"], Machine(values["device"]))
     return RunRequest(
         models=suite(values, None if values["data"] else values["ood_name"], shelf),
         rows=rows,

@@ -10,6 +10,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -17,6 +18,8 @@ from typing import TypeVar
 from factors import BUILTIN, Factor
 from factors.registry import add, factors_in
 from ranker.errors import UsageError, listed, look_up
+from ranker.runs.gather import RowsFile
+from ranker.runs.task import task_of_texts
 from ranker.sources.base import Machine
 from ranker.sources.hf import bertscore
 from ranker.sources.metrics import installed_metrics
@@ -30,6 +33,7 @@ FACTORS, METHODS = "rank_models.factors", "rank_models.methods"
 """Entry point groups of packages with factors, and with methods that see a pool; each names a module."""
 
 N = TypeVar("N", Factor, PoolMethod)
+R = TypeVar("R")
 
 
 def available_factors() -> dict[str, Factor]:
@@ -131,6 +135,24 @@ def metric(place: str, machine: Machine = Machine()) -> Callable[[str, str], flo
     if kind.casefold() == bertscore.NAME:
         return bertscore.BertScore.by(encoder, machine)
     return installed_metrics().get(place.casefold())
+
+
+def judged_rows(rows: R, metric_name: str | None, machine: Machine) -> tuple[R, str | None]:
+    """Return rows whose task judges by a metric of one's own, and None; both unchanged for another metric.
+
+    Args:
+        rows: of a file, or of a set.
+        metric_name: as typed; None for the task's own.
+        machine: that runs an encoder.
+
+    Raises:
+        UsageError: the metric cannot be loaded, or the rows are no texts; ModelError: there is no such encoder.
+    """
+    if not metric_name or not (score := metric(metric_name, machine)):
+        return rows, metric_name
+    if not (isinstance(rows, RowsFile) and rows.task == "text"):
+        raise UsageError(f"`--metric {metric_name}` is for `--task text`", option="metric", value=metric_name)
+    return replace(rows, task=task_of_texts(score)), None
 
 
 def _file_metric(file: str, name: str) -> Callable[[str, str], float]:

@@ -172,10 +172,11 @@ def _batch(values: dict[str, Any]) -> None:
 
 def _batch_of_texts(values: dict[str, Any]) -> None:
     """Write rows to write texts, tags or numbers for, as a table that `--data` reads once it is filled in."""
-    from ranker.commands import arguments
+    from ranker.commands import arguments, custom
     from ranker.datasets.sheets import csv_table
     from ranker.labelling.sheet import cells_by_text
     from ranker.runs.batch import choose_batch
+    from ranker.sources.base import Machine
 
     outputs.check(values)
     if values["format_name"] != "csv":
@@ -183,7 +184,9 @@ def _batch_of_texts(values: dict[str, Any]) -> None:
         raise UsageError(text, option="format", value=values["format_name"])
     request = arguments.labelling_request(values, _settings(values), stderr.bars(values))
     settings = request.settings
-    batch = choose_batch(request.pool, request.models, values["batch"], settings.rule, settings.seed, request.runtime)
+    pool, metric = custom.judged_rows(request.pool, values["metric"], Machine(values["device"]))
+    options = (values["batch"], settings.rule, settings.seed, request.runtime, metric or "")
+    batch = choose_batch(pool, request.models, *options)
     cells, column = cells_by_text(batch.sheet, batch.pool), batch.sheet.layout.label or "label"
     table = [cells[row.segments] for row in batch.rows]
     outputs.write(csv_table([*dict.fromkeys([name for row in table for name in row]), column], table), values["output"])

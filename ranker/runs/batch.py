@@ -39,7 +39,13 @@ class ChosenRows(NamedTuple):
 
 
 def choose_batch(
-    pool: RowsFile, models: InspectedModels, count: int, rule: str, seed: int, runtime: Runtime = Runtime()
+    pool: RowsFile,
+    models: InspectedModels,
+    count: int,
+    rule: str,
+    seed: int,
+    runtime: Runtime = Runtime(),
+    metric: str = "",
 ) -> ChosenRows:
     """Choose rows of a pool: those that tell models apart best by ANCHORS, or random ones.
 
@@ -52,15 +58,20 @@ def choose_batch(
         rule: "order", or "random".
         seed: of random rows.
         runtime: how models run.
+        metric: by which answers are compared; "" for the task's own.
 
     Raises:
-        UsageError: another rule, or the pool has no row without a reference.
+        UsageError: there is no such metric of rows, another rule, or the pool has no row without a reference.
         ModelError: fewer than two models could be asked, or no row is in the files of all.
     """
     if rule not in ("order", "random"):
         raise UsageError(f"`rule` {rule} is for labels; here it is order or random", option="rule", value=rule)
     task = decide_task(pool.named_task, infos=models.infos)
     assert has_values(task)  # the caller checks it
+    if metric and task.metric_named(metric) is not None:
+        text = f"{metric} is of all rows together, and rows are chosen one by one; name a metric of rows"
+        raise UsageError.about("metric", text, metric)
+    task = task.judged_by(metric)
     sheet = pool.with_texts()
     examples = readers.unlabelled(sheet)
     with_reference = {

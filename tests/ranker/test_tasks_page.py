@@ -96,6 +96,31 @@ def test_a_batch_of_rows_to_fill_in_is_read_once_it_is_filled(folder, capsys):
         assert asked.isdisjoint(row["id"] for row in csv.DictReader(file))
 
 
+def test_a_batch_is_chosen_by_the_metric_that_is_named(folder, capsys):
+    """A function of one's own compares the answers of all pairs of models; the metric of a row by name, too."""
+    write_tables(number=False)
+    calls = (
+        "from pathlib import Path\ndef own(a, b):\n    Path('calls').open('a').write('.')\n    return float(a == b)\n"
+    )
+    Path("own.py").write_text(calls)
+    batch = [
+        "label",
+        "--pool",
+        "pool.csv",
+        "--task",
+        "text",
+        "--batch",
+        "2",
+        "--models",
+        "one.csv",
+        "two.csv",
+        "three.csv",
+    ]
+    run([*batch, "-o", "out.csv", "--metric", "own.py:own"], capsys)
+    assert len(Path("calls").read_text()) >= 20
+    run([*batch, "-o", "other.csv", "--metric", "rouge-1"], capsys)
+
+
 def run(arguments, capsys):
     """What a command prints."""
     with pytest.raises(SystemExit) as stop:
@@ -142,6 +167,7 @@ def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, capsys, code, sai
             "`label` asks for labels; with `--task text`",
         ),
         (["label", "--pool", "pool.csv", "--task", "text", "--batch", "2", "--rule", "best"], "`--rule` best is for"),
+        (["label", "--pool", "pool.csv", "--task", "text", "--batch", "2", "--metric", "bleu"], "bleu is of all rows"),
         (["--data", "articles.csv", "--task", "txt"], "there is no task 'txt'; did you mean text?"),
     ],
 )
