@@ -116,11 +116,9 @@ class PromptEncoder:
         contexts, answers = zip(*(self._parts(text) for text, _ in framed), strict=True)
         if self.network.encodes:
             encoded = iter(self.network.tokens(contexts, not self.chat))
-            word_ids = {word: tuple(ids.tolist()) for word, (ids, _) in zip(
-                self.words, self.network.tokens([word.strip() for word in self.words], special=False), strict=True
-            )} if self.words else {}  # fmt: skip
-            continuations = [tuple(word_ids[word] for word in self.words)] * len(rows)
-            parts = [(ids, offsets, after) for (ids, offsets), after in zip(encoded, continuations, strict=True)]
+            words = self.network.tokens([word.strip() for word in self.words], special=False) if self.words else []
+            after_all = tuple(tuple(ids.tolist()) for ids, _ in words)
+            parts = [(ids, offsets, after_all) for ids, offsets in encoded]
         else:
             texts = [text for context, after in zip(contexts, answers, strict=True)
                      for text in (context, *(context + answer for answer in after))]  # fmt: skip
@@ -133,7 +131,7 @@ class PromptEncoder:
 
     def _parts(self, text: str) -> tuple[str, tuple[str, ...]]:
         """Return a prompt and the answers after it; white space at the end of one that is no chat belongs to these."""
-        if self.chat or self.network.encodes or not self.words:
+        if self.chat or self.network.encodes:
             return text, self.words
         context = text.rstrip()
         return context, tuple(text[len(context) :] + word for word in self.words)

@@ -19,7 +19,7 @@ from ranker.tasks.texts import SpanTask, TextTask
 
 PROMPT = Prompt(
     segments=("question", "passage"),
-    template="{passage} Who? {question} Answer:",
+    template="{passage} Who? {question} Answer: ",
     name="who",
     instruction="Answer each question with words copied from its passage, and with nothing else.",
     max_new_tokens=7,
@@ -41,7 +41,8 @@ def opened(folder, task, prompt=PROMPT):
 def written(model, example):
     """The text after a prompt, one token after the other, without a cache."""
     network = model.network
-    ids = network.tokenizer(model.encoder.frame_of(2).text(example.segments)[0]).input_ids
+    text = model.encoder.frame_of(2).text(example.segments)[0]
+    ids = network.tokenizer(text if network.encodes else text.rstrip()).input_ids  # the blank is the answer's
     out = []
     for _ in range(model.most):
         if network.encodes:
