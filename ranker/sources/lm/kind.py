@@ -16,10 +16,11 @@ from ranker.sources.hf import align, checkpoints
 from ranker.sources.hf.files import GGUF, Files, open_checkpoint_files, open_gguf
 from ranker.sources.hf.heads import CAUSAL, Head, writing_head
 from ranker.sources.hf.kind import LIBRARIES, checkpoints_in, pin
-from ranker.sources.lm import demonstrations, prompts
-from ranker.sources.lm.demonstrations import Demonstration
+from ranker.sources.lm import prompts
+from ranker.sources.lm.answers import parse_answer
+from ranker.sources.lm.members import PromptSetup, listed_labels, setups
 from ranker.sources.lm.options import LMOptions
-from ranker.sources.lm.prompts import Frame, Prompt, prompt_of
+from ranker.sources.lm.prompts import Frame, Prompt
 from ranker.sources.references import Reference
 from ranker.sources.texts import group_labels
 from ranker.tasks.classes import has_labels
@@ -40,7 +41,7 @@ PRELOAD = ("torch", "transformers", "ranker.sources.lm.scoring", "ranker.sources
 
 
 @dataclass(frozen=True)
-class PromptedModel:
+class PromptedModel(PromptSetup):
     """A prompt on a language model: a `ranker.sources.base.Source`.
 
     Attributes:
@@ -54,7 +55,7 @@ class PromptedModel:
 
     Example:
         >>> prompt = Prompt(template="{text} It was ", verbalizers={"good": ("great",), "bad": ("terrible",)})
-        >>> model = PromptedModel("smollm2/it-was", "models/smollm2", "smollm2", prompt)
+        >>> model = PromptedModel("smollm2/it-was", "models/smollm2", "smollm2", prompt=prompt)
         >>> model.family, list(model.prompt.verbalizers)
         ('smollm2', ['good', 'bad'])
     """
@@ -62,10 +63,6 @@ class PromptedModel:
     name: str
     path: str
     family: str = ""
-    prompt: Prompt | None = None
-    demonstrations: tuple[Demonstration, ...] = ()
-    calibration: str = "none"
-    length: str = "sum"
     options: SourceOptions = SourceOptions()
 
     precomputed = False
@@ -74,7 +71,7 @@ class PromptedModel:
     def place(self) -> str:
         """Path with links resolved or hub id, and a digest of the prompt."""
         return (
-            f"{os.path.realpath(self.path) if os.path.exists(self.path) else self.path}#{digest(self._settings())[:12]}"
+            f"{os.path.realpath(self.path) if os.path.exists(self.path) else self.path}#{digest(self.settings())[:12]}"
         )
 
     @property
@@ -98,23 +95,21 @@ class PromptedModel:
             return ModelInfo(self, trouble=str(error))
         pinned = replace(self, path=pin(self.path, folder))
         shelf[_FOLDERS, pinned.path] = folder
-        labels = () if self.prompt is None else tuple(self.prompt.verbalizers)
-        member = "the task's" if self.prompt is None else self.prompt.name
         return ModelInfo(
             pinned,
-            labels,
+            self.prompt_labels,
             sum(file.stat().st_size for file in weights),
             PRELOAD,
             self.options.of_others(LMOptions) | ({"label_map"} if self.options.label_map else frozenset()),
             needs=Needs(accelerator=True),
             demonstrations=tuple(demonstration.segments for demonstration in self.demonstrations),
-            parts={"model": self.family, "prompt": member},
+            parts={"model": self.family, "prompt": self.prompt_name},
         )
 
     def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
         """Return the content hash of the model, the prompt, and all else that its answers depend on."""
         files = _files(self.path, self.options, shelf)
-        settings = {**self._settings(task), "too_long": self.options.of(LMOptions).too_long}
+        settings = {**self.settings(task), "too_long": self.options.of(LMOptions).too_long}
         return {
             "content": f"{files.digest} {digest(settings)}",
             "prompt": settings,
@@ -135,7 +130,7 @@ class PromptedModel:
             text = f"writes answers, and those to {task.name} are judged by {task.metric}"
             raise LabelError.of(self.name, text)
         network = self._network(machine, shelf)
-        prompt = prompt_of(task) if self.prompt is None else self.prompt
+        prompt = self.chosen_prompt(task)
         words = prompt.words(task)
         listed_words = tuple(word for forms in words.values() for word in forms)
         writes = prompt.decode or not words
@@ -149,10 +144,10 @@ class PromptedModel:
         )
         shelf.noted[self.place] = 0, network.notes
         if writes:
-            parse = partial(_answer, task, words)
+            parse = partial(parse_answer, task, words)
             return Writer(self.name, network, encoder, task, parse, prompt.max_new_tokens, prompt.stop)
         assert has_labels(task)
-        raw = {**self._settings(task), "calibration": "none", "model": network.digest, "machine": repr(machine)}
+        raw = {**self.settings(task), "calibration": "none", "model": network.digest, "machine": repr(machine)}
         if shelf.get(_SCORES, ("", None))[0] != (key := digest(raw)):
             shelf[_SCORES] = key, {}
         of_words = [label for label, forms in words.items() for _ in forms]
@@ -164,23 +159,13 @@ class PromptedModel:
             mean=self.length == "mean",
             calibrated=self.calibration == "content-free",
             scores=shelf[_SCORES][1],
-            seed=f"{network.digest} {digest(self._settings(task))}",
+            seed=f"{network.digest} {digest(self.settings(task))}",
         )
 
     @property
     def _trusted(self) -> bool:
         """True if the user named this model, or its language model, as one that may run code of its own."""
         return bool({self.name, self.family} & self.options.trust_remote_code)
-
-    def _settings(self, task: Task | None = None) -> dict[str, Any]:
-        """Return the prompt and its settings as plain JSON."""
-        prompt = prompt_of(task) if self.prompt is None and task is not None else self.prompt
-        return {
-            "prompt": None if prompt is None else prompt.identity(),
-            "demonstrations": [[list(row.segments), row.answer] for row in self.demonstrations],
-            "calibration": self.calibration,
-            "length": self.length,
-        }
 
     def _network(self, machine: Machine, shelf: ResourceCache) -> LanguageModel:
         """Load the language model once for all prompts that come one after the other."""
@@ -218,11 +203,9 @@ class PromptedModel:
         """Return the prompt around the texts of a row, once for each number of texts."""
         if count not in frames:
             words = prompt.words(task)
-            answered = [
-                (row.segments, demonstrations.answer_text(row, task, words, self.name)) for row in self.demonstrations
-            ]
-            labels = ", ".join(forms[0] for forms in words.values())
-            frames[count] = prompts.frame(prompt, count, labels, answered, network.chat if prompt.chat else None)
+            answered = self.answered(task, words, self.name)
+            chat = network.chat if prompt.chat else None
+            frames[count] = prompts.frame(prompt, count, listed_labels(words), answered, chat)
         return frames[count]
 
 
@@ -254,33 +237,15 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
     Raises:
         UsageError: there is no such prompt, or demonstrations are needed and no file has them.
     """
-    chosen = options.of(LMOptions)
     place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place
     below = checkpoints_in(Path(place)) if os.path.isdir(place) else []
     networks = [(folder.name, str(folder)) for folder in below] or [(_name_of(place), place)]
-    members = [
-        (prompt, count, calibration)
-        for prompt in (prompts.load(chosen.prompts) or (None,))
-        for count in ((chosen.shots or (0,)) if prompt is None or prompt.shots is None else (prompt.shots,))
-        for calibration in _calibrations(prompt, chosen)
+    prompted = list(setups(options.of(LMOptions), options.limits))
+    listed = [
+        PromptedModel("/".join(filter(None, (name, end))), path, name, options=options, **vars(setup))
+        for name, path in networks
+        for end, setup in prompted
     ]
-    listed = []
-    for name, path in networks:
-        for prompt, count, calibration in members:
-            parts = [name, "" if prompt is None else prompt.name]
-            parts += [f"{count}-shot" if count else "", "calibrated" if calibration != "none" else ""]
-            file = (prompt.demonstrations if prompt else "") or chosen.demonstrations
-            if count and not file:
-                text = f"of {count} needs labelled rows; name a file with `demonstrations`"
-                raise UsageError.about("shots", text, count)
-            drawn = (
-                demonstrations.draw(Path(file), count, prompt.seed if prompt else 0, options.limits) if count else ()
-            )
-            length = (prompt.length if prompt else None) or chosen.length
-            source = PromptedModel(
-                "/".join(part for part in parts if part), path, name, prompt, drawn, calibration, length, options
-            )
-            listed.append(source)
     if reference.part:
         by_part = {source.name.partition("/")[2]: source for source in listed}
         if reference.part not in by_part:
@@ -288,13 +253,6 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
             raise UsageError.of(place, text, option="models", value=reference.part, allowed=by_part)
         return [by_part[reference.part]]
     return listed
-
-
-def _calibrations(prompt: Prompt | None, chosen: LMOptions) -> tuple[str, ...]:
-    """Return the calibrations of a prompt's models."""
-    if prompt is not None and (prompt.decode or prompt.calibration is not None):
-        return (prompt.calibration or "none",)
-    return chosen.calibration or ("none",)
 
 
 def _name_of(place: str) -> str:
@@ -339,16 +297,3 @@ def _files(path: str, options: SourceOptions, shelf: ResourceCache) -> Files:
         shelf[_FILES] = path, files
     opened: Files = shelf[_FILES][1]
     return opened
-
-
-def _answer(task: Task, words: Mapping[str, tuple[str, ...]], text: str, segments: tuple[str, ...]) -> Any:
-    """Return the answer in a written text: the label that it begins with, or the value; None if there is none."""
-    from ranker.sources.lm.writing import label_in
-
-    if has_labels(task):
-        label = label_in(text, words)
-        return None if label is None else task.index(label)
-    try:
-        return task.answer_of(text, segments)
-    except ValueError:
-        return None

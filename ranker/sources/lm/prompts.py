@@ -221,15 +221,31 @@ def _chat_text(
     chat: Callable[[Sequence[Mapping[str, str]]], str],
 ) -> str:
     """Return a chat of demonstrations and a row as one text; an instruction is the first message, or in it."""
-    turns = [{"role": role, "content": text} for pair in filled for role, text in zip(TURNS, pair, strict=True)]
-    turns = [{**turn, "content": turn["content"].strip()} for turn in (*turns, {"role": "user", "content": row})]
-    if not prompt.instruction:
-        return chat(turns)
+    turns = chat_turns(prompt, filled, row)
     try:
-        return chat([{"role": "system", "content": prompt.instruction}, *turns])
+        return chat(turns)
     except ModelError:  # many templates, such as Gemma's, know no message of the system
-        first = {"role": "user", "content": prompt.instruction + prompt.separator + turns[0]["content"]}
-        return chat([first, *turns[1:]])
+        if not prompt.instruction:
+            raise
+        first = {**turns[1], "content": prompt.instruction + prompt.separator + turns[1]["content"]}
+        return chat([first, *turns[2:]])
+
+
+def chat_turns(prompt: Prompt, filled: Sequence[tuple[str, str]], row: str) -> list[dict[str, str]]:
+    """Return a chat as messages: the instruction, demonstrations with their answers, and a row.
+
+    Args:
+        prompt: the prompt.
+        filled: demonstrations in its template, and the answers to them.
+        row: the row in its template.
+
+    Example:
+        >>> chat_turns(Prompt(template="{text} Mood?"), [("Dull. Mood?", " bad")], "Fun. Mood?")[1]
+        {'role': 'assistant', 'content': 'bad'}
+    """
+    system = [{"role": "system", "content": prompt.instruction}] * bool(prompt.instruction)
+    turns = [(role, text.strip()) for pair in filled for role, text in zip(TURNS, pair, strict=True)]
+    return system + [{"role": role, "content": text} for role, text in (*turns, (TURNS[0], row.strip()))]
 
 
 def builtin() -> dict[str, Path]:

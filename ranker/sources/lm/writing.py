@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +12,7 @@ import torch
 
 from factors.types import Example, Ints
 from ranker.sources.hf import batching
+from ranker.sources.lm.answers import before
 from ranker.sources.lm.encoding import PromptEncoder
 from ranker.sources.lm.network import PREFIX_SHARE, LanguageModel, Prefix
 
@@ -96,38 +97,3 @@ class Writer:
             for place, text in zip(places, decoded, strict=True):
                 texts[place] = before(text, self.stop)
         return texts
-
-
-def before(text: str, stop: Sequence[str]) -> str:
-    r"""Return the text before the first of some texts, without blanks around it.
-
-    Example:
-        >>> before(" Paris.\n\nQuestion: ", ["\n\n"])
-        'Paris.'
-    """
-    ends = [place for end in stop if end and (place := text.find(end)) >= 0]
-    return text[: min(ends, default=len(text))].strip()
-
-
-def label_in(text: str, words: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the label that a written text begins with; of several words, the longest counts. Case does not matter.
-
-    Args:
-        text: the text.
-        words: label -> words for it.
-
-    Returns:
-        The label; None if the text begins with no word, or a letter or digit follows the word at once.
-
-    Example:
-        >>> label_in("Not true, because", {"yes": ["true"], "no": ["not true"]}), label_in("Truely", {"yes": ["true"]})
-        ('no', None)
-    """
-    folded = text.strip().strip("\"'*`").casefold()
-    lengths = [
-        (len(word.strip()), label)
-        for label, forms in words.items()
-        for word in forms
-        if folded.startswith(word.strip().casefold()) and not folded[len(word.strip()) :][:1].isalnum()
-    ]
-    return max(lengths)[1] if lengths else None

@@ -243,7 +243,7 @@ def test_a_gguf_file_is_a_language_model(tmp_path, lm):
     file = tmp_path / "tiny.gguf"
     tiny_gguf(file, AutoTokenizer.from_pretrained(lm()))
     prompt = Prompt(template="{text} is ", name="is", verbalizers={"entailment": ("old",), "non-entailment": ("near",)})
-    source = PromptedModel("tiny", str(file), "tiny", prompt)
+    source = PromptedModel("tiny", str(file), "tiny", prompt=prompt)
     shelf = ResourceCache()
     info = source.inspect(shelf)
     assert (info.trouble, info.size, info.parts) == ("", file.stat().st_size, {"model": "tiny", "prompt": "is"})
@@ -283,12 +283,12 @@ def test_an_adapter_must_have_the_tokenizer_of_its_base(tmp_path, lm):
     adapted.save_pretrained(tmp_path / "adapter")
     words = {"entailment": ("a", "b", "c"), "non-entailment": ("d", "e", "f")}
     prompt = Prompt(template="{text} is ", name="is", verbalizers=words)
-    source = PromptedModel("m", str(tmp_path / "adapter"), "m", prompt)
+    source = PromptedModel("m", str(tmp_path / "adapter"), "m", prompt=prompt)
     shelf = ResourceCache()
     assert kind_name(tmp_path / "adapter") == "lm"
     pinned = source.inspect(shelf).source
     probs = next(pinned.open(TASK, Machine(), shelf).predict([Example("1", ("The doctor",))])).probs
-    plain = PromptedModel("m", str(lm()), "m", source.prompt).open(TASK, Machine(), ResourceCache())
+    plain = PromptedModel("m", str(lm()), "m", prompt=source.prompt).open(TASK, Machine(), ResourceCache())
     assert abs(next(plain.predict([Example("1", ("The doctor",))])).probs - probs).max() > 1e-4
     tokenizer = AutoTokenizer.from_pretrained(lm())
     content = json.loads(tokenizer.backend_tokenizer.to_str())

@@ -42,7 +42,7 @@ EXAMPLES = [
 
 def opened(folder, prompt=PROMPT, task=TASK, options=DEFAULTS, **changes):
     """A loaded model of a prompt."""
-    source = PromptedModel("m", str(folder), "m", prompt, options=SourceOptions(kinds=[options]), **changes)
+    source = PromptedModel("m", str(folder), "m", prompt=prompt, options=SourceOptions(kinds=[options]), **changes)
     return source.open(task, Machine(), ResourceCache())
 
 
@@ -302,7 +302,7 @@ def test_a_calibrated_model_shares_the_scores_of_the_other(lm, monkeypatch):
     shelf, rows = ResourceCache(), []
     run = LabelScorer._run
     monkeypatch.setattr(LabelScorer, "_run", lambda self, asked: rows.extend(asked) or run(self, asked))
-    plain = PromptedModel("m", str(lm()), "m", PROMPT)
+    plain = PromptedModel("m", str(lm()), "m", prompt=PROMPT)
     counts = []
     for source in (plain, replace(plain, calibration="content-free"), replace(plain, length="mean")):
         before, done = len(rows), []

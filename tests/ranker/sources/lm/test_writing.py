@@ -10,9 +10,9 @@ from refusals import refuses
 from factors.types import Example
 from ranker.errors import LabelError
 from ranker.sources.base import Machine, ResourceCache
+from ranker.sources.lm.answers import before, label_in
 from ranker.sources.lm.kind import PromptedModel
 from ranker.sources.lm.prompts import Prompt
-from ranker.sources.lm.writing import before, label_in
 from ranker.tasks.numbers import NumberTask
 from ranker.tasks.precomputed import PrecomputedTask
 from ranker.tasks.texts import SpanTask, TextTask
@@ -35,7 +35,7 @@ EXAMPLES = [
 
 def opened(folder, task, prompt=PROMPT):
     """A loaded model that writes."""
-    return PromptedModel("m", str(folder), "m", prompt).open(task, Machine(), ResourceCache())
+    return PromptedModel("m", str(folder), "m", prompt=prompt).open(task, Machine(), ResourceCache())
 
 
 def written(model, example):
