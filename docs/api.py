@@ -59,6 +59,7 @@ PARTS = {
         "LogOptions",
         "CheckpointOptions",
         "LMOptions",
+        "EndpointOptions",
         "Prompt",
         "PromptedModel",
     ),

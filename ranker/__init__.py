@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from ranker.scoring.changes import what_changed
     from ranker.scoring.score import Evidence
     from ranker.sources.base import Machine, SourceOptions
+    from ranker.sources.endpoint.options import EndpointOptions
     from ranker.sources.hf.options import CheckpointOptions
     from ranker.sources.lm.kind import PromptedModel
     from ranker.sources.lm.options import LMOptions
@@ -67,6 +68,7 @@ __all__ = [
     "Evaluation",
     "Evidence",
     "Explanation",
+    "EndpointOptions",
     "LMOptions",
     "LabelRanking",
     "LabelSettings",
@@ -146,6 +148,7 @@ _HOME = {
     "ranker.sources.base": ("Machine", "SourceOptions"),
     "ranker.sources.hf.options": ("CheckpointOptions",),
     "ranker.sources.lm.kind": ("PromptedModel",),
+    "ranker.sources.endpoint.options": ("EndpointOptions",),
     "ranker.sources.lm.options": ("LMOptions",),
     "ranker.sources.lm.prompts": ("Prompt",),
     "ranker.sources.logs.options": ("LogOptions",),

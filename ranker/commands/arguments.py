@@ -52,9 +52,9 @@ from ranker.runtime.store import Store
 from ranker.scoring.gate import MARGIN
 from ranker.scoring.score import Evidence
 from ranker.sources import kinds, suites
-from ranker.sources.base import Machine, ResourceCache, SourceOptions
+from ranker.sources.base import Machine, ResourceCache, SourceOptions, is_connected
 from ranker.sources.options import from_flags
-from ranker.sources.suites import Suite
+from ranker.sources.suites import Model, Suite
 from ranker.sources.tables.options import TableOptions
 from ranker.statistics.pool import PoolMethod
 
@@ -320,7 +320,11 @@ def example(values: OptionValues, models: InspectedModels) -> Chosen:
 def suite(values: OptionValues, ood_name: str | None, shelf: ResourceCache | None = None) -> Suite:
     """Return the models of ``--models``; else the embedded suite of an OOD set."""
     references = _references(values)
-    return suites.load(references, source_options(values), shelf) if references else _embedded_suite(values, ood_name)
+    if not references:
+        return _embedded_suite(values, ood_name)
+    loaded = suites.load(references, source_options(values), shelf)
+    _connect(values, loaded.models, loaded.shelf)
+    return loaded
 
 
 def models(values: OptionValues, ood_name: str | None) -> InspectedModels:
@@ -333,7 +337,22 @@ def named_models(values: OptionValues) -> InspectedModels | None:
     references, options = _references(values), source_options(values)
     if not references:
         kinds.check_concerned(options, ())
-    return inspect_references(references, options) if references else None
+        return None
+    inspected = inspect_references(references, options)
+    _connect(values, inspected.unpinned, inspected.shelf)
+    return inspected
+
+
+def _connect(values: OptionValues, models: Sequence[Model], shelf: ResourceCache) -> None:
+    """Refuse models of servers that cannot be asked, before any row is read; a dry run sends nothing."""
+    if values.get("dry_run"):
+        return
+    for model in models:
+        if is_connected(model.source):
+            shelf.folder = store(values).folder
+            pinned = model.source.inspect(shelf).source
+            if is_connected(pinned):
+                pinned.connect(shelf)
 
 
 def _references(values: OptionValues) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.hf.options import CheckpointOptions
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.logs.options import LogOptions
@@ -93,7 +94,7 @@ def added_kinds() -> tuple[type, ...]:
 
 def records() -> tuple[type, ...]:
     """Return the options records of all kinds of sources."""
-    return (TableOptions, LogOptions, CheckpointOptions, LMOptions, *added_kinds())
+    return (TableOptions, LogOptions, CheckpointOptions, LMOptions, EndpointOptions, *added_kinds())
 
 
 def flags_from(*records: type) -> Option:

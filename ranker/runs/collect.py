@@ -17,7 +17,7 @@ from ranker.runtime.base import Answer, Job, JobOutcome, Request
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.runtime.worker import answer, content_of, find_work, read_precomputed
-from ranker.sources.base import ModelInfo, ResourceCache
+from ranker.sources.base import Bill, ModelInfo, ResourceCache
 from ranker.sources.suites import Model
 from ranker.tasks.base import Task
 
@@ -205,7 +205,7 @@ def dry_run_lines(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
     attributed = f", {len(attributed_rows)} to explain with {plan.settings.name}" if plan.settings.function else ""
     size = f"{len(suite.models)} models, {len(all_rows)} rows{attributed}"
     yield f"{suite.name} on {rows.ood.name}: {size}"
-    seconds = 0.0
+    seconds, bills = 0.0, dict[str, Bill]()
     with runtime.open_store() as store:
         outcomes = dict(run_jobs(plan.inputs.inspected, plan.task, plan.request_matrix, runtime, store, dry=True))
     for number, model in enumerate(suite.models):
@@ -215,4 +215,8 @@ def dry_run_lines(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
             continue
         seconds += outcome.estimate.seconds if outcome.estimate else 0.0
         yield f"{model.name}: {outcome.estimate or 'all is cached'}"
-    yield f"in all at least {minutes(seconds)}"
+        if outcome.estimate and (bill := outcome.estimate.bill):
+            bills[bill.host] = bills[bill.host] + bill if bill.host in bills else bill
+    yield from (f"in all {bill}; nothing was sent" for bill in bills.values())
+    if not bills or seconds:
+        yield f"in all at least {minutes(seconds)}"

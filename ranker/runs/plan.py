@@ -270,11 +270,12 @@ def applicable_factors(
 def backend(factors: Sequence[Factor], inputs: RunInputs, target: Target) -> Settings:
     """Return the default attribution backend: `BACKEND` if a factor reads attributions, else none.
 
-    None also if some answers lie in files, which cannot be attributed: their models are kept, and attribution is
-    skipped.
+    None also if some answers lie in files, which cannot be attributed, or are asked of a server without a budget: their
+    models are kept, and attribution is skipped.
     """
     task, settings = inputs.rows.ood.task, settings_of(BACKEND)
-    if not has_labels(task) or any(model.source.precomputed for model in inputs.inspected.models):
+    infos = inputs.inspected.infos
+    if not has_labels(task) or any(info.source.precomputed or not info.attributable for info in infos):
         return settings_of("none")
     reading = [factor for factor in factors if factor.kind == "factor"]
     usable, _ = applicable_factors(reading, inputs.rows, target, settle(settings, task))

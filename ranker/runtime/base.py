@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from factors.types import Attributions, Example
 from ranker.attribution.settings import Settings
 from ranker.numbers import minutes
-from ranker.sources.base import Machine, Needs, Source
+from ranker.sources.base import Bill, Machine, Needs, Source
 from ranker.tasks.base import Predictions, Task
 
 if TYPE_CHECKING:
@@ -114,12 +114,14 @@ class TimeEstimate:
         explain: examples whose attributions are missing; the most over several backends.
         passes: forward passes for all of that; a backward pass counts as two.
         rate: passes a second, measured; nan where it cannot be.
+        bill: requests to a server, if the model is behind one.
     """
 
     predict: int
     explain: int
     passes: int
     rate: float
+    bill: Bill | None = None
 
     @property
     def seconds(self) -> float:
@@ -131,6 +133,8 @@ class TimeEstimate:
         parts = [
             f"{count:,} {noun}" for count, noun in ((self.predict, "to predict"), (self.explain, "to explain")) if count
         ]
+        if self.bill is not None:
+            return f"rows: {', '.join(parts)}; {self.bill}"
         rows, passes = f"rows: {', '.join(parts)}", f"{self.passes:,} forward passes"
         if not self.rate > 0:
             return f"{rows} ({passes})"

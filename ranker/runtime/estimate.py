@@ -8,7 +8,7 @@ import numpy as np
 
 from ranker.attribution.settings import Settings
 from ranker.runtime.base import TimeEstimate, WorkItem
-from ranker.sources.base import Predictor, is_perturbed, is_timed
+from ranker.sources.base import Bill, Predictor, is_billed, is_perturbed, is_timed
 
 SAMPLE = 32
 """Examples on which passes are counted."""
@@ -24,12 +24,14 @@ def estimate(opened: Callable[[Settings | None], Predictor], missing: Sequence[W
     Raises:
         ModelError: the model cannot be loaded or run.
     """
-    passes, rate = 0.0, float("nan")
+    passes, rate, bill = 0.0, float("nan"), None
     most = max(missing, key=lambda order: len(order.examples))
     for order in missing:
         model = opened(order.settings)
+        before = passes
         if not is_perturbed(model):
             passes += len(order.examples)
+            bill = _add(bill, model, order, len(order.examples))
             continue
         encodings = list(model.encodings(order.examples[:: max(len(order.examples) // SAMPLE, 1)][:SAMPLE]))
         passes_of_each = [
@@ -37,9 +39,18 @@ def estimate(opened: Callable[[Settings | None], Predictor], missing: Sequence[W
             for encoding in encodings
         ]
         passes += len(order.examples) * float(np.mean(passes_of_each))
+        bill = _add(bill, model, order, round(passes - before))
         if order is most and is_timed(model):
             rate = model.speed(sorted(encodings, key=len)[len(encodings) // 2])
     counts = [(order.settings, len(order.examples)) for order in missing]
     predict = max((count for settings, count in counts if settings is None), default=0)
     explain = max((count for settings, count in counts if settings is not None), default=0)
-    return TimeEstimate(predict, explain, round(passes), rate)
+    return TimeEstimate(predict, explain, round(passes), rate, bill)
+
+
+def _add(bill: Bill | None, model: Predictor, order: WorkItem, passes: int) -> Bill | None:
+    """Return a bill with that of further work on a model, if it has one."""
+    if not is_billed(model):
+        return bill
+    more = model.bill(order.examples, passes)
+    return more if bill is None else bill + more

@@ -21,6 +21,7 @@ from ranker.files import footers
 from ranker.limits import LIMITS, within
 from ranker.runtime import arrays
 from ranker.tasks.answers import answer_class
+from ranker.tasks.base import ERROR
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +31,9 @@ FORMAT = 2
 
 NAME = "example"
 """Column with the names of examples' texts: see `datasets.identity.text_names`."""
+
+STATE = "state"
+"""Column with the states of answers."""
 
 KEY = b"rank-models key"
 """Metadata field of a shard with the digest of its key and the format's version."""
@@ -129,6 +133,15 @@ def columns_of(table: pa.Table) -> dict[str, Any]:
             flat = arrays.numbers(column.flatten() if listed else column)
             columns[name] = flat.reshape(len(column), column.type.list_size) if listed else flat
     return columns
+
+
+def without_failures(table: pa.Table) -> pa.Table:
+    """Return a table without answers that failed, so that they are asked again."""
+    from pyarrow import compute
+
+    if STATE not in table.column_names:
+        return table
+    return table.filter(compute.not_equal(table.column(STATE), ERROR))
 
 
 def attributions(names: Sequence[bytes], rows: Sequence[Attributions]) -> pa.Table:

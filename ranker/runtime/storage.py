@@ -63,8 +63,11 @@ class UserStore:
         Raises:
             UsageError: $RANK_MODELS_STORE is a URL that cannot be opened.
         """
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return place(os.environ.get("RANK_MODELS_STORE") or str(cache / "rank-models"))
+        return place(os.environ.get("RANK_MODELS_STORE") or str(self.local()))
+
+    def local(self) -> Path:
+        """Return the folder in the user's cache."""
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rank-models"
 
     def __repr__(self) -> str:
         return "USER_STORE"

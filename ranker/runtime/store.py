@@ -31,7 +31,7 @@ from ranker.files.saving import sync
 from ranker.numbers import counted
 from ranker.records import digest, parse_json
 from ranker.runtime import arrays, shards
-from ranker.runtime.storage import Place, Remote, UserStore, contents_of, failures, place, put
+from ranker.runtime.storage import USER_STORE, Place, Remote, UserStore, contents_of, failures, place, put
 from ranker.tasks.answers import answer_class
 from ranker.tasks.base import Predictions
 
@@ -110,6 +110,11 @@ class Store:
         self._entries: dict[str, Entry] = {}
         self._keys: dict[str, tuple[Mapping[str, Any], str]] = {}  # those of `entry`; models may share one
 
+    @property
+    def folder(self) -> Path:
+        """Local folder for what sources keep themselves: the store's own, or the user's where that is remote."""
+        return (self.root if isinstance(self.root, Path) else USER_STORE.local()).absolute()
+
     def entry(self, key: Mapping[str, Any], called: str = "") -> Entry:
         """Return the entry of a key, as this run sees it; nothing is read yet.
 
@@ -174,7 +179,7 @@ class Entry:
         return list(tables.values())
 
     def missing(self, examples: Sequence[Example]) -> Texts:
-        """Return the examples whose texts are missing, each text once, in order.
+        """Return the examples whose texts are missing, or whose answers failed, each text once, in order.
 
         Raises:
             StoreError: the store cannot be read.
@@ -303,7 +308,8 @@ class Entry:
         import pyarrow as pa
         from pyarrow import compute
 
-        stored = pa.chunked_array([chunk for table in self._known for chunk in table.column(shards.NAME).chunks],
+        tables = map(shards.without_failures, self._known)
+        stored = pa.chunked_array([chunk for table in tables for chunk in table.column(shards.NAME).chunks],
                                  pa.binary(32))  # fmt: skip
         new = compute.invert(compute.is_in(arrays.of_binary(names, 32), value_set=stored))
         unknown = arrays.numbers(compute.indices_nonzero(new)).tolist()

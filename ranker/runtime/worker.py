@@ -83,6 +83,7 @@ def find_work(job: Job, store: Store, shelf: ResourceCache) -> tuple[JobOutcome,
     Raises:
         ModelError: the model cannot be read; StoreError: the store cannot.
     """
+    shelf.folder, shelf.offline = store.folder, job.dry
     settled = [request.settings and settle(request.settings, job.task) for request in job.requests]
     by_settings: dict[Settings | None, list[Request]] = {}
     for settings, request in zip(settled, job.requests, strict=True):
@@ -133,6 +134,8 @@ def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) ->
             lambda order: collect_blocks(order.examples, store.entry(order.key).add),
             progress,
         )
+        for order in missing:
+            store.entry(order.key).note(notes_of(job, shelf))
         return done
     except ModelError as error:
         return JobOutcome(failure=str(error))

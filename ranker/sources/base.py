@@ -7,10 +7,12 @@ a new method works on all models.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, TypeVar
 
 import numpy as np
@@ -132,6 +134,8 @@ class ResourceCache(dict[Hashable, Any]):
         initial: first content.
 
     Attributes:
+        folder: local folder in which sources may keep what they received; None for none.
+        offline: nothing may be sent to a server, as in a dry run.
         noted: place of a source -> the largest number of rows it was asked, and notes on its answers to these, or on
             what was loaded, a sentence each.
     """
@@ -139,6 +143,8 @@ class ResourceCache(dict[Hashable, Any]):
     def __init__(self, beat: Callable[[], None] = lambda: None, initial: Mapping[Hashable, Any] | None = None) -> None:
         super().__init__(initial or {})
         self.beat = beat
+        self.folder: Path | None = None
+        self.offline = False
         self.noted: dict[str, tuple[int, tuple[str, ...]]] = {}
 
 
@@ -215,6 +221,7 @@ class ModelInfo:
         needs: secrets, network, and limits of running it.
         metric: a requested metric of all labels together that its rows have no number of; "" for none.
         demonstrations: texts of rows that it was shown with their answers, so that it must not be judged on them.
+        attributable: attributions are computed by default; False where they cost requests without a limit.
         parts: what it is made of, part -> name: {"model": "smollm2", "prompt": "review"}; empty for one piece. A part
             is a noun in the singular. A report groups models by each part that they have in common.
     """
@@ -233,6 +240,7 @@ class ModelInfo:
     needs: Needs = Needs()
     metric: str = ""
     demonstrations: tuple[tuple[str, ...], ...] = ()
+    attributable: bool = True
     parts: Mapping[str, str] = Frozen({})
 
     def __post_init__(self) -> None:
@@ -296,6 +304,22 @@ class Source(Protocol):
         Raises:
             ModelError: it cannot be loaded; LabelError: its answers are not the task's.
         """
+
+
+class Connected(Source, Protocol):
+    """A source that asks a server."""
+
+    def connect(self, shelf: ResourceCache) -> None:
+        """Find out what the server can do, unless that is known, so that a wrong address fails before any work.
+
+        Raises:
+            UsageError: the server cannot be asked.
+        """
+
+
+def is_connected(source: Source) -> TypeGuard[Connected]:
+    """Return True if a source asks a server."""
+    return hasattr(type(source), "connect")
 
 
 class Predictor(Protocol):
@@ -461,6 +485,58 @@ class Timed(Perturbed[E], Protocol[E]):
 def is_timed(model: Perturbed[E]) -> TypeGuard[Timed[E]]:
     """Return True if a model can measure its speed."""
     return hasattr(type(model), "speed")
+
+
+@dataclass(frozen=True)
+class Bill:
+    """Requests to a server, and what they cost, before they are sent.
+
+    Attributes:
+        host: of the server.
+        requests: number of requests, without retries.
+        prompt_tokens, output_tokens: number of tokens, estimated from the lengths of texts.
+        money: price of all; nan where it is not known.
+        currency: of the price.
+
+    Example:
+        >>> print(Bill("api.example.com", 300, 12_000, 300, 0.0123, "USD"))
+        300 requests to api.example.com, about 12,000 tokens and 300 written, 0.0123 USD
+    """
+
+    host: str
+    requests: int
+    prompt_tokens: int
+    output_tokens: int
+    money: float = math.nan
+    currency: str = ""
+
+    def __add__(self, bill: Bill) -> Bill:
+        counts = (self.requests + bill.requests, self.prompt_tokens + bill.prompt_tokens)
+        return Bill(self.host, *counts, self.output_tokens + bill.output_tokens, self.money + bill.money, self.currency)
+
+    def __str__(self) -> str:
+        """Return the bill in a line."""
+        noun = "request" if self.requests == 1 else "requests"
+        tokens = f"about {self.prompt_tokens:,} tokens and {self.output_tokens:,} written"
+        money = "" if math.isnan(self.money) else f", {self.money:,.3g} {self.currency}".rstrip()
+        return f"{self.requests:,} {noun} to {self.host}, {tokens}{money}"
+
+
+class Billed(Predictor, Protocol):
+    """A model whose answers cost requests to a server."""
+
+    def bill(self, examples: Sequence[Example], passes: int) -> Bill:
+        """Return the bill of some answers.
+
+        Args:
+            examples: the examples.
+            passes: number of rows that are asked: the examples, or versions of them with words hidden.
+        """
+
+
+def is_billed(model: Predictor) -> TypeGuard[Billed]:
+    """Return True if a model's answers cost requests to a server."""
+    return hasattr(type(model), "bill")
 
 
 def is_perturbed(model: Predictor) -> TypeGuard[Perturbed[Encoding]]:

@@ -16,6 +16,7 @@ BUILTIN = {
     "log": "ranker.sources.logs.kind",
     "table": "ranker.sources.tables.kind",
     "lm": "ranker.sources.lm.kind",
+    "openai": "ranker.sources.endpoint.kind",
     "hf": "ranker.sources.hf.kind",
 }
 """Name of a kind -> its module."""

@@ -260,7 +260,7 @@ def _find_part(reference: Reference, options: SourceOptions, shelf: ResourceCach
         return _read_suite(suites[place] / SUITE, options, shelf)
     kind = kinds.kind_of(reference, options, shelf, list(suites))
     sources = kind.sources(reference, options, shelf)
-    name = sources[0].name if len(sources) == 1 else path.resolve().name
+    name = sources[0].name if len(sources) == 1 else reference.part or path.resolve().name
     return _NamedModels(name, tuple(map(Model, sources)), (kind,))
 
 

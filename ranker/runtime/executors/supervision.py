@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ranker.errors import ModelError
@@ -29,16 +30,18 @@ class WorkerTask:
         job: itself.
         done: its outcome as far as the store knows it.
         missing: the missing examples.
+        folder: see `ResourceCache`.
     """
 
     number: int
     job: Job
     done: JobOutcome
     missing: Sequence[WorkItem]
+    folder: Path | None = None
 
     def session(self, machine: Machine) -> WorkerSession:
         """Return the session that is sent to the worker."""
-        return WorkerSession(replace(self.job, requests=(), machine=machine), self.missing)
+        return WorkerSession(replace(self.job, requests=(), machine=machine), self.missing, self.folder)
 
 
 def missing_work(
@@ -65,7 +68,7 @@ def missing_work(
         for order in () if job.dry else missing:
             store.entry(order.key).prepare()
         if missing:
-            tasks.append(WorkerTask(number, job, done, missing))
+            tasks.append(WorkerTask(number, job, done, missing, shelf.folder))
         else:
             yield number, done
     shelf.clear()  # which closes files

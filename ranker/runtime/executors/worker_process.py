@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranker.errors import ModelError, first_line
@@ -26,7 +27,7 @@ from ranker.runtime.base import Job, TimeEstimate, WorkItem
 from ranker.runtime.estimate import estimate
 from ranker.runtime.store import Keep, collect_blocks, key_digest
 from ranker.runtime.worker import carry_out, key_of, model_opener, notes_of
-from ranker.sources.base import ResourceCache
+from ranker.sources.base import Bill, ResourceCache
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,10 +53,12 @@ class WorkerSession:
     Attributes:
         job: the model; its requests are left out.
         missing: the missing work.
+        folder: see `ResourceCache`.
     """
 
     job: Job
     missing: Sequence[WorkItem]
+    folder: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -258,6 +261,7 @@ def run_session(session: WorkerSession, shelf: ResourceCache, outbox: Outbox) ->
         ModelError: the model is not the one that the supervisor saw, or cannot be loaded or run.
     """
     job = session.job
+    shelf.folder, shelf.offline = session.folder, job.dry
     opened = model_opener(job, shelf)
     keys = {order.settings: key_digest(order.key) for order in session.missing}
 
@@ -277,6 +281,7 @@ def run_session(session: WorkerSession, shelf: ResourceCache, outbox: Outbox) ->
         return collect_blocks(order.examples, partial(hand_over, outbox, numbers[id(order)], key_digest(order.key)))
 
     carry_out(job.source.name, checked, session.missing, keeping, outbox.progress)
+    outbox.send(what="notes", notes=notes_of(job, shelf))
     return None
 
 
@@ -315,7 +320,12 @@ def estimate_of(sent: Any) -> TimeEstimate | None:
     """
     if sent is None:
         return None
-    return TimeEstimate(int(sent["predict"]), int(sent["explain"]), int(sent["passes"]), float(sent["rate"]))
+    counts = (int(sent["predict"]), int(sent["explain"]), int(sent["passes"]), float(sent["rate"]))
+    bill = sent.get("bill")
+    if bill is None:
+        return TimeEstimate(*counts)
+    numbers = (int(bill["requests"]), int(bill["prompt_tokens"]), int(bill["output_tokens"]), float(bill["money"]))
+    return TimeEstimate(*counts, Bill(printable(str(bill["host"])), *numbers, printable(str(bill["currency"]))))
 
 
 def printable(text: str) -> str:

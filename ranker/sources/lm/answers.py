@@ -1,10 +1,11 @@
-"""Answers in written texts: where a text ends, and the label or the value in it."""
+"""Answers in words: whether they can be told apart, where a written text ends, and the label or value in it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ranker.errors import LabelError
 from ranker.tasks.classes import has_labels
 
 if TYPE_CHECKING:
@@ -58,3 +59,24 @@ def parse_answer(task: Task, words: Words, text: str, segments: Sequence[str]) -
         return task.answer_of(text, segments)
     except ValueError:
         return None
+
+
+def check_apart(words: Sequence[str], continuations: Sequence[Sequence[object]], name: str) -> None:
+    """Refuse answers whose tokens begin those of another, which can never be more probable.
+
+    Args:
+        words: the answers.
+        continuations: the tokens of each.
+        name: of the model, for the message.
+
+    Raises:
+        LabelError: there is such an answer.
+    """
+    for number, first in enumerate(continuations):
+        for longer, second in enumerate(continuations):
+            if number != longer and second[: len(first)] == first:
+                text = (
+                    f"reads {words[number]!r} as the beginning of {words[longer]!r}, which could never be the more "
+                    "probable answer; choose other `verbalizers`"
+                )
+                raise LabelError.of(name, text, option="prompts", value=words[number])

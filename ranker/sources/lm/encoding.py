@@ -10,9 +10,10 @@ from itertools import islice
 import numpy as np
 
 from factors.types import SPECIAL, Example, Ints
-from ranker.errors import LabelError, ModelError
+from ranker.errors import ModelError
 from ranker.sources.hf import align
 from ranker.sources.hf.align import TokenIds
+from ranker.sources.lm.answers import check_apart
 from ranker.sources.lm.network import SHORTEST_PREFIX, LanguageModel, Prefix
 from ranker.sources.lm.prompts import Frame
 
@@ -143,7 +144,7 @@ class PromptEncoder:
         offsets = align.trim(tokens.offsets, tokens.segment, texts)
         word = align.words_of(offsets, tokens.segment, example.words)
         names = self.network.tokenizer.convert_ids_to_tokens(tokens.ids.tolist())
-        _check_apart(self.words, tokens.continuations, self.network.name)
+        check_apart(self.words, tokens.continuations, self.network.name)
         return PromptIds(
             tokens=tuple(names),
             segment=tokens.segment,
@@ -236,15 +237,3 @@ def _place(offsets: Ints, places: Ints, segments: Sequence[str]) -> tuple[Ints, 
     begins = places[segment, 0][:, None]
     lengths = np.array([len(text) for text in segments])[segment][:, None]
     return np.where(inside[:, None], (offsets - begins).clip(0, lengths), 0), segment
-
-
-def _check_apart(words: Sequence[str], continuations: Sequence[Continuation], name: str) -> None:
-    """Refuse answers whose tokens begin those of another, which can never be more probable."""
-    for number, first in enumerate(continuations):
-        for longer, second in enumerate(continuations):
-            if number != longer and second[: len(first)] == first:
-                text = (
-                    f"reads {words[number]!r} as the beginning of {words[longer]!r}, which could never be the more "
-                    "probable answer; choose other `verbalizers`"
-                )
-                raise LabelError.of(name, text, option="prompts", value=words[number])

@@ -28,6 +28,9 @@ BETWEEN = "\n"
 TURNS = ("user", "assistant")
 """Roles of a question and its answer."""
 
+CONTENT_FREE = ("N/A", "[MASK]", "")
+"""Texts without content, of Zhao et al. 2021."""
+
 DATE = "26 Jul 2024"
 """Date for chat templates that state today's, so that answers do not depend on it: the default of Llama 3.2's."""
 
@@ -192,10 +195,7 @@ def frame(
         >>> frame(Prompt(name="is", template="{text} It is"), 1, demonstrations=[(["Dull."], " bad")]).literals
         ('Dull. It is bad\\n\\n', ' It is')
     """
-    if prompt.segments and len(prompt.segments) != count:
-        names = listed(prompt.segments)
-        text = f"is for rows of {len(prompt.segments)} texts ({names}), and these have {count}"
-        raise ModelError.of(f"the prompt {prompt.name}", text, value=count)
+    check_count(prompt, count)
     marks = [MARK.format(number) for number in range(count)]
     row = prompt.fill(marks, labels)
     filled = [(prompt.fill(texts, labels), answer) for texts, answer in demonstrations]
@@ -212,6 +212,18 @@ def frame(
         literals.append(text[end:place])
         end = place + len(marks[number])
     return Frame((*literals, text[end:]), tuple(number for _, number in places))
+
+
+def check_count(prompt: Prompt, count: int) -> None:
+    """Refuse rows that have another number of texts than a prompt.
+
+    Raises:
+        ModelError: they have.
+    """
+    if prompt.segments and len(prompt.segments) != count:
+        names = listed(prompt.segments)
+        text = f"is for rows of {len(prompt.segments)} texts ({names}), and these have {count}"
+        raise ModelError.of(f"the prompt {prompt.name}", text, value=count)
 
 
 def _chat_text(

@@ -20,6 +20,7 @@ from ranker.sources.hf.batching import TokenRow
 from ranker.sources.hf.networks import finite
 from ranker.sources.lm.encoding import Continuation, PromptEncoder, PromptIds
 from ranker.sources.lm.network import PREFIX_SHARE, LanguageModel, Prefix
+from ranker.sources.lm.prompts import CONTENT_FREE
 from ranker.tasks.classes import ClassProbabilities, softmax
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ S = TypeVar("S")
 
 ANSWERED_AT_ONCE = 256
 """Examples in a block of answers, which is stored before the next is computed: enough to find rows of one length."""
-
-CONTENT_FREE = ("N/A", "[MASK]", "")
-"""Texts without content, of Zhao et al. 2021."""
 
 
 class ScoredRow(NamedTuple):

@@ -10,7 +10,8 @@ from factors import Example
 from ranker.runs.collect import check_unseen
 from ranker.sources.base import ModelInfo, ResourceCache, SourceOptions
 from ranker.sources.lm import demonstrations, kind, prompts
-from ranker.sources.lm.encoding import PromptEncoder, _check_apart, _RowTokens
+from ranker.sources.lm.answers import check_apart
+from ranker.sources.lm.encoding import PromptEncoder, _RowTokens
 from ranker.sources.lm.network import LanguageModel
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.lm.prompts import Prompt
@@ -101,7 +102,7 @@ MESSAGES = [
      "m takes 5 tokens, and the row 'r1' has 9 with its prompt; `too_long=cut` cuts its texts"),
     ("a prompt that is too long", lambda folder: encoder(5, True, ("",)),
      "m takes 5 tokens, and the prompt alone has more"),
-    ("a word that begins another", lambda folder: _check_apart(("no", "no way"), ((1,), (1, 2)), "m"),
+    ("a word that begins another", lambda folder: check_apart(("no", "no way"), ((1,), (1, 2)), "m"),
      "m reads 'no' as the beginning of 'no way', which could never be the more probable answer; choose other "
      "`verbalizers`"),
     ("no chat template",

@@ -129,7 +129,10 @@ def made(checkpoint, lm, tmp_path):
     }
 
 
-KINDS = list(kinds.BUILTIN)
+SERVED = {"openai"}
+"""Kinds of models behind a server, which have no file: see the tests of `endpoint`."""
+
+KINDS = [kind for kind in kinds.BUILTIN if kind not in SERVED]
 
 
 def copied(place, target):
@@ -139,7 +142,7 @@ def copied(place, target):
 
 def test_every_kind_is_tested(made):
     """A new kind brings a source of it, and is told by what lies there."""
-    assert made.keys() == kinds.BUILTIN.keys()
+    assert made.keys() | SERVED == kinds.BUILTIN.keys()
     for kind, one in made.items():
         claiming = (
             name

@@ -13,7 +13,17 @@ import pytest
 from click.testing import CliRunner
 from refusals import refuses
 
-from ranker import CheckpointOptions, LMOptions, LogOptions, SourceOptions, TableOptions, UsageError, load_suite, option
+from ranker import (
+    CheckpointOptions,
+    EndpointOptions,
+    LMOptions,
+    LogOptions,
+    SourceOptions,
+    TableOptions,
+    UsageError,
+    load_suite,
+    option,
+)
 from ranker.commands.options import flags_from
 from ranker.sources import kinds
 from ranker.sources.options import flags_of, from_flags, non_defaults
@@ -179,7 +189,7 @@ SHARED = ("runs", "cluster", "scale", "lower_is_better", "errors")
 def test_every_kind_of_ours_has_its_flags():
     """The records that the commands are made from are those that the kinds declare."""
     declared = {getattr(kind, "Options", None) for kind in kinds.available_kinds().values()}
-    assert declared == {CheckpointOptions, LMOptions, LogOptions, TableOptions}
+    assert declared == {CheckpointOptions, EndpointOptions, LMOptions, LogOptions, TableOptions}
 
 
 @pytest.mark.parametrize(

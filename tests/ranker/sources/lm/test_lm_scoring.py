@@ -16,8 +16,8 @@ from ranker.sources.base import Machine, ResourceCache, SourceOptions
 from ranker.sources.lm.kind import PromptedModel, sources
 from ranker.sources.lm.network import _needs_eager_attention
 from ranker.sources.lm.options import LMOptions
-from ranker.sources.lm.prompts import Prompt
-from ranker.sources.lm.scoring import CONTENT_FREE, LabelScorer
+from ranker.sources.lm.prompts import CONTENT_FREE, Prompt
+from ranker.sources.lm.scoring import LabelScorer
 from ranker.sources.references import Reference
 from ranker.tasks.classes import ClassProbabilities
 

@@ -1,0 +1,386 @@
+"""Client of one server: requests with retries, limits and a budget; each reply is kept in a journal at once."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import os
+import ssl
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
+
+from ranker.errors import ModelError, first_line
+from ranker.sources.endpoint.journal import Journal, request_name
+from ranker.sources.endpoint.options import EndpointOptions
+from ranker.sources.endpoint.replies import BadReply, Reply, error_text, parse_reply
+
+if TYPE_CHECKING:
+    import httpx2
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 6
+"""Attempts for one request; with the pauses between them, they last about a minute."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds before the second attempt, and the most before any; each is twice the one before, with jitter."""
+
+TIMEOUTS = 3
+"""Times `EndpointOptions.request_timeout` that all attempts for a request may last."""
+
+LONGEST_WAIT = 120.0
+"""Most seconds that a server may ask to wait for."""
+
+CONNECT = 10.0
+"""Seconds to reach a server."""
+
+ROOM_EVERY = 0.5
+"""Seconds between two checks whether the budget has room for a request."""
+
+LARGEST_REPLY = 1 << 24
+"""Bytes of a reply: 16 MiB; 64 tokens with the 100 most probable in each place have 1 MB."""
+
+OVERHEAD = 256
+"""Tokens that a server may add to a prompt, as a chat template does."""
+
+FINAL = (400, 404, 413, 422)
+"""Statuses that say that the request itself cannot be answered, whoever asks again."""
+
+TRANSIENT = (408, 409, 425, 429)
+"""Statuses below 500 after which a request may be sent again."""
+
+ADVICE = {401: "the key is missing or wrong; name its variable with `api_key_env`", 403: "the key may not do this"}
+"""Status -> what to do about it."""
+
+
+class ServerError(ModelError):
+    """A server cannot be asked at all; the model is left out."""
+
+
+class RowError(Exception):
+    """One request has no reply, while others may have.
+
+    Attributes:
+        final: it would have none again.
+    """
+
+    def __init__(self, reason: str, final: bool = False) -> None:
+        super().__init__(reason)
+        self.final = final
+
+
+class NotKept(Exception):
+    """A reply is not in the journal, and nothing may be sent."""
+
+
+class Failed(Exception):
+    """An attempt failed, and another may succeed.
+
+    Attributes:
+        pause: seconds that the server asks to wait; None if it does not say.
+        reached: the server gave a sign of life.
+    """
+
+    def __init__(self, reason: str, pause: float | None = None, reached: bool = True) -> None:
+        super().__init__(reason)
+        self.pause, self.reached = pause, reached
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server, and how it is asked.
+
+    Attributes:
+        url: start of its addresses, without a slash at the end: "http://127.0.0.1:8080/v1".
+        key_name: environment variable with its key; "" for none.
+        options: of the run.
+        run: name of the run, whose requests are counted together.
+    """
+
+    url: str
+    key_name: str
+    options: EndpointOptions
+    run: str
+
+    @property
+    def host(self) -> str:
+        """Host with its port, as the URL has it."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def is_local(self) -> bool:
+        """True if the host is this machine by its name or its address."""
+        return is_loopback(urlsplit(self.url).hostname or "")
+
+
+def is_loopback(host: str) -> bool:
+    """Return True if a host is this machine.
+
+    Example:
+        >>> is_loopback("localhost"), is_loopback("127.0.0.2"), is_loopback("::1"), is_loopback("10.0.0.1")
+        (True, True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.casefold() == "localhost"
+
+
+@dataclass
+class Client:
+    """Client of one server, used by several threads.
+
+    Attributes:
+        server: the server.
+        journal: of replies.
+        offline: send nothing.
+        attempts, first_pause: see `ATTEMPTS` and `FIRST_PAUSE`.
+        stopping: set to send nothing more.
+        met: the server has replied to this client.
+        in_flight: number of requests that were sent and have no reply yet.
+        room: notified when one has its reply.
+    """
+
+    server: Server
+    journal: Journal
+    offline: bool = False
+    attempts: int = ATTEMPTS
+    first_pause: float = FIRST_PAUSE
+    stopping: threading.Event = field(default_factory=threading.Event)
+    met: bool = False
+    in_flight: int = 0
+    room: threading.Condition = field(default_factory=threading.Condition)
+
+    def ask(
+        self,
+        place: str,
+        path: str,
+        body: Mapping[str, Any],
+        round: str,
+        expected: Reply | None = None,
+        keep_refusals: bool = True,
+    ) -> Reply:
+        """Return the reply to a request, from the journal if it is there.
+
+        Args:
+            place: the model of the server.
+            path: of the address, behind the server's URL.
+            body: of the request.
+            round: see `Journal.round`.
+            expected: an earlier reply; one of another model is refused, and not kept.
+            keep_refusals: keep it, too, that a request cannot be answered.
+
+        Raises:
+            NotKept: it is not kept, and the client is offline.
+            RowError: this request cannot be answered.
+            ServerError: the server cannot be asked, has changed its model, or the budget of the run is spent.
+        """
+        name = request_name(place, path, body, round)
+        kept = self.journal.reply(name)
+        if kept is None:
+            if self.offline:
+                raise NotKept(name)
+            kept = self._send(path, body, expected)
+            if kept[0] == 200 or keep_refusals:
+                self.journal.keep(name, *kept)
+        status, content = kept
+        if status != 200:
+            raise RowError(f"it refuses the request: {error_text(content)}", final=True)
+        return parse_reply(content)
+
+    def is_kept(self, place: str, path: str, body: Mapping[str, Any], round: str) -> bool:
+        """Return True if the reply to a request is in the journal."""
+        return self.journal.reply(request_name(place, path, body, round)) is not None
+
+    @cached_property
+    def key(self) -> str:
+        """Key of the server; "" without one.
+
+        Raises:
+            ServerError: the variable that is named for it is not set, or its value cannot be a key.
+        """
+        key = os.environ.get(self.server.key_name, "").strip() if self.server.key_name else ""
+        if not key and any(self.server.key_name in text for text in self.server.options.api_key_env):
+            text = f"needs the key in {self.server.key_name} (`api_key_env`), which is not set"
+            raise ServerError.of(self.server.host, text, option="api_key_env")
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            text = f"{self.server.key_name} holds what cannot be a key: it has blanks or unprintable characters"
+            raise ServerError(text, option="api_key_env")
+        return key
+
+    @cached_property
+    def _http(self) -> httpx2.Client:
+        import httpx2
+
+        options = self.server.options
+        http = httpx2.Client(
+            headers={"Authorization": f"Bearer {self.key}"} if self.key else {},
+            timeout=httpx2.Timeout(options.request_timeout, connect=CONNECT, pool=None),
+            limits=httpx2.Limits(max_connections=options.concurrency, max_keepalive_connections=options.concurrency),
+            trust_env=not self.server.is_local,  # texts for this machine go through no proxy
+            follow_redirects=False,
+        )
+        weakref.finalize(self, http.close)
+        return http
+
+    def _send(self, path: str, body: Mapping[str, Any], expected: Reply | None) -> tuple[int, str]:
+        """Send a request until it is answered -> the status and the body of the reply."""
+        import stamina
+
+        def pause(error: Exception) -> bool | float:
+            if not isinstance(error, Failed) or self.stopping.is_set():
+                return False
+            if error.pause is not None and error.pause > LONGEST_WAIT:
+                return False
+            return True if error.pause is None else max(error.pause, 0.01)
+
+        retries = stamina.retry_context(
+            on=pause, attempts=self.attempts, timeout=TIMEOUTS * self.server.options.request_timeout,
+            wait_initial=self.first_pause, wait_max=LONGEST_PAUSE, wait_jitter=self.first_pause,
+        )  # fmt: skip
+        try:
+            for attempt in retries:
+                with attempt:
+                    return self._attempt(path, body, expected)
+        except Failed as error:
+            if error.reached:
+                raise RowError(str(error)) from error
+            raise ServerError.of(self.server.host, str(error), option="models") from error
+        raise AssertionError("an attempt returns or raises")
+
+    def _attempt(self, path: str, body: Mapping[str, Any], expected: Reply | None) -> tuple[int, str]:
+        """Send a request once; it counts for the budget, whatever comes of it."""
+        import httpx2
+
+        if self.stopping.is_set():
+            raise ServerError.of(self.server.host, "is not asked any more")
+        content = json.dumps(body, ensure_ascii=False).encode()
+        most = len(content) + OVERHEAD + int(body["max_tokens" if "max_tokens" in body else "max_completion_tokens"])
+        self._reserve(most)
+        used = most
+        try:
+            status, text, headers = self._exchange(path, content)
+            self.met = True
+            if 200 <= status < 300:
+                reply = parse_reply(text)
+                if reply.prompt_tokens >= 0 and reply.output_tokens >= 0:
+                    used = reply.prompt_tokens + reply.output_tokens
+                self._check_same(reply, expected)
+                return 200, text
+            used = 0
+        except BadReply as error:
+            raise Failed(str(error)) from error
+        except httpx2.ConnectError as error:
+            used = 0
+            if isinstance(error.__context__, ssl.SSLError) or "CERTIFICATE" in str(error).upper():
+                text = f"has a certificate that is not trusted: {first_line(error)}; SSL_CERT_FILE names further ones"
+                raise ServerError.of(self.server.host, text, option="models") from error
+            reason = f"cannot be reached: {first_line(error) or type(error).__name__}"
+            if not self.met:
+                raise ServerError.of(self.server.host, reason, option="models") from error
+            raise Failed(reason, reached=False) from error
+        except httpx2.TimeoutException as error:
+            raise Failed(f"gave no answer within {self.server.options.request_timeout:g} s", reached=False) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
+            raise Failed(f"breaks off: {self._redacted(first_line(error)) or type(error).__name__}") from error
+        finally:
+            self._settle(most, used)
+        return self._refused(status, text, headers)
+
+    def _refused(self, status: int, text: str, headers: Mapping[str, str]) -> tuple[int, str]:
+        """Return a status that is final for the request; raise the others."""
+        message = error_text(text)
+        if 300 <= status < 400:
+            target = self._redacted(headers.get("location", "elsewhere"))[:200]
+            predicate = f"redirects to {target}, which is not followed; name that address if you trust it"
+            raise ServerError.of(self.server.host, predicate, option="models")
+        if status in FINAL:
+            return status, text
+        if status in TRANSIENT or status >= 500:
+            pause = retry_after(headers.get("retry-after", ""), time.time())
+            if pause is not None and pause > LONGEST_WAIT:
+                predicate = f"asks to wait {pause:,.0f} s (status {status}: {message}); go on later"
+                raise ServerError.of(self.server.host, predicate)
+            raise Failed(f"replies with status {status}: {message}", pause)
+        advice = f"; {ADVICE[status]}" if status in ADVICE else ""
+        raise ServerError.of(self.server.host, f"replies with status {status}: {message}{advice}", option="models")
+
+    def _exchange(self, path: str, content: bytes) -> tuple[int, str, Mapping[str, str]]:
+        """Send bytes -> status, body without the key, and headers. A body that never ends is cut off."""
+        parts: list[bytes] = []
+        ends = time.monotonic() + self.server.options.request_timeout
+        headers = {"Content-Type": "application/json"}
+        with self._http.stream("POST", self.server.url + path, content=content, headers=headers) as response:
+            for part in response.iter_bytes():
+                parts.append(part)
+                if sum(map(len, parts)) > LARGEST_REPLY:
+                    raise BadReply(f"its reply has more than {LARGEST_REPLY >> 20} MiB")
+                if time.monotonic() > ends:
+                    raise BadReply(f"its reply did not end within {self.server.options.request_timeout:g} s")
+            body = b"".join(parts).decode("utf-8", "replace")
+            return response.status_code, self._redacted(body), response.headers
+
+    def _redacted(self, text: str) -> str:
+        """Return a text of the server without the key, which it may quote."""
+        return text.replace(self.key, "***") if self.key else text
+
+    def _reserve(self, tokens: int) -> None:
+        """Count a request; refuse it where the budget of the run has no room for it."""
+        options, run = self.server.options, self.server.run
+        with self.room:
+            while not self.journal.reserve(run, tokens, options.max_requests, options.max_tokens):
+                if self.in_flight and not self.stopping.is_set():  # which may need less than their most
+                    self.room.wait(ROOM_EVERY)
+                    continue
+                self._refuse_spent()
+            self.in_flight += 1
+
+    def _settle(self, reserved: int, used: int) -> None:
+        """Replace the most tokens of a request by those that were used."""
+        self.journal.settle(self.server.run, reserved, used)
+        with self.room:
+            self.in_flight -= 1
+            self.room.notify_all()
+
+    def _refuse_spent(self) -> NoReturn:
+        """Raise that the budget has no room for a request."""
+        options, run = self.server.options, self.server.run
+        requests, spent = self.journal.spent(run)
+        text = (
+            f"the budget of the run is spent, after {requests:,} requests and {spent:,} tokens; the answers so far are "
+        )
+        text += "stored, and a larger `max_requests` or `max_tokens` goes on from there"
+        raise ServerError(text, option="max_requests" if options.max_requests else "max_tokens")
+
+    def _check_same(self, reply: Reply, expected: Reply | None) -> None:
+        """Refuse a reply of another model than the earlier ones."""
+        for name, noun in (("model", "model"), ("fingerprint", "fingerprint")):
+            before, now = getattr(expected, name, ""), getattr(reply, name)
+            if before and now and before != now:
+                text = f"replied as the {noun} {before!r}, and now replies as {now!r}; `refetch` asks everything anew"
+                raise ServerError.of(self.server.host, text, option="refetch", value=now)
+
+
+def retry_after(header: str, now: float) -> float | None:
+    """Return the seconds that a header asks to wait: a number, or a date; None if it says neither.
+
+    Example:
+        >>> retry_after("3", 0.0), retry_after("Thu, 01 Jan 1970 00:00:09 GMT", 4.0), retry_after("soon", 0.0)
+        (3.0, 5.0, None)
+    """
+    try:
+        return max(float(header), 0.0)
+    except ValueError:
+        pass
+    try:
+        return max(parsedate_to_datetime(header).timestamp() - now, 0.0)
+    except (ValueError, TypeError):
+        return None

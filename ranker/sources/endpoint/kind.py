@@ -1,0 +1,289 @@
+"""Models behind a server as a kind of source: ``openai:URL#MODEL``, a model for each prompt."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ranker.errors import LabelError, UsageError, listed
+from ranker.numbers import counted
+from ranker.records import digest
+from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions
+from ranker.sources.endpoint.abilities import Abilities, Endpoint, Prompted, find_abilities, tokens_of
+from ranker.sources.endpoint.client import Client, NotKept, Server, ServerError
+from ranker.sources.endpoint.journal import Journal
+from ranker.sources.endpoint.options import EndpointOptions
+from ranker.sources.endpoint.prices import read_prices
+from ranker.sources.endpoint.scoring import NextTokens, ServerScorer, ServerWriter, Way, WholeWords
+from ranker.sources.lm import prompts
+from ranker.sources.lm.answers import Words, check_apart, parse_answer
+from ranker.sources.lm.members import PromptSetup, listed_labels, setups
+from ranker.sources.lm.prompts import CONTENT_FREE, Prompt
+from ranker.sources.references import Reference
+from ranker.sources.texts import Texts, group_labels
+from ranker.tasks.classes import has_labels
+from ranker.tasks.values import has_values
+
+if TYPE_CHECKING:
+    from ranker.sources.base import Predictor
+    from ranker.tasks.base import Task
+
+Options = EndpointOptions
+
+REVISION = 1
+"""Version of asking and scoring, part of the store's key; raise it when answers change."""
+
+PACKAGES = ("httpx2", "stamina")
+"""Packages of the extra `endpoint`."""
+
+PRELOAD = (*PACKAGES, "ranker.sources.endpoint.scoring")
+"""Modules that every model behind a server needs."""
+
+
+@dataclass(frozen=True)
+class EndpointModel(PromptSetup):
+    """A prompt on a model behind a server: a `ranker.sources.base.Source`.
+
+    Attributes:
+        name: see there.
+        server: the server.
+        model: its name there; "" for the only one.
+        prompt, demonstrations, calibration, length: see `PromptSetup`.
+        options: of all sources of the run.
+    """
+
+    name: str
+    server: Server
+    model: str = ""
+    options: SourceOptions = SourceOptions()
+
+    precomputed = False
+    shares = "servers"
+    """All of a run share one process: one pool of connections, and one place for keys."""
+
+    @property
+    def family(self) -> str:
+        """The model, so that reports can group by it."""
+        return self.model or self.server.host
+
+    @property
+    def place(self) -> str:
+        """URL and name of the model, and a digest of the prompt."""
+        return f"{self.server.url}#{self.model}#{digest(self.settings())[:12]}"
+
+    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+        """Return the labels that its prompt has words for; nothing is sent. See `Source.inspect`."""
+        key_name = self.server.options.key_name(self.server.host, alone=len(shelf.get(_HOSTS, ())) < 2)
+        return ModelInfo(
+            replace(self, server=replace(self.server, key_name=key_name)),
+            self.prompt_labels,
+            preload=PRELOAD,
+            unused=self.options.of_others(EndpointOptions) | ({"label_map"} if self.options.label_map else frozenset()),
+            needs=Needs(secrets=(key_name,) if key_name else (), network=True),
+            demonstrations=tuple(demonstration.segments for demonstration in self.demonstrations),
+            parts={"model": self.family, "prompt": self.prompt_name},
+            attributable=self.server.options.budgeted,
+        )
+
+    def connect(self, shelf: ResourceCache) -> None:
+        """Find out what the server can do, unless it is known; no text of a row is sent. See `Connected`."""
+        try:
+            self._endpoint(self.prompt is not None and self.prompt.chat, shelf)
+        except ServerError as error:
+            raise UsageError.like(error) from error
+
+    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
+        """Return the server, its model, the way of asking, and the prompt; see `Source.identity`."""
+        settings = self.settings(task)
+        try:
+            endpoint = self._endpoint(self.chosen_prompt(task).chat, shelf)
+            way = self._way(task, endpoint)
+            known = vars(endpoint.abilities)
+            words = [way.words, way.shown] if way else []
+            fields = {**known, "round": endpoint.round, "way": type(way).__name__, "words": words}
+        except NotKept:  # of a dry run: nothing is stored under such a key
+            fields = {"unknown": True}
+        server = {"url": self.server.url, "name": self.model, **fields}
+        return {
+            "content": digest({"server": server, "settings": settings}),
+            "server": server,
+            "prompt": settings,
+            "revision": REVISION,
+        }
+
+    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
+        """Return a model that asks the server; see `Source.open`. In a dry run it can only be billed."""
+        if not (has_labels(task) or has_values(task)):
+            text = f"writes answers, and those to {task.name} are judged by {task.metric}"
+            raise LabelError.of(self.name, text)
+        prompt = self.chosen_prompt(task)
+        words = prompt.words(task)
+        try:
+            endpoint = self._endpoint(prompt.chat, shelf)
+            way = self._way(task, endpoint)
+        except NotKept:
+            endpoint = Endpoint(_client(self.server, shelf), self.model, "", Abilities(prompt.chat))
+            way = None
+        member = digest({"place": self.place, "round": endpoint.round, "task": task.name})
+        remarks = partial(endpoint.client.journal.remarks, member)
+        note = partial(_note, self.place, shelf, task, way, prompt.decode or not words, remarks)
+        note()
+        shared: dict[str, Any] = {
+            "name": self.name,
+            "endpoint": endpoint,
+            "put": partial(_put, self, prompt, task, words, {}),
+            "member": member,
+            "prices": self.server.options.prices,
+            "finish": note,
+            "beat": shelf.beat,
+        }
+        if way is None:
+            parse = partial(parse_answer, task, words)
+            most = 1 if shelf.offline and words and not prompt.decode else prompt.max_new_tokens
+            return ServerWriter(**shared, task=task, parse=parse, most=most, stop=prompt.stop)
+        assert has_labels(task)
+        forms = [(label, form) for label, of_label in words.items() for form in of_label if form in way.words]
+        groups = group_labels(self.name, [label for label, _ in forms], task)
+        return ServerScorer(
+            **shared,
+            way=way,
+            groups=tuple(tuple(dict.fromkeys(forms[place][1] for place in group)) for group in groups),
+            labels=task.labels,
+            empty_texts=CONTENT_FREE if self.calibration == "content-free" else (),
+        )
+
+    def _endpoint(self, chat: bool, shelf: ResourceCache) -> Endpoint:
+        """Return the model of the server, with its abilities, which are found out once."""
+        client = _client(self.server, shelf)
+        place = f"{self.server.url}#{self.model}"
+        anew = self.server.run if self.server.options.refetch else ""
+        endpoint = Endpoint(client, self.model, client.journal.round(place, anew))
+        return replace(endpoint, abilities=find_abilities(endpoint, chat))
+
+    def _way(self, task: Task, endpoint: Endpoint) -> Way | None:
+        """Choose how labels are scored; None if they are read from written text."""
+        prompt = self.chosen_prompt(task)
+        words, able, mean = prompt.words(task), endpoint.abilities, self.length == "mean"
+        assert able is not None
+        listed = tuple(dict.fromkeys(form for forms in words.values() for form in forms))
+        if prompt.decode or not listed or not (able.echo or able.top):
+            return None
+        if able.echo:
+            return WholeWords(listed, mean)
+        blank = "" if prompt.chat else prompt.template[len(prompt.template.rstrip()) :]
+        tokens = {word: tokens_of(endpoint, blank + word) for word in listed}
+        if not all(tokens.values()):
+            return None
+        if prompt.chat:  # of words that begin alike, the first stands for its label
+            first: dict[tuple[bytes, ...], str] = {}
+            label_of = {form: task.index(label) for label, forms in words.items() for form in forms}  # type: ignore[attr-defined]  # words are of labels
+            for word in listed:
+                if label_of[first.setdefault(tokens[word], word)] != label_of[word]:
+                    return None
+            tokens = {word: tokens[word] for word in first.values()}
+        else:
+            check_apart(listed, list(tokens.values()), self.name)
+        return NextTokens(tokens, mean, prompt.chat, able.top)
+
+
+if TYPE_CHECKING:
+    _can: type[Source] = EndpointModel  # checked by mypy
+
+_CLIENTS, _JOURNAL, _RUN, _HOSTS = "clients of servers", "journal of servers", "run of servers", "hosts of servers"
+"""Cache keys."""
+
+
+def _client(server: Server, shelf: ResourceCache) -> Client:
+    """Return the client of a server, one for all its models.
+
+    Raises:
+        UsageError: the server is on another machine, and texts may not be sent.
+    """
+    if not (shelf.offline or server.is_local or server.options.send_texts):
+        text = f"the texts of rows would be sent to {server.host}, another machine: `send_texts` allows that"
+        raise ServerError(text, option="send_texts", value=server.host)
+    if _JOURNAL not in shelf or shelf[_JOURNAL].folder != shelf.folder:
+        shelf[_JOURNAL] = Journal(shelf.folder)
+        shelf[_CLIENTS] = {}
+    clients: dict[str, Client] = shelf[_CLIENTS]
+    if server.url not in clients:
+        clients[server.url] = Client(server, shelf[_JOURNAL], offline=shelf.offline)
+    return clients[server.url]
+
+
+def _put(
+    model: EndpointModel, prompt: Prompt, task: Task, words: Words, frames: dict[int, prompts.Frame], texts: Texts
+) -> Prompted:
+    """Return the prompt of a row: a text, or the messages of a chat."""
+    prompts.check_count(prompt, len(texts))
+    labels = listed_labels(words)
+    answered = model.answered(task, words, model.name)
+    if prompt.chat:
+        filled = [(prompt.fill(segments, labels), answer) for segments, answer in answered]
+        return prompts.chat_turns(prompt, filled, prompt.fill(texts, labels))
+    if len(texts) not in frames:
+        frames[len(texts)] = prompts.frame(prompt, len(texts), labels, answered)
+    return frames[len(texts)].text(texts)[0]
+
+
+def _note(
+    place: str, shelf: ResourceCache, task: Task, way: Way | None, written: bool, remarks: Callable[[], dict[str, int]]
+) -> None:
+    """Note how a model is asked, and what was remarkable in how many rows."""
+    notes = [] if way is None and written else [ServerWriter.note if way is None else way.note]
+    notes += [f"{remark} ({counted(count, 'row', 'rows')})" for remark, count in sorted(remarks().items())]
+    shelf.noted[place] = 0, tuple(notes)
+
+
+def claims(reference: Reference, options: SourceOptions) -> bool:
+    """Return False: a server is named by its kind, ``openai:URL#MODEL``."""
+    return False
+
+
+def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[EndpointModel]:
+    """List the prompts on a model of a server; nothing is sent.
+
+    Raises:
+        UsageError: the URL is malformed, there is no such prompt, or demonstrations are needed and no file has them.
+    """
+    if missing := [package for package in PACKAGES if find_spec(package) is None]:
+        text = f"models of servers need {listed(missing)}: `pip install 'rank-models[endpoint]'`"
+        raise UsageError(text, option="models")
+    chosen = options.of(EndpointOptions)
+    if chosen.prices:
+        chosen = replace(chosen, prices=os.path.abspath(chosen.prices))  # workers have another folder
+        read_prices(chosen.prices)
+    url = _checked(reference.place)
+    server = Server(url, "", chosen, shelf.setdefault(_RUN, uuid.uuid4().hex))
+    shelf.setdefault(_HOSTS, set()).add(server.host)
+    name = reference.part.rstrip("/").rpartition("/")[2] or server.host
+    return [
+        EndpointModel("/".join(filter(None, (name, end))), server, reference.part, options, **vars(setup))
+        for end, setup in setups(chosen, options.limits)
+    ]
+
+
+def _checked(url: str) -> str:
+    """Return a URL without slashes at its end.
+
+    Raises:
+        UsageError: it is none of a server, or holds a password or a query.
+    """
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise UsageError.of(url, f"is no URL of a server: {error}", option="models", value=url) from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        predicate = "must be the URL of a server, such as openai:http://127.0.0.1:8080/v1#MODEL"
+        raise UsageError.of(url, predicate, option="models", value=url)
+    if "@" in parts.netloc or parts.query:
+        text = "the URL of a server must hold no password and no query, which reports would show"
+        raise UsageError(f"{text}; name the variable with its key by `api_key_env`", option="models")
+    return url.rstrip("/")

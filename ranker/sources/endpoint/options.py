@@ -1,0 +1,96 @@
+"""Options of models behind a server, beside those of language models."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ranker.errors import UsageError
+from ranker.sources.lm.options import LMOptions
+from ranker.sources.options import option
+
+API_KEY = "OPENAI_API_KEY"
+"""Environment variable with the key of a server, unless another is named."""
+
+KEY_NAME = re.compile(r"(?:(?P<host>[^\s=/@]+)=)?(?P<name>[A-Za-z_]\w*)")
+"""Pattern of `api_key_env`."""
+
+
+@dataclass(frozen=True)
+class EndpointOptions(LMOptions):
+    """Options of models behind servers: those of language models (see `LMOptions`), and these.
+
+    Attributes:
+        send_texts: allow texts to be sent to servers on other machines.
+        api_key_env: environment variables with keys, each a NAME, or HOST=NAME where models are at several hosts. ()
+            takes OPENAI_API_KEY.
+        max_requests: most requests of a run to all servers, retries included; 0 for no limit.
+        max_tokens: most tokens of all requests and answers of a run; 0 for no limit.
+        concurrency: requests at a time.
+        request_timeout: seconds to wait for a server.
+        prices: TOML file with prices of models; "" for none.
+        refetch: ask everything anew, although answers are stored.
+
+    Raises:
+        UsageError: a number below its minimum, or a malformed name of a variable.
+
+    Example:
+        >>> EndpointOptions(max_requests=500).concurrency
+        8
+    """
+
+    send_texts: bool = option(
+        False, "Allow texts to be sent to servers on other machines. Without it only this machine's are asked."
+    )
+    api_key_env: tuple[str, ...] = option(
+        (),
+        "Environment variable with the key of a server; HOST=NAME for one of several hosts. Repeat for several.  "
+        f"[default: {API_KEY}]",
+        metavar="NAME",
+    )
+    max_requests: int = option(
+        0, "Most requests of the run to all servers, retries included.  [default: no limit]", metavar="N", type=int
+    )
+    max_tokens: int = option(
+        0,
+        "Most tokens of the run in all requests and answers.  [default: no limit]",
+        name="token-budget",
+        metavar="N",
+        type=int,
+    )
+    concurrency: int = option(8, "Requests to servers at a time.", metavar="N")
+    request_timeout: float = option(60.0, "Seconds to wait for an answer of a server.", metavar="SECONDS")
+    prices: str = option(
+        "", "Prices of models, for `--dry-run`: a TOML file, see docs/endpoints.md.", metavar="FILE"
+    )  # fmt: skip
+    refetch: bool = option(False, "Ask servers everything anew, although their answers are stored.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least = {"max_requests": 0, "max_tokens": 0, "concurrency": 1}
+        for name, minimum in least.items():
+            if getattr(self, name) < minimum:
+                raise UsageError.about(name, f"must be at least {minimum} (got {getattr(self, name)})")
+        if not 0 < self.request_timeout < float("inf"):
+            raise UsageError.about("request_timeout", f"must be above 0 (got {self.request_timeout:g})")
+        for text in self.api_key_env:
+            if not KEY_NAME.fullmatch(text):
+                predicate = "must name an environment variable, NAME or HOST=NAME, and not hold the key itself"
+                raise UsageError.about("api_key_env", predicate)
+
+    @property
+    def budgeted(self) -> bool:
+        """True if the number of requests or tokens is limited."""
+        return bool(self.max_requests or self.max_tokens)
+
+    def key_name(self, host: str, alone: bool) -> str:
+        """Return the environment variable with the key of a host; "" where none is named for it.
+
+        Args:
+            host: with its port, as the URL has it.
+            alone: no other host is asked in the run, so that a name without a host is this one's.
+        """
+        matches = [match for text in self.api_key_env if (match := KEY_NAME.fullmatch(text))]
+        own = [match["name"] for match in matches if match["host"] == host]
+        plain = [match["name"] for match in matches if not match["host"]] or [API_KEY]
+        return own[0] if own else plain[0] if alone else ""

@@ -1,0 +1,266 @@
+"""Requests to a server: retries, limits, the budget, and what is kept."""
+
+import os
+import threading
+import time
+from collections import deque
+
+import pytest
+from servers import serving, tokens_of
+
+from ranker.errors import StoreError
+from ranker.sources.endpoint.asking import in_order
+from ranker.sources.endpoint.client import Client, NotKept, RowError, Server, ServerError, is_loopback
+from ranker.sources.endpoint.journal import FILE, Journal
+from ranker.sources.endpoint.options import EndpointOptions
+from ranker.sources.endpoint.replies import BadReply, Reply, parse_reply
+
+BODY = {"model": "tiny", "prompt": "a row", "max_tokens": 1, "temperature": 0}
+
+
+def client_of(server, journal=None, key_name="", run="run", **options):
+    """A client that does not wait long between attempts."""
+    address = Server(server if isinstance(server, str) else server.url, key_name, EndpointOptions(**options), run)
+    return Client(address, journal or Journal(None), first_pause=0.01)
+
+
+def ask(client, prompt="a row", expected=None, **more):
+    """The reply to one prompt."""
+    return client.ask("m", "/completions", {**BODY, "prompt": prompt, **more}, "", expected)
+
+
+def test_a_reply_is_kept_and_not_asked_again(tmp_path):
+    """The second client of the same journal sends nothing, and a third of another round does."""
+    with serving() as server:
+        first = ask(client_of(server, Journal(tmp_path)))
+        again = client_of(server, Journal(tmp_path))
+        assert ask(again) == first
+        assert len(server.requests) == 1
+        again.ask("m", "/completions", BODY, "later round")
+        assert len(server.requests) == 2
+
+
+def test_offline_only_what_is_kept_can_be_had(tmp_path):
+    """A client that may send nothing raises where a reply is not in the journal."""
+    with serving() as server:
+        ask(client_of(server, Journal(tmp_path)))
+        offline = client_of(server, Journal(tmp_path))
+        offline.offline = True
+        ask(offline)
+        with pytest.raises(NotKept):
+            ask(offline, "another row")
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("wrong", ["429", "429 0", "500", "503", "cut", "junk", "408"])
+def test_what_may_pass_is_tried_again(wrong):
+    """Two failures, then the reply: three requests, one answer."""
+    with serving(wrong=deque([wrong, wrong])) as server:
+        assert ask(client_of(server)).text
+        assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(("wrong", "reason"), [
+    ("500", "replies with status 500: not now"), ("429", "replies with status 429: not now"),
+    ("junk", "it replies with what is no answer of this protocol"), ("cut", "breaks off"),
+])  # fmt: skip
+def test_a_row_without_a_reply_is_said_in_one_line_and_not_kept(wrong, reason):
+    """After all attempts the row has failed, and the next time it is asked again."""
+    with serving(wrong=deque([wrong] * 6)) as server:
+        client = client_of(server)
+        with pytest.raises(RowError, match=reason) as failed:
+            ask(client)
+        assert not failed.value.final
+        assert "\n" not in str(failed.value)
+        assert len(server.requests) == 6
+        assert ask(client).text
+
+
+@pytest.mark.parametrize("status", ["400", "413", "422"])
+def test_a_refused_request_is_final(status):
+    """It is sent once, and never again."""
+    with serving(wrong=deque([status] * 3)) as server:
+        client = client_of(server)
+        for _ in range(2):
+            with pytest.raises(RowError, match="it refuses the request: not now") as failed:
+                ask(client)
+            assert failed.value.final
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("status", ["401", "403"])
+def test_a_wrong_key_is_never_tried_again(status):
+    """The server counts as one that cannot be asked."""
+    with serving(wrong=deque([status] * 3)) as server:
+        with pytest.raises(ServerError, match=f"replies with status {status}: not now; the key"):
+            ask(client_of(server))
+        assert len(server.requests) == 1
+
+
+def test_a_server_says_how_long_to_wait():
+    """Retry-After is waited for, though the pause by itself would be shorter; an hour is not."""
+    with serving(wrong=deque(["429 1"])) as server:
+        began = time.monotonic()
+        ask(client_of(server))
+        assert time.monotonic() - began >= 1
+        server.behaviour.wrong.append("429 3600")
+        with pytest.raises(ServerError, match="asks to wait 3,600 s"):
+            ask(client_of(server))
+
+
+def test_a_redirection_is_not_followed_and_gets_no_key(monkeypatch):
+    """The target is named, and nothing is sent there."""
+    monkeypatch.setenv("A_KEY", "sk-secret-1")
+    with serving(wrong=deque(["redirect"])) as server:
+        with pytest.raises(ServerError, match="redirects to http://127.0.0.1:9/v1/completions, which is not followed"):
+            ask(client_of(server, key_name="A_KEY"))
+        assert len(server.requests) == 1
+
+
+def test_a_body_without_end_is_cut_off():
+    """A reply that goes on and on is a failure, whatever it holds."""
+    with serving(wrong=deque(["endless"] * 6)) as server:
+        client = client_of(server)
+        client.attempts = 1
+        with pytest.raises(RowError, match="its reply has more than 16 MiB"):
+            ask(client)
+
+
+def test_a_slow_server_is_given_up():
+    """After the time that is allowed it counts as one that cannot be asked."""
+    with serving(wrong=deque(["slow"] * 9)) as server:
+        with pytest.raises(ServerError, match="gave no answer within 0.1 s"):
+            ask(client_of(server, request_timeout=0.1))
+        assert 1 < len(server.requests) <= 6
+
+
+def test_no_server_is_no_reason_to_wait():
+    """An address where nothing listens is refused at the first attempt."""
+    with pytest.raises(ServerError, match=r"127.0.0.1:9 cannot be reached: .*refused"):
+        ask(client_of("http://127.0.0.1:9/v1"))
+
+
+@pytest.mark.parametrize("change", ["other model", "other fingerprint"])
+def test_another_model_behind_the_same_address_is_refused(change):
+    """A reply of another model than the first is not kept."""
+    with serving(wrong=deque([change])) as server:
+        client = client_of(server)
+        expected = Reply("", model="tiny", fingerprint="f1")
+        with pytest.raises(ServerError, match=r"replied as the \w+ '\w+', and now replies as '\w+'; `refetch`"):
+            ask(client, expected=expected)
+        assert ask(client, expected=expected).fingerprint == "f1"
+        assert len(server.requests) == 2
+
+
+def test_a_budget_of_requests_is_never_exceeded(tmp_path):
+    """Neither by several clients of one run in many threads, nor by retries; another run has its own."""
+    with serving(wrong=deque(["500"] * 30)) as server:
+        clients = [client_of(server, Journal(tmp_path), max_requests=50, concurrency=20) for _ in range(2)]
+        failures = []
+
+        def work(client, start):
+            try:
+                list(in_order(client, lambda n: ask(client, f"row {n}"), range(start, start + 100)))
+            except ServerError as error:
+                failures.append(str(error))
+
+        threads = [threading.Thread(target=work, args=(client, 100 * n)) for n, client in enumerate(clients)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(server.requests) == 50
+        assert len(failures) == 2
+        assert all("the budget of the run is spent, after 50 requests" in failure for failure in failures)
+        ask(client_of(server, Journal(tmp_path), max_requests=50, run="another"), "row 500")
+        assert len(server.requests) == 51
+
+
+def test_a_budget_of_tokens_is_never_exceeded():
+    """A request that might exceed it is not sent; what others used is counted as the server counts it."""
+    with serving() as server:
+        client = client_of(server, max_tokens=1_000)
+        prompts = (f"row {number} " + "word " * 20 for number in range(1_000))
+        with pytest.raises(ServerError, match=r"the budget of the run is spent, after \d+ requests and \d+ tokens"):
+            list(in_order(client, lambda prompt: ask(client, prompt), prompts))
+        used = sum(len(tokens_of(body["prompt"])) + 1 for _, body, _ in server.requests)
+        assert 500 < used <= 1_000
+        assert client.journal.spent("run") == (len(server.requests), used)
+
+
+def test_many_requests_at_a_time():
+    """As many as are allowed, and no more; results come in order."""
+    with serving(delay=0.05) as server:
+        client = client_of(server, concurrency=40)
+        replies = list(in_order(client, lambda n: (n, ask(client, f"row {n}").text), range(200)))
+        assert [number for number, _ in replies] == list(range(200))
+        assert 20 < server.most_at_once <= 40
+
+
+def test_what_was_in_flight_is_kept_when_the_caller_stops():
+    """Nothing further is sent, and every request that was sent has its reply in the journal."""
+    with serving(delay=0.02) as server:
+        client = client_of(server, concurrency=4)
+        results = in_order(client, lambda n: ask(client, f"row {n}"), range(100))
+        next(results)
+        results.close()
+        sent = [body for _, body, _ in server.requests]
+        assert len(sent) < 30
+        assert all(client.is_kept("m", "/completions", body, "") for body in sent)
+        ask(client, "a row after that")
+
+
+def test_the_key_comes_from_the_environment_and_is_in_no_message(monkeypatch, tmp_path):
+    """A server that quotes it is quoted without it, and the journal has no trace of it."""
+    monkeypatch.setenv("A_KEY", "sk-secret-1")
+    with serving(key="sk-secret-2") as server:
+        with pytest.raises(ServerError) as refused:
+            ask(client_of(server, Journal(tmp_path), key_name="A_KEY"))
+        assert "Incorrect API key provided: Bearer ***" in str(refused.value)
+        assert server.requests[0][2]["Authorization"] == "Bearer sk-secret-1"
+        server.behaviour.key = "sk-secret-1"
+        ask(client_of(server, Journal(tmp_path), key_name="A_KEY"))
+    assert not any(b"sk-secret" in file.read_bytes() for file in tmp_path.iterdir())
+    assert "sk-secret" not in repr(client_of("http://127.0.0.1:9/v1", key_name="A_KEY"))
+
+
+@pytest.mark.parametrize(("value", "expected"), [
+    ("", "needs the key in A_KEY"), ("two words", "A_KEY holds what cannot be a key"), ("ä", "what cannot be a key"),
+])  # fmt: skip
+def test_a_key_that_is_none_is_refused_before_anything_is_sent(monkeypatch, value, expected):
+    """It is named by its variable, never by its value."""
+    monkeypatch.setenv("A_KEY", value)
+    with serving() as server:
+        with pytest.raises(ServerError, match=expected) as refused:
+            ask(client_of(server, key_name="A_KEY", api_key_env=("A_KEY",)))
+        assert not server.requests
+        assert not value or value not in str(refused.value)
+
+
+def test_texts_for_this_machine_go_through_no_proxy(monkeypatch):
+    """Though the environment names one for everything."""
+    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with serving() as server:
+        assert ask(client_of(server)).text
+
+
+@pytest.mark.parametrize("host", ["example.com", "127.0.0.1.example.com", "0.0.0.0", "192.168.0.1", "localhost.evil"])
+def test_other_machines_are_not_taken_for_this_one(host):
+    """Only the loopback's addresses and its name are this machine."""
+    assert not is_loopback(host)
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{}", '{"choices": []}', '{"choices": [{"text": 3}]}', "[" * 100_000,
+                                  '{"choices": [{"text": "a", "logprobs": {"tokens": ["a"]}}]}'])  # fmt: skip
+def test_what_is_no_reply_is_a_bad_one(body):
+    """Malformed JSON raises one kind of error."""
+    with pytest.raises(BadReply):
+        parse_reply(body)
+
+
+def test_a_journal_that_cannot_be_used_is_named(tmp_path):
+    """A damaged file is one line."""
+    (tmp_path / FILE).write_bytes(os.urandom(5_000))
+    with pytest.raises(StoreError, match="cannot be used: file is not a database"):
+        Journal(tmp_path)

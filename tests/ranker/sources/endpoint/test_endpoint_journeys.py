@@ -1,0 +1,162 @@
+"""`rank-models` and a server, as users have them: real processes, a file of rows, a store."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from pathlib import Path
+
+import pytest
+from servers import serving
+
+PROMPT = """
+template = "{text} It was "
+[verbalizers]
+positive = ["good"]
+negative = ["bad"]
+"""
+
+KEY = "sk-a-secret-of-38-characters-1234567890"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Rows, two prompts, and a store of its own."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"text": f"A row about number {n}.", "label": ("positive", "negative")[n % 2]} for n in range(30)]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("first.toml").write_text(PROMPT)
+    Path("second.toml").write_text(PROMPT.replace("It was", "All in all, it is"))
+    return tmp_path
+
+
+def command(server, *options):
+    """The words of a run."""
+    url = server if isinstance(server, str) else server.url
+    words = [sys.executable, "-m", "ranker", "run", "--data", "rows.jsonl", "--store", "store", "--format", "json"]
+    words += ["--prompts", "first.toml", "--prompts", "second.toml", "--models", f"openai:{url}#tiny"]
+    return [*words, *map(str, options)]
+
+
+def run(server, *options, **environment):
+    """What a run printed."""
+    return subprocess.run(command(server, *options), capture_output=True, text=True, check=False,
+                          env={**os.environ, **environment})  # fmt: skip
+
+
+def all_files(folder):
+    """Every file below a folder, with its content."""
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_the_key_is_nowhere(folder):
+    """Neither in a file, a log, a report or an error of a run, nor in the words of any process."""
+    with serving(key=KEY, wrong=deque(["401"]), delay=0.05) as server:
+        words = command(server, "--api-key-env", "MY_KEY", "--save", "run.json", "-v")
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "MY_KEY": KEY, "OPENAI_API_KEY": "other"})  # fmt: skip
+        seen = []
+        while process.poll() is None:
+            for place in Path("/proc").glob("[0-9]*/cmdline"):
+                try:
+                    seen.append(place.read_bytes())
+                except OSError:  # it has ended meanwhile
+                    continue
+            time.sleep(0.2)
+        outputs = process.communicate()
+        assert process.returncode == 1  # the first prompt was refused with 401 in its first row
+        assert "Incorrect" not in "".join(outputs)
+        wrong = run(server, "--api-key-env", "WRONG", "--refetch", WRONG="sk-wrong-one-987")
+        assert wrong.returncode == 2
+        assert "Incorrect API key provided: Bearer ***; the key is missing or wrong" in wrong.stderr
+    assert server.requests[0][2]["Authorization"] == f"Bearer {KEY}"
+    texts = [*map(str.encode, (*outputs, wrong.stdout, wrong.stderr)), *all_files(folder).values(), *seen]
+    assert len(seen) > 20
+    assert not any(KEY.encode() in text or b"sk-wrong-one" in text for text in texts)
+
+
+def test_wrong_addresses_and_keys_are_refused_before_the_rows_are_read(folder):
+    """Though the file of rows is unreadable, too: the server is named first, in a line, with exit code 2."""
+    Path("rows.jsonl").write_text("{")
+    with serving(key=KEY) as server:
+        cases = [
+            (server.url, "", "the key is missing or wrong"), ("http://127.0.0.1:9/v1", "", "cannot be reached"),
+            ("http://nowhere.invalid/v1", "", "`--send-texts`"), (server.url[:-3], KEY, "cannot complete"),
+        ]  # fmt: skip
+        for url, key, expected in cases:
+            done = run(url, OPENAI_API_KEY=key)
+            assert (done.returncode, done.stdout) == (2, ""), done.stderr
+            assert expected in done.stderr
+            assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_run_that_is_killed_loses_nothing(folder):
+    """What the server replied is kept; the next run asks for the rest alone, and has the same result."""
+    with serving() as server:
+        whole = json.loads(run(server).stdout)
+        names = set(server.rows())
+        assert len(names) == len(server.rows()) == 60
+    for file in Path("store").rglob("*"):
+        if file.is_file():
+            file.unlink()
+    with serving(delay=0.03) as server:
+        for _ in range(2):
+            before = len(server.rows())
+            process = subprocess.Popen(command(server, "--concurrency", 4), stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+            while len(server.rows()) < before + 12:
+                time.sleep(0.01)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        server.behaviour.delay = 0
+        last = json.loads(run(server).stdout)
+        twice = len(server.rows()) - len(set(server.rows()))
+        assert set(server.rows()) == names
+        assert twice <= 2 * 4  # those that were in flight
+    assert last["decision"]["models"] == whole["decision"]["models"]
+
+
+def test_the_budget_holds_whatever_the_workers(folder):
+    """25 requests and no more, over all members; the next run goes on, and needs no server when all is there."""
+    with serving() as server:
+        done = run(server, "--max-requests", 25, "--workers", 4)
+        assert done.returncode == 1
+        assert len(server.requests) == 25
+        assert "the budget of the run is spent, after 25 requests" in done.stderr
+        assert "`--max-requests` or `--token-budget`" in done.stderr
+        assert run(server).returncode == 0
+        assert len(server.rows()) == len(set(server.rows())) == 60
+    assert run(server).returncode == 0  # it is closed by now
+
+
+def test_a_dry_run_sends_nothing(folder):
+    """Host, requests, tokens and money are said."""
+    Path("prices.toml").write_text('currency = "EUR"\n[models.tiny]\nprompt = 1000\noutput = 0\n')
+    with serving() as server:
+        done = run(server, "--dry-run", "--prices", "prices.toml")
+        assert not server.requests
+        assert f"tiny/first: rows: 30 to predict; 30 requests to {server.url[7:-3]}, about " in done.stdout
+        assert "in all 60 requests to" in done.stdout
+        assert done.stdout.strip().endswith("EUR; nothing was sent")
+
+
+def test_a_server_that_ends_in_between_leaves_its_model_out(folder):
+    """In a line; when it is back, the rest is asked."""
+    with serving(wrong=deque(["", "", "", "cut"])) as server:
+        process = subprocess.Popen(command(server, "--request-timeout", 1, "--concurrency", 2), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)  # fmt: skip
+        while len(server.rows()) < 10:
+            time.sleep(0.01)
+        server.behaviour.wrong.extend(["slow"] * 1_000)
+        _, errors = process.communicate()
+        assert process.returncode == 1
+        assert "is left out: 127.0.0.1:" in errors
+        assert "gave no answer within 1 s" in errors
+        server.behaviour.wrong.clear()
+        before = set(server.rows())
+        assert run(server).returncode == 0
+        assert len(set(server.rows())) == 60
+        assert before < set(server.rows())

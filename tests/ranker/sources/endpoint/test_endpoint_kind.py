@@ -1,0 +1,466 @@
+"""Prompts on a model behind a server: what it can do is found out, and labels are scored in the best way it has."""
+
+import math
+import pickle  # noqa: TID251  # as processes do
+from collections import deque
+from dataclasses import fields, replace
+from functools import partial
+
+import numpy as np
+import pytest
+from servers import WORDS, score, serving, tokens_of
+
+from factors.types import Example
+from ranker.errors import LabelError, UsageError
+from ranker.progress import silent
+from ranker.runtime.base import Job, Request
+from ranker.runtime.store import Store
+from ranker.runtime.worker import run_job
+from ranker.sources.base import Bill, Machine, ResourceCache, SourceOptions, is_billed, is_perturbed
+from ranker.sources.endpoint import kind
+from ranker.sources.endpoint.client import Client, ServerError
+from ranker.sources.endpoint.options import EndpointOptions
+from ranker.sources.endpoint.scoring import NextTokens, ServerScorer, ServerWriter, WholeWords
+from ranker.sources.lm.demonstrations import Demonstration
+from ranker.sources.lm.members import PromptSetup
+from ranker.sources.lm.prompts import CONTENT_FREE, Prompt
+from ranker.sources.references import Reference
+from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
+from ranker.tasks.classes import ClassificationTask, softmax
+from ranker.tasks.texts import TextTask
+
+MOOD = ClassificationTask("mood", ("negative", "positive"))
+PLAIN = Prompt(name="plain", template="{text} It was ",
+               verbalizers={"positive": ("good", "positive"), "negative": ("bad",)})  # fmt: skip
+CHAT = replace(PLAIN, name="chat", template="{text} Was it good or bad?", chat=True,
+               verbalizers={"positive": ("good",), "negative": ("bad",)})  # fmt: skip
+EXAMPLES = [
+    Example(f"{n}", (f"A row about {noun}.",), n % 2) for n, noun in enumerate(["cats", "dogs", "owls", "rain"])
+]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Clients wait a hundredth of a second at first."""
+    monkeypatch.setattr(kind, "Client", partial(Client, first_pause=0.01))
+
+
+def model_of(server, prompt=PLAIN, model="tiny", setup=None, **options):
+    """A prompt on the server."""
+    chosen = EndpointOptions(**options)
+    shelf = ResourceCache()
+    (source,) = [
+        replace(source, prompt=prompt, **({} if setup is None else vars(setup)))
+        for source in kind.sources(Reference(server.url, part=model), SourceOptions(kinds=[chosen]), shelf)
+    ]
+    return source.inspect(shelf).source
+
+
+def opened(server, prompt=PLAIN, task=MOOD, shelf=None, **options):
+    """A model that is ready to answer."""
+    return model_of(server, prompt, **options).open(task, Machine(), ResourceCache() if shelf is None else shelf)
+
+
+def answers(model, examples=EXAMPLES):
+    """Its answers to examples."""
+    blocks = list(model.predict(examples))
+    return type(blocks[0]).joined(blocks)
+
+
+def oracle(prompt=PLAIN, example=EXAMPLES[0]):
+    """The (2,) logits of a row, from the definition: words token by token, those of a label added up."""
+    context = prompt.fill(example.segments).rstrip()
+    scores = {word: score(context, f" {word}") for words in prompt.verbalizers.values() for word in words}
+    return np.array(
+        [np.logaddexp.reduce([scores[word] for word in prompt.verbalizers[label]]) for label in MOOD.labels]
+    )
+
+
+@pytest.mark.parametrize(("abilities", "way"), [
+    ({"echo": True}, WholeWords), ({}, NextTokens), ({"top": 100}, NextTokens),
+    ({"echo": True, "usage": False}, WholeWords),
+])  # fmt: skip
+def test_labels_are_scored_by_the_probabilities_of_their_words(abilities, way):
+    """Whether the server repeats the prompt, or shows next tokens: the numbers are those of the definition."""
+    with serving(**abilities) as server:
+        model = opened(server)
+        assert isinstance(model, ServerScorer)
+        assert type(model.way) is way
+        expected = softmax(np.array([oracle(example=example) for example in EXAMPLES]))
+        np.testing.assert_allclose(answers(model).probs, expected, atol=1e-12)
+
+
+def test_log_probabilities_that_are_too_few_are_not_believed():
+    """A server that ignores `echo` replies with that of the token that it writes, and is asked for next tokens."""
+    with serving(echo=False) as server:
+        assert opened(server).way.tokens == {"good": (b" good",), "positive": (b" posit", b"ive"), "bad": (b" bad",)}
+        first = server.requests[0][1]
+        assert (first["echo"], first["logprobs"]) == (True, 1)
+
+
+def test_tokens_are_those_that_the_server_shows():
+    """All words of its language, in the tokens that it has, which nobody here knows."""
+    prompt = replace(PLAIN, verbalizers={"positive": WORDS[:4], "negative": WORDS[4:]})
+    with serving() as server:
+        shown = opened(server, prompt).way.tokens
+        assert shown == {word: tuple(t.encode() for t in tokens_of(f" {word}")) for word in WORDS}
+
+
+def test_more_requests_for_more_tokens():
+    """A word of two tokens costs one request more, which it shares with words that begin alike."""
+    with serving() as server:
+        model = opened(server)
+        before = len(server.requests)
+        answers(model, EXAMPLES[:1])
+        assert len(server.requests) - before == 2 == model.requests_a_row
+
+
+def test_a_label_outside_of_the_most_probable_tokens_is_a_bound():
+    """It is counted; where the best word is one, there is no answer."""
+    with serving(top=5) as server:
+        shelf = ResourceCache()
+        source = model_of(server)
+        model = source.open(MOOD, Machine(), shelf)
+        rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(40)]
+        given = answers(model, rows)
+        scores = [model.scores(row.segments) for row in rows]
+        best = [max(of_row, key=of_row.get) in of_row.bounded for of_row in scores]
+        assert 0 < sum(best) < 40
+        np.testing.assert_array_equal(given.state, np.where(best, NO_ANSWER, ANSWERED))
+        for row, of_row in zip(rows, scores, strict=True):
+            context = PLAIN.fill(row.segments).rstrip()
+            assert all(of_row[word] >= score(context, f" {word}") - 1e-9 for word in of_row)
+        notes = shelf.noted[source.place][1]
+        counts = {"positive": 0, "negative": 0}
+        for of_row, bounded in zip(scores, best, strict=True):
+            for label, words in PLAIN.verbalizers.items():
+                counts[label] += not bounded and any(word in of_row.bounded for word in words)
+        assert notes[0] == "labels are scored by the tokens of their words, among the 5 most probable next tokens"
+        assert f"no label is among the most probable tokens, so that there is no answer ({sum(best)} rows)" in notes
+        bound = "the label 'positive' is not among the most probable tokens, so that its probability is an upper bound"
+        assert f"{bound} ({counts['positive']} rows)" in notes
+
+
+def test_a_word_that_is_not_shown_is_asked_for_among_more():
+    """One more request asks for all tokens that the server gives, where it gives more than the usual number."""
+    prompt = replace(PLAIN, verbalizers={"positive": ("good",), "negative": ("bad",)})
+    with serving() as server:
+        model = opened(server, prompt)
+        few = replace(model, endpoint=replace(model.endpoint, usual_top=2))
+        before = len(server.requests)
+        np.testing.assert_allclose(answers(few, EXAMPLES[:1]).probs, answers(model, EXAMPLES[:1]).probs)
+        counts = [body["logprobs"] for _, body, _ in server.requests[before:]]
+        assert counts == [2, 35]  # the size of its vocabulary
+
+
+def test_a_chat_scores_first_tokens_alone():
+    """The prompt goes as messages, and words that begin alike are told apart by the text that is written."""
+    with serving(chat_top=5_000) as server:
+        model = opened(server, CHAT)
+        assert isinstance(model.way, NextTokens)
+        assert model.way.first_alone
+        probs = answers(model, EXAMPLES[:1]).probs[0]
+        context = f"user: {CHAT.fill(EXAMPLES[0].segments)}\nassistant: "
+        np.testing.assert_allclose(probs, softmax(np.array([[score(context, "bad"), score(context, "good")]]))[0])
+        assert server.requests[-1][1]["messages"] == [{"role": "user", "content": CHAT.fill(EXAMPLES[0].segments)}]
+        alike = replace(CHAT, verbalizers={"positive": ("entailment",), "negative": ("entail",)})
+        assert isinstance(opened(server, alike), ServerWriter)
+
+
+@pytest.mark.parametrize("abilities", [{"top": 0}, {"top": None}])
+def test_without_log_probabilities_labels_are_read_from_text(abilities):
+    """Labels are hard, and the report says so; what is no label is no answer."""
+    prompt = replace(PLAIN, verbalizers={"positive": ("good", "yes", "a"), "negative": ("bad", "no", "the")})
+    with serving(**abilities) as server:
+        shelf = ResourceCache()
+        source = model_of(server, prompt)
+        model = source.open(MOOD, Machine(), shelf)
+        assert isinstance(model, ServerWriter)
+        rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(30)]
+        given = answers(model, rows)
+        assert {ANSWERED, NO_ANSWER} == set(given.state.tolist())
+        assert set(given.probs[given.state == ANSWERED].ravel().tolist()) == {0.0, 1.0}
+        assert shelf.noted[source.place][1] == (ServerWriter.note,)
+
+
+def test_a_server_without_completions_says_what_to_do():
+    """Prompts that are no chat are refused in a line, before any row is sent; and the other way round."""
+    with serving(completions=False) as server:
+        with pytest.raises(
+            ServerError, match=r"cannot complete texts \(it refuses the request: File Not Found\); ask it"
+        ):
+            opened(server)
+        assert opened(server, CHAT).way.first_alone
+    with serving(chat=False) as server, pytest.raises(ServerError, match="takes no chat"):
+        opened(server, CHAT)
+
+
+def test_verbalizers_that_begin_alike_are_refused():
+    """A word whose tokens begin those of another could never be the less probable one."""
+    prompt = replace(PLAIN, verbalizers={"positive": ("entailment",), "negative": ("entai",)})
+    with serving() as server, pytest.raises(LabelError, match="reads 'entai' as the beginning of 'entailment'"):
+        opened(server, prompt)
+
+
+def test_a_calibrated_model_divides_by_rows_without_content():
+    """Three more rows are asked, once; the mean of their probabilities is what the others are divided by."""
+    with serving() as server:
+        source = replace(model_of(server), calibration="content-free")
+        model = source.open(MOOD, Machine(), ResourceCache())
+        empty = softmax(np.array([oracle(example=Example("e", (text,))) for text in CONTENT_FREE])).mean(axis=0)
+        plain = np.array([oracle(example=example) for example in EXAMPLES])
+        np.testing.assert_allclose(answers(model).probs, softmax(plain - np.log(empty)), atol=1e-12)
+        before = len(server.requests)
+        answers(model)
+        assert len(server.requests) == before
+
+
+def test_words_may_be_scored_by_the_mean_of_their_tokens():
+    """The sum over the number of tokens, in both ways."""
+    words = {"positive": ("positive",), "negative": ("bad",)}
+    context = PLAIN.fill(EXAMPLES[0].segments).rstrip()
+    for abilities in ({}, {"echo": True}):
+        with serving(**abilities) as server:
+            source = replace(model_of(server, replace(PLAIN, verbalizers=words)), length="mean")
+            scores = source.open(MOOD, Machine(), ResourceCache()).scores(EXAMPLES[0].segments)
+            assert scores["positive"] == pytest.approx(score(context, " positive") / 2)
+            assert scores["bad"] == pytest.approx(score(context, " bad"))
+
+
+def test_words_are_hidden_from_a_server_by_leaving_them_out():
+    """Every method that hides words has what it needs; the numbers are those of the shorter text."""
+    with serving() as server:
+        model = opened(server)
+        assert is_perturbed(model)
+        (encoding,) = model.encodings(EXAMPLES[:1])
+        visible = np.array([[True] * 5, [True, False, True, True, True]])
+        ((_, logits),) = model.answers([("x", encoding, visible)], "remove", lambda done: None)
+        expected = [oracle(), oracle(example=Example("h", ("A about cats.",)))]
+        np.testing.assert_allclose(logits, expected, atol=1e-12)
+
+
+def test_texts_are_written_and_read():
+    """Tasks of texts are answered by what the server writes, up to a stop text that it is told of, too."""
+    prompt = Prompt(name="write", template="{text} Answer:", max_new_tokens=7, stop=("\n", "e", "x", "y", "z"))
+    with serving() as server:
+        model = opened(server, prompt, TextTask("qa"))
+        written = answers(model).values
+        assert len(written) == len(EXAMPLES)
+        assert not any("e" in text or "\n" in text for text in written)
+        assert server.requests[-1][1]["stop"] == ["\n", "e", "x", "y"]
+        assert server.requests[-1][1]["max_tokens"] == 7
+
+
+@pytest.mark.parametrize(("wrong", "reason"), [
+    (["400"], "it refuses the request: not now"), (["500"] * 6, "replies with status 500: not now"),
+    (["no-logprobs"], "it gives no log-probabilities of the next token"),
+])  # fmt: skip
+def test_a_row_that_fails_has_failed_and_the_others_have_answers(wrong, reason):
+    """The reason is counted, and the row's state is neither an answer nor none."""
+    with serving(wrong=deque(wrong)) as server:
+        shelf = ResourceCache()
+        source = model_of(server, concurrency=1)
+        given = answers(source.open(MOOD, Machine(), shelf))
+        assert given.state.tolist() == [ERROR, ANSWERED, ANSWERED, ANSWERED]
+        assert f"failed: {reason} (1 row)" in shelf.noted[source.place][1]
+
+
+def test_a_failed_row_is_asked_again_and_others_are_not(tmp_path):
+    """In the next run, of the store and of the journal; then the remark is gone, too."""
+    with serving(wrong=deque(["500"] * 6)) as server:
+        job = Job(model_of(server, concurrency=1), MOOD, (Request(EXAMPLES),))
+        for failures in (1, 0):
+            shelf, store, before = ResourceCache(), Store(tmp_path), len(server.rows())
+            outcome = run_job(job, store, shelf, silent)
+            assert outcome.failure == ""
+            states = store.entry_of(outcome.keys[0]).predictions(EXAMPLES).state
+            assert (states == ERROR).sum() == failures
+            notes = store.entry_of(outcome.keys[0]).notes
+            assert sum("failed" in note for note in notes) == failures
+        assert len(server.rows()) - before == 2  # both requests of the one row
+        assert run_job(job, Store(tmp_path), ResourceCache(), silent).failure == ""
+        assert len(server.rows()) - before == 2
+
+
+def test_a_server_that_fails_row_after_row_is_left_out():
+    """It is not asked about all rows."""
+    rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(300)]
+    with serving(wrong=deque(["500"] * 10_000)) as server:
+        with pytest.raises(ServerError, match="fails 20 rows in a row: it replies|fails 20 rows in a row: replies"):
+            answers(opened(server, concurrency=4), rows)
+        assert len(server.rows()) < 6 * 60
+
+
+def test_a_change_of_the_model_leaves_it_out_until_it_is_asked_anew(tmp_path):
+    """The fingerprint is in the key: after `refetch` the answers are those of the new one, and all are asked."""
+    with serving() as server:
+
+        def run(**options):
+            job = Job(model_of(server, concurrency=1, **options), MOOD, (Request(EXAMPLES),))
+            return run_job(job, Store(tmp_path), ResourceCache(), silent)
+
+        server.behaviour.wrong.extend(["", "", "other fingerprint"])
+        first = run()
+        assert (
+            "replied as the fingerprint 'f1', and now replies as 'f2'; `refetch` asks everything anew" in first.failure
+        )
+        server.behaviour.fingerprint = "f2"
+        assert "now replies as 'f2'" in run().failure
+        before = len(server.rows())
+        anew = run(refetch=True)
+        assert anew.failure == ""
+        assert len(server.rows()) - before == 2 * len(EXAMPLES)
+        before = len(server.requests)
+        assert run().keys == anew.keys
+        assert len(server.requests) == before
+
+
+def test_a_dry_run_sends_nothing_and_says_what_it_would(tmp_path):
+    """Requests, tokens and money, with prices from a file; known answers cost nothing."""
+    prices = tmp_path / "prices.toml"
+    prices.write_text('currency = "EUR"\n[models.tiny]\nprompt = 10\noutput = 40\n')
+    with serving() as server:
+        job = Job(model_of(server, prices=str(prices)), MOOD, (Request(EXAMPLES),), dry=True)
+        outcome = run_job(job, Store(tmp_path), ResourceCache(), silent)
+        assert not server.requests
+        bill = outcome.estimate.bill
+        assert (bill.requests, bill.output_tokens, bill.currency) == (4, 4, "EUR")
+        assert bill.money == pytest.approx((10 * bill.prompt_tokens + 40 * 4) / 1e6)
+        assert str(outcome.estimate).startswith(f"rows: 4 to predict; 4 requests to {job.source.server.host}, about ")
+        run_job(replace(job, dry=False), Store(tmp_path), ResourceCache(), silent)
+        sent = len(server.requests)
+        assert run_job(job, Store(tmp_path), ResourceCache(), silent).estimate is None
+        more = replace(job, requests=(Request([*EXAMPLES, Example("5", ("Another row.",))]),))
+        assert run_job(more, Store(tmp_path), ResourceCache(), silent).estimate.bill.requests == 2
+        assert len(server.requests) == sent
+
+
+def test_bills_add_up():
+    """Of one host; a price that is not known makes the sum unknown."""
+    bill = Bill("h", 1, 2, 3, 0.5, "EUR") + Bill("h", 1, 2, 3, 0.25, "EUR")
+    assert bill == Bill("h", 2, 4, 6, 0.75, "EUR")
+    assert math.isnan((bill + Bill("h", 1, 2, 3)).money)
+    assert is_billed(ServerScorer(name="m", endpoint=None, put=None, member="", way=None, groups=(), labels=()))
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("[models.tiny]\nprompt = 'x'\noutput = 1", "`prompt` must be a number"),
+    ("[models.tiny]\nprompt = 1", "the price of tiny needs the key `output`"),
+    ("price = 1", "there is no field of a list of prices 'price'"),
+    ("models = 3", "`models` must be tables"),
+])  # fmt: skip
+def test_a_list_of_prices_is_checked(tmp_path, text, message):
+    """Each fault is a line with the file's name, before anything is asked."""
+    file = tmp_path / "prices.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=message):
+        kind.sources(Reference("http://127.0.0.1:9/v1"), SourceOptions(kinds=[EndpointOptions(prices=str(file))]),
+                     ResourceCache())  # fmt: skip
+
+
+@pytest.mark.parametrize(("url", "message"), [
+    ("127.0.0.1:8080", "must be the URL of a server, such as openai:http://127.0.0.1:8080/v1#MODEL"),
+    ("ftp://127.0.0.1/v1", "must be the URL of a server"), ("http://", "must be the URL of a server"),
+    ("http://127.0.0.1:99999/v1", "is no URL of a server"),
+    ("http://me:secret@127.0.0.1/v1", "must hold no password and no query"),
+    ("http://127.0.0.1/v1?key=secret", "must hold no password and no query"),
+])  # fmt: skip
+def test_an_address_that_is_none_is_refused(url, message):
+    """Without a word of what it might hold of a password."""
+    with pytest.raises(UsageError, match=message) as refused:
+        kind.sources(Reference(url), SourceOptions(), ResourceCache())
+    assert "secret" not in str(getattr(refused, "value", ""))
+
+
+def test_texts_stay_on_this_machine_unless_that_is_allowed():
+    """A host that is not this machine is asked for nothing, not even for what it can do."""
+    source, = kind.sources(Reference("http://192.0.2.1/v1", part="m"), SourceOptions(), ResourceCache())  # fmt: skip
+    with pytest.raises(
+        UsageError, match="the texts of rows would be sent to 192.0.2.1, another machine: `send_texts` allows"
+    ):
+        source.connect(ResourceCache())
+
+
+def test_each_host_has_its_own_key(monkeypatch):
+    """A variable without a host is for a run with one host alone."""
+    options = EndpointOptions(api_key_env=("a.example=A_KEY", "B_KEY"))
+    assert options.key_name("a.example", alone=False) == "A_KEY"
+    assert options.key_name("b.example", alone=True) == "B_KEY"
+    assert options.key_name("b.example", alone=False) == ""
+    assert EndpointOptions().key_name("b.example", alone=True) == "OPENAI_API_KEY"
+    shelf = ResourceCache()
+    both = [kind.sources(Reference(f"http://127.0.0.1:{port}/v1"), SourceOptions(), shelf)[0] for port in (1, 2)]
+    assert [source.inspect(shelf).needs.secrets for source in both] == [(), ()]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"api_key_env": ("sk-1234",)}, "must name an environment variable"), ({"concurrency": 0}, "must be at least 1"),
+    ({"max_requests": -1}, "must be at least 0"), ({"request_timeout": 0}, "must be above 0"),
+])  # fmt: skip
+def test_options_are_checked(options, message):
+    """A key in the place of its variable's name is refused without being quoted."""
+    with pytest.raises(UsageError, match=message) as refused:
+        EndpointOptions(**options)
+    assert "sk-1234" not in str(getattr(refused, "value", ""))
+
+
+def test_members_are_prompts_on_one_model():
+    """Each prompt makes a model; they share their family, their worker and their budget, and need the network."""
+    options = SourceOptions(kinds=[EndpointOptions(prompts=("sentiment",), calibration=("none", "content-free"))])
+    shelf = ResourceCache()
+    sources = kind.sources(Reference("http://127.0.0.1:9/v1/", part="org/tiny"), options, shelf)
+    assert [source.name for source in sources[:3]] == ["tiny/all-in-all", "tiny/all-in-all/calibrated", "tiny/like"]
+    assert {source.family for source in sources} == {"org/tiny"}
+    assert len({source.server.run for source in sources}) == len({source.shares for source in sources}) == 1
+    assert len({source.place for source in sources}) == len(sources) == 8
+    info = sources[0].inspect(shelf)
+    assert (info.needs.network, info.needs.accelerator, info.attributable) == (True, False, False)
+    assert info.parts == {"model": "org/tiny", "prompt": "all-in-all"}
+    assert replace(sources[0], server=replace(sources[0].server, options=EndpointOptions(max_requests=9))).inspect(
+        shelf).attributable  # fmt: skip
+    assert PromptSetup().prompt_name == "the task's"
+
+
+IDENTITY = {
+    "name": ("other", False),
+    "server": (None, True),  # its address: see below
+    "model": ("another", True),
+    "prompt": (replace(PLAIN, template="{text} All in all: "), True),
+    "demonstrations": ((Demonstration(("A row shown.",), '"positive"'),), True),
+    "calibration": ("content-free", True),
+    "length": ("mean", True),
+    "options": (SourceOptions(allow_pickle=True), False),
+}
+"""Field of a model behind a server -> (another value, whether it changes a number)."""
+
+ASKING = {
+    "send_texts": True, "api_key_env": ("A_KEY",), "max_requests": 900, "max_tokens": 90_000, "concurrency": 3,
+    "request_timeout": 7.0, "prices": "", "refetch": False, "prompts": (), "shots": (), "demonstrations": "",
+    "calibration": (), "length": "sum", "too_long": "cut",
+}  # fmt: skip
+"""Options of asking: none of them changes a number by itself; those of prompts are in the model's record."""
+
+
+@pytest.mark.parametrize("name", IDENTITY)
+def test_what_changes_a_number_is_in_the_key(name):
+    """Another prompt, model, address or calibration; no name, and no way of sending."""
+    value, changes = IDENTITY[name]
+    with serving(model=None) as server, serving(model=None) as another:
+        source = model_of(server)
+        other = replace(source, **{name: model_of(another).server if name == "server" else value})
+        keys = [model.identity(MOOD, Machine(), ResourceCache())["content"] for model in (source, other)]
+        assert (keys[0] != keys[1]) == changes
+        assert pickle.loads(pickle.dumps(source)) == source  # noqa: S301  # our own
+        assert hash(source) == hash(replace(source))
+        if name == "options":
+            asked = replace(source, server=replace(source.server, options=EndpointOptions(**ASKING)))
+            assert asked.identity(MOOD, Machine(), ResourceCache())["content"] == keys[0]
+    assert IDENTITY.keys() == {field.name for field in fields(kind.EndpointModel)}
+    assert ASKING.keys() == {field.name for field in fields(EndpointOptions)}
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    """With what installs it."""
+    monkeypatch.setattr(kind, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"need httpx2, stamina: `pip install 'rank-models\[endpoint\]'`"):
+        kind.sources(Reference("http://127.0.0.1:9/v1"), SourceOptions(), ResourceCache())
