@@ -56,15 +56,15 @@ def main(data: Path, model: Path, url: str, rows: int) -> None:
         ours = np.concatenate([block.probabilities() for block in local.predict(examples)])
         theirs = np.concatenate([block.probabilities() for block in remote.predict(examples)])
         of_words = np.array([[remote.scores(row.segments)[word] for word in remote.way.words] for row in examples])
-        here = np.concatenate(list(local.scores.values()))
-        apart = np.abs(of_words - here)
+        local_scores = np.concatenate(list(local.scores.values()))
+        apart = np.abs(of_words - local_scores)
         margin = np.abs(np.diff(np.log(ours), axis=1))[:, 0]
-        other = ours.argmax(axis=1) != theirs.argmax(axis=1)
+        differ = ours.argmax(axis=1) != theirs.argmax(axis=1)
         truth = np.array([row.target for row in examples])
-        right = [(probs.argmax(axis=1) == truth).mean() for probs in (ours, theirs)]
-        margins = f"{np.sort(margin[other]).round(2).tolist()} of {np.median(margin):.2f}"
-        cells = [name, f"{1 - other.mean():.1%}", f"{np.median(apart):.3f}", f"{apart.max():.3f}"]
-        lines.append([*cells, *(f"{share:.1%}" for share in right), margins])
+        accuracies = [(probs.argmax(axis=1) == truth).mean() for probs in (ours, theirs)]
+        margins = f"{np.sort(margin[differ]).round(2).tolist()} of {np.median(margin):.2f}"
+        cells = [name, f"{1 - differ.mean():.1%}", f"{np.median(apart):.3f}", f"{apart.max():.3f}"]
+        lines.append([*cells, *(f"{share:.1%}" for share in accuracies), margins])
     head = ["prompt", "same predictions", "log-probability, median", "maximum", "right here", "right there",
             "log-odds where they differ, and the median"]  # fmt: skip
     print(table(head, lines))

@@ -52,5 +52,5 @@ def _add(bill: Bill | None, model: Predictor, order: WorkItem, passes: int) -> B
     """Return a bill with that of further work on a model, if it has one."""
     if not is_billed(model):
         return bill
-    more = model.bill(order.examples, passes)
-    return more if bill is None else bill + more
+    bill_of_order = model.bill(order.examples, passes)
+    return bill_of_order if bill is None else bill + bill_of_order

@@ -111,27 +111,27 @@ class Endpoint:
     def body(self, abilities: Abilities, prompt: Prompted, limit: int, **parameters: Any) -> dict[str, Any]:
         """Return the body of a request."""
         put = {"prompt": prompt} if isinstance(prompt, str) else {"messages": [*map(dict, prompt)]}
-        named = {"model": self.model} if self.model else {}
+        model = {"model": self.model} if self.model else {}
         cold = {"temperature": 0} if abilities.temperature else {}
-        return {**named, **put, abilities.limit_name: limit, **cold, **parameters}
+        return {**model, **put, abilities.limit_name: limit, **cold, **parameters}
 
-    def top(self, prompt: Prompted, limit: int = 1, every: bool = False) -> Reply:
+    def top(self, prompt: Prompted, limit: int = 1, all_tokens: bool = False) -> Reply:
         """Return the reply to a prompt, with the most probable tokens in each place: the usual number, or all."""
         assert self.abilities is not None
-        count = self.abilities.top if every else min(self.abilities.top, self.usual_top)
+        count = self.abilities.top if all_tokens else min(self.abilities.top, self.usual_top)
         return self.ask(prompt, limit, **_top(self.abilities.chat, count))
 
     def logprobs(self, prompt: Prompted, tokens: Iterable[bytes]) -> Mapping[bytes, float]:
-        """Return the log-probabilities of the most probable next tokens, of more where some of these are not shown."""
+        """Return the log-probabilities of the most probable next tokens, of more where these are not shown."""
         assert self.abilities is not None
         reply = self.top(prompt)
-        shown = reply.tokens[0].top if reply.tokens else {}
-        if self.abilities.top > self.usual_top and not all(token in shown for token in tokens):
-            reply = self.top(prompt, every=True)
-            shown = reply.tokens[0].top if reply.tokens else {}
-        if not shown:
+        logprobs = reply.tokens[0].top if reply.tokens else {}
+        if self.abilities.top > self.usual_top and not all(token in logprobs for token in tokens):
+            reply = self.top(prompt, all_tokens=True)
+            logprobs = reply.tokens[0].top if reply.tokens else {}
+        if not logprobs:
             raise RowError("it gives no log-probabilities of the next token")
-        return shown
+        return logprobs
 
 
 def _top(chat: bool, count: int) -> dict[str, Any]:
@@ -150,8 +150,8 @@ def find_abilities(endpoint: Endpoint, chat: bool) -> Abilities:
     """
     client = endpoint.client
     name = request_name(endpoint.place, "abilities", {"chat": chat, "revision": REVISION}, endpoint.round)
-    if kept := client.journal.reply(name):
-        return Abilities(**json.loads(kept[1]))
+    if reply := client.journal.reply(name):
+        return Abilities(**json.loads(reply[1]))
     if client.offline:
         raise NotKept(name)
     abilities = _probe_chat(endpoint) if chat else _probe_completions(endpoint)
@@ -171,8 +171,8 @@ def _probe_completions(endpoint: Endpoint) -> Abilities:
     for count in (*TOP, 0):
         reply, refusal = _try(endpoint, abilities, **_top(False, count))
         if reply is not None:
-            shown = len(reply.tokens[0].top) if reply.tokens else 0
-            return Abilities(False, top=min(count, shown), model=reply.model, fingerprint=reply.fingerprint)
+            count_shown = len(reply.tokens[0].top) if reply.tokens else 0
+            return Abilities(False, top=min(count, count_shown), model=reply.model, fingerprint=reply.fingerprint)
     predicate = f"cannot complete texts ({refusal}); ask it by prompts with `chat`"
     raise ServerError.of(endpoint.client.server.host, predicate, option="prompts")
 
@@ -196,9 +196,9 @@ def _probe_chat(endpoint: Endpoint) -> Abilities:
     for form in forms:
         reply, refusal = _try(endpoint, form, **_top(True, form.top))
         if reply is not None:
-            shown = len(reply.tokens[0].top) if reply.tokens else 0
+            count_shown = len(reply.tokens[0].top) if reply.tokens else 0
             stated = {"model": reply.model, "fingerprint": reply.fingerprint}
-            return Abilities(True, False, min(form.top, shown), form.limit_name, form.temperature, **stated)
+            return Abilities(True, False, min(form.top, count_shown), form.limit_name, form.temperature, **stated)
     raise ServerError.of(endpoint.client.server.host, f"takes no chat ({refusal})", option="prompts")
 
 
@@ -228,10 +228,10 @@ def tokens_of(endpoint: Endpoint, word: str) -> tuple[bytes, ...]:
         start = first.text if repeated else _likely_start(reply, word.strip().encode())
         return (start,) if start else ()
     tokens: list[bytes] = []
-    while rest := word.encode()[len(b"".join(tokens)) :]:
+    while missing := word.encode()[len(b"".join(tokens)) :]:
         begun = b"".join(tokens).decode(errors="ignore")
         reply = endpoint.top(_repeating(word, begun, chat=False), REPEATED_TOKENS)
-        further = _covering_start(reply, rest) or [_likely_start(reply, rest)]
+        further = _covering_start(reply, missing) or [_likely_start(reply, missing)]
         if not further[0]:
             return ()
         tokens += further
@@ -240,8 +240,8 @@ def tokens_of(endpoint: Endpoint, word: str) -> tuple[bytes, ...]:
 
 def _likely_start(reply: Reply, text: bytes) -> bytes:
     """Return the most probable first token that a text begins with; empty where none is shown."""
-    shown = reply.tokens[0].top if reply.tokens else {}
-    starts = [(logprob, token) for token, logprob in shown.items() if token.strip() and text.startswith(token)]
+    logprobs = reply.tokens[0].top if reply.tokens else {}
+    starts = [(logprob, token) for token, logprob in logprobs.items() if token.strip() and text.startswith(token)]
     return max(starts)[1] if starts else b""
 
 

@@ -184,14 +184,14 @@ class Client:
             ServerError: the server cannot be asked, has changed its model, or the budget of the run is spent.
         """
         name = request_name(place, path, body, round)
-        kept = self.journal.reply(name)
-        if kept is None:
+        stored = self.journal.reply(name)
+        if stored is None:
             if self.offline:
                 raise NotKept(name)
-            kept = self._send(path, body, expected)
-            if kept[0] == 200 or keep_refusals:
-                self.journal.keep(name, *kept)
-        status, content = kept
+            stored = self._send(path, body, expected)
+            if stored[0] == 200 or keep_refusals:
+                self.journal.keep(name, *stored)
+        status, content = stored
         if status != 200:
             raise RowError(f"it refuses the request: {error_text(content)}", final=True)
         return parse_reply(content)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ranker.errors import LabelError, UsageError, listed
-from ranker.numbers import counted
 from ranker.records import digest
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions
 from ranker.sources.endpoint.abilities import Abilities, Endpoint, Prompted, find_abilities, tokens_of
@@ -104,9 +103,9 @@ class EndpointModel(PromptSetup):
         try:
             endpoint = self._endpoint(self.chosen_prompt(task).chat, shelf)
             way = self._way(task, endpoint)
-            known = vars(endpoint.abilities)
+            abilities = vars(endpoint.abilities)
             words = [way.words, way.shown] if way else []
-            fields = {**known, "round": endpoint.round, "way": type(way).__name__, "words": words}
+            fields = {**abilities, "round": endpoint.round, "way": type(way).__name__, "words": words}
         except NotKept:  # of a dry run: nothing is stored under such a key
             fields = {"unknown": True}
         server = {"url": self.server.url, "name": self.model, **fields}
@@ -233,11 +232,11 @@ def _put(
 
 
 def _note(
-    place: str, shelf: ResourceCache, task: Task, way: Way | None, written: bool, remarks: Callable[[], dict[str, int]]
+    place: str, shelf: ResourceCache, task: Task, way: Way | None, writes: bool, remarks: Callable[[], dict[str, int]]
 ) -> None:
     """Note how a model is asked, and what was remarkable in how many rows."""
-    notes = [] if way is None and written else [ServerWriter.note if way is None else way.note]
-    notes += [f"{remark} ({counted(count, 'row', 'rows')})" for remark, count in sorted(remarks().items())]
+    notes = [] if way is None and writes else [ServerWriter.note if way is None else way.note]
+    notes += [f"{remark} (rows: {count:,})" for remark, count in sorted(remarks().items())]
     shelf.noted[place] = 0, tuple(notes)
 
 

@@ -91,6 +91,6 @@ class EndpointOptions(LMOptions):
             alone: no other host is asked in the run, so that a name without a host is this one's.
         """
         matches = [match for text in self.api_key_env if (match := KEY_NAME.fullmatch(text))]
-        own = [match["name"] for match in matches if match["host"] == host]
+        host_names = [match["name"] for match in matches if match["host"] == host]
         plain = [match["name"] for match in matches if not match["host"]] or [API_KEY]
-        return own[0] if own else plain[0] if alone else ""
+        return host_names[0] if host_names else plain[0] if alone else ""

@@ -51,8 +51,8 @@ class Reply:
 
     def prompt(self, limit: int) -> tuple[Token, ...]:
         """Return the tokens of a prompt that the server repeats, before those that it wrote, at most `limit`."""
-        written = self.output_tokens if self.output_tokens >= 0 else limit
-        return self.tokens[: max(len(self.tokens) - written, 0)]
+        count = self.output_tokens if self.output_tokens >= 0 else limit
+        return self.tokens[: max(len(self.tokens) - count, 0)]
 
 
 def parse_reply(body: str) -> Reply:
@@ -72,13 +72,13 @@ def parse_reply(body: str) -> Reply:
         text = choice["message"]["content"] if "message" in choice else choice["text"]
         usage = content.get("usage") or {}
         tokens = _tokens(choice.get("logprobs") or {})
-        read, written = (int(usage.get(name, -1)) for name in ("prompt_tokens", "completion_tokens"))
+        prompt_tokens, output_tokens = (int(usage.get(name, -1)) for name in ("prompt_tokens", "completion_tokens"))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise BadReply("it replies with what is no answer of this protocol") from error
     if not isinstance(text, str) and text is not None:
         raise BadReply("it replies with what is no text")
     stated = [str(content.get(name) or "") for name in ("model", "system_fingerprint")]
-    return Reply(text or "", tokens, read, written, *stated)
+    return Reply(text or "", tokens, prompt_tokens, output_tokens, *stated)
 
 
 def _tokens(logprobs: Mapping[str, Any]) -> tuple[Token, ...]:

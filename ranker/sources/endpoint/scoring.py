@@ -12,7 +12,6 @@ import numpy as np
 
 from factors.types import Bools, Example, Floats
 from ranker.errors import ModelError, printed
-from ranker.numbers import counted
 from ranker.records import digest
 from ranker.sources.base import Bill, Hide
 from ranker.sources.endpoint.abilities import Endpoint, Prompted
@@ -121,8 +120,8 @@ class NextTokens:
     @property
     def note(self) -> str:
         """Sentence for reports."""
-        which = "the first tokens of their words" if self.first_alone else "the tokens of their words"
-        return f"labels are scored by {which}, among the {self.count} most probable next tokens"
+        tokens = "the first tokens of their words" if self.first_alone else "the tokens of their words"
+        return f"labels are scored by {tokens}, among the {self.count} most probable next tokens"
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -141,20 +140,20 @@ class NextTokens:
 
     def scores(self, endpoint: Endpoint, prompt: Prompted) -> RowScores:
         """Return the score of each word after a prompt: see `WholeWords.scores`."""
-        shown: dict[tuple[bytes, ...], Mapping[bytes, float]] = {}
+        logprobs: dict[tuple[bytes, ...], Mapping[bytes, float]] = {}
         scores, bounded = {}, []
         context = prompt.rstrip() if isinstance(prompt, str) else prompt
         for word, tokens in self.tokens.items():
             numbers = []
             for place, token in enumerate(tokens):
                 begun = tokens[:place]
-                if begun not in shown:
+                if begun not in logprobs:
                     put = context + b"".join(begun).decode() if isinstance(context, str) else context
                     size = len(begun)
                     after = {row[size] for row in self.tokens.values() if row[:size] == begun and len(row) > size}
-                    shown[begun] = endpoint.logprobs(put, after)
-                numbers.append(shown[begun].get(token, min(shown[begun].values())))
-                if token not in shown[begun]:
+                    logprobs[begun] = endpoint.logprobs(put, after)
+                numbers.append(logprobs[begun].get(token, min(logprobs[begun].values())))
+                if token not in logprobs[begun]:
                     bounded.append(word)
                     break  # a bound of the beginning bounds the word
             scores[word] = sum(numbers) / len(tokens) if self.mean else sum(numbers)
@@ -165,8 +164,8 @@ Way = WholeWords | NextTokens
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
-    """What both ways of answering share: rows as prompts, asked side by side, with failures counted.
+class PromptedRows:
+    """Rows as prompts that a server is asked side by side, with failures counted: the base of both ways of answering.
 
     Attributes:
         name: in messages.
@@ -210,12 +209,12 @@ class Rows:
                 return error
 
         failures = 0
-        for result in in_order(self.endpoint.client, guarded, rows, self.beat):
-            failed = isinstance(result, RowError) and not result.final
+        for answer in in_order(self.endpoint.client, guarded, rows, self.beat):
+            failed = isinstance(answer, RowError) and not answer.final
             failures = failures + 1 if failed else 0
             if failures >= MOST_FAILURES:
-                raise ServerError.of(self.endpoint.client.server.host, f"fails {failures} rows in a row: {result}")
-            yield result
+                raise ServerError.of(self.endpoint.client.server.host, f"fails {failures} rows in a row: {answer}")
+            yield answer
 
     def remark(self, remark: str, example: Example) -> None:
         """Count a remark on a row."""
@@ -228,11 +227,11 @@ class Rows:
         results = self.results(ask, (example.segments for example in examples))
         for start in range(0, len(examples), BLOCK):
             block, of_block = examples[start : start + BLOCK], []
-            for example, result in zip(block, results, strict=False):
+            for example, answer in zip(block, results, strict=False):
                 self.endpoint.client.journal.forget_remarks(self.member, _row_name(example))
-                if isinstance(result, RowError):
-                    self.remark(f"failed: {printed(str(result))}", example)
-                of_block.append(result)
+                if isinstance(answer, RowError):
+                    self.remark(f"failed: {printed(str(answer))}", example)
+                of_block.append(answer)
                 advance(1)
             yield block, of_block
         self.finish()
@@ -241,7 +240,7 @@ class Rows:
         """Say how many texts go to which host."""
         texts = len({text for example in examples for text in example.segments})
         host = self.endpoint.client.server.host
-        log.warning("%s: %s to %s", self.name, counted(texts, "text goes", "texts go"), host)
+        log.warning("%s: %s texts go to %s", self.name, f"{texts:,}", host)
 
     def bill(self, examples: Sequence[Example], passes: int) -> Bill:
         """Return the bill of some answers; see `ranker.sources.base.Billed`."""
@@ -249,10 +248,10 @@ class Rows:
         lengths = [len(p if isinstance(p, str) else "".join(turn["content"] for turn in p)) for p in prompts]
         requests = passes * self.requests_a_row
         share = requests / max(len(prompts), 1)
-        read, written = round(sum(lengths) / BYTES_A_TOKEN * share), requests * self.tokens_written
+        prompt_tokens, output_tokens = round(sum(lengths) / BYTES_A_TOKEN * share), requests * self.tokens_written
         server, prices = self.endpoint.client.server, read_prices(self.prices)
-        money = prices.of(self.endpoint.model, read, written)
-        return Bill(server.host, requests, read, written, money, prices.currency)
+        money = prices.of(self.endpoint.model, prompt_tokens, output_tokens)
+        return Bill(server.host, requests, prompt_tokens, output_tokens, money, prices.currency)
 
 
 def _row_name(example: Example) -> str:
@@ -261,7 +260,7 @@ def _row_name(example: Example) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerScorer(Rows):
+class ServerScorer(PromptedRows):
     """A prompt on a model behind a server, which answers with labels: a `ranker.sources.base.Perturbed`.
 
     The scores of words add up to labels as in `ranker.sources.lm.scoring.LabelScorer`. Where the best word is not among
@@ -296,10 +295,10 @@ class ServerScorer(Rows):
         self.announce(examples)
         self._measure_offsets({len(example.segments) for example in examples})
         for block, results in self.blocks(self.scores, examples, advance):
-            states = [self._state(result, example) for result, example in zip(results, block, strict=True)]
+            states = [self._state(answer, example) for answer, example in zip(results, block, strict=True)]
             logits = [
-                self._logits(result, len(example.segments)) if state == ANSWERED else np.full(self.classes, np.nan)
-                for result, example, state in zip(results, block, states, strict=True)
+                self._logits(answer, len(example.segments)) if state == ANSWERED else np.full(self.classes, np.nan)
+                for answer, example, state in zip(results, block, states, strict=True)
             ]
             probs = softmax(np.array(logits).reshape(-1, self.classes))
             yield ClassProbabilities(probs, np.array(states, np.int64))
@@ -320,10 +319,10 @@ class ServerScorer(Rows):
             rows = words.rows(visible)
             self._measure_offsets({len(words.segments)})
             logits = []
-            for result in self.results(self.scores, rows):
-                if isinstance(result, RowError):
-                    raise ModelError.at(self.name, str(result))
-                logits.append(self._logits(result, len(words.segments)))
+            for answer in self.results(self.scores, rows):
+                if isinstance(answer, RowError):
+                    raise ModelError.at(self.name, str(answer))
+                logits.append(self._logits(answer, len(words.segments)))
             advance(1)
             yield state, np.array(logits)
 
@@ -338,15 +337,15 @@ class ServerScorer(Rows):
         assert isinstance(self.way, NextTokens) or isinstance(prompt, str)
         return self.way.scores(self.endpoint, prompt)  # type: ignore[arg-type]  # whole words follow texts alone
 
-    def _state(self, result: RowScores | RowError, example: Example) -> int:
+    def _state(self, answer: RowScores | RowError, example: Example) -> int:
         """Return the state of a row, and count what is remarkable in it."""
-        if isinstance(result, RowError):
+        if isinstance(answer, RowError):
             return ERROR
-        if max(result, key=lambda word: result[word]) in result.bounded:
+        if max(answer, key=lambda word: answer[word]) in answer.bounded:
             self.remark(NO_LABEL, example)
             return NO_ANSWER
         for label, words in enumerate(self.groups):
-            if any(word in result.bounded for word in words):
+            if any(word in answer.bounded for word in words):
                 self.remark(BOUNDED.format(self.labels[label]), example)
         return ANSWERED
 
@@ -361,7 +360,7 @@ class ServerScorer(Rows):
             if self.empty_texts and count not in self._offsets:
                 rows = [(text,) * count for text in self.empty_texts]
                 results = list(self.results(self.scores, rows))
-                if errors := [result for result in results if isinstance(result, RowError)]:
+                if errors := [answer for answer in results if isinstance(answer, RowError)]:
                     raise ModelError.at(self.name, f"cannot be calibrated: {errors[0]}")
                 logits = np.array([self._logits(scores, count) for scores in results])
                 self._offsets[count] = np.log(softmax(logits).mean(axis=0))
@@ -373,7 +372,7 @@ BOUNDED = "the label {!r} is not among the most probable tokens, so that its pro
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerWriter(Rows):
+class ServerWriter(PromptedRows):
     """A prompt on a model behind a server that writes its answers: a `ranker.sources.base.Predictor`.
 
     Attributes:
@@ -394,10 +393,10 @@ class ServerWriter(Rows):
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         self.announce(examples)
         for block, results in self.blocks(self._write, examples, advance):
-            failed = [isinstance(result, RowError) for result in results]
+            failed = [isinstance(answer, RowError) for answer in results]
             answers = [
-                None if fails else self.parse(result, example.segments)
-                for example, result, fails in zip(block, results, failed, strict=True)
+                None if fails else self.parse(answer, example.segments)
+                for example, answer, fails in zip(block, results, failed, strict=True)
             ]
             yield self.task.predictions(answers, np.where(failed, ERROR, states_of(answers)))
 

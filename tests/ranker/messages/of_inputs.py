@@ -1023,7 +1023,7 @@ CHECKPOINTS = [
      "suite './nowhere'; known: hans-con-mini, hans-lex-mini, hans-sub-across-mini, hans-sub-mini, "
      "msgs-adject-mini, msgs-morph-mini, msgs-verb-mini, paws-mini"),
     ("no such kind of source", lambda folder: kind_of(Reference("a", kind="hg"), SourceOptions(), ResourceCache()),
-     "there is no kind of source 'hg'; known: log, table, lm, hf"),
+     "there is no kind of source 'hg'; known: log, table, lm, openai, hf"),
     ("no suite that can be read", lambda folder: suite(folder, "{"),
      "suite.json cannot be read as a suite: Expecting property name enclosed in double quotes: line 1 "
      "column 2 (char 1)"),

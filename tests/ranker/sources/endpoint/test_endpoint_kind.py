@@ -136,9 +136,9 @@ def test_a_label_outside_of_the_most_probable_tokens_is_a_bound():
             for label, words in PLAIN.verbalizers.items():
                 counts[label] += not bounded and any(word in of_row.bounded for word in words)
         assert notes[0] == "labels are scored by the tokens of their words, among the 5 most probable next tokens"
-        assert f"no label is among the most probable tokens, so that there is no answer ({sum(best)} rows)" in notes
+        assert f"no label is among the most probable tokens, so that there is no answer (rows: {sum(best)})" in notes
         bound = "the label 'positive' is not among the most probable tokens, so that its probability is an upper bound"
-        assert f"{bound} ({counts['positive']} rows)" in notes
+        assert f"{bound} (rows: {counts['positive']})" in notes
 
 
 def test_a_word_that_is_not_shown_is_asked_for_among_more():
@@ -262,7 +262,7 @@ def test_a_row_that_fails_has_failed_and_the_others_have_answers(wrong, reason):
         source = model_of(server, concurrency=1)
         given = answers(source.open(MOOD, Machine(), shelf))
         assert given.state.tolist() == [ERROR, ANSWERED, ANSWERED, ANSWERED]
-        assert f"failed: {reason} (1 row)" in shelf.noted[source.place][1]
+        assert f"failed: {reason} (rows: 1)" in shelf.noted[source.place][1]
 
 
 def test_a_failed_row_is_asked_again_and_others_are_not(tmp_path):
