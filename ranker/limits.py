@@ -84,6 +84,7 @@ class Limits:
     vocabulary: int = _most(1 << 22, "tokens", "of a checkpoint; multilingual ones have a million")
     growth: int = _most(1_000, "characters", "that a tokenizer may make of one, or put around a text")
     shard: int = _most(1 << 30, "bytes", "of a shard of the store, unpacked; one of 16,384 answers has 1 MB")
+    reply: int = _most(1 << 24, "bytes", "of a server's reply; the 2,000 most probable tokens have 200 kB")
 
     def __post_init__(self) -> None:
         for limit in fields(self):

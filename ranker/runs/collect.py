@@ -172,7 +172,22 @@ def _job(
     info = inspected.infos[number]
     requests = tuple(requests_of[number])
     check_unseen(info, [example for request in requests for example in request.examples])
+    if not dry:
+        check_budget(info, requests)
     return Job(info.source, task, requests, runtime.machine, dry, info.size, info.preload, info.needs)
+
+
+def check_budget(info: ModelInfo, requests: Sequence[Request]) -> None:
+    """Refuse to attribute answers that cost requests to a server, of which there is no limit.
+
+    Raises:
+        UsageError: there are such requests.
+    """
+    if not info.attributable and any(request.settings is not None for request in requests):
+        text = (
+            "is behind a server, where attributions cost hundreds of requests a row; set a budget: `max_requests`"
+        )
+        raise UsageError.of(info.source.name, f"{text} or `max_tokens`", option="max_requests")
 
 
 def check_unseen(info: ModelInfo, examples: Sequence[Example]) -> None:

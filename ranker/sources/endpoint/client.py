@@ -17,7 +17,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
-from ranker.errors import ModelError, first_line
+from ranker.errors import DataError, ModelError, first_line
+from ranker.limits import LIMITS, Limits
 from ranker.sources.endpoint.journal import Journal, request_name
 from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.endpoint.replies import BadReply, Reply, error_text, parse_reply
@@ -44,9 +45,6 @@ CONNECT = 10.0
 
 ROOM_EVERY = 0.5
 """Seconds between two checks whether the budget has room for a request."""
-
-LARGEST_REPLY = 1 << 24
-"""Bytes of a reply: 16 MiB; 64 tokens with the 100 most probable in each place have 1 MB."""
 
 OVERHEAD = 256
 """Tokens that a server may add to a prompt, as a chat template does."""
@@ -103,12 +101,14 @@ class Server:
         key_name: environment variable with its key; "" for none.
         options: of the run.
         run: name of the run, whose requests are counted together.
+        limits: of the size of replies.
     """
 
     url: str
     key_name: str
     options: EndpointOptions
     run: str
+    limits: Limits = LIMITS
 
     @property
     def host(self) -> str:
@@ -225,6 +225,7 @@ class Client:
             headers={"Authorization": f"Bearer {self.key}"} if self.key else {},
             timeout=httpx2.Timeout(options.request_timeout, connect=CONNECT, pool=None),
             limits=httpx2.Limits(max_connections=options.concurrency, max_keepalive_connections=options.concurrency),
+            verify=httpx2.create_ssl_context(),  # which honours SSL_CERT_FILE
             trust_env=not self.server.is_local,  # texts for this machine go through no proxy
             follow_redirects=False,
         )
@@ -321,8 +322,10 @@ class Client:
         with self._http.stream("POST", self.server.url + path, content=content, headers=headers) as response:
             for part in response.iter_bytes():
                 parts.append(part)
-                if sum(map(len, parts)) > LARGEST_REPLY:
-                    raise BadReply(f"its reply has more than {LARGEST_REPLY >> 20} MiB")
+                try:
+                    self.server.limits.check(self.server.host, "reply", sum(map(len, parts)))
+                except DataError as error:
+                    raise BadReply(str(error)) from error
                 if time.monotonic() > ends:
                     raise BadReply(f"its reply did not end within {self.server.options.request_timeout:g} s")
             body = b"".join(parts).decode("utf-8", "replace")

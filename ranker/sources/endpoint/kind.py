@@ -259,7 +259,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
         chosen = replace(chosen, prices=os.path.abspath(chosen.prices))  # workers have another folder
         read_prices(chosen.prices)
     url = _checked(reference.place)
-    server = Server(url, "", chosen, shelf.setdefault(_RUN, uuid.uuid4().hex))
+    server = Server(url, "", chosen, shelf.setdefault(_RUN, uuid.uuid4().hex), options.limits)
     shelf.setdefault(_HOSTS, set()).add(server.host)
     name = reference.part.rstrip("/").rpartition("/")[2] or server.host
     return [

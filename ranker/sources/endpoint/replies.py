@@ -125,7 +125,7 @@ def error_text(body: str) -> str:
     message: Any = body
     try:
         content = json.loads(body)
-        error = content.get("error", content)
+        error = content.get("error") or content.get("detail") or content
         message = error.get("message", error) if isinstance(error, dict) else error
         if isinstance(message, dict):
             message = json.dumps(message)

@@ -1,6 +1,8 @@
 """Requests to a server: retries, limits, the budget, and what is kept."""
 
 import os
+import ssl
+import subprocess
 import threading
 import time
 from collections import deque
@@ -122,7 +124,7 @@ def test_a_body_without_end_is_cut_off():
     with serving(wrong=deque(["endless"] * 6)) as server:
         client = client_of(server)
         client.attempts = 1
-        with pytest.raises(RowError, match="its reply has more than 16 MiB"):
+        with pytest.raises(RowError, match="more than 16,777,216 bytes, the most that is read"):
             ask(client)
 
 
@@ -264,3 +266,21 @@ def test_a_journal_that_cannot_be_used_is_named(tmp_path):
     (tmp_path / FILE).write_bytes(os.urandom(5_000))
     with pytest.raises(StoreError, match="cannot be used: file is not a database"):
         Journal(tmp_path)
+
+
+def test_a_certificate_that_nobody_signed_is_refused(tmp_path, monkeypatch):
+    """At once, with the variable that names further ones; with that the server is asked."""
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names]
+    words += ["-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with serving() as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        url = server.url.replace("http:", "https:")
+        with pytest.raises(ServerError, match="has a certificate that is not trusted: .*; SSL_CERT_FILE names"):
+            ask(client_of(url))
+        assert not server.requests
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        assert ask(client_of(url)).text

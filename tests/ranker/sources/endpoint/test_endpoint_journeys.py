@@ -160,3 +160,19 @@ def test_a_server_that_ends_in_between_leaves_its_model_out(folder):
         assert run(server).returncode == 0
         assert len(set(server.rows())) == 60
         assert before < set(server.rows())
+
+
+def test_attributions_need_a_budget(folder):
+    """Without one the model is not asked at all; with one they are computed; a dry run may always be had."""
+    with serving() as server:
+        url = f"openai:{server.url}#tiny"
+        words = [sys.executable, "-m", "ranker", "explain", "--data", "rows.jsonl", "--id", "1", "--store", "store",
+                 "--models", url, "--prompts", "first.toml", "--attribution", "occlusion:hide=remove"]  # fmt: skip
+        refused = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert refused.returncode == 2
+        assert "set a budget: `--max-requests` or `--token-budget`" in refused.stderr
+        assert not server.rows()
+        done = subprocess.run([*words, "--max-requests", "30"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert 5 <= len(server.rows()) < 30
+        assert "number" in done.stdout

@@ -1,0 +1,43 @@
+"""docs/endpoints.md: each of its commands runs, with a small server."""
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from ranker.cli import main
+from ranker.sources.endpoint.options import EndpointOptions
+from ranker.sources.options import flags_of
+
+sys.path.append(str(Path(__file__).parent / "sources" / "endpoint"))
+from servers import serving
+
+PAGE = (Path(__file__).parents[2] / "docs" / "endpoints.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"(?m)^rank-models (.*)$", PAGE)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
+def test_each_command_of_the_page_runs(command, tmp_path, monkeypatch, capsys):
+    """It ends well, within its budget; a dry run sends nothing, and says what it would cost."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"text": f"Row {n}", "label": ("positive", "negative")[n % 2]} for n in range(8)]
+    Path("reviews.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("prices.toml").write_text(re.search(r"(?s)# file: prices.toml\n(.*?)```", PAGE)[1])
+    with serving() as server:
+        words = shlex.split(command.replace("http://127.0.0.1:8080/v1", server.url))
+        with pytest.raises(SystemExit) as stop:
+            main([*words, "--store", "store", "--no-isolate"])
+    output = capsys.readouterr()
+    assert not stop.value.code, output.err
+    assert ("USD; nothing was sent" in output.out) == ("--dry-run" in command) == (not server.requests)
+    assert len(server.requests) <= 200
+
+
+def test_the_page_names_every_option():
+    """Those that models behind servers have beside those of language models."""
+    own = [name for name in flags_of(EndpointOptions) if name not in flags_of(EndpointOptions.__base__)]
+    flags = [f"--{flags_of(EndpointOptions)[name].name or name.replace('_', '-')}" for name in own]
+    assert [flag for flag in flags if flag not in PAGE] == []
