@@ -70,10 +70,11 @@ def assumed(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
     process.
     """
     mass = 4 * rng.choice(posterior.PRIORS)
-    broken = rng.beta(1.0, mass, 500)
+    broken = rng.beta(1.0, mass, 2_000)
     share = broken * np.cumprod(np.append(1.0, 1 - broken[:-1]))
-    types = rng.random((MODELS, 500)) < 0.5
-    return types @ share, types[:, rng.choice(500, size=size, p=share / share.sum())].astype(np.float64)
+    share /= share.sum()
+    types = rng.random((MODELS, len(share))) < 0.5
+    return types @ share, types[:, rng.choice(len(share), size=size, p=share)].astype(np.float64)
 
 
 WORLDS: dict[str, World] = {
