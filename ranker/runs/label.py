@@ -295,6 +295,11 @@ class Labelling:
                         "answers would not separate them"
                     )
 
+    def in_domain_notes(self) -> Iterator[str]:
+        """Say that in-domain accuracies count, if they are known."""
+        if self.pool.in_domain_accuracy is not None:
+            yield "the models' in-domain accuracies count until labels say otherwise"
+
     def balance(self, rows: Sequence[Example]) -> str:
         """Describe the share of each predicted label over all of these rows, so that no single row is revealed."""
         predicted = self.pool.answered_labels[:, [self.place(row) for row in rows]]
@@ -449,6 +454,7 @@ def _session(pool: Pool, prior: Sequence[LabelEvent], lines: Sequence[Line], set
         pool.labels,
         [*prior, *(line.event for line in lines)],
         strength=pool.strength,
+        in_domain=pool.in_domain_accuracy,
         drawn=drawn,
         rule=cast(Rule, settings.rule),
         label_noise=settings.label_noise,
