@@ -225,12 +225,12 @@ def export(out: Path, cases: Sequence[tuple[str, str, str, str]], store: Path | 
 @click.option("-o", "--output", type=PATH, required=True)
 def beside(file: Path, home: Path, output: Path) -> None:
     """Write the models of FILE that HOME has, too, with their accuracies there as in-domain ones."""
-    with np.load(file) as new, np.load(home) as known:
-        names, (_, here, there) = new["models"], np.intersect1d(new["models"], known["models"], return_indices=True)
-        accuracies = (known["predictions"][there] == known["labels"]).mean(axis=1)
-        arrays = {"predictions": new["predictions"][here], "labels": new["labels"], "in_domain": accuracies}
+    with np.load(file) as target, np.load(home) as source:
+        names, models, of_source = np.intersect1d(target["models"], source["models"], return_indices=True)
+        accuracies = (source["predictions"][of_source] == source["labels"]).mean(axis=1)
+        arrays = {"predictions": target["predictions"][models], "labels": target["labels"], "in_domain": accuracies}
     np.savez_compressed(output, allow_pickle=False, **arrays)
-    click.echo(f"{len(here)} of {len(names)} models are in both")
+    click.echo(f"{len(names)} models are in both")
 
 
 @main.command()

@@ -270,8 +270,8 @@ def _drawn(outcomes: Floats, rng: np.random.Generator, samples: int) -> Iterator
                 for sticks in (shares[start : start + step] for start in range(0, CHUNK, step))
             ]
         )
-        rest = 0.5 + rng.standard_normal((CHUNK, models)) / (2 * np.sqrt(mass + 1))
-        unseen += left[:, -1:] * (1 - broken[:, -1:]) * np.clip(rest, 0, 1)
+        remainder = 0.5 + rng.standard_normal((CHUNK, models)) / (2 * np.sqrt(mass + 1))
+        unseen += left[:, -1:] * (1 - broken[:, -1:]) * np.clip(remainder, 0, 1)
         prior = rng.standard_gamma(mass)
         yield row_gammas @ outcomes.T + prior * unseen, row_gammas.sum(axis=1, keepdims=True) + prior
 

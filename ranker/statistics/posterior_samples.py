@@ -228,21 +228,20 @@ def distrust_probability(agreements: Floats, classes: int) -> float:
 def _independent_agreements(agreements: Floats) -> Floats:
     """Return the (M, M) agreements r_m r_k of models that err independently, with the least squares off the diagonal.
 
-    r_m is the share of rows that model m knows, at least 0; on the others it guesses.
+    r_m, the skill of a model, is the share of rows that it does not guess, at least 0.
     """
-    others = agreements - np.diag(np.diagonal(agreements))
-    known = np.full(len(others), np.sqrt(max(others.sum() / max(others.size - len(others), 1), 0.0)))
+    cross, skills = agreements - np.diag(np.diagonal(agreements)), np.ones(len(agreements))
     for _ in range(ROUNDS):
-        known = (known + np.maximum(others @ known / np.maximum(known @ known - known**2, TINY), 0.0)) / 2
-    return np.asarray(np.outer(known, known))
+        skills = (skills + np.maximum(cross @ skills / np.maximum(skills @ skills - skills**2, TINY), 0.0)) / 2
+    return np.asarray(np.outer(skills, skills))
 
 
 def _standardised(values: Floats, least: float) -> Floats:
     """Return (M,) deviations from the mean in standard deviations, of which the least is given; 0 where unknown."""
-    known = values[~np.isnan(values)]
-    if not len(known):
+    defined = values[~np.isnan(values)]
+    if not len(defined):
         return np.zeros(len(values))
-    return np.asarray(np.nan_to_num(np.round((values - known.mean()) / max(known.std(), least), 9)))
+    return np.asarray(np.nan_to_num(np.round((values - defined.mean()) / max(defined.std(), least), 9)))
 
 
 def _step(likelihood: Floats, most: float) -> float:
