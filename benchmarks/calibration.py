@@ -34,19 +34,20 @@ TENTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 """The ends of the classes of probabilities; the exact halves belong to neither model, and are counted apart."""
 
 
-def graded(low: float, high: float, shared: float, tries: int = 1) -> World:
+def graded(low: float, high: float, shared: float, tries: int = 1, models: int = MODELS) -> World:
     """Return a world of rows that are more or less hard for all models.
 
     Args:
         low, high: the accuracies are drawn evenly from between.
         shared: how much of a row's hardness is the same for all models; 1 makes them nested.
         tries: an outcome is the share of so many tries that are right; what is not shared differs between them.
+        models: how many.
     """
     from scipy.special import ndtri
 
     def make(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-        accuracy = rng.uniform(low, high, MODELS)
-        specific, common = rng.normal(size=(tries, MODELS, size)), rng.normal(size=size)
+        accuracy = rng.uniform(low, high, models)
+        specific, common = rng.normal(size=(tries, models, size)), rng.normal(size=size)
         right = np.sqrt(shared) * common + np.sqrt(1 - shared) * specific < ndtri(accuracy)[:, None]
         return accuracy, right.mean(axis=0)
 
@@ -88,6 +89,15 @@ WORLDS: dict[str, World] = {
 }
 """Accuracies of the models -> what makes such a world."""
 
+
+SPREADS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
+"""Ranges of accuracies, around 75 %."""
+
+SIZES = (3, 5, 8, 20)
+"""Numbers of models."""
+
+SURE = (0.8, 0.95)
+"""Probabilities of the pairs that are counted by range and number of models."""
 
 SEEN = 0.002
 """A class with a smaller share of the pairs is left out; it holds too few to say anything."""
@@ -190,6 +200,19 @@ def calibration(judgements: dict[str, Judgement]) -> Iterator[str]:
     yield "| 1/2: a tie | " + " | ".join(halves) + " |"
 
 
+def by_spread(probe: int, repeats: int, rng: np.random.Generator) -> Iterator[str]:
+    """Yield a table of the same by the range of accuracies and the number of models, of pairs given 80 to 95 %."""
+    yield "| models | " + " | ".join(f"{100 * spread:.0f} points" for spread in SPREADS) + " |"
+    yield "|---" * (1 + len(SPREADS)) + "|"
+    for models in SIZES:
+        cells = []
+        for spread in SPREADS:
+            make = graded(0.75 - spread / 2, 0.75 + spread / 2, 0.5, models=models)
+            judgement = judged([make(rng, probe) for _ in range(6 * repeats // models)], rng)
+            cells.append(cell(judgement, judgement.inside(*SURE)))
+        yield f"| {models} | " + " | ".join(cells) + " |"
+
+
 def cell(judgement: Judgement, inside: Bools) -> str:
     """Return the stated and the true share of some pairs; empty where there are next to none."""
     if inside.mean() < SEEN:
@@ -260,6 +283,10 @@ def report(rankings: Sequence[Ranking], probe: int, repeats: int, seed: int) -> 
     yield ""
     for name, judgement in judgements.items():
         yield f"- {name}: {first_places(judgement)}"
+    yield ""
+    yield "Pairs given 80 to 95 %, by the number of models and the range of their accuracies, around 75 %:"
+    yield ""
+    yield from by_spread(probe, repeats, rng)
     yield ""
     for ranking in rankings:
         yield from of_suite(ranking, probe, repeats, np.random.default_rng(seed))

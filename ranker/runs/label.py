@@ -40,6 +40,7 @@ from ranker.runs.plan import Plan, plan
 from ranker.runs.pool import pool_of, positions_among
 from ranker.runs.task import NamedTask, check_known_labels, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime
+from ranker.scoring.diagnostics import constant_models
 from ranker.scoring.score import Evidence
 from ranker.statistics.beliefs import LABEL_NOISE
 from ranker.statistics.pool import Pool
@@ -295,10 +296,11 @@ class Labelling:
                         "answers would not separate them"
                     )
 
-    def in_domain_notes(self) -> Iterator[str]:
-        """Say that in-domain accuracies count, if they are known."""
+    def opening_notes(self) -> Iterator[str]:
+        """Say what is plain before a label: which models are constant, and whether in-domain accuracies count."""
+        yield from constant_models(self.models, self.pool.answered_labels, self.task.labels)
         if self.pool.in_domain_accuracy is not None:
-            yield "the models' in-domain accuracies count until labels say otherwise"
+            yield "The models' in-domain accuracies count until labels say otherwise."
 
     def balance(self, rows: Sequence[Example]) -> str:
         """Describe the share of each predicted label over all of these rows, so that no single row is revealed."""

@@ -41,6 +41,7 @@ from ranker.runtime.runtime import Runtime
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.diagnostics import (
     below_chance,
+    constant_models,
     copies,
     misled_share,
     shortcut_avoided,
@@ -187,6 +188,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *_positive_label_notes(plan),
             *_chance_warnings(plan, answered),
             *copies({reply.model.name: reply.content for reply in answered if not reply.model.source.precomputed}),
+            *(constant_models(table.models, pool.answered_labels, labels) if pool is not None and rows.pool else ()),
             *state_notes(plan, answered),
             *_asked_rows_notes(plan, table, answered),
             *hiding.token_warnings(_by_model(answered, _effects), plan.settings),
