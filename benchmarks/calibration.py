@@ -34,19 +34,20 @@ TENTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 """The ends of the classes of probabilities; the exact halves belong to neither model, and are counted apart."""
 
 
-def graded(low: float, high: float, shared: float, tries: int = 1) -> World:
+def graded(low: float, high: float, shared: float, tries: int = 1, models: int = MODELS) -> World:
     """Return a world of rows that are more or less hard for all models.
 
     Args:
         low, high: the accuracies are drawn evenly from between.
         shared: how much of a row's hardness is the same for all models; 1 makes them nested.
         tries: an outcome is the share of so many tries that are right; what is not shared differs between them.
+        models: how many.
     """
     from scipy.special import ndtri
 
     def make(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-        accuracy = rng.uniform(low, high, MODELS)
-        specific, common = rng.normal(size=(tries, MODELS, size)), rng.normal(size=size)
+        accuracy = rng.uniform(low, high, models)
+        specific, common = rng.normal(size=(tries, models, size)), rng.normal(size=size)
         right = np.sqrt(shared) * common + np.sqrt(1 - shared) * specific < ndtri(accuracy)[:, None]
         return accuracy, right.mean(axis=0)
 
@@ -70,10 +71,11 @@ def assumed(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
     process.
     """
     mass = 4 * rng.choice(posterior.PRIORS)
-    broken = rng.beta(1.0, mass, 500)
+    broken = rng.beta(1.0, mass, 2_000)
     share = broken * np.cumprod(np.append(1.0, 1 - broken[:-1]))
-    types = rng.random((MODELS, 500)) < 0.5
-    return types @ share, types[:, rng.choice(500, size=size, p=share / share.sum())].astype(np.float64)
+    share /= share.sum()
+    types = rng.random((MODELS, len(share))) < 0.5
+    return types @ share, types[:, rng.choice(len(share), size=size, p=share)].astype(np.float64)
 
 
 WORLDS: dict[str, World] = {
@@ -88,6 +90,15 @@ WORLDS: dict[str, World] = {
 """Accuracies of the models -> what makes such a world."""
 
 
+SPREADS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
+"""Ranges of accuracies, around 75 %."""
+
+SIZES = (3, 5, 8, 20)
+"""Numbers of models."""
+
+SURE = (0.8, 0.95)
+"""Probabilities of the pairs that are counted by range and number of models."""
+
 SEEN = 0.002
 """A class with a smaller share of the pairs is left out; it holds too few to say anything."""
 
@@ -95,7 +106,7 @@ READING = """## Why some classes are off
 
 A probability is right *on average over the kinds of models that the prior expects*, and one suite is one kind. Where
 models are nearly nested (steps of one training, as in hans-sub-mini), a single disagreement says more than the prior
-grants it, and middling probabilities are too careful; where all are nearly equally good (the world of 70 to 90 %), most
+grants it, and middling probabilities are too careful; where all are nearly equally good (10 points or less), most
 pairs have hardly an order to find, ten rows show one by luck, and high probabilities are too bold. A MiniLM suite of
 before, all eight within 4 points of each other on HANS-CON, had 56 % right of the pairs given 80 to 90 %. **If you know
 that your candidates are close, take 80 % for 55 to 75 %, or label more.**
@@ -135,8 +146,7 @@ def judged(worlds: Sequence[tuple[Floats, Floats]], rng: np.random.Generator) ->
     """
     given, right, best_given, best_right = [], [], [], []
     for truth, outcomes in worlds:
-        first, second = np.nonzero(truth[:, None] > truth)
-        better = posterior.more_accurate(outcomes)[first, second]
+        better = p_better(truth, outcomes)
         given.append(np.maximum(better, 1 - better))
         right.append((np.sign(better - 0.5) + 1) / 2)
         chances, _ = posterior.best(outcomes, rng, samples=posterior.CHUNK)
@@ -145,6 +155,12 @@ def judged(worlds: Sequence[tuple[Floats, Floats]], rng: np.random.Generator) ->
     return Judgement(
         np.concatenate(given), np.concatenate(right), np.array(best_given), np.array(best_right, dtype=float)
     )
+
+
+def p_better(truth: Floats, outcomes: Floats) -> Floats:
+    """Return (P,) probabilities that the decision gives the better model of each pair."""
+    first, second = np.nonzero(truth[:, None] > truth)
+    return np.asarray(posterior.more_accurate(outcomes)[first, second])
 
 
 def draw_examples(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generator) -> list[Ints]:
@@ -187,6 +203,22 @@ def calibration(judgements: dict[str, Judgement]) -> Iterator[str]:
             yield f"| {100 * low:.0f} to {min(100 * high, 100):.0f} % | " + " | ".join(cells) + " |"
     halves = [f"{(judgement.given == 0.5).mean():.1%} of pairs" for judgement in judgements.values()]
     yield "| 1/2: a tie | " + " | ".join(halves) + " |"
+
+
+def by_spread(probe: int, repeats: int, rng: np.random.Generator) -> Iterator[str]:
+    """Yield a table of the same by the range of accuracies and the number of models, of pairs given 80 to 95 %."""
+    yield "| models | " + " | ".join(f"{100 * spread:.0f} points" for spread in SPREADS) + " |"
+    yield "|---" * (1 + len(SPREADS)) + "|"
+    for models in SIZES:
+        cells = []
+        for spread in SPREADS:
+            make = graded(0.75 - spread / 2, 0.75 + spread / 2, 0.5, models=models)
+            better = np.concatenate([p_better(*make(rng, probe)) for _ in range(6 * repeats // models)])
+            judgement = Judgement(
+                np.maximum(better, 1 - better), np.sign(better - 0.5) / 2 + 0.5, np.zeros(0), np.zeros(0)
+            )
+            cells.append(cell(judgement, judgement.inside(*SURE)))
+        yield f"| {models} | " + " | ".join(cells) + " |"
 
 
 def cell(judgement: Judgement, inside: Bools) -> str:
@@ -259,6 +291,10 @@ def report(rankings: Sequence[Ranking], probe: int, repeats: int, seed: int) -> 
     yield ""
     for name, judgement in judgements.items():
         yield f"- {name}: {first_places(judgement)}"
+    yield ""
+    yield "Pairs given 80 to 95 %, by the number of models and the range of their accuracies, around 75 %:"
+    yield ""
+    yield from by_spread(probe, repeats, np.random.default_rng(seed))
     yield ""
     for ranking in rankings:
         yield from of_suite(ranking, probe, repeats, np.random.default_rng(seed))

@@ -45,12 +45,13 @@ VOTE, ASKING = BUILTIN[:2]
 
 @dataclass(frozen=True)
 class DomainCase:
-    """One suite on one set: probs (M, N, C), labels (N,), accuracy (M,); the best model first."""
+    """One suite on one set: probs (M, N, C), labels (N,), accuracy and in_domain (M,); the best model first."""
 
     name: str
     probs: Floats
     labels: Ints
     accuracy: Floats
+    in_domain: Floats
 
 
 def targets_of(pool: Pool, labels: Ints) -> Targets:
@@ -144,7 +145,8 @@ def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None
     else:
         truth = np.array(stated, dtype=np.float64)
     order = np.argsort(-truth, kind="stable")
-    return DomainCase(name, probs[order], labels, truth[order])
+    in_domain = np.array([model.in_domain_accuracy for model in suite.models], dtype=np.float64)
+    return DomainCase(name, probs[order], labels, truth[order], in_domain[order])
 
 
 def pairwise_accuracy(scores: Floats, truth: Floats) -> float:

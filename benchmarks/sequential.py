@@ -1,16 +1,17 @@
 """Accuracy of model orders from rows chosen one after the other, beside random rows, and their stated certainty.
 
     python -m benchmarks.sequential export suites/ --case hans-sub hans-sub-mini hans-sub - --case ...
+    python -m benchmarks.sequential beside hindi.npz german.npz -o hindi-from-german.npz
     python -m benchmarks.sequential run matrices/*.npz -o found.jsonl --replicates 100
     python -m benchmarks.sequential tables found.jsonl
 
 A file holds `predictions` (M, N), below 0 where a model gave no label, and `labels` (N,); `accuracies` (M,), the truth,
-if that is not to be found on the same rows; `probabilities` (M, N, C), if the vote is to look at these, too
-(`export --probabilities`). For each replicate a suite of models and a pool of rows are drawn, the same
-for every method; labels are shown one after the other. Found are pairwise
-accuracy, the share of pairs in their true order, a tie counting one half; regret, how much less accurate than the best
-the model is that is said to be best; and for each pair the probability that it is given. Each line of the output is one
-replicate of one method: a run that is stopped goes on where it was, and several may be joined.
+if that is not to be found on the same rows; `probabilities` (M, N, C), if the vote is to look at these, too (`export
+--probabilities`); `in_domain` (M,), accuracies at home (`export` and `beside` write them). For each replicate a suite
+of models and a pool of rows are drawn, the same for every method; labels are shown one after the other. Found are
+pairwise accuracy, the share of pairs in their true order, a tie counting one half; regret, how much less accurate than
+the best the model is that is said to be best; and for each pair the probability that it is given. Each line of the
+output is one replicate of one method: a run that is stopped goes on where it was, and several may be joined.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class World:
         truth: (M,) the true accuracies.
         shuffled: (N,) rows in any order.
         strength: (M, N) how sure the models are of their labels; None where only these are known.
+        in_domain: (M,) in-domain accuracies; None where unknown.
     """
 
     predicted: Ints
@@ -74,11 +76,12 @@ class World:
     truth: Floats
     shuffled: Ints
     strength: Floats | None
+    in_domain: Floats | None
 
     @property
     def patterns(self) -> Patterns:
         """The pool, for the vote."""
-        return fold(self.predicted, self.classes, strength=self.strength)
+        return fold(self.predicted, self.classes, strength=self.strength, in_domain=self.in_domain)
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def drawn(file: Path, replicate: int, models: int, rows: int) -> World:
     with np.load(file) as held:
         labels, predicted = held["labels"].astype(np.int64), held["predictions"].astype(np.int64)
         truth = held["accuracies"] if "accuracies" in held else (predicted == labels).mean(axis=1)
-        probs = held.get("probabilities")
+        probs, in_domain = held.get("probabilities"), held.get("in_domain")
     classes_present = np.unique(np.concatenate([labels, predicted[predicted >= 0]]))
     rng = np.random.default_rng([zlib.crc32(file.stem.encode()), replicate])
     suite = rng.choice(len(predicted), min(models, len(predicted)), replace=False)
@@ -123,6 +126,7 @@ def drawn(file: Path, replicate: int, models: int, rows: int) -> World:
         truth[suite],
         shuffled,
         strength,
+        None if in_domain is None else in_domain[suite],
     )
 
 
@@ -207,10 +211,26 @@ def export(out: Path, cases: Sequence[tuple[str, str, str, str]], store: Path | 
     out.mkdir(parents=True, exist_ok=True)
     for case in read_all(cases, store):
         arrays = {"predictions": case.probs.argmax(axis=2), "labels": case.labels, "accuracies": case.accuracy}
+        if not np.isnan(case.in_domain).any():
+            arrays["in_domain"] = case.in_domain
         if probabilities:
             arrays["probabilities"] = case.probs
         with (out / f"{case.name}.npz").open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+@main.command()
+@click.argument("file", type=PATH)
+@click.argument("home", type=PATH)
+@click.option("-o", "--output", type=PATH, required=True)
+def beside(file: Path, home: Path, output: Path) -> None:
+    """Write the models of FILE that HOME has, too, with their accuracies there as in-domain ones."""
+    with np.load(file) as target, np.load(home) as source:
+        names, models, of_source = np.intersect1d(target["models"], source["models"], return_indices=True)
+        accuracies = (source["predictions"][of_source] == source["labels"]).mean(axis=1)
+        arrays = {"predictions": target["predictions"][models], "labels": target["labels"], "in_domain": accuracies}
+    np.savez_compressed(output, allow_pickle=False, **arrays)
+    click.echo(f"{len(names)} models are in both")
 
 
 @main.command()

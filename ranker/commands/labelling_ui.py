@@ -113,7 +113,7 @@ def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
     keys = keys_of(session.labelling.task.labels)
     labelling = session.labelling
     session.keep()
-    for sentence in labelling.inseparable_models():
+    for sentence in (*labelling.inseparable_models(), *labelling.opening_notes()):
         ui.show(Text(visible(sentence)))
     ui.show(legend(keys, guidelines))
     shown_row: ShownRow | None = None

@@ -83,8 +83,8 @@ from ranker.errors import look_up
     "--in-domain",
     type=options.PATH,
     metavar="FILE",
-    help="Labelled rows of the domain that the models were trained for. Models below chance there are pointed"
-    " out. The methods ATC, DOC, ID-ACC, ALINE and COT need them.",
+    help="Labelled rows of the domain that the models were trained for. SURROGATE starts from the accuracies there,"
+    " and models below chance are pointed out. The methods ATC, DOC, ID-ACC, ALINE and COT need them.",
 )
 @options.DATA_DIR
 @options.INCLUDE

@@ -100,6 +100,7 @@ class Session:
         classes: C, the number of labels.
         events: earlier events in their order; a row may have several answers.
         strength: (M, N) weight of each prediction (`Pool.strength`); None if all are equal.
+        in_domain: (M,) in-domain accuracies, nan where unknown; None where all are.
         drawn: number of trailing events whose rows this very session picked.
         rule: rule that picks rows.
         label_noise: share of answers that are random.
@@ -129,6 +130,7 @@ class Session:
         events: Sequence[LabelEvent] = (),
         *,
         strength: Floats | None = None,
+        in_domain: Floats | None = None,
         drawn: int = 0,
         rule: Rule = "best",
         label_noise: float = LABEL_NOISE,
@@ -144,7 +146,7 @@ class Session:
         for event in self.events:
             self._check(event.row, event.label if event.status == "answered" else 0, classes)
         seen_rows = np.array([event.row for event in self.events], dtype=np.int64)
-        self.patterns = fold(predicted, classes, seen_rows, strength=strength)
+        self.patterns = fold(predicted, classes, seen_rows, strength=strength, in_domain=in_domain)
         self.known = max(len(self.events) - drawn, 0)
         self._chances: list[float] = []
         self._beliefs: Beliefs | None = None

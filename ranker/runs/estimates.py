@@ -101,7 +101,7 @@ def _digest(pool: Pool) -> bytes:
     """Return 32 bytes that identify a pool."""
     in_domain = pool.in_domain
     domain = () if in_domain is None else (in_domain.probs, in_domain.labels)
-    return _hash("pool", pool.probs, pool.factor, pool.silence, *domain)
+    return _hash("pool", pool.probs, pool.factor, pool.silence, pool.in_domain_accuracy, *domain)
 
 
 def _hash(*parts: object) -> bytes:

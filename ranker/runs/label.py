@@ -40,6 +40,7 @@ from ranker.runs.plan import Plan, plan
 from ranker.runs.pool import pool_of, positions_among
 from ranker.runs.task import NamedTask, check_known_labels, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime
+from ranker.scoring.diagnostics import constant_models
 from ranker.scoring.score import Evidence
 from ranker.statistics.beliefs import LABEL_NOISE
 from ranker.statistics.pool import Pool
@@ -295,6 +296,12 @@ class Labelling:
                         "answers would not separate them"
                     )
 
+    def opening_notes(self) -> Iterator[str]:
+        """Say what is plain before a label: which models are constant, and whether in-domain accuracies count."""
+        yield from constant_models(self.models, self.pool.answered_labels, self.task.labels)
+        if self.pool.in_domain_accuracy is not None:
+            yield "The models' in-domain accuracies count until labels say otherwise."
+
     def balance(self, rows: Sequence[Example]) -> str:
         """Describe the share of each predicted label over all of these rows, so that no single row is revealed."""
         predicted = self.pool.answered_labels[:, [self.place(row) for row in rows]]
@@ -449,6 +456,7 @@ def _session(pool: Pool, prior: Sequence[LabelEvent], lines: Sequence[Line], set
         pool.labels,
         [*prior, *(line.event for line in lines)],
         strength=pool.strength,
+        in_domain=pool.in_domain_accuracy,
         drawn=drawn,
         rule=cast(Rule, settings.rule),
         label_noise=settings.label_noise,

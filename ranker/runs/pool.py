@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from factors.types import Floats, Ints
+from factors.types import Example, Floats, Ints
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses
 from ranker.runs.measured import Measurer
@@ -16,7 +16,7 @@ from ranker.runtime.runtime import Runtime
 from ranker.scoring.unlabelled import AnswerContext
 from ranker.statistics.anchors import Anchors
 from ranker.statistics.pool import InDomain, Pool, Targets
-from ranker.tasks.base import NO_ANSWER, Predictions
+from ranker.tasks.base import NO_ANSWER, Predictions, Task
 from ranker.tasks.classes import label_names, labels_of
 from ranker.tasks.values import ValueTask, has_values
 
@@ -51,13 +51,34 @@ def pool_of(measuring: Measurer, answered: Sequence[ModelResponses]) -> tuple[Po
     ]
     labels = labels_of(plan.inputs.in_domain_rows)
     trained_probs = [array for array in domain if array is not None]
-    row_probs = add_silence_class(np.array(probs_asked))
-    if not trained_probs:
-        return Pool(row_probs, None, factor, row_probs.shape[2] > probs_asked[0].shape[1]), pool_rows
-    domain_probs = add_silence_class(np.array(trained_probs))
-    size = max(row_probs.shape[2], domain_probs.shape[2])
-    in_domain = InDomain(_pad_classes(domain_probs, size), labels)
-    return Pool(_pad_classes(row_probs, size), in_domain, factor, size > probs_asked[0].shape[1]), pool_rows
+    row_probs, in_domain = add_silence_class(np.array(probs_asked)), None
+    size = row_probs.shape[2]
+    if trained_probs:
+        domain_probs = add_silence_class(np.array(trained_probs))
+        size = max(size, domain_probs.shape[2])
+        in_domain = InDomain(_pad_classes(domain_probs, size), labels)
+    accuracy = np.array([in_domain_outcome(plan, reply) for reply in answered], dtype=np.float64)
+    pool = Pool(
+        _pad_classes(row_probs, size),
+        in_domain,
+        factor,
+        silence=size > probs_asked[0].shape[1],
+        in_domain_accuracy=None if np.isnan(accuracy).all() else accuracy,
+    )
+    return pool, pool_rows
+
+
+def in_domain_outcome(plan: Plan, reply: ModelResponses) -> float | None:
+    """Return a model's mean outcome on the in-domain rows, else as its suite states it; None where it is unknown."""
+    answer = reply.answers.get("in-domain")
+    if answer is None:
+        return reply.model.in_domain_accuracy
+    return mean_outcome(plan.task, answer, plan.inputs.in_domain_rows)
+
+
+def mean_outcome(task: Task, answer: Answer, examples: Sequence[Example]) -> float:
+    """Compute the mean outcome over judged rows."""
+    return float(np.nanmean(task.outcomes(answer.predictions, examples)))
 
 
 def add_silence_class(probs: Floats) -> Floats:

@@ -26,12 +26,22 @@ from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses, RunResponses
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import NEEDS, Plan
-from ranker.runs.pool import answer_context, pool_of, population_answers, positions_among, targets_of, true_labels
+from ranker.runs.pool import (
+    answer_context,
+    in_domain_outcome,
+    mean_outcome,
+    pool_of,
+    population_answers,
+    positions_among,
+    targets_of,
+    true_labels,
+)
 from ranker.runtime.base import Answer
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.diagnostics import (
     below_chance,
+    constant_models,
     copies,
     misled_share,
     shortcut_avoided,
@@ -119,7 +129,7 @@ def measure_run(plan: Plan, collected: RunResponses, runtime: Runtime = Runtime(
 
 def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMeasurements:
     rows, ood, answered = plan.rows, plan.rows.ood, collected.answered
-    in_domain = _by_model(answered, lambda reply: _in_domain(plan, reply))
+    in_domain = _by_model(answered, lambda reply: in_domain_outcome(plan, reply))
     labels = label_names(plan.task)
     warnings = tuple(below_chance(in_domain, len(labels))) if labels else ()
     for warning in warnings:
@@ -178,6 +188,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *_positive_label_notes(plan),
             *_chance_warnings(plan, answered),
             *copies({reply.model.name: reply.content for reply in answered if not reply.model.source.precomputed}),
+            *(constant_models(table.models, pool.answered_labels, labels) if pool is not None and rows.pool else ()),
             *state_notes(plan, answered),
             *_asked_rows_notes(plan, table, answered),
             *hiding.token_warnings(_by_model(answered, _effects), plan.settings),
@@ -300,12 +311,7 @@ def _truth(plan: Plan, reply: ModelResponses) -> float:
     if plan.metric is not None:
         return _value(plan.metric, plan.task, reply.answers["set"], ood.examples)
     stated_value = reply.model.ood_accuracy.get(ood.fingerprint)
-    return _mean(plan, reply.answers["set"], ood.examples) if stated_value is None else stated_value
-
-
-def _in_domain(plan: Plan, reply: ModelResponses) -> float | None:
-    answer = reply.answers.get("in-domain")
-    return reply.model.in_domain_accuracy if answer is None else _mean(plan, answer, plan.inputs.in_domain_rows)
+    return mean_outcome(plan.task, reply.answers["set"], ood.examples) if stated_value is None else stated_value
 
 
 def _in_domain_value(plan: Plan, reply: ModelResponses) -> float | None:
@@ -319,11 +325,6 @@ def _in_domain_value(plan: Plan, reply: ModelResponses) -> float | None:
 def _value(metric: Metric, task: Task, answer: Answer, examples: Sequence[Example]) -> float:
     """Compute a metric that is no mean, over judged rows."""
     return float(MetricRows.of(metric, task, [answer.predictions], examples).values[0])
-
-
-def _mean(plan: Plan, answer: Answer, examples: Sequence[Example]) -> float:
-    """Compute the mean outcome over judged rows."""
-    return float(np.nanmean(plan.task.outcomes(answer.predictions, examples)))
 
 
 def _misled_share(plan: Plan, reply: ModelResponses) -> float | None:

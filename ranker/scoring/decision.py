@@ -17,7 +17,7 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.errors import UsageError, look_up
-from ranker.numbers import counted
+from ranker.numbers import counted, probability
 from ranker.results.decision import DecidedModel, Decision, RowResult
 from ranker.results.table import ScoreTable
 from ranker.scoring.by_metric import MetricRows
@@ -247,6 +247,17 @@ def _sure_of_metric(rows: MetricRows, outcomes: Floats, clusters: Ints | None, r
     return better, sure_of_first, rows.intervals(of_intervals, clusters), labels_needed
 
 
+def _in_domain_note(by: ModelOrder, without: Posterior, order: Ints, names: Sequence[str]) -> str:
+    """Say that in-domain accuracies counted, and how the models would be ranked without them."""
+    near, score = without.near(posterior.NEAR)[order], np.round(without.score[order], 12)
+    ranked = np.argsort(-score, kind="stable")
+    changed = f"would be {', '.join(names[m] for m in ranked)}" if (np.diff(score) > TIE).any() else "would be the same"
+    return (
+        f"{by.method} starts from the models' in-domain accuracies, and labels can overrule them. Without them the "
+        f"order {changed}, and P(near best) of {names[ranked[0]]} {probability(float(near[ranked[0]]))} %."
+    )
+
+
 def _cluster_shares(outcomes: Floats, clusters: Ints) -> Floats:
     """Return (M, G) outcomes summed over clusters, in units of the largest one."""
     return np.asarray(paired.cluster_sums(outcomes, clusters) / np.bincount(clusters).max())
@@ -265,6 +276,8 @@ def _notes(
         ]
         if by.method in beside.methods and by.warning:
             notes.append(f"{by.method} {'sees no label, and ' if by.kind == 'label-free' else ''}{by.warning}.")
+    if by.without_in_domain is not None:
+        notes.append(_in_domain_note(by, by.without_in_domain, order, decision.names))
     if len(decision.groups) == 1:
         labels = "this one label" if size == 1 else f"these {size} labels"
         notes.append(f"No two models can be told apart with {labels}.")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from factors import Attributions, Example
-from factors.types import Floats
+from factors.types import Floats, Ints
 from ranker.attribution.settings import Settings
 from ranker.results.evaluation import FOLLOWS
 from ranker.results.header import Quality
@@ -119,6 +119,23 @@ def copies(content: Mapping[str, str]) -> Iterator[str]:
         if len(names) > 1:
             same = f"{', '.join(names[:-1])} and {names[-1]}"
             yield f"{same} are copies of one model: what they are loaded from is the same."
+
+
+def constant_models(names: Sequence[str], predicted: Ints, labels: Sequence[str]) -> Iterator[str]:
+    """Report models that predict one label on every row of a pool.
+
+    Args:
+        names: (M,) the models.
+        predicted: (M, N) their labels; below 0 without one.
+        labels: (C,) names of the labels.
+
+    Example:
+        >>> list(constant_models(["a", "b"], np.array([[1, 1, 1], [0, 1, 1]]), ["no", "yes"]))
+        ['a predicts yes on each of the 3 rows of the pool.']
+    """
+    for name, of_model in zip(names, predicted, strict=True):
+        if of_model[0] >= 0 and (of_model == of_model[0]).all():
+            yield f"{name} predicts {labels[of_model[0]]} on each of the {len(of_model):,} rows of the pool."
 
 
 def worse_than_guessing(right: Mapping[str, int], rows: Mapping[str, int], classes: int) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -29,6 +29,7 @@ class ModelOrder:
         score: (M,) of the models, higher is better.
         posterior: of the method, where it has one.
         warning: its main caveat, a clause that continues its name; "" for none.
+        without_in_domain: its posterior if the models' in-domain accuracies were unknown; None if they are.
     """
 
     method: str
@@ -36,6 +37,7 @@ class ModelOrder:
     score: Floats
     posterior: Posterior | None = None
     warning: str = ""
+    without_in_domain: Posterior | None = None
 
 
 class UnlabelledContext(Protocol):
@@ -89,9 +91,13 @@ class LabelContext:
     def order(self, method: str, seed: int) -> ModelOrder:
         """Order the models by one of the methods. See `UnlabelledContext`."""
         by = self._usable[method]
-        pooled = by.posterior(self.pool, self.places, self.labels) if by.posterior else None
-        score = pooled.score if pooled else by.estimate(self.pool, self.targets, self.places[None])[:, 0]
-        return ModelOrder(method, by.kind, score, pooled, by.warning)
+        if by.posterior is None:
+            score = by.estimate(self.pool, self.targets, self.places[None])[:, 0]
+            return ModelOrder(method, by.kind, score, None, by.warning)
+        pooled, without = by.posterior(self.pool, self.places, self.labels), None
+        if self.pool.in_domain_accuracy is not None:
+            without = by.posterior(replace(self.pool, in_domain_accuracy=None), self.places, self.labels)
+        return ModelOrder(method, by.kind, pooled.score, pooled, by.warning, without)
 
 
 @dataclass(frozen=True)

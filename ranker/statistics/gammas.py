@@ -81,7 +81,9 @@ def _above_zero(rows: Floats, shapes: Floats, weights: Floats) -> Floats:
             real, imaginary = real + turn * imaginary, imaginary - turn * real
         value = (1 / np.cosh(v) + 1j * np.tanh(v)) / (real + 1j * imaginary)
         square = 1 - (1j * tau - sigma[sums, None]) ** 2
-        mix = sum(weight * (square**-shape if shape else 1) for shape, weight in zip(shapes, weights, strict=True))
+        mix = sum(
+            weight * ((1 / square) ** shape if shape else 1) for shape, weight in zip(shapes, weights, strict=True)
+        )
         return np.asarray((value * mix).real.sum(axis=1))
 
     everything, nodes = np.arange(len(rows)), 16

@@ -35,6 +35,7 @@ class Patterns:
         classes: C, the labels that a row may have.
         places: (M,) where each model stands in an order that no listing of the models changes.
         strength: (U, M) weight of each prediction, 1 on average, in single precision; None where all count alike.
+        in_domain: (M,) in-domain accuracies, nan where unknown; None where all are.
     """
 
     predicted: Ints
@@ -43,6 +44,7 @@ class Patterns:
     classes: int
     places: Ints
     strength: Floats | None = None
+    in_domain: Floats | None = None
 
     def ballots(self, chosen: Ints) -> tuple[Ints, Floats | None]:
         """Return the predictions on some of the patterns, and their strengths."""
@@ -68,6 +70,11 @@ class Patterns:
         """(M,) each model's mean agreement with the others; of one model alone, 0."""
         total = self.agreements.sum(axis=1) - np.diagonal(self.agreements)
         return np.asarray(np.round(total / max(self.models - 1, 1), 9))
+
+    @property
+    def varied(self) -> Ints:
+        """Models that predict more than one label. The others agree with nobody, for a reason that is plain."""
+        return np.flatnonzero((self.predicted != self.predicted[0]).any(axis=0))
 
     @cached_property
     def usual(self) -> Floats:
@@ -120,6 +127,7 @@ def fold(
     labelled: Ints | None = None,
     most: int = ROWS,
     strength: Floats | None = None,
+    in_domain: Floats | None = None,
 ) -> Patterns:
     """Group the rows of a pool into patterns.
 
@@ -129,6 +137,7 @@ def fold(
         labelled: rows that are read in any case.
         most: how many rows are read, beside these.
         strength: (M, N) weight of each prediction, 1 on average; None where all count alike. See `Pool.strength`.
+        in_domain: (M,) in-domain accuracies, nan where unknown; None where all are.
 
     Returns:
         The patterns. The order of the models affects only the columns of `predicted`. The order of rows has no effect
@@ -151,7 +160,7 @@ def fold(
     steps = np.full(small.shape, ALIKE, dtype=np.int16)
     if strength is not None:
         steps[small >= 0] = np.rint(strength[:, rows_read] / STEP)[small >= 0]
-    order = _order(small, steps, classes)
+    order = _order(small, steps, classes, in_domain)
     alike = bool((steps == ALIKE).all())
     columns = small[order] if alike else np.concatenate([small[order], steps[order]])
     kinds, pattern, counts = np.unique(columns.T, axis=0, return_inverse=True, return_counts=True)
@@ -159,7 +168,7 @@ def fold(
     pattern_of_row = np.full(predicted.shape[1], -1)
     pattern_of_row[rows_read] = pattern.reshape(-1)
     counted: Floats | None = None if alike else np.asarray(kinds[:, len(small) :][:, places] * STEP, dtype=np.float32)
-    return Patterns(kinds[:, places].astype(np.int64), counts, pattern_of_row, classes, places, counted)
+    return Patterns(kinds[:, places].astype(np.int64), counts, pattern_of_row, classes, places, counted, in_domain)
 
 
 def _read(rows: int, labelled: Ints, most: int) -> Ints:
@@ -170,13 +179,16 @@ def _read(rows: int, labelled: Ints, most: int) -> Ints:
     return np.union1d(sample, labelled)
 
 
-def _order(predicted: npt.NDArray[np.int16], steps: npt.NDArray[np.int16], classes: int) -> Ints:
-    """Return (M,) the models, sorted by their predictions, and how sure they are of them."""
+def _order(
+    predicted: npt.NDArray[np.int16], steps: npt.NDArray[np.int16], classes: int, in_domain: Floats | None
+) -> Ints:
+    """Return (M,) the models, sorted by their predictions, how sure they are of them, and their accuracy in-domain."""
     often = np.stack([(predicted == c).sum(axis=1) for c in range(classes)], axis=1)
     alike = np.sort(_alike(predicted, classes, np.ones(predicted.shape[1])), axis=1)
+    accuracies = np.zeros(len(predicted)) if in_domain is None else np.nan_to_num(in_domain, nan=-1)
     keys = [
-        (*a.tolist(), *b.tolist(), labels.tobytes(), sure.tobytes())
-        for a, b, labels, sure in zip(often, alike, predicted, steps, strict=True)
+        (*a.tolist(), *b.tolist(), labels.tobytes(), sure.tobytes(), accuracy)
+        for a, b, labels, sure, accuracy in zip(often, alike, predicted, steps, accuracies, strict=True)
     ]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__))
 

@@ -62,6 +62,7 @@ class Pool:
     Attributes:
         probs: (M, N, C) each model's probabilities.
         in_domain: labelled in-domain rows, for the methods that need some; None where there are none.
+        in_domain_accuracy: (M,) of each model, nan where unknown; None where all are.
         factor: (M, N) scores by the factor designed for the domain, higher is better, nan where undefined, if it is
             about one label on every row and so needs no true one; else None.
         silence: whether the last of the C classes is silence, which is no row's label.
@@ -74,6 +75,7 @@ class Pool:
     in_domain: InDomain | None = None
     factor: Floats | None = None
     silence: bool = False
+    in_domain_accuracy: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.probs.ndim != 3 or self.probs.shape[1] < 1 or self.probs.shape[2] < 2:
@@ -123,11 +125,16 @@ class Pool:
         """Return the pool folded for a vote: `patterns.fold`. A large pool is sampled, with all labelled rows."""
         if self.probs.shape[1] <= ROWS:
             return self._patterns
-        return fold(self.answered_labels, self.labels, labelled, strength=self.strength)
+        return self._fold(labelled)
 
     @cached_property
     def _patterns(self) -> Patterns:
-        return fold(self.answered_labels, self.labels, strength=self.strength)
+        return self._fold()
+
+    def _fold(self, labelled: Ints | None = None) -> Patterns:
+        return fold(
+            self.answered_labels, self.labels, labelled, strength=self.strength, in_domain=self.in_domain_accuracy
+        )
 
     @cached_property
     def graded(self) -> bool:
@@ -143,7 +150,8 @@ class Pool:
         """Return the pool with its models in another order, or with some of them."""
         in_domain = None if self.in_domain is None else replace(self.in_domain, probs=self.in_domain.probs[models])
         factor = None if self.factor is None else self.factor[models]
-        return replace(self, probs=self.probs[models], in_domain=in_domain, factor=factor)
+        accuracy = None if self.in_domain_accuracy is None else self.in_domain_accuracy[models]
+        return replace(self, probs=self.probs[models], in_domain=in_domain, factor=factor, in_domain_accuracy=accuracy)
 
 
 @dataclass(frozen=True)

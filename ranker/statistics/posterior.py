@@ -17,9 +17,11 @@ would outweigh small differences however regular they are.
 
 Rows on which the two are equally good do not matter. c measures how one-sided disagreements are between models of this
 kind: a small c expects one of two models to win nearly all of them, as among steps of one training, a large c that both
-win as many. It is learnt from these rows: each c of `PRIORS` has as its weight the likelihood of the disagreements of
-all pairs (beta-binomial, to the power 2 / M, since pairs that share a model are not independent). Where outcomes are
-real numbers, n_ab is the sum of a's leads, in units.
+win as many, as if all models were equally good. So it says how far their accuracies spread, where they disagree. It is
+learnt from these rows: each c of `PRIORS` has as its weight the likelihood of the disagreements of all pairs
+(beta-binomial, to the power 2 / M, since pairs that share a model are not independent). Where outcomes are real
+numbers, n_ab is the sum of a's leads, in units.
+
 P(best), and P(near best), which allows for a point, have no closed form and are drawn from the same model. The interval
 of one model is a Bayesian bootstrap over its outcomes with one more row of 0 and one of 1: Beta(r + 1, K - r + 1) with
 r of K rows right.
@@ -39,8 +41,10 @@ from factors.types import Bools, Floats, Ints
 from ranker.statistics.engine import TIE
 from ranker.statistics.gammas import above_zero
 
-PRIORS: Floats = np.array([1.0, 2.0, 4.0])
-"""Values of c that are weighed: from 1 (nothing is assumed about who wins) to 4 (both win about as many)."""
+PRIORS: Floats = np.array([1.0, 4.0, 16.0])
+"""Values of c that are weighed: from 1 (nothing is assumed about who wins) to 16 (both win about as many). Ten rows say
+little of c, so these decide how bold probabilities are: between suites of third-party models, which ask for c up to 4,
+and suites of any spread from 2 to 40 points, which ask for more."""
 
 LEVEL = 0.9
 """Probability at which two models count as told apart."""
@@ -59,8 +63,7 @@ TYPES = 1 << 20
 """Row types of all models drawn from the prior at once: memory is 2 * 8 bytes of each, 17 MB."""
 
 STICKS = 64
-"""Row types per draw of the prior; the remaining mass is at most (16/17)^64 = 2 % of it."""
-
+"""Row types per draw of the prior; the many small ones that remain are drawn as their normal limit."""
 
 PAIRS = 512
 """Pairs compared at once: memory is 8 bytes * 2 * PAIRS * K, 5 MB at 600 rows, beside that of `gammas`."""
@@ -151,9 +154,9 @@ def more_accurate(outcomes: Floats) -> Floats:
 
     Example:
         >>> more_accurate(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])).round(2).tolist()
-        [[0.5, 0.82], [0.18, 0.5]]
+        [[0.5, 0.76], [0.24, 0.5]]
         >>> more_accurate(np.array([[0.9, 0.8, 0.7], [0.9, 0.2, 0.6]])).round(2).tolist()
-        [[0.5, 0.74], [0.26, 0.5]]
+        [[0.5, 0.69], [0.31, 0.5]]
     """
     weights, outcomes = weigh(outcomes), _round_outcomes(outcomes) / _unit(outcomes)
     first, second = np.triu_indices(len(outcomes), 1)
@@ -242,7 +245,7 @@ def draw_mean_outcomes(outcomes: Floats, rng: np.random.Generator, samples: int 
     Example:
         >>> drawn = draw_mean_outcomes(np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]]), np.random.default_rng(0))
         >>> drawn.mean(axis=0).round(1).tolist()
-        [0.7, 0.5]
+        [0.6, 0.5]
     """
     unit = _unit(outcomes)
     means = [mean / mass for mean, mass in _drawn(_round_outcomes(outcomes) / unit, rng, samples)]
@@ -267,6 +270,8 @@ def _drawn(outcomes: Floats, rng: np.random.Generator, samples: int) -> Iterator
                 for sticks in (shares[start : start + step] for start in range(0, CHUNK, step))
             ]
         )
+        remainder = 0.5 + rng.standard_normal((CHUNK, models)) / (2 * np.sqrt(mass + 1))
+        unseen += left[:, -1:] * (1 - broken[:, -1:]) * np.clip(remainder, 0, 1)
         prior = rng.standard_gamma(mass)
         yield row_gammas @ outcomes.T + prior * unseen, row_gammas.sum(axis=1, keepdims=True) + prior
 
@@ -330,9 +335,9 @@ def more_labels(outcomes: Floats) -> Ints:
 
     Example:
         >>> more_labels(np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0], [0.5, 1.0, 0.5, 0.5]]))
-        array([[ -1,  72,  77],
-               [ 72,  -1, 178],
-               [ 77, 178,  -1]])
+        array([[ -1,  76,  90],
+               [ 76,  -1, 186],
+               [ 90, 186,  -1]])
     """
     from scipy.special import ndtr, ndtri
 

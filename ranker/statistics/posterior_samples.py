@@ -10,24 +10,24 @@ labels alone.
 The prior, with x and z standard normal, M models and log-uniform sigma and beta:
 
     w_m = mu g_m + sigma x_m,    b_c = beta z_c,    log(M mu) ~ Normal(log MEAN, MEAN_SPREAD^2),
-    sigma in SPREAD sqrt(8 / M),    beta in BIAS,    g_m = 1 + h (a_m - mean a) / sd a,    h ~ Normal(AGREEMENT).
+    sigma in SPREAD sqrt(8 / M),    beta in BIAS,    g_m = 1 + h a_m + i d_m,    h ~ Normal(AGREEMENT),
+    i ~ Normal(IN_DOMAIN).
 
-a_m is a model's agreement with the others (`Patterns.agreement`). Where each model errs in its own way, models that
-agree more are right more often; where most err alike, they are not, so h may be below 0. In some draws the models share
-a wrong shortcut, or have nothing in common, and the prior trusts no model: mu is 0, and sigma is sqrt(8 / M). Such a
-draw does not trust the models' label frequencies either, since all may predict one label too often. So b_c is reduced
-by the mean over rows of the models' votes for c: a prediction counts by how far it departs from its model's average.
+a_m is a model's agreement with the others (`Patterns.agreement`), d_m its in-domain accuracy, both standardised over
+the models. Where each model errs in its own way, models that agree more are right more often; where most err alike,
+they are not, so h may be below 0. Nor need the best in-domain be the best here, so i is learnt, too; it is 0 where
+in-domain accuracies are unknown. In some draws the models share a wrong shortcut, or have nothing in common, and the
+prior trusts no model: mu is 0, and sigma is sqrt(8 / M). Such a draw does not trust the models' label frequencies
+either, since all may predict one label too often. So b_c is reduced by the mean over rows of the models' votes for c: a
+prediction counts by how far it departs from its model's average.
 
-The share of these draws is the lower end of APART where all pairs of models agree alike and often. It rises to the
-upper end with the standard deviation of the pairs' agreements, over UNEVEN: models of one family that follow a shortcut
-to different degrees agree with their neighbours and contradict the others. It also rises as the mean agreement falls,
-over RARE: models that hardly agree have little in common, and most of them may be wrong.
+`distrust_probability` is the share of these draws.
 
 The posterior. The likelihood of a labelled row counts to the power TRUST. The vote is only a model, and rows are chosen
 where models differ, so an answer says less than it would if the vote were the truth. A draw is a *world*. The worlds
 start at the prior. The power of all answers rises from 0 to TRUST in steps, each as long as half of the worlds stay
 effective. At each step the worlds are resampled by weight, and moved by sweeps that leave the posterior unchanged:
-elliptical slice sampling of (x, z), and Metropolis steps of (mu, sigma, beta, h) and of whether mu is 0. All answers
+elliptical slice sampling of (x, z), and Metropolis steps of (mu, sigma, beta, h, i) and of whether mu is 0. All answers
 enter together, so their order does not matter. Only patterns with an answer enter, which keeps the cost low.
 
 Likelihoods, levels and weights, on which decisions depend, are in double precision. Processors sum and round
@@ -67,17 +67,28 @@ AGREEMENT = (0.3, 0.3)
 """Mean and spread of the extra weight of a model that agrees more by one standard deviation, in units of the mean
 weight."""
 
+IN_DOMAIN = (0.4, 0.3)
+"""The same of a model that is more accurate in-domain."""
+
 LEAST_AGREEMENT = 0.02
 """Floor of the standard deviation of agreements: below it, models agree alike."""
+
+LEAST_IN_DOMAIN = 0.1
+"""Floor of the standard deviation of in-domain accuracies. Smaller differences say less of another domain, and nothing
+where all models of a suite share a shortcut, which they hardly pay for in-domain."""
 
 APART = (0.1, 0.97)
 """Least and greatest share of worlds in which the prior trusts no model."""
 
 UNEVEN = (0.15, 0.25)
-"""Standard deviations of the pairs' agreements between which that share rises."""
+"""Unevenness of the pairs' agreements between which that share rises, for two classes a standard deviation."""
 
 RARE = (0.45, 0.3)
-"""Means of the pairs' agreements between which that share rises, as they fall."""
+"""Means of the pairs' agreements between which that share rises as they fall, in standard deviations of an agreement by
+chance on a row."""
+
+ROUNDS = 50
+"""Rounds of the fit of accuracies to agreements; half of the distance is left after each."""
 
 EFFECTIVE = 0.5
 """Share of the worlds that stays effective in a step of the power."""
@@ -86,10 +97,10 @@ SWEEPS = 2
 """Moves of each world after a step."""
 
 CORRELATION = 0.7
-"""Correlation of old and new mu, sigma, beta and h in a Metropolis step."""
+"""Correlation of old and new mu, sigma, beta, h and i in a Metropolis step."""
 
-SCALES = 4
-"""Standard normal numbers of a world for mu, sigma, beta and h, beside its weights and biases."""
+SCALES = 3
+"""Standard normal numbers of a world for mu, sigma and beta, beside h, i, and its weights and biases."""
 
 TINY = 1e-30
 """Floor of likelihoods, which avoids the logarithm of zero."""
@@ -177,23 +188,60 @@ def sample_posterior(
     return PosteriorSamples(vote[:, : patterns.models], vote[:, patterns.models :])
 
 
-def distrust_probability(agreements: Floats) -> float:
+def distrust_probability(agreements: Floats, classes: int) -> float:
     """Return the share of worlds in which the prior trusts no model.
 
+    It is the lower end of `APART` where all models agree alike and often. It rises with two signs, which add up:
+
+    - *Rare* agreement: models that hardly agree have little in common, and most of them may be wrong. With C classes
+      the agreement by chance on a row has the standard deviation 1 / sqrt(C - 1), so a small agreement is evidence
+      where there are many.
+    - *Uneven* agreement: models of one family that follow a shortcut to different degrees agree with their neighbours
+      and contradict the others. If models err independently, each with its own accuracy, two agree by r_m r_k. Where
+      they do not, they err alike. The spread of r_m r_k counts by 1 / (C - 1), the probability that two wrong answers
+      agree: with two classes accuracy and a shortcut look the same. The sum of both variances is in units of half of
+      the range of an agreement, C / (2 (C - 1)).
+
     Args:
-        agreements: (M, M) of pairs of models, see `Patterns.agreements`.
+        agreements: (M, M) of pairs of models that do not always predict one label, see `Patterns.agreements`.
+        classes: C.
 
     Example:
         >>> alike, unlike = np.array([[1.0, 0.8], [0.8, 1.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
-        >>> distrust_probability(alike), distrust_probability(unlike)
+        >>> distrust_probability(alike, 2), distrust_probability(unlike, 2)
         (0.1, 0.97)
+        >>> seldom = np.array([[1.0, 0.26], [0.26, 1.0]])
+        >>> distrust_probability(seldom, 2), distrust_probability(seldom, 10)
+        (0.97, 0.1)
     """
-    pairs = agreements[np.triu_indices(len(agreements), 1)]
+    above = np.triu_indices(len(agreements), 1)
+    pairs = agreements[above]
     if not len(pairs):
         return APART[0]
-    uneven = np.interp(pairs.std(), UNEVEN, APART)
-    rare = np.interp(pairs.mean(), sorted(RARE), APART[::-1])
-    return float(max(uneven, rare))
+    independent = _independent_agreements(agreements)[above]
+    shared = min(float(((pairs - independent) ** 2).mean()), float(pairs.var()))
+    uneven = 2 * (classes - 1) / classes * np.sqrt(shared + (pairs.var() - shared) / (classes - 1))
+    signs = np.interp(uneven, UNEVEN, (0, 1)) + np.interp(pairs.mean() * np.sqrt(classes - 1), RARE[::-1], (1, 0))
+    return round(float(APART[0] + (APART[1] - APART[0]) * min(signs, 1.0)), 9)
+
+
+def _independent_agreements(agreements: Floats) -> Floats:
+    """Return the (M, M) agreements r_m r_k of models that err independently, with the least squares off the diagonal.
+
+    r_m, the skill of a model, is the share of rows that it does not guess, at least 0.
+    """
+    cross, skills = agreements - np.diag(np.diagonal(agreements)), np.ones(len(agreements))
+    for _ in range(ROUNDS):
+        skills = (skills + np.maximum(cross @ skills / np.maximum(skills @ skills - skills**2, TINY), 0.0)) / 2
+    return np.asarray(np.outer(skills, skills))
+
+
+def _standardised(values: Floats, least: float) -> Floats:
+    """Return (M,) deviations from the mean in standard deviations, of which the least is given; 0 where unknown."""
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return np.zeros(len(values))
+    return np.asarray(np.nan_to_num(np.round((values - defined.mean()) / max(defined.std(), least), 9)))
 
 
 def _step(likelihood: Floats, most: float) -> float:
@@ -226,7 +274,7 @@ class _State:
 
     Attributes:
         normal: (S, M + C) x and z.
-        scales: (S, 4) those that mu, sigma, beta and h are made of.
+        scales: (S, 4 or 5) those that mu, sigma, beta, h and i are made of.
         apart: (S,) whether mu is 0.
         logits: (D, S, R) of the labels that stand out on the labelled rows.
         biases: (S, C) the logits of all others.
@@ -283,9 +331,12 @@ class _Chain:
 
     def __init__(self, patterns: Patterns, readings: Readings, rng: np.random.Generator) -> None:
         self.rng, self.models, self.classes = rng, patterns.models, patterns.classes
-        spread = max(float(patterns.agreement.std()), LEAST_AGREEMENT)
-        self.agreeing = (patterns.agreement - patterns.agreement.mean()) / spread
-        self.apart = distrust_probability(patterns.agreements)
+        standing = [_standardised(patterns.agreement, LEAST_AGREEMENT)]
+        if patterns.in_domain is not None:
+            standing.append(_standardised(patterns.in_domain, LEAST_IN_DOMAIN))
+        self.standing, self.slopes = np.stack(standing), np.array([AGREEMENT, IN_DOMAIN])[: len(standing)]
+        varied = patterns.varied
+        self.apart = distrust_probability(patterns.agreements[np.ix_(varied, varied)], self.classes)
         self.usual = patterns.usual
         self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
         predicted, strength = patterns.ballots(readings.pattern)
@@ -298,7 +349,7 @@ class _Chain:
 
     def start(self, worlds: int) -> _State:
         """Draw worlds from the prior."""
-        normal, scales = self.standard(worlds), self.rng.standard_normal((worlds, SCALES))
+        normal, scales = self.standard(worlds), self.rng.standard_normal((worlds, SCALES + len(self.slopes)))
         return self.at(normal, scales, self.rng.random(worlds) < self.apart)
 
     def standard(self, worlds: int) -> Floats:
@@ -314,8 +365,8 @@ class _Chain:
     def centre(self, scales: Floats, apart: Bools) -> Floats:
         """Return the prior's (S, M + C) means of weights and biases."""
         mean = np.where(apart, 0.0, MEAN / self.models * np.exp(MEAN_SPREAD * scales[:, 0]))
-        slope = AGREEMENT[0] + AGREEMENT[1] * scales[:, 3]
-        believed = mean[:, None] * (1 + slope[:, None] * self.agreeing)
+        slopes = self.slopes[:, 0] + self.slopes[:, 1] * scales[:, SCALES:]
+        believed = mean[:, None] * (1 + slopes @ self.standing)
         return np.concatenate([believed, np.zeros((len(mean), self.classes))], axis=1)
 
     def spread(self, scales: Floats, apart: Bools) -> Floats:
@@ -361,7 +412,8 @@ class _Chain:
         """Return each world after one sweep, with the answers' likelihood to that power."""
         state = self.slice_step(state, power)
         count = len(state.apart)
-        scales = CORRELATION * state.scales + np.sqrt(1 - CORRELATION**2) * self.rng.standard_normal((count, SCALES))
+        drawn = self.rng.standard_normal(state.scales.shape)
+        scales = CORRELATION * state.scales + np.sqrt(1 - CORRELATION**2) * drawn
         state = self.metropolis(state, self.at(state.normal, scales, state.apart), power)
         return self.metropolis(state, self.at(state.normal, state.scales, self.rng.random(count) < self.apart), power)
 

@@ -117,7 +117,7 @@ def posterior_values(
         >>> right = np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])[:, :, None]
         >>> drawn = posterior_values(right, lambda means: means[..., 0], np.ones(3) / 3, np.random.default_rng(0))
         >>> drawn.shape, float(p_better(drawn)[0, 1].round(1))
-        ((20000, 2), 0.8)
+        ((20000, 2), 0.7)
     """
     units = _units(statistics, clusters)
     sums, models = np.unique(units.sums, axis=1, return_inverse=True)

@@ -839,14 +839,14 @@ def test_the_next_step_of_a_decision(more, says):
 
 
 def test_a_model_is_taken_without_more_labels_only_if_it_is_told_from_every_other():
-    """The first is told from the second and not from the third, by who was right on which of eight rows."""
-    right = [[1, 1, 1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1, 1]]
+    """The first is told from the second and not from the third, by who was right on which of nine rows."""
+    right = [[1] * 7 + [0, 0], [1, 1] + [0] * 7, [0] * 7 + [1, 1]]
     table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
     found = decided(table).decision
     assert found.p_beats[0][1] > 0.9 > found.p_beats[0][2]
     assert words.decision_answer(toy_decision(), found)[1][2:] == [
         "Cannot be told apart: m0, m2; nor m1, m2.",
-        "Next: take m0, or label about 13 more rows, which would tell it from m2 if the two keep disagreeing at this "
+        "Next: take m0, or label about 9 more rows, which would tell it from m2 if the two keep disagreeing at this "
         "rate.",
     ]
     level = dataclasses.replace(found, level=0.94)

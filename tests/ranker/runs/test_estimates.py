@@ -1,5 +1,7 @@
 """What slow methods made of draws is kept: a second run asks them nothing, and finds the same numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -55,9 +57,10 @@ def test_what_was_asked_is_not_asked_again(world, tmp_path, asked):
         assert bool(asked) == bool(times)
 
 
-@pytest.mark.parametrize("what", ["labels", "rows", "pool", "silence"])
+@pytest.mark.parametrize("what", ["labels", "rows", "pool", "silence", "in-domain"])
 def test_other_questions_have_other_answers(world, tmp_path, what):
-    """Another label of a row that is shown, another row, another probability: nothing of the former is taken."""
+    """Another label of a row that is shown, another row, another probability, other accuracies in-domain: nothing of
+    the former is taken."""
     pool, targets = world
     with cache_methods(SLOW, pool, Store(tmp_path)) as remembered:
         ask(remembered, world)
@@ -67,6 +70,8 @@ def test_other_questions_have_other_answers(world, tmp_path, what):
         pool = Pool(pool.probs[:, ::-1])
     elif what == "silence":
         pool = Pool(np.concatenate([pool.probs, np.zeros((3, 30, 1))], axis=2), silence=True)
+    elif what == "in-domain":
+        pool = replace(pool, in_domain_accuracy=np.array([0.5, 0.7, 0.9]))
     draws = DRAWS + (what == "rows")
     with cache_methods(SLOW, pool, Store(tmp_path)) as remembered:
         for one, own in zip(SLOW, remembered, strict=True):

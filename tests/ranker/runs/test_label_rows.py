@@ -96,6 +96,32 @@ def test_how_often_each_label_is_predicted_is_said_of_the_rows_together(suite, r
     assert "on these rows the models" in session.balance(some)
 
 
+def test_accuracies_that_a_suite_states_count(suite, rows, task, runtime):
+    """The session knows those of all models, and says so once; of models that nobody vouches for it knows none."""
+    session = label(unlabelled(rows), suite, task=task, runtime=runtime)
+    assert session.pool.in_domain_accuracy.tolist() == [model.in_domain_accuracy for model in suite.models]
+    assert (session.session.patterns.in_domain == session.pool.in_domain_accuracy).all()
+    assert sum("in-domain" in note for note in session.opening_notes()) == 1
+    strangers = Suite("", tuple(replace(model, in_domain_accuracy=None) for model in suite.models))
+    session = label(unlabelled(rows), strangers, task=task, runtime=runtime)
+    assert session.pool.in_domain_accuracy is None
+    assert not any("in-domain" in note for note in session.opening_notes())
+
+
+def test_constant_models_are_named(suite, rows, task, runtime):
+    """A session, and a decision with a pool, name the models that predict one label on every row, and no others."""
+    pool = unlabelled(rows)
+    session = label(pool, suite, task=task, runtime=runtime)
+    constant = [
+        name for name in session.models if len({session.predictions_for(row)[name] for row in session.rows}) == 1
+    ]
+    assert [note.split()[0] for note in session.opening_notes() if " predicts " in note] == constant
+    assert 0 < len(constant) < len(session.models)
+    labelled = sets.LabelledDataset("own", task, rows[:4], 4)
+    found = decide(suite, labelled, pool=pool, runtime=runtime, evidence=Evidence("none"))
+    assert [note.split()[0] for note in found.notes if "rows of the pool" in note] == constant
+
+
 def test_two_models_can_choose(suite, rows, task, runtime):
     """As few as there can be in a suite."""
     two = suites.Suite(suite.name, suite.models[:2])
@@ -232,7 +258,7 @@ def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(su
     assert replace(by_accuracy.decision, notes=()) == replace(without.decision, notes=(), versus=())
     assert len(without.decision.versus) == len(suite.models) * (len(suite.models) - 1) / 2
     assert without.notes == ()
-    assert by_accuracy.notes[0] == "The pool adds 70 rows without a label."
+    assert "The pool adds 70 rows without a label." in by_accuracy.notes
     found = decide(
         suite,
         labelled,

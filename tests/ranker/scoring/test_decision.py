@@ -325,6 +325,29 @@ def test_labels_alone_have_no_method_that_reads_confidence():
     assert "AVG-CONF" in beside(Pool(silent), np.arange(4)).methods
 
 
+@pytest.mark.parametrize(
+    ("home", "order", "says"),
+    [
+        ([0.9, 0.7, 0.5], ("m0", "m1", "m2"), "the same"),
+        ([0.5, 0.7, 0.9], ("m2", "m1", "m0"), "m0, m1, m2"),
+        (None, ("m0", "m1", "m2"), ""),
+    ],
+)
+def test_what_in_domain_accuracies_change_is_said(home, order, says):
+    """Of models that err alone on ever more rows; a note has the order without these accuracies, if they count."""
+    truth, row = np.arange(90) % 2, np.arange(90)
+    errs = np.stack([row < 6, (row >= 10) & (row < 17), (row >= 20) & (row < 28)])
+    known = None if home is None else np.array(home)
+    pool = Pool(np.eye(2)[np.where(errs, 1 - truth, truth)], in_domain_accuracy=known)
+    places = np.arange(40, 44)
+    found = decide(labelled(~errs[:, places]), beside=beside(pool, places, truth[places]))
+    assert found.names == order
+    notes = [note for note in found.notes if "in-domain" in note]
+    assert [f"Without them the order would be {says}, and P(near best) of m0 " in note for note in notes] == [True] * (
+        home is not None
+    )
+
+
 def test_labels_that_are_not_known_are_not_read():
     """SURROGATE would take them for the last label; outcomes need none."""
     pool, places = Pool(np.random.default_rng(4).dirichlet([1, 1], (3, 9))), np.arange(4)

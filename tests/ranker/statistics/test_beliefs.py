@@ -112,9 +112,39 @@ def test_the_order_of_labels_and_models_changes_nothing(case, seed):
     assert (again.accuracies == found.accuracies).all()
     assert (again.beats() == found.beats()).all()
     assert (again.best() == found.best()).all()
-    moved = believe(fold(predicted[models], classes), rows, labels, worlds=S)
-    assert moved.score == pytest.approx(found.score[models], abs=1e-5)
-    assert moved.beats() == pytest.approx(found.beats()[np.ix_(models, models)], abs=1e-3)
+    for home in (None, rng.choice([0.5, 0.7, np.nan], len(predicted))):
+        found, moved = (
+            believe(fold(predicted[listed], classes, in_domain=None if home is None else home[listed]), rows, labels)
+            for listed in (np.arange(len(predicted)), models)
+        )
+        assert moved.score == pytest.approx(found.score[models], abs=1e-5)
+        assert moved.beats() == pytest.approx(found.beats()[np.ix_(models, models)], abs=1e-3)
+
+
+def test_accuracy_at_home_counts_until_labels_say_otherwise():
+    """Of models that err alone on as many rows, the best at home leads before a label, and ten of its errors put it
+    last."""
+    truth = np.random.default_rng(0).integers(2, size=300)
+    predicted = np.where(np.arange(300) // 30 == np.arange(4)[:, None], 1 - truth, truth)
+    home = np.array([0.9, 0.75, 0.75, 0.75])
+    ahead, behind = fold(predicted, 2, in_domain=home), fold(predicted, 2, in_domain=-home)
+    assert believe(ahead, NONE, NONE).score.argmax() == 0
+    assert believe(behind, NONE, NONE).score.argmin() == 0
+    rows = np.flatnonzero(predicted[0] != truth)[:10]
+    assert believe(ahead, rows, truth[rows]).score.argmin() == 0
+
+
+def test_only_differences_at_home_count():
+    """Accuracies that are all higher say the same, and equal ones, or one alone, leave all models level."""
+    predicted = np.random.default_rng(0).integers(3, size=(3, 50))
+    home = np.array([0.5, 0.625, 0.75])
+    first, second = (believe(fold(predicted, 3, in_domain=known), NONE, NONE) for known in (home, home + 0.25))
+    assert (first.score == second.score).all()
+    level = [
+        believe(fold(predicted, 3, in_domain=np.array(known)), NONE, NONE).score
+        for known in ([0.5] * 3, [0.75, np.nan, np.nan])
+    ]
+    assert (level[0] == level[1]).all()
 
 
 def test_another_row_of_the_same_pattern_says_the_same():

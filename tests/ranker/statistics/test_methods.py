@@ -14,7 +14,8 @@ def world(models=4, rows=41, classes=3):
     """A pool that has all that a method may need, and what is known of its rows."""
     rng = np.random.default_rng(0)
     own = InDomain(rng.dirichlet(np.ones(classes), (models, 30)), rng.integers(classes, size=30))
-    pool = Pool(rng.dirichlet(np.ones(classes), (models, rows)), own, rng.normal(size=(models, rows)))
+    probs, factor = rng.dirichlet(np.ones(classes), (models, rows)), rng.normal(size=(models, rows))
+    pool = Pool(probs, own, factor, in_domain_accuracy=np.append(rng.random(models - 1), np.nan))
     labels = rng.integers(classes, size=rows)
     return pool, Targets((pool.predicted == labels).astype(float), labels)
 

@@ -2,10 +2,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from ranker.statistics import posterior_samples
 from ranker.statistics.patterns import fold, gather_answers
-from ranker.statistics.posterior_samples import sample_posterior
+from ranker.statistics.posterior_samples import distrust_probability, sample_posterior
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -31,18 +32,29 @@ CASES = {
         0.02,
         [[2.0, 0.0, 1.5, 0.5], [0.25, 2.25, 0.5, 1.0]],
     ),
+    "accuracies at home": (
+        [[0, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 0]],
+        2,
+        [1, 3],
+        [1, 0],
+        0.02,
+        None,
+        [0.9, 0.7, math.nan],
+    ),
 }
 
 
 def folded(case):
     """The pool of a case."""
-    return fold(np.array(case[0]), case[1], strength=np.array(case[5]) if len(case) > 5 else None)
+    strength, in_domain = (None if part is None else np.array(part) for part in (*case[5:], None, None)[:2])
+    return fold(np.array(case[0]), case[1], strength=strength, in_domain=in_domain)
 
 
 def density(case, patterns, normal, scales, apart):
     """The vote, and the logarithm of the posterior's density up to a constant, loop by loop from the definition."""
     predicted, classes, rows, labels, noise, *more = case
-    sure = more[0] if more else np.ones_like(predicted)
+    sure, home = (*more, None, None)[:2]
+    sure = np.ones_like(predicted) if sure is None else sure
     models = len(predicted)
     spread = max(patterns.agreement.std(), posterior_samples.LEAST_AGREEMENT)
     uniform = [0.5 * (1 + math.erf(one / math.sqrt(2))) for one in scales]
@@ -55,20 +67,15 @@ def density(case, patterns, normal, scales, apart):
     for m in range(models):
         more = posterior_samples.AGREEMENT[0] + posterior_samples.AGREEMENT[1] * scales[3]
         more *= (patterns.agreement[m] - patterns.agreement.mean()) / spread
+        if home and not math.isnan(home[m]):
+            known = [value for value in home if not math.isnan(value)]
+            more += (posterior_samples.IN_DOMAIN[0] + posterior_samples.IN_DOMAIN[1] * scales[4]) * (
+                (home[m] - np.mean(known)) / max(np.std(known), posterior_samples.LEAST_IN_DOMAIN)
+            )
         weight.append(mean * (1 + more) + sigma * normal[m])
     bias = [beta * normal[models + c] for c in range(classes)]
-    pairs = [patterns.agreements[a, b] for a in range(models) for b in range(a)]
-    rises = [0.0]
-    if pairs:
-        rises.append(
-            (np.std(pairs) - posterior_samples.UNEVEN[0]) / (posterior_samples.UNEVEN[1] - posterior_samples.UNEVEN[0])
-        )
-        rises.append(
-            (posterior_samples.RARE[0] - np.mean(pairs)) / (posterior_samples.RARE[0] - posterior_samples.RARE[1])
-        )
-    share = posterior_samples.APART[0] + (posterior_samples.APART[1] - posterior_samples.APART[0]) * min(
-        max(rises), 1.0
-    )
+    varied = [m for m in range(models) if len(set(predicted[m])) > 1]
+    share = distrust_probability(patterns.agreements[np.ix_(varied, varied)], classes)
     total = math.log(share if apart else 1 - share)
     total -= sum(one**2 for one in [*normal, *scales]) / 2
     if apart:
@@ -92,11 +99,16 @@ def density(case, patterns, normal, scales, apart):
 def long_run(case, patterns, steps, rng):
     """Means and standard deviations of weights and biases, by a random walk of all numbers at once."""
     models, classes = len(case[0]), case[1]
-    normal, scales, apart = rng.standard_normal(models + classes), rng.standard_normal(4), False
+    normal, apart = rng.standard_normal(models + classes), False
+    scales = rng.standard_normal(5 if len(case) > 6 else 4)
     vote, level = density(case, patterns, normal, scales, apart)
     seen = []
     for step in range(steps):
-        moved = normal + rng.normal(0, 0.6, len(normal)), scales + rng.normal(0, 0.8, 4), apart ^ (rng.random() < 0.3)
+        moved = (
+            normal + rng.normal(0, 0.6, len(normal)),
+            scales + rng.normal(0, 0.8, len(scales)),
+            apart ^ (rng.random() < 0.3),
+        )
         tried, reached = density(case, patterns, *moved)
         if math.log(rng.random()) < reached - level:
             (normal, scales, apart), vote, level = moved, tried, reached
@@ -159,14 +171,70 @@ def test_where_no_model_is_believed_what_all_say_often_is_not_either():
 
 
 @pytest.mark.parametrize(
-    ("agreements", "share"),
-    [([0.6, 0.6, 0.6], 0.1), ([0.9, 0.9, 0.5], 0.435), ([0.4, 0.4, 0.4], 0.39), ([0.2, 0.2, 0.2], 0.97), ([], 0.1)],
+    ("agreements", "classes", "share"),
+    [
+        ([0.6, 0.6, 0.6], 2, 0.1),
+        ([0.9, 0.9, 0.5], 2, 0.435),
+        ([0.4, 0.4, 0.4], 2, 0.39),
+        ([0.2, 0.2, 0.2], 2, 0.97),
+        ([0.6, 0.2, 0.4], 2, 0.505),  # 0.115 for uneven, 0.29 for rare agreement
+        ([0.26, 0.26, 0.26], 2, 0.97),
+        ([0.26, 0.26, 0.26], 10, 0.1),
+        ([0.01, 0.01, 0.01], 100, 0.97),
+        ([0.1, 0.1, 0.1], 100, 0.1),
+        ([0.72, 0.24, 0.27], 10, 0.1),  # 0.8, 0.9 and 0.3 of the rows known
+        ([], 2, 0.1),
+    ],
 )
-def test_models_are_believed_the_less_the_less_alike_and_often_they_agree(agreements, share):
-    """By the standard deviation of the pairs' agreements and by their mean, whichever says more; alone, one is."""
+def test_models_are_believed_the_less_the_less_alike_and_often_they_agree(agreements, classes, share):
+    """Uneven and rare agreement add up; with more classes rarer agreement is evidence; one model alone is believed."""
     found = np.eye(3 if agreements else 1)
     found[np.triu_indices(len(found), 1)] = agreements
-    assert posterior_samples.distrust_probability(found) == pytest.approx(share, abs=1e-3)
+    assert distrust_probability(np.maximum(found, found.T), classes) == pytest.approx(share, abs=1e-3)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 77])
+@pytest.mark.parametrize("models", [4, 8, 20])
+def test_models_that_share_a_shortcut_are_believed_less(classes, models):
+    """Models that follow wrong labels to different degrees raise the share, models that err independently do not."""
+    rng = np.random.default_rng([classes, models])
+    truth, shortcut = rng.integers(classes, size=(2, 600))
+    right = rng.random((models, 600)) < np.linspace(0.75, 0.95, models)[:, None]
+    independent = np.where(right, truth, rng.integers(classes, size=right.shape))
+    follows = rng.random(600) + rng.normal(0, 0.1, right.shape) < np.linspace(0, 1, models)[:, None]
+    misled, alone = (
+        distrust_probability(fold(predicted, classes).agreements, classes)
+        for predicted in (np.where(follows, shortcut, independent), independent)
+    )
+    assert misled > 0.5
+    assert alone == 0.1 or classes == 2
+
+
+def test_the_fit_to_agreements_has_the_least_squares():
+    """As a general minimiser finds it, of agreements of which some are below 0."""
+    rng = np.random.default_rng(0)
+    above = np.triu_indices(5, 1)
+    for _ in range(10):
+        agreements = np.corrcoef(rng.normal(size=(5, 8)) + rng.normal(size=8))
+
+        def squares(known, agreements=agreements):
+            return ((agreements - np.outer(known, known))[above] ** 2).sum()
+
+        found = posterior_samples._independent_agreements(agreements)
+        least = minimize(squares, np.full(5, 0.5), bounds=[(0, None)] * 5).fun
+        assert ((agreements - found)[above] ** 2).sum() == pytest.approx(least, abs=1e-3)
+
+
+def test_constant_models_are_no_sign_of_doubt():
+    """Models that always predict one label leave the share of worlds that believe the others as it is."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=400)
+    good = np.where(rng.random((6, 400)) < 0.95, truth, 1 - truth)
+    chains = [
+        posterior_samples._Chain(patterns, gather_answers(patterns, NONE, NONE), rng)
+        for patterns in (fold(good, 2), fold(np.concatenate([good, [[0] * 400, [1] * 400]]), 2))
+    ]
+    assert [chain.apart for chain in chains] == [0.1, 0.1]
 
 
 def test_labels_are_a_softmax_of_the_vote():
