@@ -24,8 +24,12 @@ LEVEL_MARGIN = 0.05
 
 def answer(ranking: Ranking) -> tuple[str, list[str]]:
     """Return the answer in a few words, then its certainty and the next step, a sentence each."""
-    outcome = ranking.found
-    return evaluation_answer(ranking, outcome) if isinstance(outcome, Evaluation) else decision_answer(ranking, outcome)
+    outcome, copies = ranking.found, ranking.header.copies
+    lead, sentences = (
+        evaluation_answer(ranking, outcome) if isinstance(outcome, Evaluation) else decision_answer(ranking, outcome)
+    )
+    same = "; ".join(f"{name} is {first}" for name, first in copies.items())
+    return f"{lead} (the same model twice: {same})" if copies else lead, sentences
 
 
 def evaluation_answer(ranking: Ranking, evaluation: Evaluation) -> tuple[str, list[str]]:

@@ -88,6 +88,7 @@ class Header:
         metric: name of the outcome's column: "ACC" for classes.
         attribution: backend that the factors read ("none": baselines alone).
         failures: model -> why it is not ranked.
+        copies: model -> the model that it is a copy of, and is ranked as.
         left_out: method -> why it has no numbers: it does not apply to this set, or is defined on none of its examples.
         failed_factors: the user's factors that raised, or returned no number, on every example.
         quality: model -> quality of its attributions.
@@ -102,6 +103,7 @@ class Header:
     metric: str = "ACC"
     attribution: str = "none"
     failures: Mapping[str, str] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     failed_factors: tuple[str, ...] = ()
     quality: Mapping[str, Quality] = field(default_factory=dict)

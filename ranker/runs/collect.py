@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from factors.types import Example
@@ -63,27 +63,51 @@ class RunResponses:
     """Answers and failures of all models, in the order of the suite.
 
     Attributes:
-        answered: answers of the models that could be asked.
+        answered: answers of the models that could be asked, one of each group of copies.
         failures: model -> why it could not.
+        copies: model -> the earlier model that it is a copy of, and whose answers are its own.
     """
 
     answered: tuple[ModelResponses, ...]
     failures: Mapping[str, str]
+    copies: Mapping[str, str] = field(default_factory=dict)
 
 
 def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
-    """Ask every model of a plan."""
+    """Ask every model of a plan.
+
+    Raises:
+        UsageError: all models are copies of one.
+    """
     responses, failures = run_models(plan.inputs.inspected, plan.task, plan.request_matrix, runtime)
-    answered = []
+    answered, copies = [], find_copies(responses)
+    if len(responses) - len(copies) == 1 < len(responses):
+        text = f"are copies of one model, so there is nothing to rank: {listed(responses)}"
+        raise UsageError(f"these {text}", option="models")
     for model in plan.inputs.inspected.models:
-        if model.name in responses:
+        if model.name in responses and model.name not in copies:
             response = responses[model.name]
             by_question = dict(zip(plan.questions(model), response.answers, strict=False))
             answers = {name: answer for name, answer in by_question.items() if answer}
             if "population" not in answers and plan.rows.places is not None:
                 answers["population"] = Answer(answers["pool"].predictions.part(plan.rows.places))
             answered.append(ModelResponses(model, response.content, answers, response.answers[len(by_question) :]))
-    return RunResponses(tuple(answered), failures)
+    return RunResponses(tuple(answered), failures, copies)
+
+
+def find_copies(responses: Mapping[str, RawResponses]) -> dict[str, str]:
+    """Find models whose answers have the store's keys of an earlier model: they are loaded from the same content.
+
+    Returns:
+        Model -> the first model that it is a copy of. Answers in files have no keys, and are no copies.
+    """
+    first: dict[tuple[str, ...], str] = {}
+    copies = {}
+    for name, response in responses.items():
+        keys = tuple(answer.key if answer else "" for answer in response.answers)
+        if any(keys) and first.setdefault(keys, name) != name:
+            copies[name] = first[keys]
+    return copies
 
 
 def run_models(
@@ -184,9 +208,7 @@ def check_budget(info: ModelInfo, requests: Sequence[Request]) -> None:
         UsageError: there are such requests.
     """
     if not info.attributable and any(request.settings is not None for request in requests):
-        text = (
-            "is behind a server, where attributions cost hundreds of requests a row; set a budget: `max_requests`"
-        )
+        text = "is behind a server, where attributions cost hundreds of requests a row; set a budget: `max_requests`"
         raise UsageError.of(info.source.name, f"{text} or `max_tokens`", option="max_requests")
 
 

@@ -76,6 +76,7 @@ def decide_plan(run_plan: Plan, seed: int, runtime: Runtime, base: str | None = 
     if base is not None:
         look_up("model", base, {model.name: model for model in run_plan.suite.models})
     collected = collect(run_plan, runtime)
+    base = None if base is None else collected.copies.get(base, base)
     measurements = measure_run(run_plan, collected, runtime)
     check_method(run_plan.method, measurements.left_out)
     with runtime.steps(f"comparing {len(measurements.table.models):,} models", len(deciding.STEPS)) as watch:

@@ -102,23 +102,23 @@ def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
             yield f"{right}, chance is {100 / classes:.1f} %: are its labels wrong (`label_map`)?"
 
 
-def copies(content: Mapping[str, str]) -> Iterator[str]:
+def copies(original: Mapping[str, str]) -> Iterator[str]:
     """Report models that are copies of one, wherever they lie and whatever their names.
 
     Args:
-        content: model -> its identity.
+        original: model -> the model that it is a copy of.
 
     Example:
-        >>> list(copies({"a": "4f", "b": "90", "c": "4f", "d": "4f"}))
-        ['a, c and d are copies of one model: what they are loaded from is the same.']
+        >>> list(copies({"c": "a", "d": "a"}))
+        ['a, c and d are copies of one model, which is ranked once, as a: what they are loaded from is the same.']
     """
     alike: dict[str, list[str]] = {}
-    for name, identity in content.items():
-        alike.setdefault(identity, []).append(name)
-    for names in alike.values():
-        if len(names) > 1:
-            same = f"{', '.join(names[:-1])} and {names[-1]}"
-            yield f"{same} are copies of one model: what they are loaded from is the same."
+    for name, first in original.items():
+        alike.setdefault(first, [first]).append(name)
+    for first, names in alike.items():
+        same = f"{', '.join(names[:-1])} and {names[-1]}"
+        once = f"which is ranked once, as {first}: what they are loaded from is the same"
+        yield f"{same} are copies of one model, {once}."
 
 
 def constant_models(names: Sequence[str], predicted: Ints, labels: Sequence[str]) -> Iterator[str]:

@@ -192,9 +192,12 @@ def test_the_file_to_fill_in_has_all_that_the_pool_has():
     ]
 
 
-def test_models_that_predict_the_same_are_told_before_anybody_labels(suite, rows, task, runtime, caplog):
+def test_models_that_predict_the_same_are_told_before_anybody_labels(suite, rows, task, runtime, caplog, tmp_path):
     """No label could tell them apart."""
-    twice = Suite("twins", (suite.models[0], suite.models[0].called("twin")))
+    changed = tmp_path / "changed"  # another model by its content, which answers the same
+    shutil.copytree(suites.bundled_suites()["hans-sub-mini"] / "untouched", changed)
+    (changed / "config.json").write_text((changed / "config.json").read_text() + "\n")
+    twice = suites.load([suites.bundled_suites()["hans-sub-mini"] / "untouched", changed])
     chosen(twice, task, unlabelled(rows), 2, runtime=runtime)
     assert "all models predict the same on every row of the pool" in caplog.text
     caplog.clear()

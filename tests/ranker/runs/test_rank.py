@@ -18,6 +18,7 @@ from ranker.attribution import SETTINGS, attribute, settings_line, settings_of
 from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
+from ranker.report.answer import answer
 from ranker.runs.collect import RunResponses, dry_run_lines
 from ranker.runs.gather import RunInputs, RunRows, gather_without_truth, inspect_models
 from ranker.runs.plan import plan
@@ -312,13 +313,19 @@ def test_a_decision_takes_a_file(labelled_rows):
     assert found[0] == found[1] == found[2]
 
 
-def test_copies_of_a_checkpoint_are_pointed_out(labelled_rows, tmp_path):
+def test_copies_of_a_checkpoint_are_ranked_once(labelled_rows, tmp_path):
     """Whatever the folder is called: what identifies a model is its content."""
     folder = suites.bundled_suites()["hans-sub-mini"]
     shutil.copytree(folder / "untouched", tmp_path / "copied")
-    said = "untouched and copied are copies of one model: what they are loaded from is the same."
     models = [folder / "untouched", tmp_path / "copied", folder / "inoc-4000"]
-    assert said in decide(models, labelled_rows, evidence=Evidence("none", methods=())).notes
+    ranking = decide(models, labelled_rows, evidence=Evidence("none", methods=()), base="copied")
+    note = "untouched and copied are copies of one model, which is ranked once, as untouched: what they are loaded"
+    assert any(line.startswith(note) for line in ranking.notes)
+    assert {*ranking.decision.names} == {"untouched", "inoc-4000"}
+    assert ranking.header.copies == {"copied": "untouched"}
+    assert answer(ranking)[0].endswith(" (the same model twice: copied is untouched)")
+    with refuses(UsageError, option="models"):
+        decide(models[:2], labelled_rows, evidence=Evidence("none", methods=()))
     assert not any(
         "copies" in note for note in decide(models[1:], labelled_rows, evidence=Evidence("none", methods=())).notes
     )
