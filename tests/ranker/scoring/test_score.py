@@ -1,6 +1,5 @@
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,9 +20,9 @@ from ranker.scoring.score import (
     defined_nowhere,
     score_model,
 )
-from ranker.tasks.classes import ClassProbabilities
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
-TASK = SimpleNamespace(name="nli", labels=("no", "yes"), shortcut=1, evidence=None)
+TASK = ClassificationTask("nli", ("no", "yes"), shortcut=1)
 EXAMPLES = [Example("a", ("The actor ran.", "The actor"), 0), Example("b", ("A cat.", "Nothing shared"), 1)]
 
 
@@ -65,7 +64,7 @@ def test_each_factor_is_shown_the_label_it_declares():
 
 def test_baselines_read_the_probabilities_of_any_number_of_classes():
     """With tokens as without: of three classes the scores of one cannot be turned, and no baseline looks at them."""
-    three = SimpleNamespace(name="three", labels=("no", "yes", "maybe"), shortcut=2, evidence=None)
+    three = ClassificationTask("three", ("no", "yes", "maybe"), shortcut=2)
     given = [replace(row, probs=np.array([0.1, 0.2, 0.7])) for row in rows([0.9, 0.2])]
     factors = pick("ACC", "CONF", "CONF-GT", "CONF-H", "NLL", "SUM-DIFF")
     values = scored(given, EXAMPLES, factors, three).values
@@ -84,7 +83,7 @@ def test_baselines_read_the_probabilities_of_any_number_of_classes():
 
 def test_whether_a_label_is_declared_is_asked_of_the_rule_in_use():
     """A run's own rule may need less than the factors declare, or more."""
-    none = SimpleNamespace(name="plain", labels=("no", "yes"), shortcut=None, evidence=None)
+    none = ClassificationTask("plain", ("no", "yes"))
     factors = pick("ACC", "CONF-H", "SUM-DIFF")
     for target, names in (("declared", ["ACC"]), ("predicted", ["ACC", "SUM-DIFF"]), ("evidence", ["ACC"])):
         assert [one.name for one in applicable(factors, EXAMPLES, none, target=target)[0]] == names
@@ -184,7 +183,7 @@ def test_what_cannot_apply_is_left_out_with_its_reason():
 
 def test_a_factor_for_designed_sets_needs_the_card_to_name_it():
     """IRREG, VERB and ADJ read one mark; the set says which of them it is, or none applies."""
-    task = SimpleNamespace(name="msgs", labels=("no", "yes"), shortcut=1, evidence=1)
+    task = ClassificationTask("msgs", ("no", "yes"), shortcut=1, evidence=1)
     examples = [Example("m", ("They drew it",), 1, {"feature": (Span(0, 5, 9),)})]
     kept, left_out = applicable(pick("IRREG", "VERB"), examples, task, "IRREG")
     assert [factor.name for factor in kept] == ["IRREG"]
