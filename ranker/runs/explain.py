@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import TypeAlias
 
 from factors import BUILTIN
@@ -139,9 +140,11 @@ def _every_row(rows_file: RowsFile, models: InspectedModels) -> LabelledDataset:
     sheet = rows_file.with_texts()
     task = decide_task(rows_file.named_task, sheet, models.infos)
     rows: Sequence[Example] = readers.unlabelled(sheet, readers.no_marks if card is None else marker(card.marks))
+    labelled = [label is not None for label in readers.raw_labels(sheet)]
     try:
-        places = [row.place for row in sheet.rows]
-        rows = sets.with_labels(rows, readers.raw_labels(sheet), places, task)
+        judged = readers.examples(compress(sheet.rows, labelled), task, sheet.layout, limits=sheet.limits)
+        targets = [row.target for row in judged][::-1]
+        rows = [replace(row, target=targets.pop()) if known else row for row, known in zip(rows, labelled, strict=True)]
     except DataError as error:
         log.warning("the rows are read without labels: %s", error)
     if sheet.layout.label is None:

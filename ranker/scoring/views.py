@@ -183,7 +183,8 @@ def words_of(attribution: Attributions, example: Example, read_tokens: Sequence[
     """Return the words of an example with the scores of an attribution, and the special tokens among them.
 
     Where a token covers several words, as one [UNK] does neighbouring emoji, its first word has its score, and the
-    others have 0. Words beyond the last token have none, since the model did not see them.
+    others have 0. Words beyond the last token have none, since the model did not see them; nor has any word where the
+    answer has nothing to attribute.
 
     Args:
         attribution: the attributions.
@@ -195,7 +196,7 @@ def words_of(attribution: Attributions, example: Example, read_tokens: Sequence[
     scores[: len(attribution.word_scores)] = attribution.word_scores
     for w, span in enumerate(example.words):
         reach = attribution.offsets[attribution.segment == span.segment, 1].max(initial=0)
-        if np.isnan(scores[w]) and span.start < reach:
+        if np.isnan(scores[w]) and span.start < reach and not attribution.undefined:
             scores[w] = 0.0
     behind = np.maximum.accumulate(attribution.segment) if len(attribution.segment) else attribution.segment
     special = [
