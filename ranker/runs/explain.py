@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import compress
 from typing import TypeAlias
 
 from factors import BUILTIN
@@ -140,11 +139,10 @@ def _every_row(rows_file: RowsFile, models: InspectedModels) -> LabelledDataset:
     sheet = rows_file.with_texts()
     task = decide_task(rows_file.named_task, sheet, models.infos)
     rows: Sequence[Example] = readers.unlabelled(sheet, readers.no_marks if card is None else marker(card.marks))
-    labelled = [label is not None for label in readers.raw_labels(sheet)]
+    judged = (row for row, label in zip(sheet.rows, readers.raw_labels(sheet), strict=True) if label is not None)
     try:
-        judged = readers.examples(compress(sheet.rows, labelled), task, sheet.layout, limits=sheet.limits)
-        targets = [row.target for row in judged][::-1]
-        rows = [replace(row, target=targets.pop()) if known else row for row, known in zip(rows, labelled, strict=True)]
+        targets = {row.id: row.target for row in readers.examples(judged, task, sheet.layout, limits=sheet.limits)}
+        rows = [replace(row, target=targets.get(row.id)) for row in rows]
     except DataError as error:
         log.warning("the rows are read without labels: %s", error)
     if sheet.layout.label is None:

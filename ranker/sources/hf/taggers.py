@@ -133,8 +133,8 @@ class EmbeddedTagger(Tagger, EmbeddedHead):
         """Return (R,) mean log-odds of the tags."""
         logits = outputs[:, list(tokens)]  # (R, S, G)
         chosen = torch.nn.functional.one_hot(torch.tensor(kinds, device=logits.device), logits.shape[-1]).bool()
-        rest = logits.masked_fill(chosen, -torch.inf).logsumexp(dim=-1)
-        return (logits[:, chosen] - rest).mean(dim=1)
+        other_tags = logits.masked_fill(chosen, -torch.inf).logsumexp(dim=-1)
+        return (logits[:, chosen] - other_tags).mean(dim=1)
 
 
 if TYPE_CHECKING:

@@ -332,7 +332,7 @@ def gold(tagger, tmp_path_factory):
 
 
 def test_taggers_are_compared_on_a_conll_file(tagger, gold, tmp_path, monkeypatch):
-    """The outcome is the span F1 of each model's own tags; a second run reads these, or attributions, from the store."""
+    """The outcome is the span F1 of each model's own tags; a second run reads all from the store."""
     models = [str(tagger), str(make_tagger(tmp_path / "other", seed=1))]
     rows, runtime = RowsFile(gold, "tags"), Runtime(store=tmp_path / "store")
     examples = rows.labelled().examples
