@@ -191,8 +191,8 @@ class Attributing(Settings):
         Example:
             >>> IGSettings(target=1).only_label(2), IGSettings(target=1).only_label(3)
             (None, 1)
-            >>> IGSettings(target=1, output="logit").only_label(2)
-            1
+            >>> IGSettings(target=1, output="logit").only_label(2), IGSettings(target=0).only_label(1)
+            (1, None)
         """
         return None if classes <= 2 and self.output != "logit" else self.label
 

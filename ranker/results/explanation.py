@@ -114,6 +114,9 @@ class Explanation(Result):
         failures: model -> why it could not be run.
         designed: the factor that was designed for the example's set, if it was measured.
 
+    Raises:
+        ValueError: the true label, or that of the scores, is none of the labels.
+
     Example:
         >>> from ranker import Evidence, explain, load_set, load_suite
         >>> models, rows = load_suite(["hans-sub-mini"]).models[-1:], load_set("hans-sub", limit=10)
@@ -133,6 +136,11 @@ class Explanation(Result):
     left_out: Mapping[str, str] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
     designed: str | None = None
+
+    def __post_init__(self) -> None:
+        for field_name, name in (("label", self.label), ("toward", self.toward)):
+            if self.labels and name not in (None, *self.labels):
+                raise ValueError(f"`{field_name}` must be one of {', '.join(self.labels)} (got {name!r})")
 
     @property
     def label(self) -> str | None:

@@ -52,7 +52,7 @@ class View:
         """Label of positive scores."""
         outputs = len(self.task.outputs)
         candidates = (self.toward, self.settings.only_label(outputs), getattr(self.task, "shortcut", None))
-        return next((label for label in candidates if label is not None), outputs - 1)
+        return next((label for label in candidates if label is not None), max(outputs - 1, 0))
 
     @property
     def reader(self) -> Factor | None:

@@ -152,7 +152,7 @@ class EmbeddedNetwork(LoadedNetwork):
             expected: outputs of the head for them.
         """
         try:
-            off = self.difference(self.network(batch), expected)
+            off = self.difference(self._run_embedded(batch.type_ids, self._embed_ids(batch.ids)), expected)
         except ModelError as error:
             return f"cannot be run from embeddings ({first_line(error.__cause__ or error)})"
         return off and f"answers otherwise to embeddings than to the tokens that they are of ({off})"

@@ -149,7 +149,7 @@ def test_an_explanation_shows_answers_and_the_words_behind_them(tmp_path):
     assert (first.within_tolerance, second.within_tolerance, second.scored) == (True, True, False)
     assert second.undefined == dict.fromkeys(("CONCENTRATION", "STOP-SHARE"), UNATTRIBUTED)
     assert type(explanation).from_dict(json.loads(json.dumps(explanation.to_dict()))).to_dict() == explanation.to_dict()
-    plain = explain([Tagger("b")], TASK, ROWS[1], evidence=Evidence("none"))
+    plain = explain([Tagger("b")], PlainTask("plain"), ROWS[1], evidence=Evidence("none"))
     assert (plain.readings[0].predicted, plain.readings[0].scored) == ("O O B O O", False)
     with refuses(UsageError, option="attribution", value="shap", allowed=("none",)):
         explain([Tagger("b")], PlainTask("plain"), ROWS[1])
@@ -230,6 +230,20 @@ def test_explain_shows_tags_and_spans_in_every_format(tagger, extractor, files, 
             assert part in " ".join(page.split())
         assert f"judge({attribution.word_scores[[example.text(w) for w in example.words].index('judge')]:+.2f})" in text
         assert "with probability" not in text.partition("\n\n")[0]
+
+
+def test_a_text_of_ones_own_is_tagged_and_explained(tagger, capsys):
+    """With the task named; words are split at blanks, and no reference is known."""
+    common = ("--text", "The old judge saw an actor", "--models", tagger, "--attribution", "occlusion:hide=mask")
+    text = shown(capsys, "--task", "tags", *common)
+    assert text.startswith("text: label unknown\n")
+    (example,) = [Example("text", ("The old judge saw an actor",))]
+    (attribution,) = attribute(HFTagger.load(tagger), [example], "occlusion:hide=mask")
+    assert f"judge({attribution.word_scores[2]:+.2f})" in text
+    with pytest.raises(SystemExit) as stop:
+        main(["explain", *map(str, common)])
+    assert stop.value.code
+    assert "`--task NAME` is needed (tags, spans, text, number)" in capsys.readouterr().err
 
 
 def test_a_label_cannot_be_explained_of_answers_that_are_none(tagger, files, capsys):

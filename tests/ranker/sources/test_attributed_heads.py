@@ -164,6 +164,16 @@ def test_an_answer_without_a_span_has_no_scores(tmp_path, line):
         assert all(np.isnan(row.word_scores).all() == undefined for row in rows)
 
 
+@pytest.mark.parametrize("line", ["shap", "lime:samples=20", "occlusion"])
+def test_nothing_is_hidden_from_a_row_without_a_span(tmp_path, line):
+    """It is run once for its answer and once for all that is asked of it."""
+    loaded, rows = Tagger.load(made(tmp_path, "TokenClassification")), []
+    loaded.model.classifier.bias[0] += 100
+    loaded.model.register_forward_hook(lambda network, inputs, outputs: rows.extend(outputs.logits))
+    assert all(row.undefined for row in attribute(loaded, TAGGED, line))
+    assert len(rows) == 2 * len(TAGGED)
+
+
 def raised(hidden_states, outputs):
     """The outputs of a row, with those of its first token far above all others."""
     first = torch.zeros_like(outputs)
