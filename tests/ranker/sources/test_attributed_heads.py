@@ -144,6 +144,24 @@ def test_integrated_gradients_are_complete(tmp_path, head):
     assert accepted >= 2
 
 
+@pytest.mark.parametrize("head", HEADS)
+def test_rows_of_several_answers_are_told_apart(tmp_path, head):
+    """In any order of the rows of a batch, each has the number of its own answer."""
+    loads, _ = HEADS[head]
+    loaded = loads.load(made(tmp_path, head))
+    words = ["doctor", "actor", "judge", "old", "saw", "near"]
+    segments = [(" ".join(words[n:] + words[:n]),) for n in range(len(words))]
+    if head == "QuestionAnswering":
+        segments = [("saw", text) for (text,) in segments]
+    encodings = [encoding for encoding in loaded.encodings(texts(*segments)) if encoding.cells]
+    rows = [*encodings, *encodings[::-1], *encodings]
+    assert len({encoding.cells for encoding in encodings}) > 2
+    with torch.no_grad():
+        together = loaded.from_embeddings(loaded.embed(rows), rows)
+        alone = torch.cat([loaded.from_embeddings(loaded.embed([row]), [row]) for row in rows])
+    torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-4)
+
+
 @pytest.mark.parametrize("line", ["shap", "lime:samples=20", "occlusion", "ig"])
 def test_an_answer_without_a_span_has_no_scores(tmp_path, line):
     """Neither have tags of no span, nor a null answer; a model that may give none is attributed its best span."""
