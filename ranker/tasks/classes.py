@@ -169,7 +169,7 @@ class ClassificationTask:
 
 
 def has_labels(task: Task) -> TypeGuard[ClassificationTask]:
-    """Return whether the answers to a task are labels, so that words can be hidden from models."""
+    """Return whether the answers to a task are labels."""
     return isinstance(task, ClassificationTask)
 
 

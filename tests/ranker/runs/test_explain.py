@@ -19,6 +19,7 @@ from ranker.cli import main
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.report.explain import FORMATS, render
+from ranker.results.explanation import Explanation
 from ranker.runs.collect import ModelResponses, RunResponses
 from ranker.runs.explain import explain
 from ranker.runtime.base import Answer
@@ -607,6 +608,18 @@ def test_json_is_complete_and_stable(real):
     assert real.example.text(Span(word["segment"], *word["span"])) == word["text"]
     assert first["factors"]["SUM-DIFF"] == real.readings[0].factors["SUM-DIFF"]
     assert "control" not in first["words"][0]["marks"]
+
+
+@pytest.mark.parametrize("field", ["label", "toward"])
+def test_a_saved_label_must_be_one_of_the_labels(real, field):
+    """Whether it is the true one, or that of the scores; the true one may be unknown."""
+    content = real.to_dict()
+    (content["example"] if field == "label" else content)[field] = "maybe"
+    with pytest.raises(ValueError, match=rf"^`{field}` must be one of non-entailment, entailment \(got 'maybe'\)$"):
+        Explanation.from_dict(content)
+    content = real.to_dict()
+    content["example"]["label"] = None
+    assert Explanation.from_dict(content).label is None
 
 
 @pytest.mark.parametrize("name", FORMATS)
