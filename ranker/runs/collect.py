@@ -186,9 +186,7 @@ def check_budget(info: ModelInfo, requests: Sequence[Request]) -> None:
         UsageError: there are such requests.
     """
     if not info.attributable and any(request.settings is not None for request in requests):
-        text = (
-            "is behind a server, where attributions cost hundreds of requests a row; set a budget: `max_requests`"
-        )
+        text = "is behind a server, where attributions cost hundreds of requests a row; set a budget: `max_requests`"
         raise UsageError.of(info.source.name, f"{text} or `max_tokens`", option="max_requests")
 
 
