@@ -185,8 +185,9 @@ class Attributions:
     attribution serves both labels: see `toward`.
 
     Attributes:
-        probs: (C,) probabilities in the task's own label order.
-        target: the label that positive scores support.
+        probs: (C,) probabilities in the task's own label order. Where answers are no labels, (1,): 1, or nan where the
+            answer has nothing to attribute.
+        target: the label that positive scores support; 0 for a model's own answer that is no label.
         tokens: (T,) the tokenizer's own strings; empty where only probabilities were computed.
         segment: (T,) the segment of each token, -1 for special tokens.
         word: (T,) index into ``Example.words``, -1 for special tokens.
@@ -224,6 +225,11 @@ class Attributions:
         if not 0 <= self.target < len(self.probs):
             raise ValueError(f"target must be one of {len(self.probs)} classes (got {self.target})")
         self.probs.flags.writeable = False
+
+    @property
+    def undefined(self) -> bool:
+        """True if the model's answer has nothing to attribute, such as tags without a span; then all scores are nan."""
+        return bool(np.isnan(self.probs).any())
 
     @property
     def predicted(self) -> int:

@@ -10,6 +10,8 @@ from factors.types import Output
 def explained_output(logits: torch.Tensor, target: int, output: Output = "margin") -> torch.Tensor:
     """Return the number of each row that is attributed to its tokens.
 
+    A single output is that number itself. Of several it is
+
     - margin: log(p / (1 - p)) of the target's probability p; for two classes z_target - z_other.
     - logit: z_target.
     - probability: p.
@@ -26,7 +28,7 @@ def explained_output(logits: torch.Tensor, target: int, output: Output = "margin
         >>> explained_output(torch.tensor([[1.0, 3.0]]), 1).tolist()
         [2.0]
     """
-    if output == "logit":
+    if output == "logit" or logits.shape[1] == 1:
         return logits[:, target]
     if output == "probability":
         return logits.softmax(dim=1)[:, target]

@@ -16,7 +16,6 @@ from factors.types import SPECIAL, Attributions, Floats, Ints, Output
 from ranker.attribution.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
 from ranker.errors import UsageError
 from ranker.sources.base import Baseline, Hide
-from ranker.tasks.classes import has_labels
 from ranker.tasks.names import fold
 
 if TYPE_CHECKING:
@@ -85,19 +84,17 @@ class Settings:
 
 
 def settle(settings: S, task: Task, toward: int | None = None) -> S:
-    """Return the settings for a task, with the number of the attributed label, if there is one.
+    """Return the settings for a task, with the number of the attributed output: a label, or the model's own answer.
 
     Args:
-        settings: of a backend; for a task without labels only "none".
+        settings: of a backend; for a task without outputs only "none".
         task: of the models.
         toward: the attributed label where the settings name none; None for the shortcut's.
 
     Raises:
         UsageError: the label that the settings name is none of the task's.
     """
-    if not has_labels(task):
-        return settings
-    return settings.settled(task.labels, task.shortcut if toward is None else toward)
+    return settings.settled(task.outputs, getattr(task, "shortcut", None) if toward is None else toward)
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,8 @@ class Attributing(Settings):
     Attributes:
         target: the label of positive scores, by its name or its number from 0. None takes the last of two, and of more
             the shortcut's, or the last where there is none.
-        output: the attributed number: the margin (log-odds of the class), its logit, or its probability.
+        output: the attributed number: the margin (log-odds of the class), its logit, or its probability. Answers that
+            are no labels have one number, see `ranker.tasks.base.Task.outputs`.
     """
 
     additive: ClassVar[bool] = False
@@ -120,17 +118,20 @@ class Attributing(Settings):
         """Return the settings with the number of the attributed label.
 
         Args:
-            labels: the names of the classes, in order.
+            labels: the names of the classes, in order; or of the only output.
             shortcut: the shortcut's, if any.
 
         Raises:
-            UsageError: the target is none of them.
+            UsageError: the target is none of them, or the only output is to be shown on another scale.
 
         Example:
             >>> LIMESettings(target="Negative").settled(("negative", "neutral", "positive")).target
             0
         """
         target = self.target
+        if len(labels) == 1 and self.output != "margin":
+            predicate = f"must be margin: what is attributed is {labels[0]}"
+            raise UsageError.about("output", predicate, self.output, allowed=("margin",))
         if target is None:
             last = len(labels) - 1
             target = last if len(labels) == 2 or shortcut is None else shortcut
@@ -185,14 +186,15 @@ class Attributing(Settings):
 
         With two classes, a margin or a probability counts against the one as much as for the other. The logit of one
         says nothing about that of the other, and with three classes evidence against one may favour either of two.
+        A single output has no other to be turned to.
 
         Example:
             >>> IGSettings(target=1).only_label(2), IGSettings(target=1).only_label(3)
             (None, 1)
-            >>> IGSettings(target=1, output="logit").only_label(2)
-            1
+            >>> IGSettings(target=1, output="logit").only_label(2), IGSettings(target=0).only_label(1)
+            (1, None)
         """
-        return None if classes == 2 and self.output != "logit" else self.label
+        return None if classes <= 2 and self.output != "logit" else self.label
 
 
 @dataclass(frozen=True)

@@ -312,7 +312,7 @@ def check_example(values: OptionValues) -> None:
 def example(values: OptionValues, models: InspectedModels) -> Chosen:
     """Return the example of ``--id`` or ``--text``."""
     if values["texts"]:
-        named_task = NamedTask(like=values["ood_name"], include=tuple(values["include"]), option="ood")
+        named_task = NamedTask(values["task"], values["ood_name"], tuple(values["include"]))
         return text_example(values["texts"], values["label"], named_task, models)
     return find_example(own_rows(values, "data") or set_of(values), values["example_id"], models)
 
@@ -448,7 +448,7 @@ def check_mode(values: OptionValues) -> None:
         refused = dict.fromkeys(FOR_A_SET, "`--ood`, without `--data`")
     else:
         refused = dict.fromkeys(FOR_OWN_ROWS, "`--data`")
-    if not values["data"]:
+    if not (values["data"] or values.get("texts")):
         refused["task"] = "`--data`"
     for name, mode in refused.items():
         if values.get(name) is not None:

@@ -35,7 +35,7 @@ from ranker.errors import look_up
     "texts",
     multiple=True,
     metavar="TEXT",
-    help="Your own text instead; give it twice for a pair. Without `--ood` the models' labels are the task.",
+    help="Your own text instead, twice for a pair. Without `--ood` or `--task` the models' labels are the task.",
 )
 @click.option("--label", metavar="LABEL", help="True label of `--text`.  [default: not known]")
 @click.option(

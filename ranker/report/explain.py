@@ -93,7 +93,7 @@ def _parts(explanation: Explanation, colour: bool) -> Iterator[RenderableType]:
                     style = _style(_share(reading, word)) + (" underline" if word.marks else "")
                     line.append(gap).append(printable_text(word.text), style)
                 else:
-                    line.append(" " if len(line) else "").append(printable_text(_word_text(explanation, word)))
+                    line.append(" " if len(line) else "").append(printable_text(_word_text(reading, word)))
             yield Padding(line, (0, 0, 0, 2))
     yield Text()
     yield rich_table(_factors(explanation))
@@ -102,9 +102,9 @@ def _parts(explanation: Explanation, colour: bool) -> Iterator[RenderableType]:
         yield _text(f"- {note}")
 
 
-def _word_text(explanation: Explanation, word: Word) -> str:
+def _word_text(reading: Reading, word: Word) -> str:
     """Return a word with its score and its marks."""
-    if explanation.attribution == "none":
+    if not reading.scored:
         return word.text
     return f"{word.text}({', '.join((_score_text(word.score), *word.marks))})"
 
@@ -191,15 +191,15 @@ def sheet(explanation: Explanation) -> ExplanationPage:
 
 def _segments(explanation: Explanation, reading: Reading) -> Iterator[tuple[Piece, ...]]:
     for segment in range(len(explanation.example.segments)):
-        yield tuple(_piece(explanation, reading, word, gap) for word, gap in _line(explanation, reading, segment))
+        yield tuple(_piece(reading, word, gap) for word, gap in _line(explanation, reading, segment))
 
 
-def _piece(explanation: Explanation, reading: Reading, word: Word, gap: str) -> Piece:
+def _piece(reading: Reading, word: Word, gap: str) -> Piece:
     kinds = {
         "special": word.span is None,
         "mark": bool(word.marks),
         "read": word.read,
-        "unseen": _unseen(explanation, word),
+        "unseen": _unseen(reading, word),
     }
     share = _share(reading, word)
     side = "--for" if share > 0 else "--against"
@@ -208,7 +208,7 @@ def _piece(explanation: Explanation, reading: Reading, word: Word, gap: str) -> 
         text=word.text,
         classes=" ".join(["word", *(kind for kind, holds in kinds.items() if holds)]),
         background=f"rgb(var({side}) / {MAX_COLOUR_PERCENT * abs(share):.0f}%)" if share else "",
-        title=", ".join((*([] if explanation.attribution == "none" else [_score_text(word.score)]), *word.marks)),
+        title=", ".join((*([_score_text(word.score)] if reading.scored else []), *word.marks)),
     )
 
 
@@ -216,24 +216,21 @@ def _piece(explanation: Explanation, reading: Reading, word: Word, gap: str) -> 
 
 
 def _title(explanation: Explanation) -> str:
-    label = "label unknown" if explanation.label is None else explanation.labels[explanation.label]
-    return f"{explanation.example.id}: {label}"
+    return f"{explanation.example.id}: {'label unknown' if explanation.label is None else explanation.label}"
 
 
 def _legend(explanation: Explanation) -> str:
     if explanation.attribution == "none":
         return "Predictions only, without attributions."
-    return (
-        f"Scores by {explanation.attribution}: how much a word speaks for (+) or against (-) "
-        f"{explanation.labels[explanation.toward]!r}."
-    )
+    return f"Scores by {explanation.attribution}: how much a word speaks for (+) or against (-) {explanation.toward!r}."
 
 
 def _verdict(explanation: Explanation, reading: Reading) -> str:
     label = explanation.label
-    right = "" if label is None else ", right" if reading.predicted == explanation.labels[label] else ", wrong"
+    right = "" if label is None else ", right" if reading.predicted == label else ", wrong"
     strongest = f"; strongest score {reading.strongest:.3g}" if reading.strongest else ""
-    return f"{reading.predicted} with probability {reading.probability:.3f}{right}{strongest}"
+    probability = "" if reading.probability is None else f" with probability {reading.probability:.3f}{right}"
+    return f"{reading.predicted}{probability}{strongest}"
 
 
 def _line(explanation: Explanation, reading: Reading, segment: int) -> Iterator[tuple[Word, str]]:
@@ -276,21 +273,20 @@ def _notes(explanation: Explanation) -> Iterator[str]:
     shares = [(reading.name, reading.wordless) for reading in explanation.readings if reading.wordless is not None]
     if shares:
         listed_shares = ", ".join(f"{name} {signed(share, decimals=2)}" for name, share in shares)
-        label = explanation.labels[explanation.toward]
-        yield f"Log-odds of {label} with every word hidden, which no word explains: {listed_shares}."
+        yield f"Log-odds of {explanation.toward} with every word hidden, which no word explains: {listed_shares}."
     if explanation.left_out:
         yield not_in_table(explanation.left_out)
     for reading in explanation.readings:
         if not reading.within_tolerance:
             yield f"{reading.name}: the attribution is over its error tolerance."
-        if unseen := sum(_unseen(explanation, word) for word in reading.words):
+        if unseen := sum(_unseen(reading, word) for word in reading.words):
             yield f"{reading.name}: words past its limit: {unseen}."
     for model, reason in explanation.failures.items():
         yield f"{model} FAILED: {reason}"
 
 
-def _unseen(explanation: Explanation, word: Word) -> bool:
-    return word.score is None and explanation.attribution != "none"
+def _unseen(reading: Reading, word: Word) -> bool:
+    return word.score is None and reading.scored
 
 
 FORMATS: Mapping[str, Callable[[Explanation, bool], str]] = {

@@ -27,7 +27,8 @@ class Word:
         text: as in the example; a special token as the tokenizer writes it.
         segment: its segment; a special token counts to the segment before it, the first one to segment 0.
         span: its first character in the segment, and the one after its last; None for a special token.
-        score: sum of its tokens' attributions toward the explained label; None if the model did not see it.
+        score: sum of its tokens' attributions toward the explained output; None if the model did not see it, or its
+            answer has nothing to attribute.
         marks: the marks that touch it.
         read: whether the factor designed for the set depends on the word's score.
 
@@ -55,8 +56,8 @@ class Reading:
 
     Attributes:
         name: of the model.
-        predicted: the label of the highest probability; of equals, the first.
-        probabilities: label -> its probability.
+        predicted: the label of the highest probability, of equals the first; or another answer, as text.
+        probabilities: label -> its probability; empty where answers are no labels.
         within_tolerance: whether the attribution's own measure of error is small enough.
         words: in the order of the model's input.
         factors: factor -> its value, None if undefined; each about the label that it declares.
@@ -78,13 +79,19 @@ class Reading:
     wordless: float | None = None
 
     def __post_init__(self) -> None:
-        if self.predicted != max(self.probabilities, key=lambda label: self.probabilities[label], default=None):
+        best = max(self.probabilities, key=lambda label: self.probabilities[label], default=self.predicted)
+        if self.predicted != best:
             raise ValueError(f"`predicted` must be the most probable label (got {self.predicted!r})")
 
     @property
-    def probability(self) -> float:
-        """Probability of the predicted label."""
-        return self.probabilities[self.predicted]
+    def probability(self) -> float | None:
+        """Probability of the predicted label; None where answers are no labels."""
+        return self.probabilities.get(self.predicted)
+
+    @property
+    def scored(self) -> bool:
+        """True if some word has a score."""
+        return any(word.score is not None for word in self.words)
 
     @property
     def strongest(self) -> float:
@@ -97,9 +104,9 @@ class Explanation(Result):
     """One example as read by several models.
 
     Attributes:
-        example: the text, with its marks.
-        labels: (C,) the task's labels by name.
-        toward: label that positive scores support.
+        example: the text, with its marks; its target is the right answer as text.
+        labels: (C,) the task's labels by name; () where answers are none.
+        toward: label, or another answer of the model's own, that positive scores support; "" if there are no scores.
         attribution: backend that gives the scores.
         factors: the measured factors.
         readings: one for each model that could be run.
@@ -107,11 +114,14 @@ class Explanation(Result):
         failures: model -> why it could not be run.
         designed: the factor that was designed for the example's set, if it was measured.
 
+    Raises:
+        ValueError: the true label, or that of the scores, is none of the labels.
+
     Example:
         >>> from ranker import Evidence, explain, load_set, load_suite
         >>> models, rows = load_suite(["hans-sub-mini"]).models[-1:], load_set("hans-sub", limit=10)
         >>> explanation = explain(models, rows.task, rows.examples[0], evidence=Evidence("occlusion"))
-        >>> [reading.name for reading in explanation.readings], explanation.labels[explanation.toward]
+        >>> [reading.name for reading in explanation.readings], explanation.toward
         (['inoc-4000'], 'entailment')
     """
 
@@ -119,7 +129,7 @@ class Explanation(Result):
 
     example: Example
     labels: tuple[str, ...]
-    toward: int
+    toward: str
     attribution: str
     factors: tuple[Factor, ...]
     readings: tuple[Reading, ...]
@@ -127,21 +137,26 @@ class Explanation(Result):
     failures: Mapping[str, str] = field(default_factory=dict)
     designed: str | None = None
 
+    def __post_init__(self) -> None:
+        for field_name, name in (("label", self.label), ("toward", self.toward)):
+            if self.labels and name not in (None, *self.labels):
+                raise ValueError(f"`{field_name}` must be one of {', '.join(self.labels)} (got {name!r})")
+
     @property
-    def label(self) -> int | None:
-        """The true label; None if unknown."""
-        return cast("int | None", self.example.target)
+    def label(self) -> str | None:
+        """The true label, or another right answer; None if unknown."""
+        return cast("str | None", self.example.target)
 
     @property
     def answer(self) -> str:
         """The example, each model's prediction, and the source of the word scores."""
         text = " / ".join(self.example.segments)
         short = text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[: MAX_QUOTED_CHARACTERS - 3]}..."
-        true = "label unknown" if self.label is None else self.labels[self.label]
+        true = "label unknown" if self.label is None else self.label
         predictions = [f"{reading.name} {_prediction(reading)}" for reading in self.readings]
         failed = f"; failed: {listed(list(self.failures), NAMES)}" if self.failures else ""
-        scored = any(reading.words for reading in self.readings)
-        by = [f"words by {self.attribution}, toward {self.labels[self.toward]}"] if scored else []
+        scored = any(reading.scored for reading in self.readings)
+        by = [f"words by {self.attribution}, toward {self.toward}"] if scored else []
         return "\n".join([f"{short!r}: {true}", f"{listed(predictions, NAMES)}{failed}", *by])
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -186,7 +201,7 @@ class Explanation(Result):
             "example": {
                 "id": self.example.id,
                 "segments": list(self.example.segments),
-                "label": None if self.label is None else self.labels[self.label],
+                "label": self.label,
                 "marks": {
                     name: [[span.segment, span.start, span.end] for span in spans]
                     for name, spans in self.example.marks.items()
@@ -194,7 +209,7 @@ class Explanation(Result):
             },
             "labels": list(self.labels),
             "designed": self.designed,
-            "toward": self.labels[self.toward],
+            "toward": self.toward,
             "attribution": self.attribution,
             "models": to_plain(self.readings),
             "factors": [
@@ -213,9 +228,8 @@ class Explanation(Result):
             KeyError, ValueError: a key is missing, or a value is invalid.
         """
         saved = records.table(content, "examples")
-        labels = records.typed(saved["labels"], tuple[str, ...], "labels")
         saved_example = records.table(saved["example"], "example")
-        label = None if saved_example["label"] is None else labels.index(saved_example["label"])
+        label = records.typed(saved_example["label"], str | None, "label")
         marks = {
             name: tuple(Span(*records.typed(span, tuple[int, ...], name)) for span in spans)
             for name, spans in records.table(saved_example["marks"], "marks").items()
@@ -223,8 +237,8 @@ class Explanation(Result):
         segments = records.typed(saved_example["segments"], tuple[str, ...], "segments")
         return cls(
             example=Example(records.typed(saved_example["id"], str, "id"), segments, label, marks),
-            labels=labels,
-            toward=labels.index(saved["toward"]),
+            labels=records.typed(saved["labels"], tuple[str, ...], "labels"),
+            toward=records.typed(saved["toward"], str, "toward"),
             attribution=records.typed(saved["attribution"], str, "attribution"),
             factors=tuple(_declared(records.table(factor, "factors")) for factor in saved["factors"]),
             readings=records.typed(saved["models"], tuple[Reading, ...], "models"),
@@ -244,7 +258,8 @@ def not_saved(attributions: object, example: object) -> float:
 
 
 def _prediction(reading: Reading) -> str:
-    return f"{reading.predicted} {probability(reading.probability)} %"
+    share = reading.probability
+    return reading.predicted if share is None else f"{reading.predicted} {probability(share)} %"
 
 
 def _signed(value: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from factors.types import Example
@@ -89,6 +89,8 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
             response = responses[model.name]
             by_question = dict(zip(plan.questions(model), response.answers, strict=False))
             answers = {name: answer for name, answer in by_question.items() if answer}
+            if apart := answers.pop("attributions", None):
+                answers["population"] = replace(apart, predictions=answers["population"].predictions)
             if "population" not in answers and plan.rows.places is not None:
                 answers["population"] = Answer(answers["pool"].predictions.part(plan.rows.places))
             answered.append(ModelResponses(model, response.content, answers, response.answers[len(by_question) :]))

@@ -23,8 +23,8 @@ from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.scoring.views import View
-from ranker.tasks.base import ANSWERED
-from ranker.tasks.classes import ClassificationTask, require_labels
+from ranker.tasks.base import ANSWERED, Task
+from ranker.tasks.classes import require_labels
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ NOBODY = (
 )
 """Reason why predictions in files are not explained."""
 
-Chosen: TypeAlias = tuple[ClassificationTask, str | None, Example]
+Chosen: TypeAlias = tuple[Task, str | None, Example]
 """Task of an example, the designed factor of its set, and the example."""
 
 UNANSWERED = "has no answer to it in its file"
@@ -56,7 +56,7 @@ def check_askable(models: InspectedModels, evidence: Evidence) -> None:
 
 def explain(
     models: Models,
-    task: ClassificationTask,
+    task: Task,
     example: Example,
     *,
     evidence: Evidence = Evidence(),
@@ -72,7 +72,7 @@ def explain(
         example: the text. Without a target, factors that need its label have no value.
         evidence: the attribution backend, by default SHAP, and the factors, by default all built-in ones. The backend
             "none" leaves predictions and baselines.
-        toward: index of the label that positive scores speak for; None takes the only label of the backend's scores,
+        toward: index of the label that positive scores speak for. None takes the only label of the backend's scores,
             else that of the shortcut, else the last.
         designed: factor designed for the example's set, if any.
         runtime: how models run, and where answers are stored.
@@ -92,10 +92,10 @@ def explain(
         words by occlusion, toward entailment
     """
     backend = evidence.settings or settings_of(BACKEND)
-    settings = settle(backend, task, toward)
-    only = settings.only_label(len(task.labels))
+    settings = settle(backend, task, toward) if task.outputs else backend
+    only = None if toward is None else settings.only_label(len(task.outputs))
     if toward is not None and only not in (None, toward):
-        label, attributed = task.labels[toward], task.labels[only]
+        label, attributed = task.outputs[toward], task.outputs[only]
         text = f"{label}: the scores speak for {attributed} alone; see `target` of `attribution` {settings.name}"
         raise UsageError.about("toward", text, label, allowed=(attributed,))
     inspected = inspect_models(models)
@@ -115,9 +115,7 @@ def explain(
         )
     metric = [factor for factor in factors if factor.name == task.metric]
     view = View(task, run_plan.settings, [*metric, *run_plan.factors], designed, toward)
-    explanation = view.explanation(
-        example, {reply.model.name: reply.answers["population"].attributions_at(0) for reply in answered}
-    )
+    explanation = view.explanation(example, {reply.model.name: reply.answers["population"].at(0) for reply in answered})
     return replace(explanation, left_out=run_plan.left_out, failures=failures)
 
 
@@ -132,7 +130,7 @@ def find_example(rows: RowsFile | NamedDataset, identity: str, models: Inspected
         first_ids = ", ".join(row.id for row in ood.examples[:3])
         text = f"`id`: {ood.name} has no example {identity!r}; its ids are like {first_ids}"
         raise UsageError(text, option="id", value=identity, place=ood.name)
-    return require_labels(ood.task, ood.name), ood.designed, example
+    return ood.task, ood.designed, example
 
 
 def _every_row(rows_file: RowsFile, models: InspectedModels) -> LabelledDataset:
@@ -141,9 +139,10 @@ def _every_row(rows_file: RowsFile, models: InspectedModels) -> LabelledDataset:
     sheet = rows_file.with_texts()
     task = decide_task(rows_file.named_task, sheet, models.infos)
     rows: Sequence[Example] = readers.unlabelled(sheet, readers.no_marks if card is None else marker(card.marks))
+    judged = (row for row, label in zip(sheet.rows, readers.raw_labels(sheet), strict=True) if label is not None)
     try:
-        places = [row.place for row in sheet.rows]
-        rows = sets.with_labels(rows, readers.raw_labels(sheet), places, task)
+        targets = {row.id: row.target for row in readers.examples(judged, task, sheet.layout, limits=sheet.limits)}
+        rows = [replace(row, target=targets.get(row.id)) for row in rows]
     except DataError as error:
         log.warning("the rows are read without labels: %s", error)
     if sheet.layout.label is None:
@@ -165,7 +164,7 @@ def text_example(texts: Sequence[str], label: str | None, named_task: NamedTask,
         raise UsageError.about(
             "text", f"must be given {times} times{of_set} (got {len(texts)})", len(texts), allowed=sorted(counts)
         )
-    task = require_labels(decide_task(named_task, infos=models.infos), "`label`")
+    task = decide_task(named_task, infos=models.infos)
     marks = readers.no_marks if card is None else marker(card.marks)
     index = None if label is None else label_index(label, task)
     try:
@@ -175,9 +174,10 @@ def text_example(texts: Sequence[str], label: str | None, named_task: NamedTask,
     return task, None if card is None else card.designed, example
 
 
-def label_index(name: str, task: ClassificationTask) -> int:
-    """Return the index of a label, by name or alias. Raises `UnknownName`."""
-    index = task.index(name)
+def label_index(name: str, task: Task) -> int:
+    """Return the index of a label, by name or alias. Raises `UnknownName`, or a LabelError where answers are none."""
+    label_task = require_labels(task, name)
+    index = label_task.index(name)
     if index is None:
-        raise UnknownName(f"label of {task.name}", name, task.labels)
+        raise UnknownName(f"label of {task.name}", name, label_task.labels)
     return index

@@ -28,7 +28,7 @@ from ranker.runtime.shards import MeasureColumn
 from ranker.runtime.store import Entry, Store
 from ranker.scoring.diagnostics import judge_attributions, quality_of
 from ranker.scoring.score import FIXED, ModelScores, label_rule, score_model
-from ranker.tasks.classes import are_classes, has_labels
+from ranker.tasks.classes import ClassProbabilities, are_classes
 
 REVISION = 1
 """Version of the stored scores; raised when the same sources give other numbers."""
@@ -68,11 +68,12 @@ class Measurer:
         factors: Sequence[Factor],
         watch: Callable[[str, int], object] = lambda step, count: None,
     ) -> ModelScores:
-        """Score a model's answers by factors; no rows if answers are no labels. `watch` is told each factor's name."""
+        """Score a model's answers by factors; no rows without factors. `watch` is told each factor's name."""
         predictions, plan = answer.predictions, self.plan
-        task = plan.task
-        if not (are_classes(predictions) and has_labels(task)):
+        if not factors:
             return ModelScores(np.zeros((0, len(examples))), {})
+        if not are_classes(predictions):
+            predictions = ClassProbabilities.of_outputs(np.array([row.probs for row in answer.attributions]))
 
         def compute(places: Sequence[int]) -> list[MeasureColumn]:
             missing = [factors[place] for place in places]
@@ -81,7 +82,7 @@ class Measurer:
                 watch(f"{name} on {reply.model.name}", 0)
 
             scores = score_model(
-                predictions, answer.attributions, examples, missing, task, plan.target, plan.norm, name_factor
+                predictions, answer.attributions, examples, missing, plan.task, plan.target, plan.norm, name_factor
             )
             return [_pack(scores, f, factor.name) for f, factor in enumerate(missing)]
 

@@ -16,7 +16,7 @@ from ranker.errors import UsageError
 from ranker.runs.gather import RunInputs, RunRows
 from ranker.runtime.base import Request
 from ranker.scoring.decision import resolve_method
-from ranker.scoring.score import Evidence, Target, about_one_label, applicable
+from ranker.scoring.score import JUDGED, Evidence, Target, about_one_label, applicable
 from ranker.scoring.unlabelled import OF_ANSWERS
 from ranker.sources.base import ModelInfo
 from ranker.sources.logs.kind import value_for_task
@@ -24,7 +24,7 @@ from ranker.sources.suites import Model, Suite
 from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod
 from ranker.tasks.base import Task
-from ranker.tasks.classes import has_labels
+from ranker.tasks.classes import label_names
 from ranker.tasks.metrics import Metric
 from ranker.tasks.precomputed import is_recorded
 from ranker.tasks.values import has_values
@@ -35,8 +35,6 @@ BACKEND = "shap"
 """Default attribution backend of a run in which a factor reads attributions."""
 
 UNREAD = "reads attributions, and there are none"
-
-JUDGED = "reads probabilities of labels, and these answers have none"
 
 NEEDS = {
     "in_domain": "needs labelled rows: `in_domain`",
@@ -115,11 +113,15 @@ class Plan:
     def questions(self, model: Model) -> dict[str, Request]:
         """Return the requests to a model, by name.
 
+        Attributions of labels come with the labels' probabilities, which are the answers. Other answers are requested
+        besides.
+
         Returns:
             in-domain: the in-domain rows, if any.
             set: all rows of the set, if the true order is needed and the suite does not state it.
             population: the rows that are attributed. Files of answers skip it if the pool has these rows, since a file
                 may identify rows by their order alone, which is that of the pool.
+            attributions: these rows, where answers are no labels.
             pool: the rows of the pool, if any.
         """
         skip_set = not self.rows.truth or (self.metric is None and self.rows.ood.fingerprint in model.ood_accuracy)
@@ -135,10 +137,12 @@ class Plan:
         """All possible requests by name; models share the examples."""
         rows, settings = self.rows, self.settings
         attributed_by = None if settings.name == "none" else settings
+        apart = attributed_by is not None and len(self.task.outputs) == 1
         return {
             "in-domain": Request(Texts(self.inputs.in_domain_rows)),
             "set": Request(Texts(rows.ood.examples)),
-            "population": Request(Texts(rows.population), attributed_by),
+            "population": Request(Texts(rows.population), None if apart else attributed_by),
+            "attributions": Request(Texts(rows.population if apart else ()), attributed_by),
             "pool": Request(Texts(rows.pool), attributed_by if self.explains_pool else None),
         }
 
@@ -188,9 +192,9 @@ def plan(
         else factors
     )
     chosen = tuple(factor for factor in chosen if factor.name != task.metric)  # always in the table
-    settings = evidence.settings or backend(chosen, inputs, evidence.target)
-    if settings.name != "none" and not has_labels(task):
-        predicate = f"must be none: answers to {task.name} are judged by {task.metric}, and no labels"
+    settings = evidence.settings or backend(chosen, inputs, evidence)
+    if settings.name != "none" and not task.outputs:
+        predicate = f"must be none: answers to {task.name} are no labels, tags or spans"
         raise UsageError.about("attribution", predicate, settings.name, allowed=("none",))
     settings = settle(settings, task)
     fitting, left_out = applicable_factors(chosen, rows, evidence.target, settings)
@@ -261,24 +265,24 @@ def applicable_factors(
 ) -> tuple[list[Factor], dict[str, str]]:
     """Return the factors that the rows have the data for, and why the others are left out."""
     task = rows.ood.task
-    if not has_labels(task):
+    if not task.outputs:
         return [], {factor.name: JUDGED for factor in factors}
-    only = settings.only_label(len(task.labels))
+    only = settings.only_label(len(task.outputs))
     return applicable(factors, rows.population, task, rows.ood.designed, target, only)
 
 
-def backend(factors: Sequence[Factor], inputs: RunInputs, target: Target) -> Settings:
+def backend(factors: Sequence[Factor], inputs: RunInputs, evidence: Evidence) -> Settings:
     """Return the default attribution backend: `BACKEND` if a factor reads attributions, else none.
 
     None also if some answers lie in files, which cannot be attributed, or are asked of a server without a budget: their
-    models are kept, and attribution is skipped.
+    models are kept, and attribution is skipped. Answers that are no labels are attributed only for named factors.
     """
     task, settings = inputs.rows.ood.task, settings_of(BACKEND)
-    infos = inputs.inspected.infos
-    if not has_labels(task) or any(info.source.precomputed or not info.attributable for info in infos):
+    infos, unasked = inputs.inspected.infos, evidence.factors is None and not label_names(task)
+    if not task.outputs or unasked or any(info.source.precomputed or not info.attributable for info in infos):
         return settings_of("none")
     reading = [factor for factor in factors if factor.kind == "factor"]
-    usable, _ = applicable_factors(reading, inputs.rows, target, settle(settings, task))
+    usable, _ = applicable_factors(reading, inputs.rows, evidence.target, settle(settings, task))
     return settings if usable else settings_of("none")
 
 

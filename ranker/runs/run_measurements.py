@@ -354,9 +354,7 @@ def _examples(plan: Plan, answered: Sequence[ModelResponses], factors: Sequence[
     classes = {name: predictions.part(places) for name, predictions in answers_of.items() if are_classes(predictions)}
     chosen = pick_informative(classes, [rows.population[n] for n in places], view) if places else []
     return tuple(
-        view.explanation(
-            rows.population[n], {reply.model.name: population_answers(reply).attributions_at(n) for reply in answered}
-        )
+        view.explanation(rows.population[n], {reply.model.name: population_answers(reply).at(n) for reply in answered})
         for n in (places[place] for place in chosen)
     )
 

@@ -38,7 +38,6 @@ class NamedTask:
         task: the task, or the name of a known one; None if not named.
         like: an OOD set with the same task; None if not named.
         include: folders of the user's own sets, whose tasks are known as well.
-        option: parameter that names a task here, for messages: "task" or "ood".
         scale: worst and best number, for tasks whose answers are numbers; None if not stated.
 
     Example:
@@ -49,7 +48,6 @@ class NamedTask:
     task: Task | str | None = None
     like: str | None = None
     include: tuple[str | Path, ...] = ()
-    option: str = "task"
     scale: tuple[float, float] | None = None
 
     @property
@@ -119,8 +117,8 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
     check_readable(infos)
     if infos and all(info.unclear and not info.source.precomputed for info in infos):
         names = tuple(known_tasks())
-        text = f"`{choice.option}=NAME` is needed ({listed(names)}): {infos[0].unclear}"
-        raise UsageError(text, option=choice.option, allowed=names)
+        text = f"`task=NAME` is needed ({listed(names)}): {infos[0].unclear}"
+        raise UsageError(text, option="task", allowed=names)
     tasks = sets.tasks(choice.include)
     shared = _shared_labels(infos)
     model_task = (
@@ -149,11 +147,11 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
     if differ:
         raise UsageError(differ, option="label_map")
     if rows is None or not labels:
-        choices = tuple(tasks if choice.option == "task" else sets.names(choice.include))
+        choices = tuple(tasks)
         reason = "the models name no labels, or not all the same"
         hint = "; or say with `label_map` what their outputs mean" if any(info.outputs for info in infos) else ""
-        text = f"`{choice.option}=NAME` is needed ({listed(choices)}): {reason}{hint}"
-        raise UsageError(text, option=choice.option, allowed=choices)
+        text = f"`task=NAME` is needed ({listed(choices)}): {reason}{hint}"
+        raise UsageError(text, option="task", allowed=choices)
     if fitting:
         task_names = tuple(task.name for task in fitting)
         hint = "; or write names instead of numbers" if numbers else ""

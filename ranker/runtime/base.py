@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+import numpy as np
+
 from factors.types import Attributions, Example
 from ranker.attribution.settings import Settings
 from ranker.numbers import minutes
@@ -38,7 +40,7 @@ class Answer:
     """Answers and attributions of a model on N examples.
 
     Attributes:
-        predictions: its answers.
+        predictions: its answers; of attributions alone, which outputs they are of.
         attributions: (N,) of its answers; empty where none were asked.
         key: the digest of the store's key, see `Store.entry_of`; "" where it is not stored.
     """
@@ -47,15 +49,14 @@ class Answer:
     attributions: Sequence[Attributions] = ()
     key: str = ""
 
-    def attributions_at(self, index: int) -> Attributions:
-        """Return the attributions of one example for factors; without tokens where nothing was attributed."""
+    def at(self, index: int) -> tuple[Any, Attributions]:
+        """Return the answer to one example, and its attributions, without tokens where nothing was attributed."""
+        (answer,) = self.predictions.part([index]).answers() or (None,)
         if self.attributions:
-            return self.attributions[index]
+            return answer, self.attributions[index]
         probabilities = self.predictions.probabilities()
-        if probabilities is None:
-            raise ValueError(f"answers of the kind {self.predictions.kind!r} have no probabilities of labels")
-        probs = probabilities[index]
-        return Attributions(probs, target=len(probs) - 1)
+        probs = np.ones(1) if probabilities is None else probabilities[index]
+        return answer, Attributions(probs, target=len(probs) - 1)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ranker.runtime.estimate import estimate
 from ranker.runtime.store import Block, Keep, collect_blocks
 from ranker.sources.base import Machine, Predictor, ResourceCache, is_perturbed, version
 from ranker.tasks.answers import answer_class
-from ranker.tasks.base import ANSWERED, Predictions
+from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions
 
 if TYPE_CHECKING:
     from ranker.progress import Advance, Progress
@@ -53,7 +53,10 @@ def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[st
         **job.task.identity(),
         "revision": REVISION,
     }
-    return {**key, "answers": job.task.answers} if settings is None else {**key, **of_backend(settings)}
+    if settings is None:
+        return {**key, "answers": job.task.answers}
+    outputs = job.task.outputs
+    return {**key, **of_backend(settings), **({"output": outputs[0]} if len(outputs) == 1 else {})}
 
 
 def content_of(job: Job, shelf: ResourceCache) -> str:
@@ -211,7 +214,8 @@ def answer_blocks(model: Predictor, name: str, order: WorkItem, advance: Advance
         predicate = "answers to whole texts only; set `attribution` to `none`"
         raise ModelError.of(name, predicate, option="attribution", value=order.settings.name, allowed=("none",))
     for row in attribute(model, order.examples, order.settings, advance):
-        if not (np.isfinite(row.probs).all() and np.isfinite(row.scores).all()):
+        undefined = row.undefined and model.classes == 1
+        if not (undefined or (np.isfinite(row.probs).all() and np.isfinite(row.scores).all())):
             raise ModelError.at(name, NOT_FINITE)
         yield [row]
 
@@ -247,8 +251,9 @@ def join_blocks(blocks: Sequence[Block]) -> Answer:
 
 
 def _of_probabilities(probs: Floats) -> Predictions:
-    """Return (N, C) probabilities of a model with attributions as answers."""
-    return answer_class("classes").of_columns({"probs": probs, "state": np.full(len(probs), ANSWERED)})
+    """Return (N, C) probabilities of a model with attributions as answers; none where there is nothing to attribute."""
+    state = np.where(np.isnan(probs).any(axis=1), NO_ANSWER, ANSWERED)
+    return answer_class("classes").of_columns({"probs": probs, "state": state})
 
 
 def answer(store: Store, key: str, request: Request) -> Answer | None:

@@ -39,15 +39,21 @@ def judge_attributions(
         settings: of the backend.
 
     Returns:
-        (3, N) the error by the backend's own measure; 1 where it is over the tolerance; 1 where the row was cut.
+        (3, N) the error by the backend's own measure, nan where nothing is attributed; 1 where it is over the
+        tolerance; 1 where the row was cut.
     """
     pairs = zip(attributions, population, strict=bool(attributions))
     return np.array(
         [
-            (settings.error(attribution), not settings.accepts(attribution), cut(attribution, row))
+            (settings.error(attribution), not within_tolerance(settings, attribution), cut(attribution, row))
             for attribution, row in pairs
         ]
     ).T.reshape(3, -1)
+
+
+def within_tolerance(settings: Settings, attribution: Attributions) -> bool:
+    """Return whether a backend's own measure of error is small enough, or there is nothing to measure."""
+    return attribution.undefined or settings.accepts(attribution)
 
 
 def quality_of(judged: Floats) -> Quality:

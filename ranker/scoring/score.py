@@ -22,7 +22,8 @@ from ranker.statistics import engine
 from ranker.statistics.pool import PoolMethod
 
 if TYPE_CHECKING:
-    from ranker.tasks.classes import ClassificationTask, ClassProbabilities
+    from ranker.tasks.base import Task
+    from ranker.tasks.classes import ClassProbabilities
 
 Target = Literal["declared", "shortcut", "evidence", "true", "predicted"]
 """Label that a factor's attributions are about: as the factor declares it, or one rule for all factors."""
@@ -35,6 +36,12 @@ UNJUDGED = "there is nothing to judge for some model"
 
 SILENT = "some model gives no answer"
 """Reason why a factor has no value where there is no answer."""
+
+UNATTRIBUTED = "some model's answer has no span to attribute"
+"""Reason why a factor has no value where an answer has nothing that words can be attributed."""
+
+JUDGED = "reads probabilities of labels, and these answers have none"
+"""Reason why baselines are left out where answers are no labels."""
 
 UNDEFINED = "undefined"
 """Reason why a factor has no value where it returns nan or infinity, and raises nothing."""
@@ -104,7 +111,7 @@ def score_model(
     attributions: Sequence[Attributions],
     examples: Sequence[Example],
     factors: Sequence[Factor],
-    task: ClassificationTask,
+    task: Task,
     target: Target = "declared",
     norm: Norm = "raw",
     watch: Callable[[str], object] = lambda name: None,
@@ -114,7 +121,7 @@ def score_model(
     A factor that raises on an example leaves a nan there and its message as the reason, so the run goes on.
 
     Args:
-        answers: (N,) of the model, in the order of the examples.
+        answers: (N,) of the model, in the order of the examples; or its outputs, see `ClassProbabilities.of_outputs`.
         attributions: (N,) of the model; empty where nothing was attributed, and then no factor reads any.
         examples: (N,) the population.
         factors: (F,) to measure.
@@ -133,7 +140,8 @@ def score_model(
     for n, (predicted, example, row) in enumerate(rows):
         if predicted < 0:
             for factor in factors:
-                undefined.setdefault(factor.name, {}).setdefault(SILENT, set()).add(n)
+                reason = SILENT if row is None else UNATTRIBUTED
+                undefined.setdefault(factor.name, {}).setdefault(reason, set()).add(n)
             continue
         probabilities = Attributions(answers.probs[n], predicted)  # baselines read these, of any label
         attribution = probabilities if row is None else row.normalised(norm)
@@ -229,18 +237,13 @@ def _nowhere(reasons: Sequence[str]) -> str:
     return f"is defined on no example; {among}{reasons[0]}"
 
 
-def target_label(explains: str, predicted: int, example: Example, task: ClassificationTask) -> int:
+def target_label(explains: str, predicted: int, example: Example, task: Task) -> int:
     """Return the label that a factor is about, on one row.
 
     Raises:
         ValueError: the task declares no such label.
     """
-    label: int | None = {
-        "true": example.target,
-        "predicted": predicted,
-        "shortcut": task.shortcut,
-        "evidence": task.evidence,
-    }[explains]
+    label: int | None = {"true": example.target, "predicted": predicted}.get(explains, _fixed_label(explains, task))
     if label is None:
         raise ValueError(f"task {task.name} declares no label of its {explains}")
     return label
@@ -249,7 +252,7 @@ def target_label(explains: str, predicted: int, example: Example, task: Classifi
 def applicable(
     factors: Sequence[Factor],
     examples: Sequence[Example],
-    task: ClassificationTask,
+    task: Task,
     designed: str | None = None,
     target: Target = "declared",
     only_label: int | None = None,
@@ -259,11 +262,12 @@ def applicable(
     Args:
         factors: all candidates.
         examples: the data.
-        task: its labels.
+        task: its labels, or the only output of answers that are none.
         designed: the factor that was designed for this data, if any.
         target: "declared", or one rule that overrides what every attribution factor declares.
         only_label: the one label that the attributions speak for; None where they can be turned.
     """
+    own_answer = len(task.outputs) == 1
     pairs = any(len(example.segments) == 2 for example in examples)
     marks = {mark for example in examples for mark in example.marks}
     measurable, left_out = [], {}
@@ -274,10 +278,14 @@ def applicable(
             left_out[factor.name] = "these examples have two segments, it is about single texts"
         elif factor.mark is not None and factor.mark not in marks:
             left_out[factor.name] = f"no example has the mark {factor.mark!r}"
-        elif (rule := label_rule(factor, target)) in FIXED and getattr(task, rule) is None:
+        elif own_answer and factor.kind == "baseline":
+            left_out[factor.name] = JUDGED
+        elif own_answer and (rule := label_rule(factor, target)) != "predicted":
+            left_out[factor.name] = _no_label(rule)
+        elif (rule := label_rule(factor, target)) in FIXED and _fixed_label(rule, task) is None:
             left_out[factor.name] = f"is about the {rule}'s label; this task declares none"
-        elif factor.kind == "factor" and only_label not in (None, about := _fixed_label(factor, task, target)):
-            left_out[factor.name] = _other_label(task.labels, about, only_label)
+        elif factor.kind == "factor" and only_label not in (None, about := _fixed_label(rule, task)):
+            left_out[factor.name] = _other_label(task.outputs, about, only_label)
         elif factor.designed_only and factor.name != designed:
             left_out[factor.name] = f"is for sets that it was designed for; this one's is {designed or 'none'}"
         else:
@@ -295,9 +303,15 @@ def about_one_label(factor: Factor, target: Target) -> bool:
     return label_rule(factor, target) in FIXED
 
 
-def _fixed_label(factor: Factor, task: ClassificationTask, target: Target) -> int | None:
-    """Return the label that a factor is about on every row; None where it depends on the row."""
-    return getattr(task, label_rule(factor, target)) if about_one_label(factor, target) else None
+def _fixed_label(rule: str, task: Task) -> int | None:
+    """Return the label that a rule is about on every row; None where it depends on the row, or the task has none."""
+    return getattr(task, rule, None) if rule in FIXED else None
+
+
+def _no_label(rule: str) -> str:
+    """Return the reason why a factor of a label cannot be measured where answers are no labels."""
+    label = "true label" if rule == "true" else f"{rule}'s label"
+    return f"is about the {label}, and attributions are of each model's own answer: `target` can be `predicted`"
 
 
 def _other_label(labels: Sequence[str], about: int | None, only: int) -> str:

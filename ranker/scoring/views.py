@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import logit
@@ -12,9 +13,11 @@ from factors import Factor
 from factors.types import SPECIAL, Attributions, Example, Norm
 from ranker.attribution.settings import Attributing, Settings
 from ranker.results.explanation import Explanation, Reading, Word
+from ranker.scoring.diagnostics import within_tolerance
 from ranker.scoring.score import UNDEFINED, Target, about_one_label, label_rule, score_model, target_label
 from ranker.statistics.engine import none_if_nan
-from ranker.tasks.classes import ClassificationTask, ClassProbabilities
+from ranker.tasks.base import Task
+from ranker.tasks.classes import ClassProbabilities, label_names
 
 NEEDS_LABEL = "needs the true label"
 
@@ -27,7 +30,7 @@ class View:
     """Settings of a view of examples: the label of positive scores, and the factors to measure.
 
     Attributes:
-        task: the labels.
+        task: the labels, or the meaning of other answers.
         settings: of the attributions, complete.
         factors: those to measure.
         designed: the factor that was designed for the set, if any; it need not be among the others.
@@ -36,7 +39,7 @@ class View:
         target, norm: as in `ranker.scoring.score.score_model`.
     """
 
-    task: ClassificationTask
+    task: Task
     settings: Settings
     factors: Sequence[Factor]
     designed: str | None = None
@@ -47,37 +50,39 @@ class View:
     @property
     def label(self) -> int:
         """Label of positive scores."""
-        last = len(self.task.labels) - 1
-        candidates = (self.toward, self.settings.only_label(len(self.task.labels)), self.task.shortcut)
-        return next((label for label in candidates if label is not None), last)
+        outputs = len(self.task.outputs)
+        candidates = (self.toward, self.settings.only_label(outputs), getattr(self.task, "shortcut", None))
+        return next((label for label in candidates if label is not None), max(outputs - 1, 0))
 
     @property
     def reader(self) -> Factor | None:
         """Factor whose words are marked: the designed one, where it is measured."""
         return next((factor for factor in self.factors if factor.name == self.designed), None)
 
-    def explanation(self, example: Example, attributions: Mapping[str, Attributions]) -> Explanation:
-        """Return one example as models read it, from model -> its attributions."""
+    def explanation(self, example: Example, answers: Mapping[str, tuple[Any, Attributions]]) -> Explanation:
+        """Return one example as models read it, from model -> its answer and its attributions."""
+        truth = self.task.show(example.target, example.segments) if example.labelled else None
         return Explanation(
-            example=example,
-            labels=self.task.labels,
-            toward=self.label,
+            example=replace(example, target=truth),
+            labels=label_names(self.task),
+            toward=self.task.outputs[self.label] if self.task.outputs else "",
             attribution=self.settings.name,
             factors=tuple(self.factors),
-            readings=tuple(self.reading(name, attribution, example) for name, attribution in attributions.items()),
+            readings=tuple(self.reading(name, *answer, example) for name, answer in answers.items()),
             designed=None if self.reader is None else self.designed,
         )
 
-    def reading(self, model: str, attribution: Attributions, example: Example) -> Reading:
+    def reading(self, model: str, answer: Any, attribution: Attributions, example: Example) -> Reading:
         """Return one model's reading of an example; factors of the true label have no value where it is unknown."""
+        labels = label_names(self.task)
         scaled = attribution.normalised(self.norm)
         values, undefined = measure(scaled, example, self.factors, self.task, self.target)
         words = tuple(words_of(scaled.toward(self.label), example, self.read(scaled, example)))
         return Reading(
             name=model,
-            predicted=self.task.labels[attribution.predicted],
-            probabilities=dict(zip(self.task.labels, attribution.probs.tolist(), strict=True)),
-            within_tolerance=self.settings.accepts(attribution),
+            predicted=self.task.show(answer, example.segments),
+            probabilities=dict(zip(labels, attribution.probs.tolist(), strict=True)) if labels else {},
+            within_tolerance=within_tolerance(self.settings, attribution),
             words=words,
             factors={name: none_if_nan(value) for name, value in values.items()},
             undefined=undefined,
@@ -87,7 +92,8 @@ class View:
     def wordless(self, attribution: Attributions) -> float | None:
         """Return the log-odds of the explained label with all words hidden, where scores add up to the rest."""
         settings = self.settings
-        if not (isinstance(settings, Attributing) and settings.additive and settings.output == "margin"):
+        additive = isinstance(settings, Attributing) and settings.additive and settings.output == "margin"
+        if not (additive and label_names(self.task)):
             return None
         scored = attribution.toward(self.label)
         return float(logit(attribution.probs[self.label]) - scored.scores.sum())
@@ -111,7 +117,7 @@ def pick_informative(answers: Mapping[str, ClassProbabilities], examples: Sequen
         view: the settings.
     """
     predicted = np.array([predictions.predicted for predictions in answers.values()])  # (M, N)
-    votes = np.stack([np.sum(predicted == label, axis=0) for label in range(len(view.task.labels))])  # (C, N)
+    votes = np.stack([np.sum(predicted == label, axis=0) for label in range(len(view.task.outputs))])  # (C, N)
     alike = np.sum(votes**2, axis=0)  # (N,) pairs of models that agree
     mark = None if view.reader is None else view.reader.mark
     usable = [n for n, example in enumerate(examples) if mark is None or mark in example.marks]
@@ -119,7 +125,7 @@ def pick_informative(answers: Mapping[str, ClassProbabilities], examples: Sequen
 
 
 def read_by(
-    factor: Factor, attribution: Attributions, example: Example, task: ClassificationTask, target: Target = "declared"
+    factor: Factor, attribution: Attributions, example: Example, task: Task, target: Target = "declared"
 ) -> tuple[int, ...]:
     """Return the tokens that a factor reads: those where a very different score gives it another value.
 
@@ -148,15 +154,15 @@ def measure(
     attribution: Attributions,
     example: Example,
     factors: Sequence[Factor],
-    task: ClassificationTask,
+    task: Task,
     target: Target = "declared",
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Compute every factor's value on one example, nan where undefined, and the reasons, if there are any.
 
     Where the true label is unknown, a factor has a value if it is the same under every label.
     """
-    labels = [example.target] if example.labelled else range(len(task.labels))
-    answers = ClassProbabilities(attribution.probs[None])
+    labels = [example.target] if example.labelled else range(len(task.outputs))
+    answers = ClassProbabilities.of_outputs(attribution.probs[None])
     runs = [
         score_model(answers, [attribution], [replace(example, target=label)], factors, task, target) for label in labels
     ]
@@ -177,7 +183,8 @@ def words_of(attribution: Attributions, example: Example, read_tokens: Sequence[
     """Return the words of an example with the scores of an attribution, and the special tokens among them.
 
     Where a token covers several words, as one [UNK] does neighbouring emoji, its first word has its score, and the
-    others have 0. Words beyond the last token have none, since the model did not see them.
+    others have 0. Words beyond the last token have none, since the model did not see them; nor has any word where the
+    answer has nothing to attribute.
 
     Args:
         attribution: the attributions.
@@ -189,7 +196,7 @@ def words_of(attribution: Attributions, example: Example, read_tokens: Sequence[
     scores[: len(attribution.word_scores)] = attribution.word_scores
     for w, span in enumerate(example.words):
         reach = attribution.offsets[attribution.segment == span.segment, 1].max(initial=0)
-        if np.isnan(scores[w]) and span.start < reach:
+        if np.isnan(scores[w]) and span.start < reach and not attribution.undefined:
             scores[w] = 0.0
     behind = np.maximum.accumulate(attribution.segment) if len(attribution.segment) else attribution.segment
     special = [

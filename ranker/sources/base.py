@@ -412,7 +412,7 @@ class Perturbed(Predictor, Protocol[E]):
 
     @property
     def classes(self) -> int:
-        """C, in the order of the task's labels."""
+        """C, in the order of the task's labels; 1 if answers are no labels."""
 
     @property
     def seed(self) -> str:
@@ -423,7 +423,7 @@ class Perturbed(Predictor, Protocol[E]):
         """Ways in which it can hide tokens."""
 
     def encodings(self, examples: Iterable[Example]) -> Iterator[E]:
-        """Encode examples lazily, in order."""
+        """Encode examples lazily, in order. If answers are no labels, with the model's own answer to each."""
 
     def answers(
         self, requests: Iterable[tuple[S, E, Bools]], hide: Hide, advance: Advance
@@ -438,6 +438,8 @@ class Perturbed(Predictor, Protocol[E]):
 
         Yields:
             The object of the request, and (R, C) float64 logits or log-probabilities. No row depends on other rows.
+            If answers are no labels, (R, 1) the number of the model's own answer to the whole example, see
+            `Task.outputs`; nan if that answer has none.
 
         Raises:
             ModelError: the model cannot be run.

@@ -112,6 +112,12 @@ class Task(Protocol):
     def metric(self) -> str:
         """Name of an outcome, and of its column in tables: one word: "ACC", "EXACT-MATCH"."""
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the numbers of an answer that words can be attributed: the labels. Where answers are no labels, one
+        number of the model's own answer, or () for none. The name states the rule, and is in the key of the store.
+        """
+
     def target_of(self, cell: Any, segments: Sequence[str] = ()) -> Any:
         """Return the correct answer of a row from a cell of its file: `Example.target`, which hashes.
 
@@ -143,8 +149,13 @@ class Task(Protocol):
         """Return notes on answers, or targets, that were read from a file: None for a row without one."""
         ...
 
-    def show(self, answer: Any) -> str:
-        """Return an answer, or a target, as text for reports."""
+    def show(self, answer: Any, segments: Sequence[str] = ()) -> str:
+        """Return an answer, or a target, as text for reports.
+
+        Args:
+            answer: given to a row, or its target.
+            segments: the texts of the row, from which parts of the answer may be quoted.
+        """
         ...
 
     def judged_by(self, name: str) -> Self:

@@ -120,7 +120,12 @@ class ClassificationTask:
         """Return (): how labels were read is told elsewhere. See `ranker.tasks.base.Task`."""
         return ()
 
-    def show(self, answer: int) -> str:
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The labels. See `ranker.tasks.base.Task`."""
+        return self.labels
+
+    def show(self, answer: int, segments: Sequence[str] = ()) -> str:
         """Return the name of a label."""
         return self.labels[answer]
 
@@ -164,7 +169,7 @@ class ClassificationTask:
 
 
 def has_labels(task: Task) -> TypeGuard[ClassificationTask]:
-    """Return whether the answers to a task are labels, so that words can be hidden from models."""
+    """Return whether the answers to a task are labels."""
     return isinstance(task, ClassificationTask)
 
 
@@ -260,6 +265,11 @@ class ClassProbabilities:
 
     def __len__(self) -> int:
         return len(self.probs)
+
+    @classmethod
+    def of_outputs(cls, probs: Floats) -> Self:
+        """Return answers from (N, C) probabilities of attributions, nan where an answer has nothing to attribute."""
+        return cls(probs, np.where(np.isnan(probs).any(axis=1), NO_ANSWER, ANSWERED))
 
     @cached_property
     def predicted(self) -> Ints:

@@ -30,6 +30,7 @@ class PrecomputedTask:
     """
 
     answers: ClassVar[str] = "scores"
+    outputs: ClassVar[tuple[str, ...]] = ()
 
     name: str
     metric: str
@@ -70,7 +71,7 @@ class PrecomputedTask:
         """Return (): how labels were read is told elsewhere. See `ranker.tasks.base.Task`."""
         return ()
 
-    def show(self, answer: int) -> str:
+    def show(self, answer: int, segments: Sequence[str] = ()) -> str:
         """Return the name of a label; its number where answers have no labels."""
         return self.labels[answer] if 0 <= answer < len(self.labels) else str(answer)
 

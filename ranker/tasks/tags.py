@@ -64,6 +64,7 @@ class TagTask(ValueTask):
     """
 
     answers = TagAnswers.kind
+    outputs = ("the first predicted span (mean log-odds of its tags)",)
 
     @property
     def metric(self) -> str:
@@ -100,6 +101,19 @@ class TagTask(ValueTask):
         if mode in MODES:
             return ModeF1(name, mode)
         return ItemF1(name, partial(entities, strict=True) if mode == STRICT else entities)
+
+    def show(self, answer: Any, segments: Sequence[str] = ()) -> str:
+        """Return the tags; with the texts of the row, the spans by their types and words.
+
+        Example:
+            >>> TagTask("entities").show(("B-PER", "O", "B-LOC", "I-LOC"), ("Ann saw New York",))
+            'PER Ann, LOC New York'
+        """
+        if not segments:
+            return super().show(answer)
+        words = segments[0].split(" ")
+        spans = (f"{kind} {' '.join(words[first : last + 1])}".strip() for kind, first, last in _entities(answer))
+        return ", ".join(spans) or "no span"
 
     def notes(self, values: Sequence[Tagging | None]) -> tuple[str, ...]:
         """Return a note that counts the spans that begin with I."""

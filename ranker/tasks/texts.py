@@ -130,7 +130,7 @@ class TextTask(ValueTask):
         """Return an answer as the only reference; None for no answer, or an empty one."""
         return (answer,) if answer is not None and answer.strip() else None
 
-    def show(self, answer: Any) -> str:
+    def show(self, answer: Any, segments: Sequence[str] = ()) -> str:
         """Return a text; several references with bars between them."""
         return " | ".join(answer) if isinstance(answer, tuple) else str(answer)
 
@@ -179,6 +179,7 @@ class SpanTask(TextTask):
     """
 
     scores = ("token-f1", "exact-match")
+    outputs = ("the predicted span (log-probability)",)
 
     score: str | Score = "token-f1"
 
@@ -197,6 +198,10 @@ class SpanTask(TextTask):
         if not target:
             return float(not normalise(answer))
         return super().outcome(answer, target)
+
+    def show(self, answer: Any, segments: Sequence[str] = ()) -> str:
+        """Return a text, or several; with the texts of the row, words for an empty one."""
+        return super().show(answer) or ("no answer" if segments else "")
 
     def outcome_of_none(self, target: References) -> float:
         """Return 1 where there is no answer."""

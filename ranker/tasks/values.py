@@ -90,7 +90,8 @@ class ValueTask:
     """Base class of tasks whose answers are `ValueAnswers`; a `ranker.tasks.base.Task`.
 
     A task adds `answers`, the name of its kind; `metric`, the name of an outcome; `answer_of` and `outcome`;
-    `judged_by`, where it has several outcomes; and `metric_named`, where a metric is no mean of outcomes.
+    `judged_by`, where it has several outcomes; `metric_named`, where a metric is no mean of outcomes; and `outputs`,
+    where words can be attributed a number of an answer.
 
     Example:
         >>> class Yards(ValueTask):
@@ -105,6 +106,7 @@ class ValueTask:
     """
 
     answers: ClassVar[str]
+    outputs: ClassVar[tuple[str, ...]] = ()
 
     name: str
 
@@ -178,7 +180,7 @@ class ValueTask:
         """Return answers from values of `answer_of`, None for a row without one: see `ranker.tasks.base.Task`."""
         return answer_class(self.answers)(answers, state)  # type: ignore[call-arg]  # a kind of `ValueAnswers`
 
-    def show(self, answer: Any) -> str:
+    def show(self, answer: Any, segments: Sequence[str] = ()) -> str:
         """Return an answer as text; the parts of a tuple with blanks between them."""
         return " ".join(map(str, answer)) if isinstance(answer, tuple) else str(answer)
 
@@ -206,8 +208,8 @@ class ValueTask:
         return self.judge(values, targets)
 
     def identity(self) -> Mapping[str, Any]:
-        """Return the kind of the answers, and the name of the task."""
-        return {"answers": self.answers, "task": self.name}
+        """Return the name of the task."""
+        return {"task": self.name}
 
 
 def has_values(task: Task) -> TypeGuard[ValueTask]:

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from conftest import make_checkpoint
 from logmaking import lm_log, written_row
 
 from ranker.cli import main
@@ -15,7 +16,7 @@ from ranker.tasks.named import BUILTIN
 from ranker.tasks.texts import BLEU, SCORES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"(?m)^rank-models (?!label)(.*)$", PAGE)
+COMMANDS = re.findall(r"(?m)^rank-models (?!label|explain)(.*)$", PAGE)
 TEXTS = [f"The {name} {verb} in the old town ." for name in ("dog", "cat", "cow") for verb in ("ran", "sat", "fell")]
 
 
@@ -32,6 +33,10 @@ def folder(tmp_path, monkeypatch, checkpoint):
     answers = [[{"text": text.split()[1]}] for text in TEXTS]
     questions = [{"id": str(n), "question": "What was it?", "answers": given} for n, given in enumerate(answers)]
     paragraphs = [{"context": text, "qas": [question]} for text, question in zip(TEXTS, questions, strict=True)]
+    Path("dev.conll").write_text(Path("gold.conll").read_text())
+    for seed, name in enumerate(("ner-a", "ner-b")):
+        labels = ("O", "B-LOC", "I-LOC")
+        make_checkpoint(Path(name), "bert", labels, "TokenClassification", seed, initializer_range=0.5)
     Path("dev.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
     for name, answer in (("one", "dog"), ("two", "the cow")):
         Path(f"{name}.json").write_text(json.dumps({str(n): answer for n in range(len(TEXTS))}))
@@ -65,6 +70,18 @@ def test_each_command_of_the_page_runs(folder, capsys, command):
     encoder = f"bertscore:{content_hash(Path('encoder'))[:8]}"
     assert metric == named.removesuffix(".py").replace("bertscore:encoder", encoder)
     assert metric in {"span-f1", "exact-match", "rouge-2", "spearman", "rouge-l", "overlap", encoder}
+
+
+def test_the_words_behind_tags_are_shown(folder, capsys):
+    """Each model's own answer has scores; of a run, the factors that the page names are in the table."""
+    explained = re.findall(r"(?m)^rank-models (explain .*)$", PAGE)
+    for command, models in zip(explained, (["ner-a", "ner-b"], ["ner-a"]), strict=True):
+        content = json.loads(run([*shlex.split(command), "--format", "json"], capsys))
+        assert [model["name"] for model in content["models"]] == models
+        assert content["toward"] == "the first predicted span (mean log-odds of its tags)"
+    (command,) = (command for command in COMMANDS if "--factors" in command)
+    decision = json.loads(run([*shlex.split(command), "--format", "json", "--no-isolate"], capsys))["decision"]
+    assert {*decision["models"][0]["scores"]} == {"span-f1", "ROW-F1", "STOP-SHARE", "CONCENTRATION"}
 
 
 def test_the_table_names_each_task_and_metric():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,9 @@ LONG = 32
 MARGIN = 1000
 """Characters after the last token in which a blank is looked for, to cut a text at."""
 
+Cells: TypeAlias = tuple[tuple[int, int], ...]
+"""Places in the (T, G) outputs of a head: a token and an output each."""
+
 _SPACE = re.compile(r"\s")
 
 
@@ -39,10 +42,13 @@ class TokenIds(Encoding):
     Attributes:
         ids: (T,) token ids.
         type_ids: (T,) segment ids, for models that take them.
+        cells: for heads over tokens, places of the model's own answer in its outputs; () where the answer has nothing
+            to attribute.
     """
 
     ids: Ints
     type_ids: Ints | None
+    cells: Cells = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()

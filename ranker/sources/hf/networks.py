@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -17,13 +18,19 @@ from ranker.limits import LIMITS, Limits
 from ranker.sources import packing
 from ranker.sources.devices import DTYPES, device_named, resolve
 from ranker.sources.hf import checkpoints, loading
-from ranker.sources.hf.batching import TokenRow
+from ranker.sources.hf.align import TokenIds
+from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.files import Files, open_checkpoint_files
 from ranker.sources.hf.heads import SPANS, Head
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+log = logging.getLogger(__name__)
+
+Windows: TypeAlias = "Sequence[tuple[TokenRow, Encoding]]"
+"""Inputs of a network on one row, with the tokenizer's encodings; several where the row is long."""
 
 TOKENS_ON_CPU, TOKENS_ELSEWHERE = 1024, 65_536
 """Default tokens a batch: fewer cost calls, more cost memory; on CPUs speed changes little from 1,024 on."""
@@ -84,12 +91,30 @@ class LoadedNetwork:
         self.beat()
         return outputs
 
+    def run_head(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:
+        """Run R rows of T tokens, as ids or as embeddings -> (R, ...) float32 outputs of the head, which adds this."""
+        raise NotImplementedError
+
+    def network(self, batch: Batch) -> torch.Tensor:
+        """Run a batch of R rows -> (R, ...) float32 outputs of the head."""
+        return self.run_head(batch.type_ids, input_ids=batch.ids)
+
+    def row(self, encoding: TokenIds) -> TokenRow:
+        """Return the network's input for an encoding."""
+        return TokenRow(encoding.ids, encoding.type_ids if self.takes_type_ids else None)
+
+    def warn_of_cuts(self, cut: int, count: int) -> None:
+        """Warn of examples that are longer than the model's limit."""
+        if cut:
+            log.warning("%s: %d of %d examples are longer than its %d tokens, and were cut", self.name, cut, count,
+                        self.max_length)  # fmt: skip
+
     def autocast(self) -> AbstractContextManager[Any]:
         """Return a context in which products are computed in the network's format."""
         reduced = self.dtype != torch.float32  # not every device supports autocast
         return torch.autocast(self.device.type, self.dtype) if reduced else nullcontext()
 
-    def windows(self, *texts: Sequence[Any], overlap: int, **options: Any) -> list[list[tuple[TokenRow, Encoding]]]:
+    def windows(self, *texts: Sequence[Any], overlap: int, **options: Any) -> list[Windows]:
         """Encode N rows, the long ones in overlapping windows, in order.
 
         Args:
@@ -115,7 +140,7 @@ class LoadedNetwork:
         for row, encoding in zip(batch["overflow_to_sample_mapping"], batch.encodings or (), strict=True):
             ids, type_ids = (np.array(values, dtype=np.int64) for values in (encoding.ids, encoding.type_ids))
             windows[row].append((TokenRow(ids, type_ids if types else None), encoding))
-        return windows
+        return list(windows)
 
 
 def load_network(

@@ -8,18 +8,27 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
-from factors.types import Example, Floats
+from factors.types import SPECIAL, Example, Floats, Ints
+from ranker.sources.base import Embedded
 from ranker.sources.hf import batching, labels, loading
+from ranker.sources.hf.align import Cells, TokenIds
 from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.classifiers import collapse
+from ranker.sources.hf.embedded import EmbeddedHead
 from ranker.sources.hf.heads import TAGS
-from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, finite, load_network, overlap_in
-from ranker.tasks.tags import OUTSIDE, TagAnswers, Tagging
+from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, Windows, finite, load_network, overlap_in
+from ranker.tasks.tags import OUTSIDE, TagAnswers, Tagging, entities
 
 if TYPE_CHECKING:
+    from tokenizers import Encoding
+
     from ranker.progress import Advance
+
+SHORT = Example("short", ("One short text.",))
+"""Example that tries out a loaded network."""
 
 Places = Mapping[int, tuple[int, int]]
 """Word of a row -> the window that it is tagged in, and its first token there."""
@@ -42,7 +51,7 @@ class Tagger(LoadedNetwork):
 
     @classmethod
     def load(cls, path: str | Path, *, label_map: Mapping[str, str] | None = None, **options: Any) -> Tagger:
-        """Load a token classifier, or a PEFT adapter of one.
+        """Load a token classifier, or a PEFT adapter of one; as an `EmbeddedTagger` if it can be run from embeddings.
 
         Args:
             path: a directory, or a hub id ``org/name@revision``.
@@ -55,35 +64,81 @@ class Tagger(LoadedNetwork):
         """
         network = load_network(path, TAGS, label_map=label_map, **options)
         groups = labels.tag_outputs(loading.label_names(network.model), label_map, model=network.name)
-        return cls(**vars(network), groups=groups)
+        return EmbeddedTagger(**vars(network), groups=groups).or_plain(Tagger, SHORT)
 
     def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[TagAnswers]:
         """Yield the tags of examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         requests = self._requests(examples)
-        answered = batching.forward_rows(self.network, requests, self.token_budget, self.device, advance)
+        answered = batching.forward_rows(self.best_tags, requests, self.token_budget, self.device, advance)
         while block := list(islice(answered, ENCODED_AT_ONCE)):
             yield TagAnswers(tuple(self._tags(count, places, outputs) for (count, places), outputs in block))
 
-    def network(self, batch: Batch) -> torch.Tensor:
+    def best_tags(self, batch: Batch) -> torch.Tensor:
         """Run a batch of R rows -> (R, T) the index of the most probable tag of each token."""
-        logits = finite(self.run(batch.type_ids, input_ids=batch.ids).logits)
-        return collapse(logits, tuple(self.groups.values())).argmax(dim=-1)
+        return self.network(batch).argmax(dim=-1)
+
+    def run_head(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:
+        """Run R rows of T tokens, as ids or as embeddings -> (R, T, G) float32 logits of the tags."""
+        return collapse(finite(self.run(type_ids, **rows).logits), tuple(self.groups.values()))
+
+    def windows_of(self, examples: Sequence[Example]) -> list[Windows]:
+        """Return the windows of each example."""
+        words = [example.segments[0].split(" ") for example in examples]
+        return self.windows(words, overlap=self._overlap, truncation=True, is_split_into_words=True)
+
+    @property
+    def _overlap(self) -> int:
+        return overlap_in(self.max_length - self.tokenizer.num_special_tokens_to_add())
 
     def _requests(self, examples: Sequence[Example]) -> Iterator[tuple[tuple[int, Places], list[TokenRow]]]:
         """Yield the number of words, their places and the windows of each example."""
-        overlap = overlap_in(self.max_length - self.tokenizer.num_special_tokens_to_add())
         stream = iter(examples)
-        while block := [example.segments[0].split(" ") for example in islice(stream, ENCODED_AT_ONCE)]:
-            encoded = self.windows(block, overlap=overlap, truncation=True, is_split_into_words=True)
-            for words, windows in zip(block, encoded, strict=True):
-                places = word_places([encoding.word_ids for _, encoding in windows], overlap)
-                yield (len(words), places), [row for row, _ in windows]
+        while block := list(islice(stream, ENCODED_AT_ONCE)):
+            for example, windows in zip(block, self.windows_of(block), strict=True):
+                places = word_places([encoding.word_ids for _, encoding in windows], self._overlap)
+                yield (example.segments[0].count(" ") + 1, places), [row for row, _ in windows]
 
     def _tags(self, count: int, places: Places, outputs: Sequence[Floats]) -> Tagging:
         """Return the tags of the words of one row, from those of the tokens of each window."""
         names = tuple(self.groups)
         tagged = {word: names[int(outputs[window][token])] for word, (window, token) in places.items()}
         return tuple(tagged.get(word, OUTSIDE) for word in range(count))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedTagger(Tagger, EmbeddedHead):
+    """A tagger whose words can be hidden: a `ranker.sources.base.Embedded` of the first span that it predicts.
+
+    The number is the mean log-odds of the tags of the span's words. A row is cut at the model's limit.
+    """
+
+    def locate(self, example: Example, encoding: Encoding) -> tuple[Ints, Ints]:
+        """Return (T,) segments of the tokens, and (T, 2) their characters: see `EmbeddedHead`."""
+        words = example.segments[0].split(" ")
+        starts = np.cumsum([0, *(len(word) + 1 for word in words)])
+        inside = np.array([word is not None for word in encoding.word_ids], bool)
+        firsts = np.array([0 if word is None else starts[word] for word in encoding.word_ids], np.int64)
+        offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2) + firsts[:, None]
+        return np.where(inside, 0, SPECIAL), offsets
+
+    def cells(self, example: Example, encoding: Encoding, outputs: Floats) -> Cells:
+        """Return the first tokens of the words of the first span, with the number of each one's tag."""
+        places = word_places([encoding.word_ids], 0)
+        tags = self._tags(example.segments[0].count(" ") + 1, places, [outputs.argmax(axis=-1)])
+        _, first, last = min(entities(tags), key=lambda span: span[1], default=("", 0, -1))
+        names = tuple(self.groups)
+        return tuple((places[word][1], names.index(tags[word])) for word in range(first, last + 1))
+
+    def value(self, outputs: torch.Tensor, tokens: Sequence[int], kinds: Sequence[int]) -> torch.Tensor:
+        """Return (R,) mean log-odds of the tags."""
+        logits = outputs[:, list(tokens)]  # (R, S, G)
+        chosen = torch.nn.functional.one_hot(torch.tensor(kinds, device=logits.device), logits.shape[-1]).bool()
+        other_tags = logits.masked_fill(chosen, -torch.inf).logsumexp(dim=-1)
+        return (logits[:, chosen] - other_tags).mean(dim=1)
+
+
+if TYPE_CHECKING:
+    _can: type[Embedded[TokenIds]] = EmbeddedTagger  # checked by mypy
 
 
 def word_places(windows: Sequence[Sequence[int | None]], overlap: int) -> Places:

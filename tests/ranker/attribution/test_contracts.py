@@ -92,6 +92,32 @@ class Points(Bag):
         return torch.stack([torch.zeros_like(total), total], dim=1)
 
 
+class OwnAnswer(Points):
+    """A bag whose only output is the sum of its own answer to the whole text: one that has a capital."""
+
+    classes = 1
+
+    def answered(self, encoding):
+        """1 where there is an answer, else nan."""
+        words = np.array(encoding.tokens)[encoding.word >= 0]
+        return 1.0 if any(word[:1].isupper() for word in words) else np.nan
+
+    def answers(self, requests, hide, advance):
+        """(R, 1)."""
+        pairs = (((state, encoding), encoding, seen) for state, encoding, seen in requests)
+        for (state, encoding), values in super().answers(pairs, hide, advance):
+            yield state, values[:, 1:] * self.answered(encoding)
+
+    def from_embeddings(self, embeddings, encodings):
+        """(R, T, 2) -> (R, 1)."""
+        answered = torch.tensor([[self.answered(encoding)] for encoding in encodings])
+        return super().from_embeddings(embeddings, encodings)[:, 1:] * answered
+
+    def frame(self, encoding):
+        """The answer is more than its length."""
+        return len(encoding), bool(np.isnan(self.answered(encoding)))
+
+
 KINDS = [kind for kind in SETTINGS.values() if issubclass(kind, Attributing)]
 PERTURBING = [kind for kind in KINDS if not kind.embedded]
 SURE = {"lime": "samples=200,ridge=1e-6"}
@@ -188,6 +214,30 @@ def test_one_label_speaks_against_the_other(line):
     rows = [list(attribute(Points(), EXAMPLES, replace(settings, target=label))) for label in (0, 1)]
     for first, second in zip(*rows, strict=True):
         np.testing.assert_allclose(first.scores, -second.scores, atol=1e-12)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_an_only_output_is_attributed_as_a_margin_is(line):
+    """With the same scores and measure of error; where there is no answer, every score is nan."""
+    undefined = 0
+    for row, margin in zip(attribute(OwnAnswer(), EXAMPLES, line), attribute(Points(), EXAMPLES, line), strict=True):
+        assert (row.tokens, row.target, row.effort) == (margin.tokens, 0, margin.effort)
+        if row.undefined:
+            undefined += 1
+            assert np.isnan(row.word_scores).all()
+            continue
+        assert row.probs.tolist() == [1.0]
+        np.testing.assert_allclose(row.scores, margin.scores, atol=1e-12)
+        np.testing.assert_allclose(row.residual, margin.residual, atol=1e-9)
+    assert undefined == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_only_output_has_one_scale(kind):
+    """It is a number, and neither a logit nor a probability of something else."""
+    for output in ("logit", "probability"):
+        with refuses(UsageError, option="output", value=output, allowed=("margin",)):
+            list(attribute(OwnAnswer(), EXAMPLES, kind(output=output)))
 
 
 @pytest.mark.parametrize("line", LINES)

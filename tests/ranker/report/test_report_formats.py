@@ -81,9 +81,9 @@ def read(name, scores, text="The poet slept."):
 def telling(models=MODELS, text="The poet slept."):
     """An example as the models of the toy read it."""
     return Explanation(
-        example=Example("e0", (text,), 1, {"feature": (Span(0, *split_words(text)[1]),)}),
+        example=Example("e0", (text,), "yes", {"feature": (Span(0, *split_words(text)[1]),)}),
         labels=("no", "yes"),
-        toward=1,
+        toward="yes",
         attribution="ig",
         factors=(BUILTIN["ACC"], BUILTIN["INDEX-DIFF"]),
         readings=tuple(read(name, (0.5 - i, 1.0 - i, -0.25, 0.0), text) for i, name in enumerate(models)),

@@ -19,6 +19,7 @@ from ranker.cli import main
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.report.explain import FORMATS, render
+from ranker.results.explanation import Explanation
 from ranker.runs.collect import ModelResponses, RunResponses
 from ranker.runs.explain import explain
 from ranker.runtime.base import Answer
@@ -111,9 +112,9 @@ def test_words_and_special_tokens_stand_in_the_order_of_the_input():
 
 def test_the_default_label_is_the_shortcuts():
     """Where the task names none it is the last label."""
-    assert explained().toward == 1
-    assert explained(Canned("x", task=ClassificationTask("nli", ("yes", "no"), shortcut=0))).toward == 0
-    assert explained(Canned("x", task=ClassificationTask("nli", ("yes", "no")))).toward == 1
+    assert explained().toward == "entailment"
+    assert explained(Canned("x", task=ClassificationTask("nli", ("yes", "no"), shortcut=0))).toward == "yes"
+    assert explained(Canned("x", task=ClassificationTask("nli", ("yes", "no")))).toward == "no"
 
 
 def test_every_factor_reads_its_own_label_whatever_is_shown():
@@ -180,7 +181,10 @@ def test_the_telling_examples_are_those_that_models_disagree_on():
     def chosen(designed):
         view = View(NLI, Settings(), [BUILTIN["ACC"], BUILTIN["CONST"]], designed)
         places = pick_informative({name: answers(model) for name, model in rows.items()}, examples, view)
-        return [view.explanation(examples[n], {name: model[n] for name, model in rows.items()}) for n in places]
+        return [
+            view.explanation(examples[n], {name: (model[n].predicted, model[n]) for name, model in rows.items()})
+            for n in places
+        ]
 
     assert [found.example.id for found in chosen(None)] == ["plain", "two", "one"]
     assert [found.example.id for found in chosen("CONST")] == ["two", "one", "agreed"]
@@ -219,7 +223,7 @@ def test_three_labels_cannot_be_turned():
         "x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), ClassificationTask("t", ("a", "b", "c"), shortcut=2)
     )
     found = explained(model, attribution=SHAPSettings(target=1))
-    assert found.toward == ROW.target == 1
+    assert (found.toward, ROW.target) == ("b", 1)
     assert found.readings[0].factors["ACC"] == 0.0
     assert found.left_out["SUM-DIFF"].startswith("is about c, and what is attributed is b")
     with refuses(UsageError, option="toward", value="a", allowed=("b",)):
@@ -232,14 +236,14 @@ def test_of_three_labels_the_shortcuts_is_attributed_or_the_one_asked_for(toward
     row = replace(ROW, probs=np.array([0.2, 0.3, 0.5]), target=label)
     model = Canned("x", row, ClassificationTask("t", ("a", "b", "c"), shortcut=2))
     found = explained(model, toward=toward)
-    assert (model.asked[-1].target, found.toward) == (label, label)
+    assert (model.asked[-1].target, found.toward) == (label, "abc"[label])
     assert ("SUM-DIFF" in found.left_out) == (label != 2)
 
 
 def test_a_logit_is_shown_toward_its_own_label():
     """What speaks against the one logit does not speak for the other."""
     settings = SHAPSettings(output="logit", target=0)
-    assert explained(Canned("x", ROW.toward(0)), attribution=settings).toward == 0
+    assert explained(Canned("x", ROW.toward(0)), attribution=settings).toward == "non-entailment"
     with refuses(UsageError, option="toward", value="entailment", allowed=("non-entailment",)):
         explained(Canned("x", ROW.toward(0)), attribution=settings, toward=1)
 
@@ -309,7 +313,7 @@ def test_an_example_is_explained_by_its_id(run, real):
     """Its own label is known; one model is enough."""
     status, out, _ = run("--id", real.example.id, "--models", ONE)
     assert status == 0
-    assert out.startswith(f"{real.example.id}: {real.labels[real.label]}\n")
+    assert out.startswith(f"{real.example.id}: {real.label}\n")
     assert "ACC" in out
     assert NEEDS_LABEL not in out
 
@@ -604,6 +608,18 @@ def test_json_is_complete_and_stable(real):
     assert real.example.text(Span(word["segment"], *word["span"])) == word["text"]
     assert first["factors"]["SUM-DIFF"] == real.readings[0].factors["SUM-DIFF"]
     assert "control" not in first["words"][0]["marks"]
+
+
+@pytest.mark.parametrize("field", ["label", "toward"])
+def test_a_saved_label_must_be_one_of_the_labels(real, field):
+    """Whether it is the true one, or that of the scores; the true one may be unknown."""
+    content = real.to_dict()
+    (content["example"] if field == "label" else content)[field] = "maybe"
+    with pytest.raises(ValueError, match=rf"^`{field}` must be one of non-entailment, entailment \(got 'maybe'\)$"):
+        Explanation.from_dict(content)
+    content = real.to_dict()
+    content["example"]["label"] = None
+    assert Explanation.from_dict(content).label is None
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -95,10 +95,11 @@ def test_models_that_share_no_labels_tell_no_task(names, option):
             decide_task(rows=rows, infos=stated(*names))
 
 
-def test_what_names_a_task_is_said_as_it_is_called_there():
-    """One text of the user's own has no `task`; outputs without names may be told by a map."""
-    with refuses(UsageError, option="ood", allowed=sets.names(())):
-        decide_task(NamedTask(option="ood"), infos=stated((), outputs=("LABEL_0", "LABEL_1")))
+def test_outputs_without_names_may_be_told_by_a_map():
+    """The error offers it, beside the known tasks."""
+    with refuses(UsageError, option="task", allowed=tuple(sets.tasks())) as stop:
+        decide_task(infos=stated((), outputs=("LABEL_0", "LABEL_1")))
+    assert "or say with `label_map` what their outputs mean" in str(stop.value)
 
 
 def test_rows_without_labels_are_of_the_models_task():

@@ -16,18 +16,19 @@ from asking import Subject, attributions
 from conftest import TASK
 
 from factors.types import Example, Span
-from ranker.attribution import SETTINGS
-from ranker.attribution.settings import Settings
+from ranker.attribution import SETTINGS, settings_of
+from ranker.attribution.settings import Settings, settle
 from ranker.datasets.identity import text_key
 from ranker.limits import Limits
 from ranker.runtime import shards, worker
 from ranker.runtime.store import Store, key_digest
-from ranker.sources.base import Machine, SourceOptions, version
+from ranker.sources.base import Machine, ResourceCache, SourceOptions, version
 from ranker.sources.hf import align
 from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.logs.options import LogOptions
 from ranker.sources.tables.options import TableOptions
 from ranker.tasks.classes import ClassificationTask
+from ranker.tasks.tags import TagTask
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
 
@@ -341,3 +342,19 @@ def test_what_has_no_name_is_an_error(value):
     """Never an address, never chance: a key that cannot be said is not made."""
     with pytest.raises((TypeError, ValueError)):
         key_digest({"model": value})
+
+
+def test_the_rule_of_an_own_answer_changes_the_keys_of_attributions_alone(subject, monkeypatch):
+    """Tags are the same whichever number of them is explained; labels stand in the key as ever."""
+    task, labels = TagTask("tags"), key(subject, "shap")
+    job = replace(subject.job(), task=task)
+
+    def keys():
+        return [worker.key_of(job, settings, ResourceCache()) for settings in (None, settle(settings_of("shap"), task))]
+
+    answers, attributed = keys()
+    assert (answers["answers"], "answers" in attributed) == ("tags", False)
+    monkeypatch.setattr(TagTask, "outputs", ("the last span",))
+    assert keys()[0] == answers
+    assert keys()[1] == {**attributed, "output": "the last span"} != attributed
+    assert key(subject, "shap") == labels

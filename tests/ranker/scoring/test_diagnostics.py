@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import LIMIT
 
 from factors import Attributions, Example
-from ranker.attribution.settings import IGSettings, LIMESettings, Settings
+from ranker.attribution.settings import IGSettings, LIMESettings, Settings, SHAPSettings
 from ranker.results.evaluation import FOLLOWS
 from ranker.results.header import Quality
 from ranker.scoring.diagnostics import below_chance, cut, judge_attributions, misled_share, quality_of, shortcut_avoided
@@ -59,6 +61,15 @@ def test_where_there_is_no_measure_nothing_is_over_it():
     """Bare probabilities have no error, so no median of it."""
     found = quality_of(judge_attributions([], [PAIR], Settings()))
     assert found == Quality(None, None, over_tolerance=0, truncated=0)
+
+
+def test_where_nothing_is_attributed_no_tolerance_is_broken():
+    """An answer without a span has no error; that of the other row is over it, and the only one in the median."""
+    bare = replace(row(residual=9.0), probs=np.ones(1), target=0)
+    rows = [bare, replace(bare, probs=np.full(1, np.nan), scores=bare.scores * np.nan, residual=np.nan)]
+    for settings in (LIMESettings(), SHAPSettings(), IGSettings()):
+        found = quality_of(judge_attributions(rows, [PAIR, PAIR], settings))
+        assert (found.over_tolerance, found.error_median) == (1, settings.error(bare))
 
 
 @pytest.mark.parametrize(("words", "is_cut"), [(len(PAIR.words), False), (len(PAIR.words) - 1, True), (1, True)])

@@ -1,6 +1,5 @@
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from factors.types import Attributions, Example, Span
 from ranker.attribution.settings import IGSettings
 from ranker.errors import UnknownName, UsageError
 from ranker.scoring.score import (
+    UNATTRIBUTED,
     UNJUDGED,
     Evidence,
     ModelScores,
@@ -21,9 +21,11 @@ from ranker.scoring.score import (
     defined_nowhere,
     score_model,
 )
-from ranker.tasks.classes import ClassProbabilities
+from ranker.tasks.classes import ClassificationTask, ClassProbabilities
+from ranker.tasks.tags import TagTask
+from ranker.tasks.texts import SpanTask
 
-TASK = SimpleNamespace(name="nli", labels=("no", "yes"), shortcut=1, evidence=None)
+TASK = ClassificationTask("nli", ("no", "yes"), shortcut=1)
 EXAMPLES = [Example("a", ("The actor ran.", "The actor"), 0), Example("b", ("A cat.", "Nothing shared"), 1)]
 
 
@@ -65,7 +67,7 @@ def test_each_factor_is_shown_the_label_it_declares():
 
 def test_baselines_read_the_probabilities_of_any_number_of_classes():
     """With tokens as without: of three classes the scores of one cannot be turned, and no baseline looks at them."""
-    three = SimpleNamespace(name="three", labels=("no", "yes", "maybe"), shortcut=2, evidence=None)
+    three = ClassificationTask("three", ("no", "yes", "maybe"), shortcut=2)
     given = [replace(row, probs=np.array([0.1, 0.2, 0.7])) for row in rows([0.9, 0.2])]
     factors = pick("ACC", "CONF", "CONF-GT", "CONF-H", "NLL", "SUM-DIFF")
     values = scored(given, EXAMPLES, factors, three).values
@@ -84,7 +86,7 @@ def test_baselines_read_the_probabilities_of_any_number_of_classes():
 
 def test_whether_a_label_is_declared_is_asked_of_the_rule_in_use():
     """A run's own rule may need less than the factors declare, or more."""
-    none = SimpleNamespace(name="plain", labels=("no", "yes"), shortcut=None, evidence=None)
+    none = ClassificationTask("plain", ("no", "yes"))
     factors = pick("ACC", "CONF-H", "SUM-DIFF")
     for target, names in (("declared", ["ACC"]), ("predicted", ["ACC", "SUM-DIFF"]), ("evidence", ["ACC"])):
         assert [one.name for one in applicable(factors, EXAMPLES, none, target=target)[0]] == names
@@ -184,7 +186,7 @@ def test_what_cannot_apply_is_left_out_with_its_reason():
 
 def test_a_factor_for_designed_sets_needs_the_card_to_name_it():
     """IRREG, VERB and ADJ read one mark; the set says which of them it is, or none applies."""
-    task = SimpleNamespace(name="msgs", labels=("no", "yes"), shortcut=1, evidence=1)
+    task = ClassificationTask("msgs", ("no", "yes"), shortcut=1, evidence=1)
     examples = [Example("m", ("They drew it",), 1, {"feature": (Span(0, 5, 9),)})]
     kept, left_out = applicable(pick("IRREG", "VERB"), examples, task, "IRREG")
     assert [factor.name for factor in kept] == ["IRREG"]
@@ -286,3 +288,37 @@ def test_a_factor_changes_no_example():
     found = score_model(answers, [], [example], [first, seen, first, seen], TASK)
     assert found.values[:, 0].tolist() == [1.0, 0.0, 1.0, 0.0]
     assert example.target == 0
+
+
+@pytest.mark.parametrize("task", [TagTask("tags"), SpanTask("spans")])
+def test_of_answers_that_are_no_labels_factors_of_a_label_are_left_out(task):
+    """Those of the prediction stay, and all do that are asked about the prediction; each reason is a line."""
+    texts = ("Ann saw Bob",) if isinstance(task, TagTask) else ("Who?", "Ann saw Bob")
+    generic = {"STOP-SHARE", "CONCENTRATION"} if isinstance(task, TagTask) else {"ABS-SUM-DIFF"}
+    usable, left_out = applicable(list(BUILTIN.values()), [Example("a", texts)], task)
+    assert {method.name for method in usable} == generic
+    assert left_out["CONF"] == left_out["ACC"] == "reads probabilities of labels, and these answers have none"
+    own = "and attributions are of each model's own answer: `target` can be `predicted`"
+    of_label = {"CONTENT-TRUE": "true label"} if isinstance(task, TagTask) else {"SUM-DIFF": "shortcut's label"}
+    for name, label in of_label.items():
+        assert left_out[name] == f"is about the {label}, {own}"
+    usable, left_out = applicable(list(BUILTIN.values()), [Example("a", texts)], task, target="predicted")
+    assert {method.name for method in usable} == generic | (
+        {"CONTENT-TRUE"}
+        if isinstance(task, TagTask)
+        else {"MAX-DIFF", "SUM-DIFF", "INDEX-DIFF", "FIRST-TOK", "SHARED-AVG"}
+    )
+    assert not any("own answer" in reason for reason in left_out.values())
+
+
+def test_an_answer_without_a_span_leaves_factors_undefined_with_that_reason():
+    """The same factor has a value where there is one."""
+    word = {"segment": np.zeros(1, int), "word": np.zeros(1, int), "offsets": np.array([[0, 3]])}
+    rows = [
+        Attributions(np.array([share]), 0, ("Ann",), **word, scores=np.array([2.0 * share])) for share in (1.0, np.nan)
+    ]
+    outputs = ClassProbabilities.of_outputs(np.array([row.probs for row in rows]))
+    examples = [Example(str(number), ("Ann",)) for number in range(2)]
+    scored = score_model(outputs, rows, examples, [BUILTIN["CONCENTRATION"]], TagTask("tags"))
+    assert scored.values[0, 0] == 1.0
+    assert scored.undefined == {"CONCENTRATION": {UNATTRIBUTED: frozenset({1})}}

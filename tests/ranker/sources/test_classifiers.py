@@ -21,7 +21,7 @@ from ranker.attribution.settings import LIMESettings
 from ranker.errors import LabelError, ModelError, UsageError
 from ranker.sources.base import is_perturbed
 from ranker.sources.devices import DTYPES, resolve
-from ranker.sources.hf import classifiers, loading
+from ranker.sources.hf import embedded, loading
 from ranker.sources.hf.classifiers import Classifier, TextClassifier
 
 PAIRS = [
@@ -207,7 +207,7 @@ def test_a_last_layer_that_answers_otherwise_in_part_is_refused(checkpoint, monk
         model.classifier.bias.data += 1.0
         model.classifier.bias.data[0] = 9.0
 
-    monkeypatch.setattr(classifiers, "read_first_token", spoil)
+    monkeypatch.setattr("ranker.sources.hf.classifiers.read_first_token", spoil)
     with refuses(ModelError, place=checkpoint("bert")) as stop:
         TextClassifier.load(checkpoint("bert"), TASK)
     assert "answers otherwise where its last layer is computed in part (logits off by" in str(stop.value)
@@ -385,7 +385,7 @@ def test_only_matrix_products_are_in_bfloat16(checkpoint):
 def test_attention_is_not_fused_where_its_way_back_is_slow(checkpoint, monkeypatch, dtype, backward, plain):
     """On a CPU in bfloat16, and only where there is a way back."""
     loaded, chosen = Classifier.load(checkpoint("bert"), TASK, dtype=dtype), []
-    monkeypatch.setattr(classifiers, "sdpa_kernel", lambda kind: nullcontext(chosen.append(kind)))
+    monkeypatch.setattr(embedded, "sdpa_kernel", lambda kind: nullcontext(chosen.append(kind)))
     encodings = loaded.encode(PAIRS[:1])
     loaded.from_embeddings(loaded.embed(encodings).requires_grad_(backward), encodings)
     assert bool(chosen) == plain

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from refusals import refuses
 
+from factors import BUILTIN
 from factors.types import Example
 from ranker.cli import main
 from ranker.errors import LabelError, ModelError, UsageError
@@ -331,7 +332,7 @@ def gold(tagger, tmp_path_factory):
 
 
 def test_taggers_are_compared_on_a_conll_file(tagger, gold, tmp_path, monkeypatch):
-    """The outcome is the span F1 of each model's own tags; a second run reads these from the store."""
+    """The outcome is the span F1 of each model's own tags; a second run reads all from the store."""
     models = [str(tagger), str(make_tagger(tmp_path / "other", seed=1))]
     rows, runtime = RowsFile(gold, "tags"), Runtime(store=tmp_path / "store")
     examples = rows.labelled().examples
@@ -342,12 +343,12 @@ def test_taggers_are_compared_on_a_conll_file(tagger, gold, tmp_path, monkeypatc
         for folder in models
     ]
     assert expected[0] > expected[1]
-    for _ in range(2):
-        decision = decide(models, rows, runtime=runtime).decision
-        assert [model.outcome for model in decision.models] == pytest.approx(expected, abs=1e-12)
-        monkeypatch.setattr(Tagger, "load", None)
-    with refuses(UsageError, option="attribution"):
-        decide(models, rows, evidence=Evidence("ig"), runtime=runtime)
+    attributed = Evidence("occlusion", factors=[BUILTIN["CONCENTRATION"]])
+    for evidence, load in product((Evidence(), attributed), (Tagger.load, None)):
+        monkeypatch.setattr(Tagger, "load", load)
+        ranking = decide(models, rows, evidence=evidence, runtime=runtime)
+        assert [model.outcome for model in ranking.decision.models] == pytest.approx(expected, abs=1e-12)
+        assert len(ranking.table.methods) == 1 + (evidence is attributed)
     with refuses(UsageError, option="task", allowed=("tags", "spans", "text", "number")):
         decide(models, RowsFile(gold), runtime=runtime)
 

@@ -1,0 +1,280 @@
+"""Networks that can be run from embeddings, whatever their heads: with tokens hidden, and between embeddings."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import time
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from itertools import islice
+from math import nan
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from factors.types import Bools, Example, Floats, Ints
+from ranker.errors import ModelError, first_line
+from ranker.sources import packing
+from ranker.sources.base import Baseline, Hide
+from ranker.sources.hf import align, batching, hidden
+from ranker.sources.hf.align import Cells, TokenIds
+from ranker.sources.hf.batching import Batch
+from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, Windows
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+    from ranker.progress import Advance
+
+S = TypeVar("S")
+L = TypeVar("L", bound=LoadedNetwork)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedNetwork(LoadedNetwork):
+    """A loaded network that gives the same outputs when run from embeddings.
+
+    With `run_head`, `encodings` and `classes` it is a `ranker.sources.base.Embedded`.
+
+    Rows of token ids go in as embeddings, too: RoBERTa's kind counts positions from the padding ids that it sees, so a
+    row with tokens hidden behind padding would shift; from embeddings positions only count up.
+    """
+
+    def answers_of(self, outputs: torch.Tensor, encodings: Sequence[TokenIds]) -> torch.Tensor:
+        """Return (R, C) answers from the outputs of versions of R examples."""
+        return outputs
+
+    @property
+    def rounding(self) -> float:
+        """Step from 1 to the next number in the format of its matrix products."""
+        return torch.finfo(self.dtype).eps
+
+    @property
+    def hides(self) -> tuple[Hide, ...]:
+        """Ways to hide tokens: behind those that its tokenizer has, and by removal."""
+        return (*hidden.substitute_tokens(self.tokenizer), "remove")
+
+    @property
+    def seed(self) -> str:
+        """Digest of the loaded network's weights in bfloat16, whatever its dtype: the seed of random samples."""
+        digest = hashlib.sha256(repr(getattr(self, "groups", ())).encode())
+        for name, weight in self.model.named_parameters():
+            rounded = weight.detach().to("cpu", torch.bfloat16).contiguous().reshape(-1)
+            digest.update(name.encode())
+            digest.update(rounded.view(torch.uint8).numpy().data)
+        return digest.hexdigest()
+
+    def answers(
+        self, requests: Iterable[tuple[S, TokenIds, Bools]], hide: Hide, advance: Advance = lambda done: None
+    ) -> Iterator[tuple[S, Floats]]:
+        """Answer requests in order, each with the (R, C) answers to one example with tokens hidden.
+
+        See `batching.forward_rows`: requests are read ahead, and duplicates among their rows are computed once.
+
+        Args:
+            requests: any object that is returned with the answer, an example, and (R, T) True for visible tokens.
+            hide: one of `hides`.
+            advance: called with the number of newly finished requests.
+
+        Raises:
+            ModelError: the network cannot be run.
+        """
+        token = None if hide == "remove" else hidden.substitute_tokens(self.tokenizer)[hide]
+        rows = (
+            ((state, encoding), hidden.hide_tokens(self.row(encoding), visible, token))
+            for state, encoding, visible in requests
+        )
+        answered = batching.forward_rows(self.network, rows, self.token_budget, self.device, advance)
+        for (state, encoding), outputs in answered:
+            stacked = torch.from_numpy(np.stack(outputs))
+            yield state, self.answers_of(stacked, [encoding] * len(stacked)).numpy()
+
+    def speed(self, encoding: TokenIds) -> float:
+        """Measure the rows like this one a second, in a full batch or the largest that fits into memory."""
+        count = max(self.token_budget // max(len(encoding), 1), 1)
+        seconds = []
+
+        def run(rows: list[int]) -> None:
+            batch = self.batch([encoding] * len(rows))
+            with torch.inference_mode():
+                self.network(batch).cpu()  # the first pass includes setup
+                began = time.perf_counter()
+                self.network(batch).cpu()
+            seconds.append(time.perf_counter() - began)
+
+        packing.run_in_batches([len(encoding)] * count, self.token_budget, run)
+        return count / sum(seconds)
+
+    def network(self, batch: Batch) -> torch.Tensor:
+        """Run a batch of R rows of ids from their embeddings -> (R, ...) float32 outputs of the head."""
+        return self._run_embedded(batch.type_ids, self._embed_ids(batch.ids))
+
+    def embed(self, encodings: Sequence[TokenIds]) -> torch.Tensor:
+        """Return (R, T, D) word embeddings of R examples of one length, without positions and segments."""
+        return self._embed_ids(self.batch(encodings).ids)
+
+    def start(self, baseline: Baseline) -> torch.Tensor:
+        """Return (D,) the word embedding of the mask or padding token, or zero."""
+        token = 0 if baseline == "zero" else hidden.substitute_tokens(self.tokenizer)[baseline]
+        embedding = self._embed_ids(torch.tensor([[token]], device=self.device))[0, 0]
+        return torch.zeros_like(embedding) if baseline == "zero" else embedding
+
+    def frame(self, encoding: TokenIds) -> Hashable:
+        """Return all beside the embeddings that can be moved: length, segment ids, fixed tokens, and the own answer."""
+        types = self.row(encoding).type_ids
+        fixed = encoding.fixed.tobytes(), encoding.ids[encoding.fixed].tobytes()
+        return len(encoding), b"" if types is None else types.tobytes(), fixed, encoding.cells
+
+    def from_embeddings(self, embeddings: torch.Tensor, encodings: Sequence[TokenIds]) -> torch.Tensor:
+        """Run (R, T, D) word embeddings in place of those of R examples -> (R, C) float32 answers.
+
+        Raises:
+            ModelError: the network refuses them, as BART's kind does.
+        """
+        type_ids = self.batch(encodings).type_ids if self.takes_type_ids else None
+        with self._kernels(embeddings):
+            return self.answers_of(self._run_embedded(type_ids, embeddings), encodings)
+
+    def batch(self, encodings: Sequence[TokenIds]) -> Batch:
+        """Stack examples of one length into a batch."""
+        return batching.stack([self.row(encoding) for encoding in encodings], self.device)
+
+    def embedding_trouble(self, batch: Batch, expected: torch.Tensor) -> str:
+        """Return why the network cannot be run from embeddings, in a line; "" if it can.
+
+        Args:
+            batch: rows of ids.
+            expected: outputs of the head for them.
+        """
+        try:
+            off = self.difference(self._run_embedded(batch.type_ids, self._embed_ids(batch.ids)), expected)
+        except ModelError as error:
+            return f"cannot be run from embeddings ({first_line(error.__cause__ or error)})"
+        return off and f"answers otherwise to embeddings than to the tokens that they are of ({off})"
+
+    def difference(self, logits: torch.Tensor, expected: torch.Tensor) -> str:
+        """Describe the difference of logits from those of the network by itself; "" if it is rounding."""
+        off = (logits - expected).abs().max().item()
+        # half of the digits: far above rounding, and too small to matter
+        return f"logits off by {off:.2g}" if off > self.rounding**0.5 * max(1.0, expected.abs().max().item()) else ""
+
+    def _run_embedded(self, type_ids: torch.Tensor | None, embeddings: torch.Tensor) -> torch.Tensor:
+        """Run R rows of T embeddings -> (R, ...) float32 outputs of the head."""
+        if "global_attention_mask" not in inspect.signature(self.model.forward).parameters:
+            return self.run_head(type_ids, inputs_embeds=embeddings)
+        # Longformer's kind lets the first token attend to all others; by itself it decides so from token ids only
+        first = torch.zeros(embeddings.shape[:2], dtype=torch.long, device=self.device)
+        first[:, 0] = 1
+        return self.run_head(type_ids, inputs_embeds=embeddings, global_attention_mask=first)
+
+    def _kernels(self, embeddings: torch.Tensor) -> AbstractContextManager[None]:
+        """Avoid torch's fused attention in bfloat16 on CPU: its backward pass takes twelve times as long there."""
+        fused_is_slow = self.device.type == "cpu" and self.dtype == torch.bfloat16
+        return sdpa_kernel(SDPBackend.MATH) if fused_is_slow and embeddings.requires_grad else nullcontext()
+
+    def _embed_ids(self, ids: torch.Tensor) -> torch.Tensor:
+        """Embed (R, T) token ids -> (R, T, D)."""
+        return self.model.get_input_embeddings()(ids)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedHead(EmbeddedNetwork):
+    """A head over tokens, as a `ranker.sources.base.Embedded` of one output: a number of its own answer to an example.
+
+    A head adds `run_head`, (R, T, G) outputs, and the methods that raise here.
+    """
+
+    def windows_of(self, examples: Sequence[Example]) -> list[Windows]:
+        """Return the windows of each example; the first one is attributed."""
+        raise NotImplementedError
+
+    def locate(self, example: Example, encoding: Encoding) -> tuple[Ints, Ints]:
+        """Return (T,) segments of the tokens, -1 for special ones, and (T, 2) the characters that they cover there."""
+        raise NotImplementedError
+
+    def cells(self, example: Example, encoding: Encoding, outputs: Floats) -> Cells:
+        """Return the places of the answer in the (T, G) outputs, see `TokenIds.cells`."""
+        raise NotImplementedError
+
+    def value(self, outputs: torch.Tensor, tokens: Sequence[int], kinds: Sequence[int]) -> torch.Tensor:
+        """Return (R,) numbers of one answer from (R, T, G) outputs for versions of its example.
+
+        Args:
+            outputs: of the head.
+            tokens: (S,) tokens of the answer, see `TokenIds.cells`.
+            kinds: (S,) the output of each of them.
+        """
+        raise NotImplementedError
+
+    @property
+    def classes(self) -> int:
+        """1, the model's own answer."""
+        return 1
+
+    @property
+    def hides(self) -> tuple[Hide, ...]:
+        """Ways to hide tokens: behind those that its tokenizer has. A removed token could be no part of an answer."""
+        return tuple(hidden.substitute_tokens(self.tokenizer))
+
+    def or_plain(self, plain: type[L], example: Example) -> L:
+        """Return itself if it can be run from embeddings, as tried with an example; else as another class."""
+        from_ids = plain(**vars(self))
+        ((row, _), *_) = self.windows_of([example])[0]
+        batch = batching.stack([row], self.device)
+        with torch.no_grad(), suppress(ValueError):  # numbers that are not finite: each answer reports them
+            if self.embedding_trouble(batch, from_ids.network(batch)):
+                return from_ids
+        return self  # type: ignore[return-value]  # a subclass of it
+
+    def encodings(self, examples: Iterable[Example]) -> Iterator[TokenIds]:
+        """Encode examples lazily, in order, with the answers to them; those past the model's limit are cut."""
+        stream, count, cut = iter(examples), 0, 0
+        while block := list(islice(stream, ENCODED_AT_ONCE)):
+            rows = [(windows[0][1], len(windows) > 1, windows[0][0]) for windows in self.windows_of(block)]
+            requests = (((encoding, truncated, row), [row]) for encoding, truncated, row in rows)
+            answered = batching.forward_rows(self.network, requests, self.token_budget, self.device)
+            for example, ((encoding, truncated, row), (outputs,)) in zip(block, answered, strict=True):
+                segment, offsets = self.locate(example, encoding)
+                offsets = align.trim(offsets, segment, example.segments)
+                yield TokenIds(
+                    ids=row.ids,
+                    type_ids=row.type_ids,
+                    segment=segment,
+                    word=align.words_of(offsets, segment, example.words),
+                    offsets=offsets,
+                    fixed=np.zeros(len(segment), bool),
+                    tokens=tuple(encoding.tokens),
+                    truncated=truncated,
+                    cells=self.cells(example, encoding, outputs),
+                )
+                cut += truncated
+            count += len(block)
+        self.warn_of_cuts(cut, count)
+
+    def answers(
+        self, requests: Iterable[tuple[S, TokenIds, Bools]], hide: Hide, advance: Advance = lambda done: None
+    ) -> Iterator[tuple[S, Floats]]:
+        """Answer requests in order, see `EmbeddedNetwork.answers`; without anything to attribute, one row is run."""
+        shortened = (
+            ((state, len(visible)), encoding, visible if encoding.cells else visible[:1])
+            for state, encoding, visible in requests
+        )
+        for (state, rows), values in super().answers(shortened, hide, advance):
+            yield state, values if len(values) == rows else np.repeat(values, rows, axis=0)
+
+    def answers_of(self, outputs: torch.Tensor, encodings: Sequence[TokenIds]) -> torch.Tensor:
+        """Return (R, 1) numbers of the answers to R examples; nan for answers with nothing to attribute."""
+        places: dict[Cells, list[int]] = defaultdict(list)
+        for place, encoding in enumerate(encodings):
+            places[encoding.cells].append(place)
+        values = [
+            self.value(outputs[rows], *zip(*cells, strict=True)) if cells else nan * outputs[rows].sum(dim=(1, 2))
+            for cells, rows in places.items()
+        ]
+        order = np.argsort([row for rows in places.values() for row in rows])
+        return torch.cat(values)[torch.from_numpy(order)][:, None]
