@@ -137,11 +137,10 @@ def columns_of(table: pa.Table) -> dict[str, Any]:
 
 def without_failures(table: pa.Table) -> pa.Table:
     """Return a table without answers that failed, so that they are asked again."""
-    from pyarrow import compute
-
     if STATE not in table.column_names:
         return table
-    return table.filter(compute.not_equal(table.column(STATE), ERROR))
+    failed = arrays.numbers(arrays.combine_chunks(table.column(STATE))) == ERROR
+    return table.take(arrays.of_numbers(np.flatnonzero(~failed))) if failed.any() else table
 
 
 def attributions(names: Sequence[bytes], rows: Sequence[Attributions]) -> pa.Table:
