@@ -19,6 +19,9 @@ POLES = {
 }
 """End of a scale -> the labels that name it."""
 
+OF_THIS_TASK = "are these models for this task? If they are"
+"""Question about models none of whose outputs has the name of a label."""
+
 MAX_NAMED_MODELS = 3
 """Models that a message lists by name, at most."""
 
@@ -151,18 +154,21 @@ def label_mismatch(rows: Sequence[str], outputs: Sequence[str]) -> str:
     Example:
         >>> print(label_mismatch(["good", "bad"], ["negative", "positive"]))
         the rows say good, bad and the models negative, positive; if that is what they mean, say `label_map={"negative": "bad", "positive": "good"}`
+        >>> print(label_mismatch(["dull", "fun"], ["entailment", "neutral", "contradiction"])[:110])
+        the rows say dull, fun and the models entailment, neutral, contradiction: are these models for this task? If t
     """  # noqa: E501
     differ = f"the rows say {_some(rows, MAX_LISTED_LABELS)} and the models {_some(outputs, MAX_LISTED_LABELS)}"
     maps = candidate_label_maps(rows, outputs)
     if len(maps) == 1:
         return f"{differ}; if that is what they mean, say {label_map_option(maps[0])}"
     if maps:
-        return f"{differ}; which is which, only you know: say {' or '.join(map(label_map_option, maps))}"
+        ways = " or ".join(map(label_map_option, maps))
+        return f"{differ}: {OF_THIS_TASK}, only you know which is which: say {ways}"
     if len(rows) > len(outputs):
         reason = f"{len(rows)} labels are more than {len(outputs)} outputs"
         return f"{differ}; {reason}: write labels of the models into the rows, or name models with these labels"
     example = dict(zip(outputs, [*rows, *[rows[-1]] * len(outputs)], strict=False))
-    return f"{differ}; say which output of the models is which label, for example {label_map_option(example)}"
+    return f"{differ}: {OF_THIS_TASK}, say which output is which label, for example {label_map_option(example)}"
 
 
 def label_disagreement(outputs: Mapping[str, Sequence[str]]) -> str:

@@ -365,7 +365,7 @@ def _fault(header: Sequence[str]) -> str:
         return f"are its cells separated by {between!r}? in a .tsv they are by tabs; call it .csv"
     if any(name.strip().endswith((".", "?", "!")) for name in header):
         return "is that a row, and the line that names the columns missing?"
-    return "say which with `columns`"
+    return "say which: `columns text=NAME,label=NAME`"
 
 
 def _texts(cells: Mapping[str, Any], columns: tuple[str, ...], limits: Limits) -> Iterator[str]:

@@ -132,8 +132,13 @@ def _table(path: Path, numbered: Cells, by_r: bool = False) -> Iterator[Record]:
     header = list(next(numbered, (1, [""]))[1])
     if not any(header):
         raise DataError.of(path, "is empty; its first line must name the columns")
+    while not header[-1]:  # spreadsheets write columns that were once in use
+        header.pop()
     check_distinct(f"{path}, line 1", "columns", header)
-    for number, (line, cells) in enumerate(numbered):
+    for number, (line, all_cells) in enumerate(numbered):
+        cells = list(all_cells)
+        while len(cells) > len(header) and not cells[-1]:
+            cells.pop()
         if by_r and number == 0 and len(cells) == len(header) + 1 and "" not in header:
             header = ["", *header]
         if len(cells) != len(header):

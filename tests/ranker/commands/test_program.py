@@ -88,7 +88,7 @@ def test_each_command_has_its_own_options():
         ("--ood hans-sub --store no-such://x", "`--store`: no-such://x cannot be opened"),
         (
             "--data rows.csv --models {one} {two}",
-            "rows.csv, line 1: no column has a usual name for the text; say which with `--columns` (columns: before,",
+            "rows.csv, line 1: no column has a usual name for the text; say which: `--columns text=NAME,label=NAME`",
         ),
         (
             "--data pair.csv --models {one} {two} --method surrogate",

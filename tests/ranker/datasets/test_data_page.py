@@ -55,8 +55,8 @@ def test_single_texts_are_read_by_the_models_own_labels(folder):
 
 def test_the_code_runs(folder):
     """With three models whose configurations name the labels of the rows."""
-    for name in ("mood-a", "mood-b", "mood-c"):
-        make_checkpoint(folder / name, labels=("positive", "neutral", "negative"))
+    for seed, name in enumerate(("mood-a", "mood-b", "mood-c")):
+        make_checkpoint(folder / name, labels=("positive", "neutral", "negative"), seed=seed)
     names: dict[str, object] = {}
     (code,) = re.findall(r"(?ms)^```python\n(.*?)^```", PAGE)
     exec(code, names)

@@ -114,3 +114,13 @@ def test_a_file_is_read_whole_up_to_a_bound(tmp_path):
         text.content(tmp_path / "b.json")
     with refuses(DataError, place=tmp_path / "c.json"):
         text.content(tmp_path / "c.json")
+
+
+def test_empty_columns_at_the_end_of_a_sheet_are_ignored(tmp_path):
+    """A spreadsheet writes columns that were once in use; one that holds a cell is not ignored."""
+    file = tmp_path / "sheet.csv"
+    file.write_text("text,label,,\na,x,,\nb,y,,\n,,,\n")
+    assert cells(file) == [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]
+    file.write_text("text,label,,\na,x,,\nb,y,,note\n")
+    with refuses(DataError, place=f"{file}, line 3"):
+        cells(file)

@@ -518,7 +518,8 @@ DATASETS = [
     ("an id twice", lambda folder: labelled([{**GOOD, "id": "x"}, {**GOOD, "id": "x", "premise": "A."}], NLI),
      "row 2: the id 'x' is used at row 1 already"),
     ("no column of texts", lambda folder: rows(folder, {"remark": "a", "label": 1}),
-     "a.jsonl, line 1: no column has a usual name for the text; say which with `columns` (columns: remark, label)"),
+     "a.jsonl, line 1: no column has a usual name for the text; "
+     "say which: `columns text=NAME,label=NAME` (columns: remark, label)"),
     ("no column of that name", lambda folder: rows(folder, GOOD, named={"label": ["gold"]}),
      "a.jsonl, line 1: the column 'gold' is missing (columns: premise, hypothesis, label)"),
     ("no line of names", lambda folder: rows(folder, "A dog ran.,It ran.,1\nA.,B.,1\n", "a.csv"),
