@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import look_up
 from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
-from ranker.runs.gather import LabelledRows, Models, RowsFile, UnlabelledRows, gather_without_truth
+from ranker.runs.gather import (
+    LabelledRows,
+    Models,
+    RowsFile,
+    UnlabelledRows,
+    gather_without_truth,
+    inspect_models,
+    with_columns,
+)
 from ranker.runs.plan import Plan, check_method, plan
 from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
 from ranker.runtime.runtime import Runtime
@@ -28,6 +38,8 @@ def decide(
     in_domain: LabelledDataset | RowsFile | None = None,
     base: str | None = None,
     pool_from_unlabelled: bool = False,
+    label_map: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
     runtime: Runtime = Runtime(),
 ) -> Ranking:
     """Order models by a few labelled examples, and say how much of that order they support.
@@ -47,6 +59,8 @@ def decide(
         seed: seed of the draws behind P(best).
         base: model that each other one is compared with, whatever their number.
         pool_from_unlabelled: take rows without a true label, in the file of the labelled ones, as the pool.
+        label_map: output of the models -> the rows' label that it means, for models that are references.
+        columns: part of a row ("text", "label", "id", "cluster") -> its column in the files, or columns.
 
     Returns:
         The ranking, which holds a `Decision`.
@@ -66,7 +80,9 @@ def decide(
         first: inoc-4000; P(within a point of the best) 65.6 %, by ACC+TIES
         cannot be told from it: inoc-1600, inoc-800
     """
-    inputs = gather_without_truth(models, examples, pool, probe, in_domain, pool_from_unlabelled)
+    rows, unlabelled_rows = with_columns(examples, columns), with_columns(pool, columns)
+    inspected = inspect_models(models, label_map)
+    inputs = gather_without_truth(inspected, rows, unlabelled_rows, probe, in_domain, pool_from_unlabelled)
     run_plan = plan(inputs, evidence, method, metric)
     return decide_plan(run_plan, seed, runtime, base)
 

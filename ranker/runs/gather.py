@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 
 from factors import Example
 from factors.types import Ints
@@ -78,13 +78,25 @@ Models = InspectedModels | Suite | str | Path | Sequence[str | Path | Source | M
 """Models as a user names them: references, sources, a suite, or models that are inspected already."""
 
 
-def inspect_models(models: Models) -> InspectedModels:
-    """Prepare models for inspection, each once."""
+def inspect_models(models: Models, label_map: Mapping[str, str] | None = None) -> InspectedModels:
+    """Prepare models for inspection, each once.
+
+    Args:
+        models: the models.
+        label_map: meaning of the outputs of models that are named by references.
+
+    Raises:
+        UsageError: as `inspect_references`, or a label map for models that were loaded already.
+    """
+    if label_map and isinstance(models, (InspectedModels, Suite)):
+        predicate = "is for references; load the suite with it: `load_suite(references, SourceOptions(label_map=...))`"
+        raise UsageError.about("label_map", predicate)
     if isinstance(models, InspectedModels):
         return models
     if isinstance(models, Suite):
         return InspectedModels(models.models, models.name, models.shelf)
-    return inspect_references([models] if isinstance(models, (str, Path)) else models)
+    references = [models] if isinstance(models, (str, Path)) else models
+    return inspect_references(references, SourceOptions(label_map=label_map))
 
 
 def inspect_references(
@@ -249,8 +261,25 @@ def labelled(
 LabelledRows: TypeAlias = LabelledDataset | RowsFile | str | Path | Collection[Mapping[str, object]]
 """Labelled rows as a user names them: a dataset, a file, or rows in memory (see `readers.read_sheet`)."""
 
+R = TypeVar("R")
 UnlabelledRows: TypeAlias = Sequence[Example] | RowsFile | str | Path | Collection[Mapping[str, object]]
 """Rows without labels as a user names them: examples, a file, or rows in memory (see `readers.read_sheet`)."""
+
+
+def with_columns(rows: R, columns: Mapping[str, str | Sequence[str]] | None) -> R | RowsFile:
+    """Return a file of rows, or rows in memory, with the names of its columns; no rows stay none.
+
+    Raises:
+        UsageError: the rows were read already.
+    """
+    if not columns or rows is None or (isinstance(rows, Sequence) and not rows):
+        return rows
+    if isinstance(rows, (RowsFile, LabelledDataset)) or (
+        not isinstance(rows, (str, Path)) and any(isinstance(row, Example) for row in cast(Iterable[object], rows))
+    ):
+        raise UsageError.about("columns", "is for a file of rows, or rows in memory, that are still to be read")
+    file = Path(rows) if isinstance(rows, (str, Path)) else cast(Collection[Mapping[str, object]], rows)
+    return RowsFile(file, columns=columns)
 
 
 def unlabelled(rows: UnlabelledRows) -> Sequence[Example]:

@@ -462,3 +462,19 @@ def test_the_package_offers_what_one_starts_with():
     assert ranker.decide is import_module("ranker.runs.decide").decide
     with pytest.raises(AttributeError, match="no attribute 'rnak'"):
         ranker.rnak  # noqa: B018
+
+
+def test_a_decision_takes_a_label_map_and_columns(tmp_path):
+    """What messages of the library name can be given to it; not for models or rows that were read already."""
+    folder = suites.bundled_suites()["hans-sub-mini"]
+    models = [folder / "untouched", folder / "inoc-4000"]
+    rows = [{"a": f"The judge saw actor {n}.", "b": "The actor ran.", "gold": ("yes", "no")[n % 2]} for n in range(4)]
+    none = Evidence("none", methods=())
+    label_map = {"entailment": "yes", "non-entailment": "no"}
+    columns = {"text": ["a", "b"], "label": "gold"}
+    ranking = decide(models, rows, label_map=label_map, columns=columns, evidence=none)
+    assert {row.label for row in ranking.decision.rows} == {"yes", "no"}
+    with refuses(UsageError, option="label_map"):
+        decide(suites.load(models), rows, label_map=label_map, columns=columns, evidence=none)
+    with refuses(UsageError, option="columns"):
+        decide(models, RowsFile(rows, columns=columns), label_map=label_map, columns=columns, evidence=none)
