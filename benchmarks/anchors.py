@@ -101,9 +101,7 @@ def drawn(file: Path, replicate: int, models: int, rows: int, best: int | None =
     with np.load(file) as arrays:
         if "S" not in arrays:
             world = sequential.drawn(file, replicate, models, rows)
-            alike = (world.predicted[:, None] == world.predicted) & (world.predicted >= 0)
-            right = (world.predicted == world.labels).astype(np.float64)
-            return AnswerWorld(Anchors(alike.astype(np.float64)), right, world.truth, world.shuffled, world)
+            return AnswerWorld(Anchors(world.similarity), world.outcomes, world.truth, world.shuffled, world)
         outcomes, similarity = arrays["Y"].astype(np.float64), arrays["S"]
         truth = arrays["truth"] if "truth" in arrays else outcomes.mean(axis=1)
     rng = np.random.default_rng([zlib.crc32(file.stem.encode()), replicate])
@@ -183,10 +181,7 @@ def mean_agreement(world: AnswerWorld, _size: int) -> MethodEstimate:
 def select_llm(world: AnswerWorld, size: int) -> MethodEstimate:
     """Estimate by the mean outcome on the rows that Select-LLM asks for."""
     picker = SelectLLM(world.anchors.similarity)
-    for _ in range(size):
-        row = picker.next()
-        picker.tell(row, world.outcomes[:, row])
-    return MethodEstimate(picker.score, unknown(len(picker.score)), int(picker.score.argmax()))
+    return next(sequential.ask(picker, lambda row: picker.tell(row, world.outcomes[:, row]), [size]))
 
 
 def unknown(models: int) -> Floats:

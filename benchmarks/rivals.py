@@ -16,11 +16,24 @@ The next row is the one on which two answers, each of a model drawn from p, are 
 abstract, and others' account of equations 5 and 7 for labels, where likeness is equality; that the rule is the same for
 other likenesses, and the temperature, are ours.
 
-The first two look at predicted labels alone. Axis letters as in `ranker.statistics.engine`, and G points of a grid.
+LLM Selector: Durmazkeser et al. 2025, "Active model selection for large language models", arXiv 2510.09418. An answer
+is worse than a baseline's, as good, or better; with what probability each is true of the best model are two parameters.
+The next row is the one that is expected to tell most of which model is the best, by the opinion of weak judges. We had
+the abstract and others' account of it, so for labels this is as we read it: of two answers the right one is better, the
+judges are the models' own answers, and the baseline and the parameters are ours.
+
+LURE: Kossen et al. 2021, "Active testing: sample-efficient model evaluation", equations 5 and 6. Rows are drawn, each
+with a probability in proportion to the loss that is expected of all models if a model's answer is the truth; the losses
+on them are weighted so that their mean is unbiased (Farquhar et al. 2021). Rows on which all models answer alike are
+drawn last: there the loss of all models is the same, so the differences between models stay unbiased.
+
+ModelPicker, CODA and LLM Selector look at predicted labels alone, the others at likenesses (M, M, N) of answers, as in
+`ranker.statistics.anchors`. Axis letters as in `ranker.statistics.engine`, and G points of a grid.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -38,6 +51,9 @@ DIAGONAL, CONSENSUS, STRENGTH = 2.0, 0.1, 0.01
 TEMPERATURE = 1.0
 """Of Select-LLM."""
 
+WORSE, EQUAL = 0.2, 0.3
+"""How often the best model's answer is worse than the baseline's, and as good: LLM Selector's parameters."""
+
 GRID = 256
 """Points of CODA's integrals."""
 
@@ -45,59 +61,101 @@ TINY = 1e-30
 """The least probability that has a logarithm."""
 
 
+class Picker(ABC):
+    """A method that picks rows one after the other, and scores the models by their labels."""
+
+    labelled: list[int]
+
+    @property
+    @abstractmethod
+    def score(self) -> Floats:
+        """(M,) what the method ranks by."""
+
+    @abstractmethod
+    def next(self) -> int:
+        """Return the next row."""
+
+    def best(self) -> int:
+        """Return the model that is estimated to be best."""
+        return int(self.score.argmax())
+
+
 @dataclass
-class ModelPicker:
-    """State: predicted (M, N), classes C; the labelled rows, and the number of right predictions of each model."""
+class ModelPicker(Picker):
+    """State: predicted (M, N), classes C; the labelled rows, right predictions of each model, and log-likelihoods."""
 
     predicted: Ints
     classes: int
     right: Floats = field(init=False)
-    asked: list[int] = field(default_factory=list)
+    logarithms: Floats = field(init=False)
+    labelled: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.right = np.zeros(len(self.predicted))
+        self.logarithms = np.zeros(len(self.predicted))
 
     @property
     def probabilities(self) -> Floats:
         """(M,) that a model is the best."""
-        return _shares(self.right * np.log((1 - ERROR) / ERROR))
+        return _shares(self.logarithms)
 
     @property
     def score(self) -> Floats:
         """(M,) how often each model was right."""
         return self.right
 
-    def best(self) -> int:
-        """Return the model that is estimated to be best."""
-        return int(self.right.argmax())
-
     def next(self) -> int:
         """Return the next row: the first of the best, among those on which the models differ if there are any."""
         left = np.zeros(self.predicted.shape[1])
         for label in range(self.classes):
-            after = _shares(self.right[:, None] * np.log((1 - ERROR) / ERROR) + self._gain(label))
-            left += entropy(after) / self.classes
+            after = _shares(self.logarithms[:, None] + self.evidence(label))
+            left += entropy(after) * self.chance(label)
         left[(self.predicted == self.predicted[0]).all(axis=0)] = np.inf
-        left[self.asked] = np.nan
+        left[self.labelled] = np.nan
         return int(np.nanargmin(left))
 
-    def _gain(self, label: int) -> Floats:
+    def chance(self, label: int) -> Floats:
+        """Return (N,) how probable a label is taken to be on each row."""
+        return np.full(self.predicted.shape[1], 1 / self.classes)
+
+    def evidence(self, label: int) -> Floats:
+        """Return (M, N) the log-likelihood of a label on each row, were the model the best."""
         return np.asarray((self.predicted == label) * np.log((1 - ERROR) / ERROR))
 
     def tell(self, row: int, label: int) -> None:
         """Take in the label of a row."""
-        self.asked.append(row)
-        self.right += self.predicted[:, row] == label
+        self.labelled.append(row)
+        self.right = self.right + (self.predicted[:, row] == label)
+        self.logarithms = self.logarithms + self.evidence(label)[:, row]
 
 
 @dataclass
-class CODA:
+class LLMSelector(ModelPicker):
+    """State: that of ModelPicker."""
+
+    @cached_property
+    def baseline(self) -> int:
+        """The model that agrees with the others most."""
+        return int((self.predicted[:, None] == self.predicted).sum(axis=(1, 2)).argmax())
+
+    def chance(self, label: int) -> Floats:
+        """Return (N,) shares of the models that predict a label."""
+        return np.asarray((self.predicted == label).mean(axis=0))
+
+    def evidence(self, label: int) -> Floats:
+        """Return (M, N) the log-likelihood of the comparison with the baseline, were the model the best."""
+        right = (self.predicted == label).astype(np.int64)
+        return np.asarray(np.log([WORSE, EQUAL, 1 - WORSE - EQUAL])[1 + right - right[self.baseline]])
+
+
+@dataclass
+class CODA(Picker):
     """State: predicted (M, N), classes C; counts (M, C, C) of each true and predicted label."""
 
     predicted: Ints
     classes: int
     counts: Floats = field(init=False)
-    asked: list[int] = field(default_factory=list)
+    labelled: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         size = self.classes
@@ -148,7 +206,7 @@ class CODA:
 
     def next(self) -> int:
         """Return the next row: the first of the best, among those on which the models differ if there are any."""
-        open_ = np.setdiff1d(np.arange(self.predicted.shape[1]), self.asked)
+        open_ = np.setdiff1d(np.arange(self.predicted.shape[1]), self.labelled)
         differ = open_[(self.predicted[:, open_] != self.predicted[0, open_]).any(axis=0)]
         rows = differ if len(differ) else open_
         return int(rows[self.gains(rows).argmax()])
@@ -172,12 +230,12 @@ class CODA:
 
     def tell(self, row: int, label: int) -> None:
         """Take in the label of a row."""
-        self.asked.append(row)
+        self.labelled.append(row)
         self.counts[:, label] += STRENGTH * self.votes[:, row]
 
 
 @dataclass
-class SelectLLM:
+class SelectLLM(Picker):
     """State: similarity (M, M, N), as in `ranker.statistics.anchors`; the sums of outcomes."""
 
     similarity: Floats
@@ -212,7 +270,52 @@ class SelectLLM:
     def tell(self, row: int, outcomes: Floats) -> None:
         """Take in the (M,) outcomes of a row."""
         self.labelled.append(row)
-        self.total += outcomes
+        self.total = self.total + outcomes
+
+
+@dataclass
+class LURE(Picker):
+    """State: similarity (M, M, N); the labelled rows, with the losses on them and the probabilities to draw them."""
+
+    similarity: Floats
+    rng: np.random.Generator
+    labelled: list[int] = field(default_factory=list)
+    losses: list[Floats] = field(default_factory=list)
+    drawn: list[float] = field(default_factory=list)
+
+    @cached_property
+    def expected_loss(self) -> Floats:
+        """(N,) sums over models of the loss, were the answer of a random model the truth."""
+        models = len(self.similarity)
+        off_diagonal = ~np.eye(models, dtype=bool)
+        return np.asarray((1 - self.similarity[off_diagonal]).sum(axis=0) / models)
+
+    @property
+    def chances(self) -> Floats:
+        """(N,) probabilities that a row is the next: equal ones where no loss is expected any more."""
+        open_ = np.ones(self.similarity.shape[2])
+        open_[self.labelled] = 0
+        weights = self.expected_loss * open_
+        weights = weights if weights.sum() > TINY else open_
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def score(self) -> Floats:
+        """(M,) estimates of the mean outcome: 1 less the weighted mean loss."""
+        rows, size = self.similarity.shape[2], len(self.losses)
+        left = rows - np.arange(1, size + 1)
+        weights = 1 + (rows - size) / np.maximum(left, 1) * (1 / ((left + 1) * np.array(self.drawn)) - 1)
+        return np.asarray(1 - weights @ np.array(self.losses) / size)
+
+    def next(self) -> int:
+        """Draw the next row."""
+        return int(self.rng.choice(self.similarity.shape[2], p=self.chances))
+
+    def tell(self, row: int, outcomes: Floats) -> None:
+        """Take in the (M,) outcomes of a row."""
+        self.drawn.append(float(self.chances[row]))
+        self.labelled.append(row)
+        self.losses.append(1 - outcomes)
 
 
 def entropy(probabilities: Floats) -> Floats:

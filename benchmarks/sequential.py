@@ -29,7 +29,7 @@ import click
 import numpy as np
 
 from benchmarks.labels import pairwise_accuracy, read_all, table
-from benchmarks.rivals import CODA, ModelPicker
+from benchmarks.rivals import CODA, LURE, LLMSelector, ModelPicker, Picker, SelectLLM
 from factors.types import Bools, Floats, Ints
 from ranker.commands.options import PATH
 from ranker.numbers import percent
@@ -82,6 +82,17 @@ class World:
     def patterns(self) -> Patterns:
         """The pool, for the vote."""
         return fold(self.predicted, self.classes, strength=self.strength, in_domain=self.in_domain)
+
+    @property
+    def outcomes(self) -> Floats:
+        """(M, N) 1 where a model is right."""
+        return np.asarray((self.predicted == self.labels).astype(np.float64))
+
+    @property
+    def similarity(self) -> Floats:
+        """(M, M, N) 1 where two models predict the same label; silence is like nothing."""
+        alike = (self.predicted[:, None] == self.predicted) & (self.predicted >= 0)
+        return np.asarray(alike.astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -137,7 +148,7 @@ def of_pairs(better: Floats) -> Floats:
 
 def accuracy(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
     """ACC of random rows, and what these alone say of how sure it is."""
-    outcomes = (world.predicted == world.labels).astype(float)[:, world.shuffled]
+    outcomes = world.outcomes[:, world.shuffled]
     for size in sizes:
         score = outcomes[:, :size].mean(axis=1)
         yield MethodEstimate(score, of_pairs(posterior.more_accurate(outcomes[:, :size])), int(score.argmax()))
@@ -168,20 +179,33 @@ def said_by(beliefs: Beliefs) -> MethodEstimate:
     return MethodEstimate(beliefs.score, of_pairs(beliefs.beats()), int(beliefs.score.argmax()), beliefs.within(MARGIN))
 
 
-def rival(kind: type[ModelPicker] | type[CODA]) -> Method:
-    """Another way to ask, one row after the other, of the vote's pool: silence is a label that no row has."""
+def by_labels(kind: type[ModelPicker] | type[CODA]) -> Method:
+    """Return the method of a rival that sees predicted labels: silence is a label that no row has."""
 
     def method(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
         classes = world.classes + bool((world.predicted < 0).any())
         picker = kind(np.where(world.predicted < 0, world.classes, world.predicted), classes)
-        unknown = np.full(len(pairs(len(world.predicted))), 0.5)
-        for size in range(1, max(sizes) + 1):
-            row = picker.next()
-            picker.tell(row, int(world.labels[row]))
-            if size in sizes:
-                yield MethodEstimate(picker.score, unknown, picker.best())
+        return ask(picker, lambda row: picker.tell(row, int(world.labels[row])), sizes)
 
     return method
+
+
+def by_outcomes(start: Callable[[World], SelectLLM | LURE]) -> Method:
+    """Return the method of a rival that sees the similarity of answers: for labels this is agreement."""
+
+    def method(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
+        picker = start(world)
+        return ask(picker, lambda row: picker.tell(row, world.outcomes[:, row]), sizes)
+
+    return method
+
+
+def ask(picker: Picker, label: Callable[[int], None], sizes: Sequence[int]) -> Iterator[MethodEstimate]:
+    """Label the rows that a rival picks, and yield its estimates; it states no probability."""
+    for size in range(1, max(sizes) + 1):
+        label(picker.next())
+        if size in sizes:
+            yield MethodEstimate(picker.score, np.full(len(pairs(len(picker.score))), 0.5), picker.best())
 
 
 METHODS: Mapping[str, Method] = {
@@ -191,8 +215,11 @@ METHODS: Mapping[str, Method] = {
     "vote, sequential, for the best": vote_by("best"),
     "vote, sequential, no noise": vote_by("order", 0.0),
     "vote, all at once": vote_by("batch"),
-    "ModelPicker": rival(ModelPicker),
-    "CODA": rival(CODA),
+    "ModelPicker": by_labels(ModelPicker),
+    "CODA": by_labels(CODA),
+    "LLM Selector": by_labels(LLMSelector),
+    "Select-LLM": by_outcomes(lambda world: SelectLLM(world.similarity)),
+    "LURE": by_outcomes(lambda world: LURE(world.similarity, np.random.default_rng(world.shuffled))),
 }
 
 

@@ -140,6 +140,7 @@ EXHIBIT = options.combine(
         help="Only this attribution backend; may be given repeatedly. What is left out keeps its published numbers. "
         "Settings as in `rank-models`: ig:baseline=pad.",
     ),
+    options.TARGET,
     click.option(
         "--data-dir",
         type=options.PATH,
@@ -260,6 +261,7 @@ def run_of(exhibit: Exhibit, tier: Tier, options_given: Mapping[str, Any]) -> Ru
         own=own_checkpoints,
         sets=[look_up("set of this exhibit", name, sets) for name in options_given["sets"]],
         attributions=attributions,
+        target=options_given["target"],
         data_dir=options_given["data_dir"],
         probe=options_given["probe"],
         draws=arguments.draws(options_given["draws"]),

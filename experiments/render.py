@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from experiments.published import PAPER, Exhibit
 from experiments.tables import Cell, Rankings
+from ranker import Ranking
 from ranker.numbers import signed
 from ranker.report import csv
 from ranker.report.markdown import escape, lines
@@ -40,7 +41,7 @@ def markdown(name: str, exhibit: Exhibit, ranked: Rankings, cells: Sequence[Cell
         + (
             f"measured on all {ranking.header.provenance.data.rows} rows"
             if exhibit.kind == "accuracies" and ranking.header.provenance.data
-            else f"{ranking.header.provenance.population} rows, {attribution_text(ranking)}"
+            else f"{ranking.header.provenance.population} rows, {attribution_text(ranking)}{_target_text(ranking)}"
         )
         for ranking in ranked.values()
     ]
@@ -55,6 +56,12 @@ def comma_separated(cells: Sequence[Cell]) -> str:
     """Return a line a cell, with its fields and the difference as columns; all numbers in percent."""
     rows = [{**asdict(cell), "difference": cell.difference} for cell in cells]
     return csv.to_csv([{name: _rounded(value) for name, value in row.items()} for row in rows])
+
+
+def _target_text(ranking: Ranking) -> str:
+    """Return the target rule, if it is not what each factor declares."""
+    rule = ranking.header.provenance.target
+    return "" if rule in (None, "declared") else f", target {rule}"
 
 
 def _grid(exhibit: Exhibit, cells: Sequence[Cell]) -> Table:

@@ -23,7 +23,7 @@ from ranker.datasets.embedded import SUITE
 from ranker.errors import UsageError
 from ranker.results.evaluation import MethodResult
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.score import Evidence
+from ranker.scoring.score import Evidence, Target
 from ranker.sources import suites
 from ranker.sources.suites import Suite
 
@@ -67,6 +67,7 @@ class Run:
         own: OOD set -> references to suites that are to be taken instead.
         sets: of an exhibit, where it is not to be all of it; the rest keeps its published numbers.
         attributions: of an exhibit, likewise, each with its settings.
+        target: the rule for the label that attribution factors are about: see `ranker.Evidence`.
         data_dir: where the official data is; embedded suites are ranked on the embedded samples without it.
         population: how many rows of a set are explained; None for as many as its card says.
     """
@@ -75,6 +76,7 @@ class Run:
     own: Mapping[str, Sequence[str]] = field(default_factory=dict)
     sets: Sequence[str] = ()
     attributions: Mapping[str, Settings] = field(default_factory=dict)
+    target: Target = "declared"
     data_dir: Path | None = None
     probe: int = 10
     draws: int | Literal["exact"] = "exact"
@@ -122,7 +124,7 @@ def one_ranking(suite: Suite, name: str, attribution: str, run: Run) -> Ranking:
         probe=run.probe,
         draws=run.draws,
         seed=run.seed,
-        evidence=Evidence(run.attributions.get(attribution, attribution)),
+        evidence=Evidence(run.attributions.get(attribution, attribution), target=run.target),
         runtime=run.runtime,
     )
 

@@ -220,6 +220,14 @@ OWN_ROWS = combine(
 
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 
+TARGET = click.option(
+    "--target",
+    type=click.Choice(["declared", "shortcut", "evidence", "true", "predicted"]),
+    default="declared",
+    show_default=True,
+    help="Label that attribution factors are about: as each declares, or one rule for all.",
+)
+
 STORE = click.option(
     "--store",
     "store_folder",

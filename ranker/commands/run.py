@@ -63,13 +63,7 @@ from ranker.errors import look_up
     help="Methods that use unlabelled rows: comma-separated names, files with your own, or all. See `rank-models "
     "ls methods`.  [default: SURROGATE, SURROGATE+LABEL, DAWID-SKENE]",
 )
-@click.option(
-    "--target",
-    type=click.Choice(["declared", "shortcut", "evidence", "true", "predicted"]),
-    default="declared",
-    show_default=True,
-    help="Label that attribution factors are about: as each declares, or one rule for all.",
-)
+@options.TARGET
 @click.option(
     "--normalise",
     "norm",

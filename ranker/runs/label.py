@@ -37,7 +37,7 @@ from ranker.runs.gather import (
 )
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan, plan
-from ranker.runs.pool import pool_of, positions_among
+from ranker.runs.pool import pool_of, positions_among, small_pool_notes
 from ranker.runs.task import NamedTask, check_known_labels, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.diagnostics import constant_models
@@ -423,6 +423,8 @@ def label(
     label_task = require_labels(decide_task(NamedTask(task), infos=inspected.infos), "`label`")
     rows, places = with_labelled(distinct_rows(unlabelled(pool)), labelled)
     check_text_counts(rows)
+    for note in small_pool_notes(len(rows), inspected):
+        log.warning(note)
     rows, places, lines = _sample_large_pool(inspected, label_task, rows, places, lines, runtime)
     answers, pool_rows, failures = predictions(inspected, label_task, rows, runtime)
     places = positions_among(places, pool_rows, len(rows))

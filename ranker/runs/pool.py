@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from factors.types import Example, Floats, Ints
+from ranker.numbers import counted
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses
+from ranker.runs.gather import InspectedModels
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer
@@ -19,6 +21,18 @@ from ranker.statistics.pool import InDomain, Pool, Targets
 from ranker.tasks.base import NO_ANSWER, Predictions, Task
 from ranker.tasks.classes import label_names, labels_of
 from ranker.tasks.values import ValueTask, has_values
+
+SMALL_POOL = 500
+"""Rows below which a pool is small: labels do more with a larger one (docs/results/labels.md)."""
+
+
+def small_pool_notes(rows: int, inspected: InspectedModels) -> Iterator[str]:
+    """Say how much more labels do with a larger pool, if this one is small and the models can be run on more rows."""
+    if 0 < rows < SMALL_POOL and not any(info.source.precomputed for info in inspected.infos):
+        yield (
+            f"A pool of {counted(rows, 'row')} is small, and more unlabelled rows cost no label: ten labels put 83.4 % "
+            "of the pairs of models in their true order with a pool of 1,000 rows, and 79.1 % with 300."
+        )
 
 
 def population_answers(reply: ModelResponses) -> Answer:

@@ -33,6 +33,7 @@ from ranker.runs.pool import (
     pool_of,
     population_answers,
     positions_among,
+    small_pool_notes,
     targets_of,
     true_labels,
 )
@@ -185,6 +186,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *warnings,
             *_own_truth_notes(plan),
             *_mean_metric_notes(plan),
+            *_small_pool_notes(plan),
             *_positive_label_notes(plan),
             *_chance_warnings(plan, answered),
             *copies(collected.copies),
@@ -213,6 +215,12 @@ def _mean_metric_notes(plan: Plan) -> Iterator[str]:
     default = plan.task.metric_named("")
     if plan.rows.pool and default is not None:
         yield f"Beside a pool models are compared by {plan.task.metric}, a mean over rows; {default.name} is none."
+
+
+def _small_pool_notes(plan: Plan) -> Iterator[str]:
+    """Say how much a larger pool is worth, if labels and a pool decide."""
+    if has_labels(plan.task) and plan.method in (None, *(method.name for method in plan.methods)):
+        yield from small_pool_notes(len(plan.rows.pool), plan.inputs.inspected)
 
 
 def _positive_label_notes(plan: Plan) -> Iterator[str]:

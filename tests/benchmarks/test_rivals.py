@@ -1,11 +1,25 @@
 """The methods that ours is compared with do what their papers say: by loops, by sampling, and where it is plain."""
 
+import copy
 import itertools
 
 import numpy as np
 import pytest
 
-from benchmarks.rivals import CODA, DIAGONAL, ERROR, STRENGTH, ModelPicker, SelectLLM, entropy
+from benchmarks.rivals import (
+    CODA,
+    DIAGONAL,
+    EQUAL,
+    ERROR,
+    LURE,
+    STRENGTH,
+    WORSE,
+    LLMSelector,
+    ModelPicker,
+    SelectLLM,
+    entropy,
+)
+from benchmarks.sequential import METHODS, World
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(3, size=40)
@@ -31,6 +45,81 @@ def test_model_picker_asks_what_leaves_least_entropy():
             after = [[likely[m] * (odds if PREDICTED[m, row] == c else 1) for m in range(4)] for c in range(3)]
             left[row] = sum(bits([one / sum(each) for one in each]) for each in after) / 3
     assert left[picker.next()] == pytest.approx(min(left.values()))
+
+
+def test_llm_selector_asks_what_the_models_expect_to_leave_least_entropy():
+    """By a loop over rows and the models' own answers, each compared with the baseline's, after five answers."""
+    picker = LLMSelector(PREDICTED, 3)
+    for row in range(5):
+        picker.tell(row, LABELS[row])
+    agreement = [sum(PREDICTED[m, row] == PREDICTED[k, row] for k in range(4) for row in range(40)) for m in range(4)]
+    baseline = agreement.index(max(agreement))
+
+    def likelihood(model, row, label):
+        right, right_baseline = PREDICTED[model, row] == label, PREDICTED[baseline, row] == label
+        if right == right_baseline:
+            return EQUAL
+        return WORSE if right_baseline else 1 - WORSE - EQUAL
+
+    likely = [np.prod([likelihood(m, row, LABELS[row]) for row in range(5)]) for m in range(4)]
+    assert picker.probabilities == pytest.approx(np.array(likely) / sum(likely))
+    assert len(set(likely)) > 1, "else the model's evidence is not tried"
+    left = {}
+    for row in range(5, 40):
+        answers = PREDICTED[:, row].tolist()
+        if len(set(answers)) > 1:
+            after = [[likely[m] * likelihood(m, row, label) for m in range(4)] for label in answers]
+            left[row] = sum(bits([p / sum(joint) for p in joint]) for joint in after) / 4
+    assert picker.next() == min(left, key=left.__getitem__)
+
+
+def drawn_sequences(picker, outcomes, size):
+    """Yield each sequence of rows that can be drawn, as its probability and the scores after it."""
+    if size == 0:
+        yield 1.0, picker.score
+        return
+    for row in np.flatnonzero(picker.chances):
+        after = copy.deepcopy(picker)
+        after.tell(row, outcomes[:, row])
+        for chance, score in drawn_sequences(after, outcomes, size - 1):
+            yield picker.chances[row] * chance, score
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 5])
+def test_the_estimates_of_lure_are_unbiased(size):
+    """The mean over all sequences of draws is the mean outcome on the pool, if no row is sure not to be drawn."""
+    picker, outcomes = LURE(RNG.random((3, 3, 5)), RNG), RNG.random((3, 5))
+    sequences = list(drawn_sequences(picker, outcomes, size))
+    assert sum(chance for chance, _ in sequences) == pytest.approx(1)
+    assert sum(chance * score for chance, score in sequences) == pytest.approx(outcomes.mean(axis=1))
+    assert size == 5 or np.ptp([score[0] for _, score in sequences]) > 0.1
+
+
+def test_lure_is_unbiased_about_differences_where_some_rows_are_never_drawn():
+    """Rows on which all models answer alike do not tell them apart, and are drawn when nothing else is left."""
+    predicted, labels = np.array([[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 0, 1]]), np.array([1, 1, 0, 0])
+    outcomes = (predicted == labels).astype(float)
+    picker = LURE((predicted[:, None] == predicted).astype(float), RNG)
+    assert picker.chances == pytest.approx([0, 0, 0.5, 0.5])
+    expected = sum(chance * score for chance, score in drawn_sequences(picker, outcomes, 2))
+    assert expected - expected.mean() == pytest.approx(outcomes.mean(axis=1) - outcomes.mean())
+    for row in (2, 3):
+        picker.tell(row, outcomes[:, row])
+    assert picker.chances == pytest.approx([0.5, 0.5, 0, 0])
+
+
+def test_lure_expects_a_loss_where_answers_are_unlike():
+    """By a loop: the loss of each model is expected by each model's answer, its own included."""
+    similarity = RNG.random((3, 3, 6))
+    picker = LURE(similarity, RNG)
+    picker.tell(1, np.ones(3))
+    expected = {
+        row: sum(1 - similarity[m, k, row] for m in range(3) for k in range(3) if m != k) for row in (0, 2, 3, 4, 5)
+    }
+    for row, loss in expected.items():
+        assert picker.chances[row] == pytest.approx(loss / sum(expected.values()))
+    assert picker.chances[1] == 0
+    assert {picker.next() for _ in range(200)} == set(expected)
 
 
 def test_select_llm_asks_where_likely_models_differ():
@@ -103,7 +192,7 @@ def best_of(coda, label):
     return only.probabilities()
 
 
-@pytest.mark.parametrize("rival", [ModelPicker, CODA])
+@pytest.mark.parametrize("rival", [ModelPicker, CODA, LLMSelector])
 def test_a_rival_finds_a_model_that_is_nearly_always_right(rival):
     """Thirty answers at most; no row is asked twice."""
     rng = np.random.default_rng(3)
@@ -113,8 +202,22 @@ def test_a_rival_finds_a_model_that_is_nearly_always_right(rival):
     for _ in range(30):
         row = found.next()
         found.tell(row, labels[row])
-    assert len(set(found.asked)) == 30
+    assert len(set(found.labelled)) == 30
     assert found.best() == 2
+
+
+@pytest.mark.parametrize("name", ["Select-LLM", "LURE", "LLM Selector", "ModelPicker"])
+def test_the_benchmark_asks_a_rival_about_labels(name):
+    """A model that is nearly always right is named after 40 labels, though some answers are missing."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(2, size=200)
+    predicted = np.where(rng.random((5, 200)) < [[0.6], [0.65], [0.97], [0.7], [0.6]], labels, 1 - labels)
+    predicted[:, :4] = -1
+    truth = (predicted == labels).mean(axis=1)
+    world = World(predicted, labels, 2, truth, rng.permutation(200), None, None)
+    first, last = METHODS[name](world, (1, 40))
+    assert last.best == 2
+    assert not np.array_equal(first.score, last.score)
 
 
 def test_the_entropy_of_certainty_is_nothing():

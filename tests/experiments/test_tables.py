@@ -238,12 +238,13 @@ def test_what_is_ranked_follows_from_the_exhibit(monkeypatch, tmp_path):
     """Every set of the tier with every attribution of the rows, on the population, probe, draws and seed of the run."""
     calls = []
     monkeypatch.setattr(tables, "rank", lambda suite, rows, **more: calls.append((suite.name, rows, more)))
-    run = Run(probe=5, draws=40, seed=3, population=20)
+    run = Run(probe=5, draws=40, seed=3, population=20, target="predicted")
     one = KNOWN.tables["1"]
     assert set(tables.rankings(one, KNOWN.tiers["mini"], run)) == {(s, a) for s in one.sets for a in one.attributions}
     assert {call[0] for call in calls} == {f"{name}-mini" for name in one.sets}
     for _, rows, more in calls:
         assert (rows.population, more["probe"], more["draws"], more["seed"]) == (20, 5, 40, 3)
+        assert more["evidence"].target == "predicted"
 
 
 def test_official_rows_need_a_folder(tmp_path):
@@ -363,6 +364,21 @@ def test_a_format_that_makes_it_slower_is_pointed_out(capsys, monkeypatch):
 
 
 @pytest.mark.slow
+def test_the_target_rule_turns_factors_and_no_baseline(capsys, tmp_path, two_suites):
+    """`--target predicted` moves a factor about another label, leaves ACC as it is, and is named below the table."""
+    given = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", tmp_path / "store"]
+    declared = run(capsys, *given, *two_suites)[1]
+    predicted = run(capsys, *given, *two_suites, "--target", "predicted")[1]
+    lines = {name: [next(line for line in out.splitlines() if line.startswith(f"| {name} ")) for out in
+                    (declared, predicted)] for name in ("ACC", "CONF", "SUM-DIFF")}  # fmt: skip
+    assert lines["ACC"][0] == lines["ACC"][1]
+    assert lines["CONF"][0] == lines["CONF"][1]
+    assert lines["SUM-DIFF"][0] != lines["SUM-DIFF"][1]
+    assert "12 rows, shap\n" in declared
+    assert "12 rows, shap, target predicted\n" in predicted
+
+
+@pytest.mark.slow
 def test_a_part_of_a_table(capsys, tmp_path, two_suites):
     """The rest keeps its published numbers, and nothing is run for it."""
     given = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", tmp_path / "store"]
@@ -394,6 +410,7 @@ def test_a_table_says_what_its_numbers_were_computed_in(capsys, tmp_path, two_su
         (["table", "9"], "there is no table '9'"),
         (["figure", "5", "--tier", "minilmm"], "there is no tier 'minilmm'; did you mean minilm?"),
         (["table", "2", "--ood", "msgs-verb"], "there is no set of this exhibit 'msgs-verb'"),
+        (["table", "2", "--target", "gold"], "'gold' is not one of 'declared', 'shortcut', 'evidence', 'true'"),
         (["table", "2", "--attribution", "lime"], "there is no attribution of this exhibit 'lime'; known: shap"),
         (["table", "2", "--attribution", "shap:samples=5"], "there is no key of `shap` 'samples'; known: target"),
         (["table", "2", "--suite", "paws"], "`--suite` must be SET=PATH (got 'paws')"),

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from ranker.errors import DataError, UsageError
 from ranker.labelling import export
 from ranker.labelling.sheet import cells_by_text
 from ranker.runs.decide import decide
+from ranker.runs.gather import inspect_models
 from ranker.runs.label import LabelSettings, label, predictions
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
@@ -190,6 +192,41 @@ def test_the_file_to_fill_in_has_all_that_the_pool_has():
         ["8", "A dog sang.", "It moved.", "", "", "?", ""],
         ["7", "A dog ran.", "It moved.", '{"cue": [[0, 2, 5]]}', "Ann", "", ""],
     ]
+
+
+def small_pool_sentence(pool_rows, models, caplog, runtime):
+    """What a session and a decision say of a small pool, which is the same."""
+    task, files = sets.cards()["hans-sub"].task, inspect_models(models)
+    caplog.clear()
+    label(pool_rows, files, task=task, runtime=runtime)
+    texts = {row.segments for row in pool_rows[:3]}
+    answered = tuple(row for row in sets.load("hans-sub").examples if row.segments in texts)
+    labelled_rows = sets.LabelledDataset("own", task, answered, len(answered))
+    decision = decide(files, labelled_rows, pool=pool_rows, evidence=Evidence("none"), runtime=runtime)
+    sentences = [note for note in decision.header.notes if note.startswith("A pool of")]
+    assert sentences == [record.getMessage() for record in caplog.records if record.getMessage().startswith("A pool")]
+    return "".join(sentences)
+
+
+def test_a_small_pool_is_pointed_out_with_the_figures_of_the_page(suite, rows, caplog, runtime):
+    """It has fewer rows than 500; ten labels with larger pools stand in docs/results/labels.md."""
+    pool = unlabelled(sets.load("hans-sub").examples[:499])
+    sentence = small_pool_sentence(pool, suite, caplog, runtime)
+    assert sentence.startswith("A pool of 499 rows is small")
+    page = (Path(__file__).parents[3] / "docs/results/labels.md").read_text().partition("## Larger pools")[2]
+    of_size = {size: re.search(rf"^\| {size} \|[^|]*\| ([\d.]+) ", page, re.M)[1] for size in ("300", "1,000")}
+    assert re.findall(r"[\d,.]+\d", sentence) == ["499", of_size["1,000"], "1,000", of_size["300"], "300"]
+
+
+def test_a_larger_pool_is_not_pointed_out_nor_a_pool_of_files(suite, caplog, runtime, tmp_path):
+    """From 500 rows on labels do more; and files of answers have no answers to more rows."""
+    rows = unlabelled(sets.load("hans-sub").examples[:500])
+    assert small_pool_sentence(rows, suite, caplog, runtime) == ""
+    for model in "ab":
+        lines = "".join(f"{row.id},{n % (2 + (model == 'b'))}\n" for n, row in enumerate(rows[:40]))
+        (tmp_path / f"{model}.csv").write_text(f"id,prediction\n{lines}".replace(",2", ",0"))
+    files = [str(tmp_path / f"{model}.csv") for model in "ab"]
+    assert small_pool_sentence(rows[:40], files, caplog, runtime) == ""
 
 
 def test_models_that_predict_the_same_are_told_before_anybody_labels(suite, rows, task, runtime, caplog, tmp_path):
