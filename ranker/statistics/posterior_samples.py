@@ -84,8 +84,8 @@ UNEVEN = (0.15, 0.25)
 """Unevenness of the pairs' agreements between which that share rises, for two classes a standard deviation."""
 
 RARE = (0.45, 0.3)
-"""Means of the pairs' agreements between which that share rises as they fall, in standard deviations of an agreement by
-chance on a row."""
+"""Means of the pairs' agreements between which that share rises, as they fall, for two classes; for C classes they are
+sqrt(2 / C) times as high."""
 
 ROUNDS = 50
 """Rounds of the fit of accuracies to agreements; half of the distance is left after each."""
@@ -193,9 +193,9 @@ def distrust_probability(agreements: Floats, classes: int) -> float:
 
     It is the lower end of `APART` where all models agree alike and often. It rises with two signs, which add up:
 
-    - *Rare* agreement: models that hardly agree have little in common, and most of them may be wrong. With C classes
-      the agreement by chance on a row has the standard deviation 1 / sqrt(C - 1), so a small agreement is evidence
-      where there are many.
+    - *Rare* agreement: models that hardly agree have little in common, and most of them may be wrong. Among many
+      classes a small agreement is evidence, since two models agree by chance on one row in C. The limits fall with the
+      square root of that: as a multiple of chance they rise, and as an agreement they fall.
     - *Uneven* agreement: models of one family that follow a shortcut to different degrees agree with their neighbours
       and contradict the others. If models err independently, each with its own accuracy, two agree by r_m r_k. Where
       they do not, they err alike. The spread of r_m r_k counts by 1 / (C - 1), the probability that two wrong answers
@@ -221,7 +221,7 @@ def distrust_probability(agreements: Floats, classes: int) -> float:
     independent = _independent_agreements(agreements)[above]
     shared = min(float(((pairs - independent) ** 2).mean()), float(pairs.var()))
     uneven = 2 * (classes - 1) / classes * np.sqrt(shared + (pairs.var() - shared) / (classes - 1))
-    signs = np.interp(uneven, UNEVEN, (0, 1)) + np.interp(pairs.mean() * np.sqrt(classes - 1), RARE[::-1], (1, 0))
+    signs = np.interp(uneven, UNEVEN, (0, 1)) + np.interp(pairs.mean() * np.sqrt(classes / 2), RARE[::-1], (1, 0))
     return round(float(APART[0] + (APART[1] - APART[0]) * min(signs, 1.0)), 9)
 
 
