@@ -67,10 +67,21 @@ def _drawings(shift: Shift) -> Sequence[Drawing]:
 def _answer(shift: Shift) -> Iterator[str]:
     """Yield a sentence for each new domain, and for the chosen sets."""
     for pair in shift.new:
-        yield f"{pair.b}: {pair.verdict}. {pair.reason}"
+        drop = shift.drop(pair.b)
+        yield f"{pair.b}: {pair.verdict}. {pair.reason}{'' if drop is None else f' {_expected(shift, drop)}'}"
+    if any(shift.drop(pair.b) is None and pair.verdict != "cannot be told" for pair in shift.new):
+        of_halves = [f"Two halves of {shift.first} are {_cell('mmd', half.value)} apart. " for half in shift.halves]
+        untold = "A distance does not tell what models lose: label ten rows (`rank-models label`), and rank the models."
+        yield f"{''.join(of_halves)}{untold}"
     if shift.choices:
         names = [choice.name for choice in shift.choices if choice.chosen]
         yield f"Sets to test on: {', '.join(names) or 'none'}."
+
+
+def _expected(shift: Shift, drop: float) -> str:
+    """Say what the models lose, where it was measured."""
+    change = f"{percent(abs(drop))} points {'less' if drop > 0 else 'more'}"
+    return f"Expect {change} than in {shift.first}, as the models did on average on the labelled rows of both."
 
 
 def _remarks(shift: Shift) -> Iterator[str]:

@@ -169,6 +169,7 @@ class Shift(Result):
         correlations: correlations between the measures and the models' losses.
         choices: sets to test on; empty if not requested.
         failures: model -> why it could not be run.
+        halves: MMD^2 of words between two random halves of the in-domain set; empty if it has too few texts.
 
     Example:
         >>> from ranker import load_set, shift
@@ -191,6 +192,7 @@ class Shift(Result):
     correlations: tuple[Correlation, ...] = ()
     choices: tuple[SetChoice, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
+    halves: tuple[DistanceMeasure, ...] = ()
 
     @property
     def first(self) -> str:

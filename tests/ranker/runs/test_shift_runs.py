@@ -37,7 +37,10 @@ def test_files_sets_and_rows_in_memory_are_compared(tmp_path):
     assert found.pair("law 1", "law 2").measure("repeated").value == 1.0
     assert found.pair("law 1", "law 2").verdict == "near"
     assert found.domains[0].labels == {"no": 0.5, "yes": 0.5}
-    assert found.pair("law 1", "rows in memory").verdict == "other"
+    assert found.pair("law 1", "rows in memory").verdict == "far"
+    assert found.pair("law 1", "rows in memory").reason.endswith("so it counts as a far set of one task.")
+    unlabelled = [{"text": row["text"]} for row in rows("sport", 40)]
+    assert shift(file, unlabelled).new[0].verdict == "other"
 
 
 def test_two_sets_of_one_name_are_refused(tmp_path):
@@ -62,7 +65,7 @@ def test_a_column_splits_a_set():
     assert [(one.name, one.rows) for one in alone.domains] == [("court", 30), ("pitch", 30)]
     behind = shift(rows("law", 40, 3), mixed, by="where")
     assert [one.name for one in behind.domains] == ["rows in memory", "court", "pitch"]
-    assert [pair.verdict for pair in behind.new][1] == "other"
+    assert [pair.verdict for pair in behind.new][1] == "far"
 
 
 def test_topics_are_found():
