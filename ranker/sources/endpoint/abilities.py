@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ranker.sources.endpoint.client import Client, NotKept, RowError, ServerError
 from ranker.sources.endpoint.journal import request_name
-from ranker.sources.endpoint.replies import Reply, Token
+from ranker.sources.endpoint.replies import Reply
 
 COMPLETIONS, CHAT = "/completions", "/chat/completions"
 """Addresses behind a server's URL."""
@@ -209,6 +209,8 @@ def _try(endpoint: Endpoint, form: Abilities, **parameters: Any) -> tuple[Reply 
     try:
         return endpoint.client.ask(endpoint.place, form.path, body, endpoint.round, keep_refusals=False), ""
     except RowError as error:
+        if not error.final:  # which says nothing of what it can do
+            raise ServerError.of(endpoint.client.server.host, str(error), option="models") from error
         return None, str(error)
 
 
@@ -223,10 +225,9 @@ def tokens_of(endpoint: Endpoint, word: str) -> tuple[bytes, ...]:
     assert endpoint.abilities is not None
     if endpoint.abilities.chat:
         reply = endpoint.top(_repeating(word, "", chat=True), REPEATED_TOKENS)
-        first = reply.tokens[0] if reply.tokens else Token(b"")
-        repeated = first.text.strip() and reply.text.strip().startswith(word.strip())
-        start = first.text if repeated else _likely_start(reply, word.strip().encode())
-        return (start,) if start else ()
+        first = reply.tokens[0].text if reply.tokens else b""
+        begins = first.strip() and word.strip().encode().startswith(first.strip())
+        return (first,) if begins and reply.text.strip().startswith(word.strip()) else ()
     tokens: list[bytes] = []
     while missing := word.encode()[len(b"".join(tokens)) :]:
         begun = b"".join(tokens).decode(errors="ignore")
@@ -235,7 +236,8 @@ def tokens_of(endpoint: Endpoint, word: str) -> tuple[bytes, ...]:
         if not further[0]:
             return ()
         tokens += further
-    return tuple(tokens)
+    begun_bytes = [b"".join(tokens[:size]) for size in range(1, len(tokens))]
+    return () if any("\ufffd" in begun.decode(errors="replace") for begun in begun_bytes) else tuple(tokens)
 
 
 def _likely_start(reply: Reply, text: bytes) -> bytes:

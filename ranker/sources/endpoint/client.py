@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import logging
+import math
 import os
 import ssl
 import threading
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import quote, quote_plus, urlsplit
 
 from ranker.errors import DataError, ModelError, first_line
 from ranker.limits import LIMITS, Limits
@@ -145,6 +146,7 @@ class Client:
         attempts, first_pause: see `ATTEMPTS` and `FIRST_PAUSE`.
         stopping: set to send nothing more.
         met: the server has replied to this client.
+        stated: (model of the server, "model" or "fingerprint") -> what its first reply said of itself.
         in_flight: number of requests that were sent and have no reply yet.
         room: notified when one has its reply.
     """
@@ -156,6 +158,7 @@ class Client:
     first_pause: float = FIRST_PAUSE
     stopping: threading.Event = field(default_factory=threading.Event)
     met: bool = False
+    stated: dict[tuple[str, str], str] = field(default_factory=dict)
     in_flight: int = 0
     room: threading.Condition = field(default_factory=threading.Condition)
 
@@ -188,8 +191,8 @@ class Client:
         if stored is None:
             if self.offline:
                 raise NotKept(name)
-            stored = self._send(path, body, expected)
-            if stored[0] == 200 or keep_refusals:
+            stored = self._send(place, path, body, expected)
+            if stored[0] == 200 or (keep_refusals and stored[0] != 404):  # a model may be loaded later
                 self.journal.keep(name, *stored)
         status, content = stored
         if status != 200:
@@ -218,10 +221,21 @@ class Client:
 
     @cached_property
     def _http(self) -> httpx2.Client:
+
+        try:
+            http = self._connections()
+        except (ImportError, ValueError, OSError) as error:  # of a proxy, or a file of certificates
+            text = f"cannot be asked with these proxies and certificates: {self._redacted(first_line(error))}"
+            raise ServerError.of(self.server.host, text) from error
+        weakref.finalize(self, http.close)
+        return http
+
+    def _connections(self) -> httpx2.Client:
+        """Return a pool of connections."""
         import httpx2
 
         options = self.server.options
-        http = httpx2.Client(
+        return httpx2.Client(
             headers={"Authorization": f"Bearer {self.key}"} if self.key else {},
             timeout=httpx2.Timeout(options.request_timeout, connect=CONNECT, pool=None),
             limits=httpx2.Limits(max_connections=options.concurrency, max_keepalive_connections=options.concurrency),
@@ -229,19 +243,19 @@ class Client:
             trust_env=not self.server.is_local,  # texts for this machine go through no proxy
             follow_redirects=False,
         )
-        weakref.finalize(self, http.close)
-        return http
 
-    def _send(self, path: str, body: Mapping[str, Any], expected: Reply | None) -> tuple[int, str]:
+    def _send(self, place: str, path: str, body: Mapping[str, Any], expected: Reply | None) -> tuple[int, str]:
         """Send a request until it is answered -> the status and the body of the reply."""
         import stamina
+
+        stamina.instrumentation.set_on_retry_hooks([])  # else each attempt is a line on stderr
 
         def pause(error: Exception) -> bool | float:
             if not isinstance(error, Failed) or self.stopping.is_set():
                 return False
             if error.pause is not None and error.pause > LONGEST_WAIT:
                 return False
-            return True if error.pause is None else max(error.pause, 0.01)
+            return True if error.pause is None or error.pause < 1 else error.pause
 
         retries = stamina.retry_context(
             on=pause, attempts=self.attempts, timeout=TIMEOUTS * self.server.options.request_timeout,
@@ -250,14 +264,14 @@ class Client:
         try:
             for attempt in retries:
                 with attempt:
-                    return self._attempt(path, body, expected)
+                    return self._attempt(place, path, body, expected)
         except Failed as error:
             if error.reached:
                 raise RowError(str(error)) from error
             raise ServerError.of(self.server.host, str(error), option="models") from error
         raise AssertionError("an attempt returns or raises")
 
-    def _attempt(self, path: str, body: Mapping[str, Any], expected: Reply | None) -> tuple[int, str]:
+    def _attempt(self, place: str, path: str, body: Mapping[str, Any], expected: Reply | None) -> tuple[int, str]:
         """Send a request once; it counts for the budget, whatever comes of it."""
         import httpx2
 
@@ -272,11 +286,11 @@ class Client:
             self.met = True
             if 200 <= status < 300:
                 reply = parse_reply(text)
-                if reply.prompt_tokens >= 0 and reply.output_tokens >= 0:
+                if reply.prompt_tokens > 0 and reply.output_tokens >= 0:
                     used = reply.prompt_tokens + reply.output_tokens
-                self._check_same(reply, expected)
+                self._check_same(place, reply, expected)
                 return 200, text
-            used = 0
+            used = 0 if status < 500 else most
         except BadReply as error:
             raise Failed(str(error)) from error
         except httpx2.ConnectError as error:
@@ -290,7 +304,10 @@ class Client:
             raise Failed(reason, reached=False) from error
         except httpx2.TimeoutException as error:
             raise Failed(f"gave no answer within {self.server.options.request_timeout:g} s", reached=False) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
+            text = f"cannot be asked: {self._redacted(first_line(error))}"
+            raise ServerError.of(self.server.host, text, option="models") from error
+        except httpx2.HTTPError as error:
             raise Failed(f"breaks off: {self._redacted(first_line(error)) or type(error).__name__}") from error
         finally:
             self._settle(most, used)
@@ -329,11 +346,23 @@ class Client:
                 if time.monotonic() > ends:
                     raise BadReply(f"its reply did not end within {self.server.options.request_timeout:g} s")
             body = b"".join(parts).decode("utf-8", "replace")
-            return response.status_code, self._redacted(body), response.headers
+            return response.status_code, self._redacted_json(body), response.headers
 
     def _redacted(self, text: str) -> str:
-        """Return a text of the server without the key, which it may quote."""
-        return text.replace(self.key, "***") if self.key else text
+        """Return a text of the server without the key, which it may quote, as it is or as an address."""
+        for form in {self.key, quote(self.key), quote(self.key, safe=""), quote_plus(self.key)} - {""}:
+            text = text.replace(form, "***")
+        return text
+
+    def _redacted_json(self, body: str) -> str:
+        """Return a body without the key, however JSON escapes it."""
+        if not self.key:
+            return body
+        try:
+            content = json.loads(body)
+            return self._redacted(json.dumps(content, ensure_ascii=False))
+        except (ValueError, RecursionError):
+            return self._redacted(body)
 
     def _reserve(self, tokens: int) -> None:
         """Count a request; refuse it where the budget of the run has no room for it."""
@@ -363,10 +392,11 @@ class Client:
         text += "stored, and a larger `max_requests` or `max_tokens` goes on from there"
         raise ServerError(text, option="max_requests" if options.max_requests else "max_tokens")
 
-    def _check_same(self, reply: Reply, expected: Reply | None) -> None:
+    def _check_same(self, place: str, reply: Reply, expected: Reply | None) -> None:
         """Refuse a reply of another model than the earlier ones."""
         for name, noun in (("model", "model"), ("fingerprint", "fingerprint")):
-            before, now = getattr(expected, name, ""), getattr(reply, name)
+            now = getattr(reply, name)
+            before = getattr(expected, name, "") or (self.stated.setdefault((place, name), now) if now else "")
             if before and now and before != now:
                 text = f"replied as the {noun} {before!r}, and now replies as {now!r}; `refetch` asks everything anew"
                 raise ServerError.of(self.server.host, text, option="refetch", value=now)
@@ -380,7 +410,8 @@ def retry_after(header: str, now: float) -> float | None:
         (3.0, 5.0, None)
     """
     try:
-        return max(float(header), 0.0)
+        seconds = float(header)
+        return None if math.isnan(seconds) else max(seconds, 0.0)
     except ValueError:
         pass
     try:

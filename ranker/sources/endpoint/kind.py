@@ -128,7 +128,9 @@ class EndpointModel(PromptSetup):
             way = self._way(task, endpoint)
         except NotKept:
             endpoint = Endpoint(_client(self.server, shelf), self.model, "", Abilities(prompt.chat))
-            way = None
+            listed_words = tuple(form for forms in words.values() for form in forms)
+            hard = prompt.decode or prompt.chat or not words
+            way = None if hard else WholeWords(listed_words, False)  # the way with most requests
         member = digest({"place": self.place, "round": endpoint.round, "task": task.name})
         remarks = partial(endpoint.client.journal.remarks, member)
         note = partial(_note, self.place, shelf, task, way, prompt.decode or not words, remarks)
@@ -162,7 +164,8 @@ class EndpointModel(PromptSetup):
         client = _client(self.server, shelf)
         place = f"{self.server.url}#{self.model}"
         anew = self.server.run if self.server.options.refetch else ""
-        endpoint = Endpoint(client, self.model, client.journal.round(place, anew))
+        asked_round = anew if shelf.offline and anew else client.journal.round(place, anew)  # a dry run begins none
+        endpoint = Endpoint(client, self.model, asked_round)
         return replace(endpoint, abilities=find_abilities(endpoint, chat))
 
     def _way(self, task: Task, endpoint: Endpoint) -> Way | None:
@@ -188,7 +191,7 @@ class EndpointModel(PromptSetup):
             tokens = {word: tokens[word] for word in first.values()}
         else:
             check_apart(listed, list(tokens.values()), self.name)
-        return NextTokens(tokens, mean, prompt.chat, able.top)
+        return NextTokens(tokens, mean, blank, prompt.chat, able.top)
 
 
 if TYPE_CHECKING:
@@ -236,7 +239,7 @@ def _note(
 ) -> None:
     """Note how a model is asked, and what was remarkable in how many rows."""
     notes = [] if way is None and writes else [ServerWriter.note if way is None else way.note]
-    notes += [f"{remark} (rows: {count:,})" for remark, count in sorted(remarks().items())]
+    notes += [f"{remark} (different rows: {count:,})" for remark, count in sorted(remarks().items())]
     shelf.noted[place] = 0, tuple(notes)
 
 
@@ -274,6 +277,9 @@ def _checked(url: str) -> str:
     Raises:
         UsageError: it is none of a server, or holds a password or a query.
     """
+    if "@" in url.partition("://")[2].partition("/")[0] or "?" in url:
+        text = "the URL of a server must hold no password and no query, which reports would show"
+        raise UsageError(f"{text}; name the variable with its key by `api_key_env`", option="models")
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -282,7 +288,4 @@ def _checked(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         predicate = "must be the URL of a server, such as openai:http://127.0.0.1:8080/v1#MODEL"
         raise UsageError.of(url, predicate, option="models", value=url)
-    if "@" in parts.netloc or parts.query:
-        text = "the URL of a server must hold no password and no query, which reports would show"
-        raise UsageError(f"{text}; name the variable with its key by `api_key_env`", option="models")
     return url.rstrip("/")

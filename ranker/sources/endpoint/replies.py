@@ -10,6 +10,15 @@ from typing import Any
 
 from ranker.errors import first_line
 
+MOST_TOKENS = 1 << 40
+"""Number of tokens above which a count is none."""
+
+NEVER = -9_000.0
+"""Log-probability at and below which servers mean that there is none, as vLLM's -9999 does."""
+
+ROUNDING = 1e-3
+"""Most that a log-probability may be above 0, by rounding."""
+
 
 class BadReply(ValueError):
     """A reply without what every reply must have."""
@@ -71,8 +80,8 @@ def parse_reply(body: str) -> Reply:
         choice = content["choices"][0]
         text = choice["message"]["content"] if "message" in choice else choice["text"]
         usage = content.get("usage") or {}
-        tokens = _tokens(choice.get("logprobs") or {})
-        prompt_tokens, output_tokens = (int(usage.get(name, -1)) for name in ("prompt_tokens", "completion_tokens"))
+        tokens = _tokens(choice.get("logprobs") or {}) if text is not None else ()  # else of hidden reasoning
+        prompt_tokens, output_tokens = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise BadReply("it replies with what is no answer of this protocol") from error
     if not isinstance(text, str) and text is not None:
@@ -102,16 +111,31 @@ def _bytes(token: Mapping[str, Any]) -> bytes:
     return bytes(token["bytes"]) if token.get("bytes") else str(token["token"]).encode()
 
 
+def _count(value: object) -> int:
+    """Return a number of tokens; -1 for what is none."""
+    return value if type(value) is int and 0 <= value < MOST_TOKENS else -1
+
+
 def _number(value: float | None) -> float:
-    """Return a log-probability; nan for none, which the first token of a prompt has."""
-    return math.nan if value is None else float(value)
+    """Return a log-probability; nan for none, which the first token of a prompt has.
+
+    Raises:
+        ValueError: it is no log-probability.
+    """
+    if value is None or (type(value) in (int, float) and value <= NEVER):
+        return math.nan
+    if type(value) not in (int, float) or not value <= ROUNDING:
+        raise ValueError(f"no log-probability: {value!r}")
+    return min(float(value), 0.0)
 
 
 def _top(pairs: Any) -> dict[bytes, float]:
     """Return tokens by their bytes; of equal ones the more probable."""
     top: dict[bytes, float] = {}
     for text, value in pairs:
-        top[text] = max(float(value), top.get(text, -math.inf))
+        number = _number(value)
+        if not math.isnan(number):
+            top[text] = max(number, top.get(text, -math.inf))
     return top
 
 

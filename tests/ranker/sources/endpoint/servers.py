@@ -65,6 +65,9 @@ class Behaviour:
         wrong: for requests about rows, what goes wrong with the next ones, in order: see `Handler.misbehave`.
         delay: seconds of each reply.
         limit: most characters of a prompt.
+        usage: count tokens; `zeros` counts none.
+        opening: what a chat writes before everything else, as one token.
+        ill: statuses of the next requests for log-probabilities, whatever they are about.
     """
 
     echo: bool = False
@@ -79,6 +82,9 @@ class Behaviour:
     delay: float = 0.0
     limit: int = 100_000
     usage: bool = True
+    zeros: bool = False
+    opening: str = ""
+    ill: deque[str] = field(default_factory=deque)
 
 
 class Server(ThreadingHTTPServer):
@@ -131,7 +137,9 @@ class Handler(BaseHTTPRequestHandler):
             wrong = behaviour.wrong.popleft() if about_row and behaviour.wrong else ""
         try:
             time.sleep(behaviour.delay)
-            if behaviour.key and self.headers.get("Authorization") != f"Bearer {behaviour.key}":
+            if behaviour.ill and body.get("logprobs"):
+                self.refuse(int(behaviour.ill.popleft()), "still loading")
+            elif behaviour.key and self.headers.get("Authorization") != f"Bearer {behaviour.key}":
                 self.refuse(401, f"Incorrect API key provided: {self.headers.get('Authorization')}")
             elif wrong:
                 self.misbehave(wrong, body)
@@ -167,6 +175,12 @@ class Handler(BaseHTTPRequestHandler):
         elif wrong == "slow":
             time.sleep(3)
             self.answer(body)
+        elif wrong == "truncated":
+            body["prompt"] = body["prompt"][10:]
+            self.answer(body)
+        elif wrong == "leak":
+            escaped = "".join(f"\\u{ord(character):04x}" for character in self.headers["Authorization"])
+            self.send(401, '{"error": {"message": "bad key: ' + escaped + '"}}')
         elif wrong == "other model":
             self.answer(body, {"model": "another"})
         elif wrong == "other fingerprint":
@@ -191,7 +205,10 @@ class Handler(BaseHTTPRequestHandler):
             self.refuse(400, "too many log-probabilities")
             return
         text, tokens = prompt, []
-        for _ in range(body["max_tokens"]):
+        if chat and behaviour.opening:
+            tokens.append((behaviour.opening, -0.01, {behaviour.opening: -0.01, "good": -9.0, "bad": -9.5}))
+            text += behaviour.opening
+        for _ in range(body["max_tokens"] - len(tokens)):
             options = logprobs(text)
             token = max(options, key=options.get)
             ranked = sorted(options.items(), key=lambda pair: -pair[1])[: count if most else 0]
@@ -218,7 +235,8 @@ class Handler(BaseHTTPRequestHandler):
             } if count and most else None  # fmt: skip
         content = {"choices": [choice], "model": behaviour.model, "system_fingerprint": behaviour.fingerprint}
         if behaviour.usage:
-            content["usage"] = {"prompt_tokens": len(tokens_of(prompt)), "completion_tokens": len(tokens)}
+            counts = (0, 0) if behaviour.zeros else (len(tokens_of(prompt)), len(tokens))
+            content["usage"] = dict(zip(("prompt_tokens", "completion_tokens"), counts, strict=True))
         self.send(200, json.dumps({**content, **(changes or {})}))
 
     def refuse(self, status: int, message: str, headers: dict | None = None) -> None:

@@ -12,7 +12,7 @@ from servers import serving, tokens_of
 
 from ranker.errors import StoreError
 from ranker.sources.endpoint.asking import in_order
-from ranker.sources.endpoint.client import Client, NotKept, RowError, Server, ServerError, is_loopback
+from ranker.sources.endpoint.client import Client, NotKept, RowError, Server, ServerError, is_loopback, retry_after
 from ranker.sources.endpoint.journal import FILE, Journal
 from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.endpoint.replies import BadReply, Reply, parse_reply
@@ -284,3 +284,68 @@ def test_a_certificate_that_nobody_signed_is_refused(tmp_path, monkeypatch):
         assert not server.requests
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
         assert ask(client_of(url)).text
+
+
+@pytest.mark.parametrize("number", ["0.5", "true", '"-0.5"', "NaN", "Infinity"])
+def test_what_is_no_log_probability_is_a_bad_reply(number):
+    """Above 0, not finite, or no number at all."""
+    for field in ('"token_logprobs": [%s]', '"token_logprobs": [-1], "top_logprobs": [{"a": %s}]'):
+        with pytest.raises(BadReply):
+            parse_reply('{"choices": [{"text": "a", "logprobs": {"tokens": ["a"], ' + field % number + "}}]}")
+
+
+def test_a_sentinel_is_no_log_probability():
+    """-9999 says that there is none; counts that are none are unknown."""
+    body = '{"choices": [{"text": "a", "logprobs": {"tokens": ["a"], "token_logprobs": [-9999.0], "top_logprobs": [{'
+    reply = parse_reply(
+        body + '"a": -1, "b": -9999}]}}], "usage": {"prompt_tokens": 1e400, "completion_tokens": null}}'
+    )
+    assert reply.tokens[0].logprob != reply.tokens[0].logprob
+    assert reply.tokens[0].top == {b"a": -1.0}
+    assert (reply.prompt_tokens, reply.output_tokens) == (-1, -1)
+    hidden = parse_reply('{"choices": [{"message": {"content": null}, "logprobs": {"content": [{"token": "a", '
+                         '"logprob": -1}]}}]}')  # fmt: skip
+    assert (hidden.text, hidden.tokens) == ("", ())
+
+
+def test_a_key_is_found_however_it_is_escaped(monkeypatch, tmp_path):
+    """JSON may write each character by its number."""
+    monkeypatch.setenv("A_KEY", "sk-abc/def+ghi")
+    with serving(wrong=deque(["leak"])) as server, pytest.raises(ServerError) as refused:
+        ask(client_of(server, Journal(tmp_path), key_name="A_KEY"))
+    assert "bad key: Bearer ***" in str(refused.value)
+
+
+def test_a_server_that_counts_nothing_is_not_believed():
+    """The most that a request can have counts instead."""
+    with serving(zeros=True) as server:
+        client = client_of(server, max_tokens=1_000)
+        with pytest.raises(ServerError, match="the budget of the run is spent, after 2 requests"):
+            list(in_order(client, lambda n: ask(client, f"row {n} " + "word " * 20), range(10)))
+
+
+def test_a_pause_that_is_none_is_ignored():
+    """Of not a number; one below zero is none, and the usual pauses are made."""
+    assert retry_after("nan", 0.0) is None
+    assert retry_after("-5", 0.0) == 0.0
+    with serving(wrong=deque(["429 nan", "429 -5"])) as server:
+        assert ask(client_of(server)).text
+
+
+@pytest.mark.parametrize("proxy", ["foo://127.0.0.1:9", "http://u:p@bad host:9"])
+def test_a_proxy_that_is_none_is_one_line(monkeypatch, proxy):
+    """It is refused at once, without its password."""
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    client = client_of("http://192.0.2.1/v1", send_texts=True)
+    with pytest.raises(ServerError, match=r"cannot be (asked|reached)") as refused:
+        ask(client)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_of_certificates_that_is_none_is_one_line(monkeypatch, tmp_path):
+    """Missing, or without a certificate."""
+    (tmp_path / "empty.pem").write_text("")
+    for name in ("missing.pem", "empty.pem"):
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / name))
+        with pytest.raises(ServerError, match="cannot be asked with these proxies and certificates"):
+            ask(client_of("http://127.0.0.1:9/v1"))

@@ -138,8 +138,8 @@ def test_a_dry_run_sends_nothing(folder):
     with serving() as server:
         done = run(server, "--dry-run", "--prices", "prices.toml")
         assert not server.requests
-        assert f"tiny/first: rows: 30 to predict; 30 requests to {server.url[7:-3]}, about " in done.stdout
-        assert "in all 60 requests to" in done.stdout
+        assert f"tiny/first: rows: 30 to predict; 60 requests to {server.url[7:-3]}, about " in done.stdout
+        assert "in all 120 requests to" in done.stdout
         assert done.stdout.strip().endswith("EUR; nothing was sent")
 
 

@@ -11,7 +11,7 @@ import pytest
 from servers import WORDS, score, serving, tokens_of
 
 from factors.types import Example
-from ranker.errors import LabelError, UsageError
+from ranker.errors import LabelError, ModelError, UsageError
 from ranker.progress import silent
 from ranker.runtime.base import Job, Request
 from ranker.runtime.store import Store
@@ -136,9 +136,12 @@ def test_a_label_outside_of_the_most_probable_tokens_is_a_bound():
             for label, words in PLAIN.verbalizers.items():
                 counts[label] += not bounded and any(word in of_row.bounded for word in words)
         assert notes[0] == "labels are scored by the tokens of their words, among the 5 most probable next tokens"
-        assert f"no label is among the most probable tokens, so that there is no answer (rows: {sum(best)})" in notes
+        assert (
+            f"no label is among the most probable tokens, so that there is no answer (different rows: {sum(best)})"
+            in notes
+        )
         bound = "the label 'positive' is not among the most probable tokens, so that its probability is an upper bound"
-        assert f"{bound} (rows: {counts['positive']})" in notes
+        assert f"{bound} (different rows: {counts['positive']})" in notes
 
 
 def test_a_word_that_is_not_shown_is_asked_for_among_more():
@@ -180,7 +183,9 @@ def test_without_log_probabilities_labels_are_read_from_text(abilities):
         given = answers(model, rows)
         assert {ANSWERED, NO_ANSWER} == set(given.state.tolist())
         assert set(given.probs[given.state == ANSWERED].ravel().tolist()) == {0.0, 1.0}
-        assert shelf.noted[source.place][1] == (ServerWriter.note,)
+        none = int((given.state == NO_ANSWER).sum())
+        counted = f"the text that the server writes holds no answer (different rows: {none})"
+        assert shelf.noted[source.place][1] == (ServerWriter.note, counted)
 
 
 def test_a_server_without_completions_says_what_to_do():
@@ -262,7 +267,7 @@ def test_a_row_that_fails_has_failed_and_the_others_have_answers(wrong, reason):
         source = model_of(server, concurrency=1)
         given = answers(source.open(MOOD, Machine(), shelf))
         assert given.state.tolist() == [ERROR, ANSWERED, ANSWERED, ANSWERED]
-        assert f"failed: {reason} (rows: 1)" in shelf.noted[source.place][1]
+        assert f"failed: {reason} (different rows: 1)" in shelf.noted[source.place][1]
 
 
 def test_a_failed_row_is_asked_again_and_others_are_not(tmp_path):
@@ -324,9 +329,9 @@ def test_a_dry_run_sends_nothing_and_says_what_it_would(tmp_path):
         outcome = run_job(job, Store(tmp_path), ResourceCache(), silent)
         assert not server.requests
         bill = outcome.estimate.bill
-        assert (bill.requests, bill.output_tokens, bill.currency) == (4, 4, "EUR")
-        assert bill.money == pytest.approx((10 * bill.prompt_tokens + 40 * 4) / 1e6)
-        assert str(outcome.estimate).startswith(f"rows: 4 to predict; 4 requests to {job.source.server.host}, about ")
+        assert (bill.requests, bill.output_tokens, bill.currency) == (12, 12, "EUR")  # each word of each row
+        assert bill.money == pytest.approx((10 * bill.prompt_tokens + 40 * 12) / 1e6)
+        assert str(outcome.estimate).startswith(f"rows: 4 to predict; 12 requests to {job.source.server.host}, about ")
         run_job(replace(job, dry=False), Store(tmp_path), ResourceCache(), silent)
         sent = len(server.requests)
         assert run_job(job, Store(tmp_path), ResourceCache(), silent).estimate is None
@@ -464,3 +469,63 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(kind, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"need httpx2, stamina: `pip install 'rank-models\[endpoint\]'`"):
         kind.sources(Reference("http://127.0.0.1:9/v1"), SourceOptions(), ResourceCache())
+
+
+def test_a_chat_that_thinks_first_is_read_as_text():
+    """Its first token says nothing of a label; what stands after the thoughts is the answer, and without it none."""
+    for opening, state in (("<think>so</think>", ANSWERED), ("<think>so", NO_ANSWER)):
+        prompt = replace(CHAT, verbalizers={"positive": WORDS[:4], "negative": (*WORDS[4:], ":", "Label", "the", "a")})
+        with serving(chat_top=5_000, opening=opening) as server:
+            model = opened(server, prompt)
+            assert isinstance(model, ServerWriter)
+            rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(30)]
+            states = answers(model, rows).state.tolist()
+            assert set(states) <= {state, NO_ANSWER}
+            assert state in states
+
+
+def test_a_prompt_that_is_not_repeated_whole_has_failed():
+    """A server that leaves out its beginning would give numbers of another text."""
+    with serving(echo=True, wrong=deque(["truncated"])) as server:
+        given = answers(opened(server, concurrency=1))
+        assert given.state.tolist() == [ERROR, ANSWERED, ANSWERED, ANSWERED]
+
+
+def test_a_calibration_by_bounds_is_none():
+    """If no label is shown after rows without content, the model is left out."""
+    prompt = replace(PLAIN, verbalizers={"positive": ("positive",), "negative": ("negative",)})
+    with serving(top=5) as server:
+        source = replace(model_of(server, prompt), calibration="content-free")
+        with pytest.raises(ModelError, match="cannot be calibrated: of a row without content no label is among"):
+            answers(source.open(MOOD, Machine(), ResourceCache()))
+
+
+def test_trouble_at_the_probe_is_no_ability(tmp_path):
+    """A server that is still loading is refused, and found out anew once it is well."""
+    with serving(ill=deque(["503"] * 6)) as server:
+        shelf = ResourceCache()
+        shelf.folder = tmp_path
+        with pytest.raises(ServerError, match="replies with status 503: still loading"):
+            opened(server, shelf=shelf)
+        assert isinstance(opened(server, shelf=shelf), ServerScorer)
+
+
+def test_a_dry_run_begins_no_round(tmp_path):
+    """After a dry run of `refetch` nothing is asked again."""
+    with serving() as server:
+        job = Job(model_of(server), MOOD, (Request(EXAMPLES),))
+        run_job(job, Store(tmp_path), ResourceCache(), silent)
+        before = len(server.requests)
+        dry = replace(job, source=model_of(server, refetch=True), dry=True)
+        assert run_job(dry, Store(tmp_path), ResourceCache(), silent).estimate.bill.requests == 12
+        run_job(job, Store(tmp_path), ResourceCache(), silent)
+        assert len(server.requests) == before
+
+
+def test_a_blank_of_a_row_is_part_of_the_prompt():
+    """That at the template's end belongs to the words; both ways give the same numbers."""
+    prompt = replace(PLAIN, template="It was {text}", verbalizers={"positive": (" good",), "negative": (" bad",)})
+    row = [Example("b", ("A row. ",))]
+    with serving() as server:
+        model = opened(server, prompt)
+        assert model.scores(row[0].segments)[" good"] == pytest.approx(score("It was A row. ", " good"))

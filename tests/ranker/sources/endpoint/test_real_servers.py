@@ -94,7 +94,9 @@ def test_llama_cpp_answers_as_the_same_model_here():
     port = free_port()
     with llama(port):
         remote = opened(port, "sentiment/review")
-        assert remote.way == NextTokens({"positive": (b" positive",), "negative": (b" negative",)}, False, False, 2_000)
+        assert remote.way == NextTokens(
+            {"positive": (b" positive",), "negative": (b" negative",)}, False, " ", False, 2_000
+        )
         probs = np.concatenate([block.probs for block in remote.predict(EXAMPLES)])
         scores = np.array([[remote.scores(row.segments)[word] for word in remote.way.words] for row in EXAMPLES])
         chat = opened(port, "labels/chat")

@@ -119,3 +119,10 @@ def test_judged_answers_cannot_be_written(lm):
 def test_a_label_is_what_a_text_begins_with(text, label):
     """Case, blanks and quotes do not matter; the longest word counts; a word that only begins another does not."""
     assert label_in(text, {"yes": ("Yes",), "no": ("No",), "never": ("Not at all",)}) == label
+
+
+def test_a_label_in_quotes_or_of_other_length_in_small_letters_is_found():
+    """Curly quotes are quotes, and a word whose small letters are more matches itself."""
+    words = {"positive": ("positive",), "white": ("weiß",)}
+    texts = ["“positive”", '" positive"', "«Positive»", "Weiß.", "WEISS"]
+    assert [label_in(text, words) for text in texts] == ["positive"] * 3 + ["white"] * 2
