@@ -105,10 +105,14 @@ class SessionFile:
             label: the label, for `tell`.
         """
         when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        annotator = self.request.annotator or _user()
-        entry(self.row, *label, annotator=annotator, seconds=time.monotonic() - self.since, when=when)
-        self.row = None
+        row, self.row = self.row, None
+        entry(row, *label, annotator=self.annotator, seconds=time.monotonic() - self.since, when=when)
         self.keep()
+
+    @property
+    def annotator(self) -> str:
+        """Name of the person who answers."""
+        return self.request.annotator or _user()
 
     def undo(self) -> None:
         """Undo the last entry, save, and wait for its row again.
