@@ -126,10 +126,10 @@ class LabelPage:
         if path == "/":
             return ""
         if path == "/report":  # a form, which has no headers
-            token = parse_qs((await request.body()).decode("latin-1")).get("token", [""])[0]
+            credentials = "Bearer " + parse_qs((await request.body()).decode("latin-1")).get("token", [""])[0]
         else:
-            token = headers.get("authorization", "").removeprefix("Bearer ")
-        if not secrets.compare_digest(token.encode(), self.token.encode()):
+            credentials = headers.get("authorization", "")
+        if not secrets.compare_digest(credentials.encode(), f"Bearer {self.token}".encode()):
             return "the token is not that of this session"
         self.requested = time.monotonic()
         return ""
