@@ -312,10 +312,12 @@ def serve(session: SessionFile, bound: socket.socket, guidelines: str) -> None:
     server = LabelPage(session, guidelines)
     for sentence in session.labelling.inseparable_models():
         say(sentence)
+    bound.listen()  # before a browser asks
     address = f"http://{HOST}:{bound.getsockname()[1]}/#{server.token}"
     say(f"label at {address}\nthis address is secret, and for this machine; Ctrl-C stops")
     with Scratch() as scratch:
         open_browser(address, scratch.path)
+        session.ask()  # while the browser begins
         asyncio.run(_serve(server, bound))
     if server.error is not None:
         raise server.error

@@ -39,7 +39,8 @@ function show(state, moves) {
   if (!state) return;
   part("message").textContent = state.problem || state.message || "";
   if (state.problem) return;
-  const same = shown && JSON.stringify(shown.row) === JSON.stringify(state.row) && shown.ending === state.ending;
+  const screen = said => said && JSON.stringify([said.row, said.ending, said.stopped]);
+  const same = screen(shown) === screen(state);
   const revealed = Boolean(state.last && state.last.predictions);
   const news = revealed && !(shown && shown.step === state.step) && same;
   shown = state;

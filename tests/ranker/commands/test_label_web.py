@@ -278,13 +278,13 @@ def test_every_reply_states_what_it_may_do(served):
 
 
 def test_texts_arrive_as_text(served):
-    """Signs that a program would obey are escapes; everything else arrives as it is, a megabyte of it too."""
+    """Signs that a program would obey are escapes; everything else arrives as it is, however long."""
     hostile = "<script>canary()</script>\x1b[31m\u202ered & 'so' on {{ 1 }}"
-    long = "long " * 200_000
+    long = "long " * 30_000
     rows = [{"id": f"r{n}", "text": f"{n} {hostile if n % 2 else long}"} for n in range(ROWS)]
     (served.folder / "pool.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     limits = served.folder / "limits.toml"
-    limits.write_text("[limits]\ncell = 2_000_000\nline = 4_000_000\n")
+    limits.write_text("[limits]\ncell = 200_000\n")
 
     def visit(client):
         escaped = hostile.replace("\x1b", "\\u001b").replace("\u202e", "\\u202e")
