@@ -38,6 +38,7 @@ from ranker.commands.program import flag_error, say
 from ranker.commands.session_files import SessionFile
 from ranker.errors import DataError, RankModelsError, UsageError
 from ranker.files.scratch import Scratch
+from ranker.numbers import probability
 from ranker.report.escapes import visible
 from ranker.report.pages import page
 
@@ -147,7 +148,7 @@ class LabelPage:
 
     async def models(self, _: Request) -> Response:
         """Return the models in order."""
-        return JSONResponse({"text": visible(self.session.labelling.ranking().answer)})
+        return JSONResponse(self._order())
 
     async def change(self, request: Request) -> Response:
         """Make a change, and return what the page shows then; 409 if it comes too late."""
@@ -209,10 +210,19 @@ class LabelPage:
             "row": None if row is None else {"number": len(labelling.lines) + 1, "segments": self._segments(row)},
             "ending": session.ending,
             "stopped": self.stopped,
-            "words": "" if row else visible(session.last_words),
+            "order": [] if row else self._order(),
+            "kept": visible(session.where_kept),
             "undoable": any(line.changed_to < 0 for line in labelling.lines),
             "last": self._last(),
         }
+
+    def _order(self) -> list[str]:
+        """Return a line for each model, the best first, once there is an answer."""
+        ranking = self.session.labelling.ranking()
+        return [
+            f"{visible(model.name)}: the best with a probability of {probability(model.p_best, 0)} %"
+            for model in (ranking.models if ranking.answers else ())
+        ]
 
     def _last(self) -> dict[str, Any] | None:
         """Return the last answer, and the models' predictions once they were asked for; None after other entries."""

@@ -137,9 +137,13 @@ class SessionFile:
     @property
     def last_words(self) -> str:
         """The result, and where it is kept."""
-        where_kept = f"saved in {self.request.output}; the same command resumes"
         answers = len(self.labelling.session.answers[0])
-        return f"{self.labelling.ranking().answer}\n{where_kept}" if answers else where_kept
+        return f"{self.labelling.ranking().answer}\n{self.where_kept}" if answers else self.where_kept
+
+    @property
+    def where_kept(self) -> str:
+        """Place of the answers, and how to go on."""
+        return f"saved in {self.request.output}; the same command resumes"
 
     def keep(self) -> None:
         """Replace the file by the current session, in one piece, and flush it to disk.

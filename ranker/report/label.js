@@ -54,7 +54,8 @@ function show(state, moves) {
   part("reveal").hidden = revealed;
   part("stop").textContent = ended ? "Close the session" : "Stop for now";
   part("last").hidden = !revealed || state.stopped;
-  part("leader").textContent = "";
+  part("leaders").replaceChildren();
+  part("names").hidden = ended;
   part("guide").hidden = !state.guidelines;
   part("guidelines").textContent = state.guidelines;
   part("annotator").textContent = `Answers are recorded as those of ${state.annotator || "nobody by name"}.`;
@@ -77,7 +78,9 @@ function showRow(state) {
 
 function showEnd(state) {
   part("end-title").textContent = state.stopped ? "The session is closed" : "No more rows";
-  part("words").textContent = [state.ending, state.words].filter(Boolean).join("\n");
+  part("ending").textContent = state.ending;
+  part("order").replaceChildren(...state.order.map(line => element("li", line)));
+  part("kept").textContent = state.kept;
   part("report").hidden = state.stopped;
   part("report").elements.token.value = location.hash.slice(1);
 }
@@ -137,8 +140,10 @@ function showKeys() {
 }
 
 async function showNames() {
-  const names = await ask("/models");
-  if (names) part(names.problem ? "message" : "leader").textContent = names.problem || names.text;
+  const lines = await ask("/models");
+  if (!lines) return;
+  part("message").textContent = lines.problem || (lines.length ? "" : "No answer tells yet.");
+  if (!lines.problem) part("leaders").replaceChildren(...lines.map(line => element("li", line)));
 }
 
 for (const pressed of document.querySelectorAll("[data-action]")) {

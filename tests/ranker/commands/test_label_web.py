@@ -138,7 +138,7 @@ def test_predictions_are_shown_after_the_answer_alone(served):
         assert (last["label"], last["changed_to"]) == ("bad", "bad")
         assert client.change("reveal", "good")["last"]["changed_to"] == "good"
         assert client.state()["last"]["changed_to"] == "good"  # after a reload
-        assert "alpha" in client.http.get("/models").json()["text"]
+        assert sorted(line.split(":")[0] for line in client.http.get("/models").json()) == ["alpha", "beta", "gamma"]
         client.change("cannot-tell")
         assert "predictions are shown once" in client.change("reveal", status=409)["message"]
 
@@ -152,11 +152,13 @@ def test_the_session_ends_with_the_answer_and_its_report(served):
         client.state()
         for _ in range(2):
             state = client.change("answer", "bad")
-            assert state["words"] == ""
+            assert state["order"] == []
         end = client.change("answer", "bad")
         assert (end["row"], end["ending"]) == (None, "the budget of 3 answers is spent")
-        assert "P(best)" in end["words"]
-        assert "saved in labels.csv" in end["words"]
+        assert [line.split(": ")[1].startswith("the best with a probability of ") for line in end["order"]] == [
+            True
+        ] * 3
+        assert end["kept"] == "saved in labels.csv; the same command resumes"
         assert "no row waits" in client.change("answer", "bad", status=409)["message"]
         form = client.http.post("/report", data={"token": client.server.token}, headers={"content-type": FORM})
         assert form.status_code == 200
