@@ -320,7 +320,8 @@ def serve(session: SessionFile, bound: socket.socket, guidelines: str) -> None:
     """
     session.keep()
     server = LabelPage(session, guidelines)
-    for sentence in session.labelling.inseparable_models():
+    labelling = session.labelling
+    for sentence in (*labelling.inseparable_models(), *labelling.opening_notes()):
         say(sentence)
     bound.listen()  # before a browser asks
     address = f"http://{HOST}:{bound.getsockname()[1]}/#{server.token}"
