@@ -117,7 +117,7 @@ def test_fifteen_rows_by_clicks_and_keys_make_the_file_of_the_terminal(folder, c
         press(page, "1")
         rest, count = rest + 1, count + 1
         page.until(f"{TITLE} === 'Row {count + 1}' || {TITLE} === 'No more rows'")
-    assert "the budget of 15 answers is spent" in page.ask("document.body.innerText")
+    assert "budget of 15 answers is spent" in page.ask("document.body.innerText")
     click(page, "Close the session")
     page.until(f"{TITLE} === 'The session is closed'")
     assert served.close()[0] == 0
