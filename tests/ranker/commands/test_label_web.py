@@ -79,15 +79,15 @@ def test_the_file_is_that_of_the_terminal(served):
     def visit(client):
         client.state()
         for action, label in (("answer", "bad"), ("reveal", ""), ("reveal", "good"), ("answer", "good"), ("skip", ""),
-                              ("cannot-tell", ""), ("undo", ""), ("answer", "bad"), ("answer", "good")):  # fmt: skip
+                              ("cannot-tell", ""), ("undo", ""), ("answer", "bad"), ("cannot-tell", "")):  # fmt: skip
             client.change(action, label)
 
     assert served(visit, output="page.csv") == 0
-    status, _, err = plain(served.folder, ["1", "v", "2", "2", "s", "0", "u", "1", "2", "q"], output="labels.csv")
+    status, _, err = plain(served.folder, ["1", "v", "2", "2", "s", "0", "u", "1", "0", "q"], output="labels.csv")
     assert (status, err) == (0, "")
     assert timeless(served.folder, "page.csv") == timeless(served.folder)
     assert [row["status"] for row in kept(served.folder)] == [
-        "changed-after-reveal", "answered", "skipped", "answered", "answered"
+        "changed-after-reveal", "answered", "skipped", "answered", "cannot-tell"
     ]  # fmt: skip
 
 
@@ -163,7 +163,9 @@ def test_the_session_ends_with_the_answer_and_its_report(served):
         form = client.http.post("/report", data={"token": client.server.token}, headers={"content-type": FORM})
         assert form.status_code == 200
         assert "SURROGATE puts" in form.text
-        assert client.change("undo")["row"] is not None
+        taken_back = client.change("undo")
+        assert taken_back["row"] is not None
+        assert taken_back["ending"] == ""
         assert client.change("stop")["stopped"]
         assert client.server.stopped
 
@@ -195,10 +197,10 @@ def test_nothing_answers_without_the_token(served):
 @pytest.mark.parametrize(
     "headers",
     [
-        {"host": "rebind.example:8000"},
-        {"host": "127.0.0.1.example"},
-        {"host": "localhost@example"},
-        {"host": ""},
+        {"host": "rebind.example:8000", "origin": "http://rebind.example:8000"},
+        {"host": "127.0.0.1.example", "origin": "http://127.0.0.1.example"},
+        {"host": "localhost@example", "origin": "http://localhost@example"},
+        {"host": "", "origin": "http://"},
         {"origin": "http://127.0.0.1:9000"},
         {"origin": "https://127.0.0.1:8000"},
         {"origin": "http://evil.example"},
