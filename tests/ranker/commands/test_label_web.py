@@ -13,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 from test_label import ENVIRONMENT, ROWS, arguments, command, kept, plain, pool_folder  # noqa: F401  (a fixture)
 
+from factors import Example, Span
 from ranker.cli import main
 from ranker.commands import label_web
 from ranker.errors import DataError, RankModelsError
@@ -300,6 +301,21 @@ def test_texts_arrive_as_text(served):
             state = client.change("answer", "good")
 
     assert served(visit, "--config", "limits.toml", pool="pool.jsonl") == 0
+
+
+def test_marks_are_pieces_of_their_texts(served):
+    """Marks may overlap or touch; the pieces together are the text, and those with a mark are its marked parts."""
+    marks = {"a": (Span(0, 0, 3), Span(0, 3, 5), Span(1, 2, 4)), "b": (Span(0, 2, 4), Span(0, 8, 9))}
+
+    def visit(client):
+        session = client.server.session
+        session.row = Example("r0", ("abcdefghi", "0123"), marks=marks)
+        pieces = [segment["pieces"] for segment in client.state()["row"]["segments"]]
+        assert ["".join(piece["text"] for piece in segment) for segment in pieces] == ["abcdefghi", "0123"]
+        marked = ["".join(piece["text"] for piece in segment if piece["marked"]) for segment in pieces]
+        assert marked == ["abcdei", "23"]
+
+    assert served(visit) == 0
 
 
 def test_a_file_that_cannot_be_written_ends_the_session(served):
