@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 from contextlib import ExitStack
+from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -77,6 +79,18 @@ FORMATS = {"csv": ".csv", "label-studio": ".json", "doccano": ".jsonl"}
 @click.option("--annotator", metavar="NAME", help="Name of the person who answers.  [default: the user's name]")
 @click.option("--guidelines", type=options.PATH, metavar="FILE", help="Text file with guidelines, shown by a key.")
 @click.option("--plain", is_flag=True, help="Read one key a line, for screen readers and scripts.")
+@click.option(
+    "--web",
+    is_flag=True,
+    help="Ask on a page in the browser instead of the terminal. Labels only; texts and tags need `--batch`.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="Port of `--web`. To label on another device, run `ssh -L N:127.0.0.1:N HOST` there, and open the address "
+    "that is printed.  [default: a free one]",
+)
 @options.MODELS
 @options.flags_from(*options.records())
 @options.INCLUDE
@@ -101,6 +115,7 @@ def label(**values: Any) -> None:
 
     \b
     rank-models label --pool rows.jsonl --models bert-a bert-b -o labels.csv
+    rank-models label --pool rows.jsonl --models bert-a bert-b -o labels.csv --web
     rank-models label --pool rows.jsonl --models bert-a bert-b --batch 10 -o to-label.csv
 
     The file is at all times one that `--data` reads. Each answer is on the disk before the next row is shown, and the
@@ -113,6 +128,10 @@ def label(**values: Any) -> None:
     look_up("format", values["format_name"], FORMATS)
     if values["certain"] and values["rule"]:
         raise flag_error("certain", f"is a rule of its own (got `--rule {values['rule']}` beside it)", values["rule"])
+    if other := next((name for name in ("batch", "plain") if values["web"] and values[name]), None):
+        raise flag_error("web", f"asks on a page; leave out `--{other}`", True)
+    if values["port"] and not values["web"]:
+        raise flag_error("port", "is for `--web`", values["port"])
     if takes_values(values["task"]):
         if not values["batch"]:
             task = values["task"]
@@ -202,6 +221,11 @@ def _guidelines(values: dict[str, Any]) -> str:
     return "" if path is None else str(read_text(path, "`--guidelines`", str, values["limits"], limit="guidelines"))
 
 
+def _check_web_packages() -> None:
+    if missing := [package for package in ("starlette", "uvicorn") if find_spec(package) is None]:
+        raise UsageError(f"`--web` needs {', '.join(missing)}: `pip install 'rank-models[web]'`", option="web")
+
+
 def _session(values: dict[str, Any]) -> None:
     from ranker.commands import arguments, labelling_ui, session_files
     from ranker.errors import RankModelsError
@@ -218,6 +242,15 @@ def _session(values: dict[str, Any]) -> None:
     guidelines = _guidelines(values)
     settings = _settings(values)
     with ExitStack() as stack:
+        if values["web"]:
+            _check_web_packages()
+            from ranker.commands import label_web
+
+            bound = stack.enter_context(label_web.bind(values["port"] or 0))
+            ask = partial(label_web.serve, bound=bound)
+        else:
+            terminal = sys.stdin.isatty() and sys.stdout.isatty() and not values["plain"]
+            ask = partial(labelling_ui.ask, ui=labelling_ui.Screen() if terminal else labelling_ui.Lines())
         try:
             stack.enter_context(lock_file(path))
         except BlockingIOError as error:
@@ -228,7 +261,6 @@ def _session(values: dict[str, Any]) -> None:
         session = session_files.open_session(
             arguments.labelling_request(values, settings, stderr.bars(values)), going_on=path.exists()
         )
-        terminal = sys.stdin.isatty() and sys.stdout.isatty() and not values["plain"]
-        labelling_ui.ask(session, labelling_ui.Screen() if terminal else labelling_ui.Lines(), guidelines)
+        ask(session, guidelines=guidelines)
     if session.labelling.failures:
         raise SystemExit(1)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
-from dataclasses import dataclass
 from typing import Protocol
 
 import click
@@ -79,19 +77,6 @@ class Lines:
         return line.strip() or "?" if line else ""
 
 
-@dataclass
-class ShownRow:
-    """The row on screen.
-
-    Attributes:
-        row: the row.
-        since: time when it was shown, in seconds.
-    """
-
-    row: Example
-    since: float
-
-
 def keys_of(labels: tuple[str, ...]) -> dict[str, str]:
     """Return key -> label.
 
@@ -111,72 +96,61 @@ def keys_of(labels: tuple[str, ...]) -> dict[str, str]:
 def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
     """Ask for labels until there are enough, no row is left, or the user quits; save each before the next row."""
     keys = keys_of(session.labelling.task.labels)
-    labelling = session.labelling
     session.keep()
+    labelling = session.labelling
     for sentence in (*labelling.inseparable_models(), *labelling.opening_notes()):
         ui.show(Text(visible(sentence)))
     ui.show(legend(keys, guidelines))
-    shown_row: ShownRow | None = None
-    while True:
-        if shown_row is None:
-            if end := ending(session):
-                ui.show(Text(end))
-                break
-            row = labelling.next()
-            if row is None:
-                ui.show(Text("no row is left that could tell the models apart"))
-                break
-            shown_row = show_row(ui, row)
+    anew = True
+    while row := session.ask():
+        if anew:
+            show_row(ui, row)
         key = ui.key()
         if key in ("", "q", "\x04"):
             break
-        shown_row = handle_key(session, ui, keys, key, shown_row, guidelines)
-    ui.show(Text(last_words(session)))
+        anew = handle_key(session, ui, keys, key, guidelines)
+    else:
+        ui.show(Text(session.ending))
+    ui.show(Text(visible(session.last_words)))
 
 
-def handle_key(
-    session: SessionFile, ui: LabellingUI, keys: dict[str, str], key: str, shown_row: ShownRow, guidelines: str
-) -> ShownRow | None:
-    """Handle a key; return the row that is still asked, or None to go on to the next."""
-    labelling, metadata = session.labelling, session.answer_metadata(time.monotonic() - shown_row.since)
+def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key: str, guidelines: str) -> bool:
+    """Handle a key; return True if the row that waits then is to be shown."""
+    labelling = session.labelling
     if key in keys:
-        labelling.tell(shown_row.row, keys[key], **metadata)
+        session.record(labelling.tell, keys[key])
     elif key == "0":
-        labelling.cannot_tell(shown_row.row, **metadata)
+        session.record(labelling.cannot_tell)
     elif key == "s":
-        labelling.skip(shown_row.row, **metadata)
+        session.record(labelling.skip)
     elif key == "u":
         try:
-            row = labelling.undo()
+            session.undo()
         except UsageError as error:
             ui.show(Text(str(error)))
-            return shown_row
-        session.keep()
+            return False
         ui.show(Text("taken back"))
-        return show_row(ui, row)
+        return True
     elif key == "v":
         reveal(session, ui, keys)
-        return show_row(ui, shown_row.row)
+        return True
     else:
-        texts = {"g": Text(visible(guidelines or "there are no guidelines: `--guidelines FILE`"))}
+        texts = {"g": guidelines or "there are no guidelines: `--guidelines FILE`"}
         if key == "n":
-            ui.show(Text(visible(labelling.ranking().answer)))
-        else:
-            ui.show(texts.get(key, legend(keys, guidelines)))
-        return shown_row
-    session.keep()
+            texts["n"] = labelling.ranking().answer
+        ui.show(Text(visible(texts[key])) if key in texts else legend(keys, guidelines))
+        return False
     ui.show(Text(labelling.ranking().line, style="green"))
-    return None
+    return True
 
 
-def show_row(ui: LabellingUI, row: Example) -> ShownRow:
+def show_row(ui: LabellingUI, row: Example) -> None:
     """Show the texts of a row, newlines included, and nothing else."""
     text = Text()
     for number, segment in enumerate(row.segments):
         text.append("\n" if number else "")
         text.append(visible(segment.replace("\r\n", "\n")), style="bold")
     ui.show(text, new=True)
-    return ShownRow(row, time.monotonic())
 
 
 def legend(keys: dict[str, str], guidelines: str) -> Text:
@@ -190,12 +164,11 @@ def reveal(session: SessionFile, ui: LabellingUI, keys: dict[str, str]) -> None:
     """Show the models' predictions for the last answered row; a label given now is marked as later."""
     labelling = session.labelling
     try:
-        labelling.mark_revealed()
+        session.reveal()
     except UsageError as error:
         ui.show(Text(str(error)))
         return
     line = labelling.lines[-1]
-    session.keep()
     row = labelling.rows[line.event.row]
     lines = [f"your answer: {labelling.task.labels[line.event.label]}"]
     lines += [f"{name}: {label or 'no answer'}" for name, label in labelling.predictions_for(row).items()]
@@ -208,8 +181,7 @@ def reveal(session: SessionFile, ui: LabellingUI, keys: dict[str, str]) -> None:
         show_attributions(session, ui, row)
         key = ui.key()
     if key in keys:
-        labelling.mark_revealed(keys[key])
-        session.keep()
+        session.reveal(keys[key])
 
 
 def show_attributions(session: SessionFile, ui: LabellingUI, row: Example) -> None:
@@ -223,35 +195,3 @@ def show_attributions(session: SessionFile, ui: LabellingUI, row: Example) -> No
         ui.show(Text(visible(str(error))))
         return
     ui.show(Text(render(explanation, "terminal")))
-
-
-def ending(session: SessionFile) -> str:
-    """Return the reason to stop; "" to go on."""
-    labelling = session.labelling
-    answers = len(labelling.session.answers[0])
-    if session.request.budget is not None and answers >= session.request.budget:
-        return f"the budget of {session.request.budget} answers is spent"
-    if not answers:
-        alike = (labelling.pool.answered_labels == labelling.pool.answered_labels[0]).all()
-        return "all models predict the same on every row of the pool: no label would tell them apart" if alike else ""
-    ranking = labelling.ranking()
-    if ranking.certain:
-        return f"proven: the leader is within {ranking.points} of the best on this pool"
-    until = session.request.settings.until
-    if (
-        ranking.certain is None
-        and not ranking.alarmed
-        and labelling.session.rule != "random"
-        and ranking.within >= until
-    ):
-        return f"enough: P(the leader is within {ranking.points} of the best) has reached {until:g}"
-    return ""
-
-
-def last_words(session: SessionFile) -> str:
-    """Return the result, and where it is kept."""
-    labelling = session.labelling
-    where_kept = f"saved in {session.request.output}; the same command resumes"
-    if not len(labelling.session.answers[0]):
-        return where_kept
-    return f"{visible(labelling.ranking().answer)}\n{where_kept}"

@@ -6,7 +6,7 @@ import getpass
 import hashlib
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -50,6 +50,9 @@ class SessionFile:
         waiting: rows of the file without an answer: texts, cells.
         digest: SHA-256 of the file when it was last read or written; "" if there was none.
         states: states of each row at that time, by its texts.
+        row: the row that waits for an answer; None before it is asked.
+        since: time when it was asked, in seconds.
+        ending: why the session has ended; "" while it goes on.
     """
 
     request: LabellingRequest
@@ -59,7 +62,88 @@ class SessionFile:
     waiting: Sequence[tuple[tuple[str, ...], Mapping[str, str]]]
     digest: str = ""
     states: Mapping[tuple[str, ...], list[State]] = field(default_factory=dict)
+    row: Example | None = None
+    since: float = 0.0
+    ending: str = ""
     _own_rows: set[tuple[str, ...]] = field(default_factory=set)  # texts of rows that this session changed
+
+    def ask(self) -> Example | None:
+        """Return the row that waits for an answer, the same until it has one; None if the session has `ending`."""
+        if self.row is None and not self.ending:
+            self.ending = self._ending()
+            self._wait_for(None if self.ending else self.labelling.next())
+            self.ending = self.ending or ("" if self.row else "no row is left that could tell the models apart")
+        return self.row
+
+    def _wait_for(self, row: Example | None) -> None:
+        self.row, self.since = row, time.monotonic()
+
+    def _ending(self) -> str:
+        """Return the reason to stop; "" to go on."""
+        labelling = self.labelling
+        answers = len(labelling.session.answers[0])
+        if self.request.budget is not None and answers >= self.request.budget:
+            return f"the budget of {self.request.budget} answers is spent"
+        if not answers:
+            alike = (labelling.pool.answered_labels == labelling.pool.answered_labels[0]).all()
+            text = "all models predict the same on every row of the pool: no label would tell them apart"
+            return text if alike else ""
+        ranking = labelling.ranking()
+        if ranking.certain:
+            return f"proven: the leader is within {ranking.points} of the best on this pool"
+        until = self.request.settings.until
+        claims = ranking.certain is None and not ranking.alarmed and labelling.session.rule != "random"
+        if claims and ranking.within >= until:
+            return f"enough: P(the leader is within {ranking.points} of the best) has reached {until:g}"
+        return ""
+
+    def record(self, entry: Callable[..., None], *label: str) -> None:
+        """Record an entry for the row that waits, and save it.
+
+        Args:
+            entry: `tell`, `skip` or `cannot_tell` of the labelling.
+            label: the label, for `tell`.
+        """
+        when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        row, self.row = self.row, None
+        entry(row, *label, annotator=self.annotator, seconds=time.monotonic() - self.since, when=when)
+        self.keep()
+
+    @property
+    def annotator(self) -> str:
+        """Name of the person who answers."""
+        return self.request.annotator or _user()
+
+    def undo(self) -> None:
+        """Undo the last entry, save, and wait for its row again.
+
+        Raises:
+            UsageError: there is nothing to undo.
+        """
+        self._wait_for(self.labelling.undo())
+        self.ending = ""
+        self.keep()
+
+    def reveal(self, label: str = "") -> None:
+        """Record that the predictions for the last answered row were shown, and the label given then, and save.
+
+        Raises:
+            UsageError: the last entry is no answer.
+        """
+        self.labelling.mark_revealed(label)
+        self.since = time.monotonic()
+        self.keep()
+
+    @property
+    def last_words(self) -> str:
+        """The result, and where it is kept."""
+        answers = len(self.labelling.session.answers[0])
+        return f"{self.labelling.ranking().answer}\n{self.where_kept}" if answers else self.where_kept
+
+    @property
+    def where_kept(self) -> str:
+        """Place of the answers, and how to go on."""
+        return f"saved in {self.request.output}; the same command resumes"
 
     def keep(self) -> None:
         """Replace the file by the current session, in one piece, and flush it to disk.
@@ -146,11 +230,6 @@ class SessionFile:
         texts_with_lines = {rows[line.event.row].segments for line in lines}
         waiting = [cells for texts, cells in self.waiting if texts not in texts_with_lines]
         return to_csv(lines, waiting, self.labelling.task.labels, self.column).encode()
-
-    def answer_metadata(self, seconds: float) -> dict[str, Any]:
-        """Return the metadata of an answer."""
-        when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return {"annotator": self.request.annotator or _user(), "seconds": seconds, "when": when}
 
 
 def open_session(request: LabellingRequest, going_on: bool) -> SessionFile:

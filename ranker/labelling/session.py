@@ -150,6 +150,7 @@ class Session:
         self.known = max(len(self.events) - drawn, 0)
         self._chances: list[float] = []
         self._beliefs: Beliefs | None = None
+        self._status: SessionStatus | None = None
 
     @property
     def answers(self) -> tuple[Ints, Ints]:
@@ -244,7 +245,7 @@ class Session:
         if self.patterns.pattern_of_row[event.row] < 0:
             raise ValueError(f"row {event.row} is not among the rows of this large pool that are read")
         self.events.append(event)
-        self._beliefs = None
+        self._beliefs = self._status = None
 
     def undo(self) -> LabelEvent:
         """Remove the last event and return it.
@@ -257,7 +258,7 @@ class Session:
         event = self.events.pop()
         self.known = min(self.known, len(self.events))
         del self._chances[len(self.answers[0]) :]
-        self._beliefs = None
+        self._beliefs = self._status = None
         return event
 
     @property
@@ -270,6 +271,11 @@ class Session:
 
     def status(self) -> SessionStatus:
         """Return the results of the answers so far."""
+        if self._status is None:
+            self._status = self._compute_status()
+        return self._status
+
+    def _compute_status(self) -> SessionStatus:
         beliefs, row = self.beliefs, self.next()
         return SessionStatus(
             order=np.argsort(-beliefs.score, kind="stable"),

@@ -49,8 +49,11 @@ class LabelRanking(Result):
 
     Example:
         >>> from ranker import LabelRanking
-        >>> print(LabelRanking((), (), 7, 0.01, 0.83, 12, None, False).line)
+        >>> ranking = LabelRanking((), (), 7, 0.01, 0.83, 12, None, False)
+        >>> print(ranking.line)
         7 answers; P(the leader is within 1 point of the best) 83 %; about 12 more answers
+        >>> print(ranking.sentence)
+        After 7 answers it is 83 % sure that the leading model is within 1 point of the best; about 12 more answers.
     """
 
     models: tuple[LabelledModel, ...]
@@ -72,12 +75,24 @@ class LabelRanking(Result):
             return f"{answers}; that the leader is within {self.points} of the best on this pool {proven}"
         if self.alarmed:
             return f"{answers}; {ALARM}"
-        needed = {
-            -1: "no number of answers would do with this pool",
-            0: "that is enough",
-        }.get(self.more_answers, f"about {counted(self.more_answers, 'more answer')}")
-        sure = probability(self.within, decimals=0)
-        return f"{answers}; P(the leader is within {self.points} of the best) {sure} %; {needed}"
+        return f"{answers}; P(the leader is within {self.points} of the best) {self._sure} %; {self._needed}"
+
+    @property
+    def sentence(self) -> str:
+        """The same as a sentence for people who label."""
+        if self.certain is not None or self.alarmed:
+            return f"{self.line}."
+        sure = f"it is {self._sure} % sure that the leading model is within {self.points} of the best"
+        return f"After {counted(self.answers, 'answer')} {sure}; {self._needed}."
+
+    @property
+    def _sure(self) -> str:
+        return probability(self.within, decimals=0)
+
+    @property
+    def _needed(self) -> str:
+        special = {-1: "no number of answers would do with this pool", 0: "that is enough"}
+        return special.get(self.more_answers, f"about {counted(self.more_answers, 'more answer')}")
 
     @property
     def points(self) -> str:

@@ -23,8 +23,8 @@ ROWS = 40
 KNOWN = ("bad", "good")
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(name="folder")
+def pool_folder(tmp_path):
     """A pool, and what three models say of it; row 0 has signs that a terminal would obey."""
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=ROWS)

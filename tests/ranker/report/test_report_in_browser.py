@@ -1,97 +1,16 @@
-"""The HTML report in a real browser: headless Chromium, driven over a pipe by its DevTools protocol."""
+"""The HTML report in a real browser."""
 
 import dataclasses
-import json
-import os
-import shutil
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
+from chromium import CHROMIUM, browser
 from test_report_formats import HOSTILE, toy, toy_decision, with_best, with_found
 
 from ranker import report
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH")
 
 FIRST_COLUMN = "[...document.querySelector('table').tBodies[0].rows].map(row => row.cells[0].textContent)"
-
-
-class Page:
-    """One page of the browser.
-
-    Attributes:
-        events: everything the browser reported since a file was opened: {"method": ..., "params": ...}.
-    """
-
-    def __init__(self, to_browser, from_browser):
-        self.to_browser, self.from_browser = to_browser, from_browser
-        self.events, self.session, self.count = [], None, 0
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
-
-    def call(self, method, **params):
-        """Ask the browser for something, and wait for its answer."""
-        self.count += 1
-        message = {"id": self.count, "method": method, "params": params}
-        if self.session:
-            message["sessionId"] = self.session
-        self.to_browser.write(json.dumps(message).encode() + b"\0")
-        self.to_browser.flush()
-        while (got := self._read()).get("id") != self.count:
-            self.events.append(got)
-        assert "error" not in got, got
-        return got["result"]
-
-    def open(self, file):
-        """Load a file, and wait until it is there."""
-        self.events.clear()
-        self.call("Page.navigate", url=file.as_uri())
-        while not self.seen("Page.loadEventFired"):
-            self.events.append(self._read())
-
-    def ask(self, expression):
-        """The value of a JavaScript expression."""
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
-
-    def seen(self, *methods):
-        """The events of these kinds, so far."""
-        return [event["params"] for event in self.events if event.get("method") in methods]
-
-    def _read(self):
-        message = bytearray()
-        while (byte := self.from_browser.read(1)) != b"\0":
-            assert byte, "the browser is gone"
-            message += byte
-        return json.loads(message)
-
-
-@contextmanager
-def browser(folder) -> Iterator[Page]:
-    """A browser with an empty profile; it gets the descriptors 3 and 4, as the protocol wants."""
-    theirs_in, ours_out = os.pipe()
-    ours_in, theirs_out = os.pipe()
-    options = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --remote-debugging-pipe"
-    command = f'exec "$0" {options} --user-data-dir="$1" 3<&{theirs_in} 4>&{theirs_out}'
-    process = subprocess.Popen(
-        ["bash", "-c", command, CHROMIUM, str(folder)],
-        pass_fds=(theirs_in, theirs_out),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(theirs_in)
-    os.close(theirs_out)
-    try:
-        with os.fdopen(ours_out, "wb") as to_browser, os.fdopen(ours_in, "rb") as from_browser:
-            yield Page(to_browser, from_browser)
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +24,7 @@ def load(page, tmp_path, ranking):
     """The ranking's report, opened in the page."""
     file = tmp_path / "report.html"
     file.write_text(report.render(ranking, "html"), encoding="utf-8")
-    page.open(file)
+    page.open(file.as_uri())
 
 
 @pytest.mark.parametrize("make", [toy, toy_decision])

@@ -1,0 +1,366 @@
+"""A page to label on: the session of the terminal, for a browser on this machine.
+
+The page's address has a token behind its `#`, a part that browsers send to nobody. The page's script states it in a
+header, so that no other page, program or user can ask. Every change is a POST from the page's own origin. It states
+the number of changes that its page knows of, so that a change sent twice, or by a tab that is behind, is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import secrets
+import socket
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from factors import Example
+from ranker.commands.labelling_ui import KEYS
+from ranker.commands.program import flag_error, say
+from ranker.commands.session_files import SessionFile
+from ranker.errors import DataError, RankModelsError, UsageError
+from ranker.files.scratch import Scratch
+from ranker.numbers import probability
+from ranker.report.escapes import visible
+from ranker.report.pages import page
+
+HOST = "127.0.0.1"
+
+ACTIONS = ("answer", "skip", "cannot-tell", "undo", "reveal", "stop")
+"""Changes that the page can ask for."""
+
+LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+"""Hosts that a browser on this machine states. A page of another name that resolves to this machine states its own."""
+
+MAX_BODY = 10_000
+"""Limit on the bytes of a request."""
+
+IDLE = 3600.0
+"""Seconds without a request after which the server stops."""
+
+IDLE_AT_END = 600.0
+"""The same once the session has ended; until then the last answer can be taken back, and the report opened."""
+
+POLICY = (
+    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
+)
+
+HEADERS = {
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "same-origin",  # no-referrer would hide the origin of the report's form
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+@dataclass
+class LabelPage:
+    """Server of one session's page.
+
+    Attributes:
+        session: the session.
+        guidelines: their text.
+        token: the secret of the page's address.
+        step: number of changes that were made.
+        requested: time of the last request with the token, in seconds.
+        stopped: True once the session was left, or cannot go on.
+        error: the error that ended it.
+    """
+
+    session: SessionFile
+    guidelines: str = ""
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    step: int = 0
+    requested: float = field(default_factory=time.monotonic)
+    stopped: bool = False
+    error: RankModelsError | None = None
+
+    def app(self) -> Starlette:
+        """Return the application."""
+        routes = [
+            Route("/", self.show),
+            Route("/state", self.state),
+            Route("/models", self.models),
+            Route("/change", self.change, methods=["POST"]),
+            Route("/report", self.report, methods=["POST"]),
+        ]
+        return Starlette(routes=routes, middleware=[Middleware(BaseHTTPMiddleware, dispatch=self._guard)])
+
+    async def _guard(self, request: Request, proceed: RequestResponseEndpoint) -> Response:
+        """Refuse requests of other origins and without the token; the page itself holds nothing of the session."""
+        reason = await self._refusal(request)
+        response = PlainTextResponse(reason, 403) if reason else await proceed(request)
+        response.headers.update(HEADERS)
+        response.headers.setdefault("content-security-policy", "default-src 'none'; frame-ancestors 'none'")
+        return response
+
+    async def _refusal(self, request: Request) -> str:
+        headers, path = request.headers, request.scope["path"]
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not LOOPBACK.fullmatch(host):
+            return "this server has no such name"
+        if origin != f"http://{host}" and (origin is not None or request.method == "POST"):
+            return "only the page itself may ask"
+        if request.method == "POST" and not 0 <= _number(headers.get("content-length", "")) <= MAX_BODY:
+            return f"a request has at most {MAX_BODY:,} bytes"
+        if path == "/":
+            return ""
+        if path == "/report":  # a form, which has no headers
+            credentials = "Bearer " + parse_qs((await request.body()).decode("latin-1")).get("token", [""])[0]
+        else:
+            credentials = headers.get("authorization", "")
+        if not secrets.compare_digest(credentials.encode(), f"Bearer {self.token}".encode()):
+            return "the token is not that of this session"
+        self.requested = time.monotonic()
+        return ""
+
+    async def show(self, _: Request) -> Response:
+        """Return the page, without anything of the session."""
+        nonce = secrets.token_urlsafe(16)
+        return HTMLResponse(
+            page("label.html", nonce=nonce), headers={"content-security-policy": POLICY.format(nonce=nonce)}
+        )
+
+    async def state(self, _: Request) -> Response:
+        """Return what the page shows."""
+        return JSONResponse(self._state())
+
+    async def models(self, _: Request) -> Response:
+        """Return the models in order."""
+        return JSONResponse(self._order())
+
+    async def change(self, request: Request) -> Response:
+        """Make a change, and return what the page shows then; 409 if it comes too late."""
+        change = _parse(await request.body()) if request.headers.get("content-type") == "application/json" else None
+        if change is None:
+            return PlainTextResponse("no such change", 400)
+        step, action, label = change
+        if step != self.step:
+            return JSONResponse(
+                {**self._state(), "message": "too late: another tab was faster, or this was sent twice"}, 409
+            )
+        try:
+            self._apply(action, label)
+        except RankModelsError as error:
+            text = visible(str(error))
+            if isinstance(error, UsageError) and not isinstance(error, DataError):
+                return JSONResponse({**self._state(), "message": text}, 409)
+            self.error, self.stopped = error, True
+            return PlainTextResponse(text, 500)
+        self.step += 1
+        return JSONResponse(self._state())
+
+    def _apply(self, action: str, label: str) -> None:
+        session, labelling = self.session, self.session.labelling
+        entries = {"skip": labelling.skip, "cannot-tell": labelling.cannot_tell}
+        if action == "undo":
+            session.undo()
+        elif action == "reveal":
+            session.reveal(label)
+        elif action == "stop":
+            self.stopped = True
+        elif session.ask() is None:
+            raise UsageError("no row waits for an answer")
+        elif action == "answer":
+            session.record(labelling.tell, label)
+        else:
+            session.record(entries[action])
+
+    async def report(self, _: Request) -> Response:
+        """Return the report on the models by the answers so far."""
+        try:
+            text = _report(self.session)
+        except RankModelsError as error:
+            return PlainTextResponse(visible(str(error)), 500)
+        return HTMLResponse(text, headers={"content-security-policy": "frame-ancestors 'none'"})
+
+    def _state(self) -> dict[str, Any]:
+        session, labelling = self.session, self.session.labelling
+        row = None if self.stopped else session.ask()
+        return {
+            "step": self.step,
+            "labels": [
+                {"label": label, "text": visible(label), "key": KEYS[number : number + 1]}
+                for number, label in enumerate(labelling.task.labels)
+            ],
+            "guidelines": visible(self.guidelines),
+            "annotator": visible(session.annotator),
+            "progress": labelling.ranking().sentence,
+            "row": None if row is None else {"number": len(labelling.lines) + 1, "segments": self._segments(row)},
+            "ending": session.ending,
+            "stopped": self.stopped,
+            "order": [] if row else self._order(),
+            "kept": visible(session.where_kept),
+            "undoable": any(line.changed_to < 0 for line in labelling.lines),
+            "last": self._last(),
+        }
+
+    def _order(self) -> list[str]:
+        """Return a line for each model, the best first, once there is an answer."""
+        ranking = self.session.labelling.ranking()
+        return [
+            f"{visible(model.name)}: the best with a probability of {probability(model.p_best, 0)} %"
+            for model in (ranking.models if ranking.answers else ())
+        ]
+
+    def _last(self) -> dict[str, Any] | None:
+        """Return the last answer, and the models' predictions once they were asked for; None after other entries."""
+        labelling = self.session.labelling
+        line = labelling.lines[-1] if labelling.lines else None
+        if line is None or line.event.status != "answered":
+            return None
+        labels, row = labelling.task.labels, labelling.rows[line.event.row]
+        last: dict[str, Any] = {"label": visible(labels[line.event.label])}
+        if line.changed_to >= 0:
+            predictions = labelling.predictions_for(row).items()
+            last |= {
+                "segments": self._segments(row),
+                "changed_to": visible(labels[line.changed_to]),
+                "predictions": [[visible(name), visible(label) or "no answer"] for name, label in predictions],
+            }
+        return last
+
+    def _segments(self, row: Example) -> list[dict[str, Any]]:
+        """Return each segment's name, and its text in pieces that are marked or not."""
+        names = self.session.pool.sheet.layout.text
+        names = names if len(names) == len(row.segments) else ("",) * len(row.segments)
+        return [{"name": visible(name), "pieces": [*_pieces(row, number)]} for number, name in enumerate(names)]
+
+
+def _pieces(row: Example, number: int) -> Iterator[dict[str, Any]]:
+    """Cut a segment where a mark begins or ends."""
+    text = row.segments[number]
+    spans = [(span.start, span.end) for marks in row.marks.values() for span in marks if span.segment == number]
+    cuts = sorted({0, len(text), *(end for span in spans for end in span)})
+    for start, end in pairwise(cuts):
+        marked = any(a <= start and end <= b for a, b in spans)
+        yield {"text": visible(text[start:end].replace("\r\n", "\n")), "marked": marked}
+
+
+def _number(text: str) -> int:
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else -1
+
+
+def _parse(body: bytes) -> tuple[int, str, str] | None:
+    """Return step, action and label of a change; None if it is none."""
+    try:
+        change = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(change, dict):
+        return None
+    step, action, label = change.get("step"), change.get("action"), change.get("label", "")
+    if type(step) is int and isinstance(action, str) and action in ACTIONS and isinstance(label, str):
+        return step, action, label
+    return None
+
+
+def _report(session: SessionFile) -> str:
+    """Return the report of `rank-models --data FILE --pool POOL` on the answers so far."""
+    from ranker import report
+    from ranker.commands import custom, outputs
+    from ranker.runs.decide import decide
+    from ranker.scoring.score import Evidence
+
+    request, labelling = session.request, session.labelling
+    assert request.output is not None  # the command refuses a session without one
+    columns = {**request.pool.columns, "label": [session.column]}
+    ranking = decide(
+        request.models,
+        replace(request.pool, file=request.output, columns=columns, task=labelling.task),
+        pool=labelling.rows,
+        evidence=Evidence(methods=tuple(custom.available_methods().values())),
+        runtime=request.runtime,
+    )
+    return report.render(outputs.name_flags_in_ranking(ranking), "html")
+
+
+def bind(port: int) -> socket.socket:
+    """Return a socket on this machine alone; port 0 takes a free one.
+
+    Raises:
+        UsageError: the port cannot be used.
+    """
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((HOST, port))
+    except OSError as error:
+        bound.close()
+        raise flag_error("port", f"{port} cannot be used: {error.strerror}", port) from error
+    return bound
+
+
+def serve(session: SessionFile, bound: socket.socket, guidelines: str) -> None:
+    """Serve a session's page until the session is left, or nobody asks any more.
+
+    Raises:
+        RankModelsError: as `SessionFile.keep`.
+    """
+    session.keep()
+    server = LabelPage(session, guidelines)
+    labelling = session.labelling
+    for sentence in (*labelling.inseparable_models(), *labelling.opening_notes()):
+        say(sentence)
+    bound.listen()  # before a browser asks
+    address = f"http://{HOST}:{bound.getsockname()[1]}/#{server.token}"
+    say(f"label at {address}\nthis address is secret, and for this machine; Ctrl-C stops")
+    with Scratch() as scratch:
+        open_browser(address, scratch.path)
+        session.ask()  # while the browser begins
+        asyncio.run(_serve(server, bound))
+    if server.error is not None:
+        raise server.error
+    if not server.stopped:
+        say("stopped, since nobody has asked for long")
+    for line in filter(None, (session.ending, *session.last_words.splitlines())):
+        say(line)
+
+
+async def _serve(server: LabelPage, bound: socket.socket) -> None:
+    options = {"log_config": None, "log_level": "error", "access_log": False, "server_header": False}
+    config = uvicorn.Config(server.app(), lifespan="off", ws="none", timeout_graceful_shutdown=2, **options)  # type: ignore[arg-type]
+    running = uvicorn.Server(config)
+    serving = asyncio.create_task(running.serve(sockets=[bound]))
+    while not serving.done():
+        await asyncio.wait([serving], timeout=0.2)
+        limit = IDLE_AT_END if server.session.ending else IDLE
+        running.should_exit |= server.stopped or time.monotonic() - server.requested > limit
+    await serving
+
+
+def open_browser(address: str, folder: Path) -> None:
+    """Open a browser on this machine, if it has a screen.
+
+    Its command line names a file that only the user can read: the file leads to the address, whose token is then in no
+    list of processes.
+    """
+    screen = sys.platform == "darwin" or any(map(os.environ.get, ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")))
+    if not screen or "SSH_CONNECTION" in os.environ:
+        return
+    file = folder / "label.html"
+    content = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={address}">\n'
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+        stream.write(content)
+    threading.Thread(target=webbrowser.open, args=[file.as_uri()], daemon=True).start()

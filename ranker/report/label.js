@@ -1,0 +1,165 @@
+"use strict";
+const part = id => document.getElementById(id);
+let shown = null;  // what the server said last
+let busy = false;  // a request is on its way: keys and clicks pressed meanwhile do not count
+
+const GONE = "The program does not answer. It may have stopped: all answers that you saw accepted are saved. "
+  + "Start it again, and open the address that it prints.";
+const WRONG = "This page belongs to a session that has ended, or its address is not complete. Open the address that "
+  + "the program prints.";
+
+async function ask(path, body) {
+  if (busy) return null;
+  busy = true;
+  document.body.setAttribute("aria-busy", "true");
+  try {
+    const headers = {authorization: `Bearer ${location.hash.slice(1)}`};
+    const options = body ? {method: "POST", body: JSON.stringify(body)} : {};
+    if (body) headers["content-type"] = "application/json";
+    const reply = await fetch(path, {...options, headers, cache: "no-store", referrerPolicy: "same-origin"});
+    if (reply.status === 403) return {problem: WRONG};
+    return reply.ok || reply.status === 409 ? await reply.json() : {problem: await reply.text()};
+  } catch {
+    return {problem: GONE};
+  } finally {
+    busy = false;
+    document.body.removeAttribute("aria-busy");
+  }
+}
+
+async function refresh() {
+  show(await ask("/state"), false);
+}
+
+async function change(action, label = "") {
+  show(await ask("/change", {step: shown.step, action, label}), true);
+}
+
+function show(state, moves) {
+  if (!state) return;
+  part("message").textContent = state.problem || state.message || "";
+  if (state.problem) return;
+  const screen = said => said && JSON.stringify([said.row, said.ending, said.stopped]);
+  const same = screen(shown) === screen(state);
+  const revealed = Boolean(state.last && state.last.predictions);
+  const news = revealed && !(shown && shown.step === state.step) && same;
+  shown = state;
+  const ended = !state.row;
+  part("progress").textContent = state.progress;
+  part("asking").hidden = ended;
+  part("end").hidden = !ended;
+  part("more").hidden = state.stopped;
+  part("undo").disabled = !state.undoable;
+  part("reveal").disabled = !state.last;
+  part("reveal").hidden = revealed;
+  part("stop").textContent = ended ? "Close the session" : "Stop for now";
+  part("last").hidden = !revealed || state.stopped;
+  part("leaders").replaceChildren();
+  part("names").hidden = ended;
+  part("guide").hidden = !state.guidelines;
+  part("guidelines").textContent = state.guidelines;
+  part("annotator").textContent = `Answers are recorded as those of ${state.annotator || "nobody by name"}.`;
+  if (revealed) showLast(state);
+  if (ended) showEnd(state);
+  else if (!same) showRow(state);
+  showKeys();
+  if (news) part("last-title").focus();
+  else if (ended && !same) part("end-title").focus();
+  else if (moves && !ended) part("row-title").focus();
+}
+
+function showRow(state) {
+  part("row-title").textContent = `Row ${state.row.number}`;
+  showSegments(part("segments"), state.row.segments);
+  part("labels").replaceChildren(...state.labels.map(({label, text, key}) =>
+    button(text, key, () => change("answer", label))));
+  scrollTo(0, 0);
+}
+
+function showEnd(state) {
+  part("end-title").textContent = state.stopped ? "The session is closed" : "No more rows";
+  part("ending").textContent = state.ending;
+  part("order").replaceChildren(...state.order.map(line => element("li", line)));
+  part("kept").textContent = state.kept;
+  part("report").hidden = state.stopped;
+  part("report").elements.token.value = location.hash.slice(1);
+}
+
+function showLast(state) {
+  const {label, changed_to, segments, predictions} = state.last;
+  showSegments(part("last-segments"), segments);
+  part("last-answer").textContent = `Your answer: ${label}` + (changed_to === label ? "" : `; now: ${changed_to}`);
+  part("predictions").replaceChildren(...predictions.map(([model, said]) => element("li", `${model}: ${said}`)));
+  part("changes").replaceChildren(...state.labels.map(({label, text}) =>
+    button(text, "", () => change("reveal", label))));
+}
+
+function showSegments(place, segments) {
+  place.replaceChildren(...segments.map(({name, pieces}) => {
+    const segment = element("div");
+    const text = element("p");
+    segment.className = "segment";
+    if (name) segment.append(element("h3", name));
+    text.append(...pieces.map(piece => piece.marked ? element("mark", piece.text) : piece.text));
+    segment.append(text);
+    return segment;
+  }));
+  for (const text of place.querySelectorAll("p")) {
+    if (text.scrollHeight <= text.clientHeight) continue;
+    text.tabIndex = 0;  // the keyboard scrolls it
+    text.setAttribute("role", "group");
+    text.setAttribute("aria-label", "Long text");
+  }
+}
+
+function element(name, text = "") {
+  const made = document.createElement(name);
+  made.dir = "auto";
+  made.textContent = text;
+  return made;
+}
+
+function button(text, key, press) {
+  const made = element("button", text);
+  made.type = "button";
+  if (key) made.dataset.key = key;
+  made.addEventListener("click", press);
+  return made;
+}
+
+function showKeys() {
+  for (const pressed of document.querySelectorAll("button[data-key]")) {
+    pressed.querySelector("kbd")?.remove();
+    pressed.removeAttribute("aria-keyshortcuts");
+    if (!part("keys").checked) continue;
+    const sign = element("kbd", pressed.dataset.key);
+    sign.setAttribute("aria-hidden", "true");
+    pressed.prepend(sign);
+    pressed.setAttribute("aria-keyshortcuts", pressed.dataset.key);
+  }
+}
+
+async function showNames() {
+  const lines = await ask("/models");
+  if (!lines) return;
+  part("message").textContent = lines.problem || (lines.length ? "" : "No answer tells yet.");
+  if (!lines.problem) part("leaders").replaceChildren(...lines.map(line => element("li", line)));
+}
+
+for (const pressed of document.querySelectorAll("[data-action]")) {
+  pressed.addEventListener("click", () => change(pressed.dataset.action));
+}
+part("names").addEventListener("click", showNames);
+part("keys").addEventListener("change", showKeys);
+document.addEventListener("keydown", event => {
+  if (!part("keys").checked || event.repeat || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+  const pressed = [...document.querySelectorAll("button[data-key]")].find(one =>
+    one.dataset.key === event.key && !one.disabled && one.getClientRects().length);
+  if (!pressed) return;
+  event.preventDefault();
+  pressed.click();
+});
+addEventListener("hashchange", refresh);
+addEventListener("pageshow", event => { if (event.persisted) refresh(); });
+document.addEventListener("visibilitychange", () => { if (!document.hidden && shown && !shown.stopped) refresh(); });
+refresh();

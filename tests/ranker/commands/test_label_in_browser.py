@@ -1,0 +1,296 @@
+"""The page of `rank-models label --web` in a real browser."""
+
+import csv
+import http.server
+import json
+import signal
+import threading
+
+import pytest
+from chromium import CHROMIUM, browser
+from test_label import kept, plain, pool_folder  # noqa: F401  (a fixture)
+from test_label_web import Served, timeless
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH")]
+
+ROW = "document.getElementById('segments').innerText"
+TITLE = "document.activeElement.textContent"
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    """A tab; a name of another machine leads to this one, as the server of a hostile name can have it."""
+    with browser(tmp_path_factory.mktemp("profile"), "--host-resolver-rules=MAP rebind.example 127.0.0.1") as opened:
+        yield opened
+
+
+@pytest.fixture
+def serve(folder):
+    """Starts the program; none outlives its test."""
+    begun = []
+
+    def start(*more, **given):
+        begun.append(Served(folder, *more, **given))
+        return begun[-1]
+
+    yield start
+    for served in begun:
+        served.close(kill=True)
+
+
+def press(page, key):
+    """Press a key, as a keyboard does."""
+    for kind in ("keyDown", "keyUp"):
+        page.call("Input.dispatchKeyEvent", type=kind, key=key, text=key if kind == "keyDown" else "")
+
+
+def click(page, name):
+    """Click into the middle of the button with a text, as a mouse does."""
+    button = f"[...document.querySelectorAll('button')].find(b => b.textContent.endsWith({json.dumps(name)}))"
+    x, y = page.ask(f"(b => {{ b.scrollIntoView({{block: 'center'}}); const r = b.getBoundingClientRect();"
+                    f"return [r.x + r.width / 2, r.y + r.height / 2] }})({button})")  # fmt: skip
+    for kind in ("mousePressed", "mouseReleased"):
+        page.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+
+def wait_for_row(page, number):
+    """Wait until a row is asked, and the focus is on its title."""
+    page.until(f"{TITLE} === 'Row {number}'")
+
+
+def reload(page):
+    """Load the page again."""
+    page.call("Page.reload")
+    page.until("document.readyState === 'complete' && document.getElementById('row-title').textContent")
+
+
+def test_fifteen_rows_by_clicks_and_keys_make_the_file_of_the_terminal(folder, chromium, serve):
+    """With undo, a reload, the back button, a second tab, and a program that is killed and started again."""
+    served = serve("--budget", "15")
+    page = chromium.tab()
+    page.open(served.address)
+    page.until(f"{ROW} !== ''")
+    entries = ["1", "2", "0", "s", "1", "u", "2", "1", "v", "2", "2", "1", "1", "2", "1", "2", "1"]
+    names = {"1": "bad", "2": "good", "0": "Cannot tell", "s": "Skip for now", "u": "Undo"}
+    count = 0
+    for number, key in enumerate(entries):
+        if key == "v":
+            click(page, "What the models said of the last row")
+            page.until(f"{TITLE} === 'What the models said of the last row'")
+            assert "gamma: " in page.ask("document.getElementById('predictions').innerText")
+            continue
+        if entries[number - 1] == "v":
+            page.ask("document.querySelectorAll('#changes button')[1].click()")
+            page.until("document.getElementById('last-answer').textContent.endsWith('now: good')")
+            continue
+        press(page, key) if number % 2 else click(page, names[key])
+        count += -1 if key == "u" else 1
+        wait_for_row(page, count + 1)
+        assert len(kept(folder)) == count
+        if number == 3:
+            before = page.ask(ROW)
+            reload(page)
+            assert page.ask(ROW) == before
+            page.open("about:blank")
+            page.ask("history.back()")
+            page.until(f"document.getElementById('row-title')?.textContent && {ROW} === {json.dumps(before)}")
+        if number == 7:
+            other = chromium.tab()
+            other.open(served.address)
+            other.until(f"{ROW} === {json.dumps(page.ask(ROW))}")
+        if number == 10:  # the other tab is three changes behind
+            press(other, "2")
+            other.until("document.getElementById('message').textContent.startsWith('too late')")
+            assert other.ask(ROW) == page.ask(ROW)
+            assert len(kept(folder)) == count
+        if number == 12:
+            before = page.ask(ROW)
+            served.close(kill=True)
+            press(page, "1")
+            page.until("document.getElementById('message').textContent.includes('does not answer')")
+            assert len(kept(folder)) == count
+            served = serve("--budget", "15")
+            page.open(served.address)
+            page.until(f"{ROW} === {json.dumps(before)}")
+    rest = 0
+    while len([row for row in kept(folder) if row["label"]]) < 15:
+        press(page, "1")
+        rest, count = rest + 1, count + 1
+        page.until(f"{TITLE} === 'Row {count + 1}' || {TITLE} === 'No more rows'")
+    assert "budget of 15 answers is spent" in page.ask("document.body.innerText")
+    click(page, "Close the session")
+    page.until(f"{TITLE} === 'The session is closed'")
+    assert served.close()[0] == 0
+    status, _, err = plain(folder, [*entries, *("1" * rest)], "--budget", "15", output="terminal.csv")
+    assert (status, err) == (0, "")
+    assert timeless(folder) == timeless(folder, "terminal.csv")
+
+
+def test_keys_can_be_switched_off(folder, chromium, serve):
+    """Then no key answers, and a button that has the focus still does; a key that is held answers once."""
+    page = chromium.tab()
+    page.open(serve().address)
+    page.until(f"{ROW} !== ''")
+    page.call("Input.dispatchKeyEvent", type="keyDown", key="1", text="1")
+    wait_for_row(page, 2)
+    for _ in range(5):
+        page.call("Input.dispatchKeyEvent", type="keyDown", key="1", text="1", autoRepeat=True)
+    page.call("Input.dispatchKeyEvent", type="keyUp", key="1")
+    page.call("Input.dispatchKeyEvent", type="keyDown", key="1", text="1", modifiers=2)
+    page.ask("document.getElementById('keys').click()")
+    press(page, "1")
+    assert page.ask("document.querySelectorAll('kbd').length") == 0
+    reload(page)
+    assert len(kept(folder)) == 1
+    page.ask("document.querySelector('#labels button').focus()")
+    page.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r")
+    wait_for_row(page, 2 + 1)
+    assert len(kept(folder)) == 2
+
+
+class Evil(http.server.BaseHTTPRequestHandler):
+    """A page of another origin."""
+
+    def do_GET(self):
+        """Serve an empty page."""
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>other</title><iframe name=frame></iframe>")
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def test_a_page_of_another_origin_reads_and_writes_nothing(folder, chromium, serve):
+    """Not by fetch, with the token or without, by a form, in a frame, or under a name that resolves to this machine."""
+    served = serve()
+    root, token = served.address.split("/#")
+    page = chromium.tab()
+    page.open(served.address)
+    page.until(f"{ROW} !== ''")
+    press(page, "1")
+    wait_for_row(page, 2)
+    before = (folder / "labels.csv").read_bytes()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil) as evil:
+        threading.Thread(target=evil.serve_forever, daemon=True).start()
+        for host in ("127.0.0.1", "localhost"):
+            other = chromium.tab()
+            other.open(f"http://{host}:{evil.server_port}/")
+            change = json.dumps({"step": 1, "action": "answer", "label": "good"})
+            authorized = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+            for path, options in (
+                ("/state", {}),
+                ("/state", {"headers": authorized}),
+                ("/state", {"mode": "no-cors"}),
+                ("/change", {"method": "POST", "body": change, "mode": "no-cors"}),
+                ("/change", {"method": "POST", "body": change, "headers": authorized}),
+                ("/report", {"method": "POST", "body": f"token={token}", "mode": "no-cors"}),
+            ):
+                read = f"fetch({json.dumps(root + path)}, {json.dumps(options)}).then(r => r.text()).catch(() => '')"
+                assert other.ask(read) == ""
+            name = change[:-1] + ', "a": "'  # a form's way to send JSON
+            for path in ("/change", "/report"):
+                other.ask(f"document.body.insertAdjacentHTML('beforeend', `<form method=post target=frame "
+                          f"enctype='text/plain' action='{root}{path}'><input name='{name}' value='\"}}'></form>`),"
+                          "document.forms[document.forms.length - 1].submit()")  # fmt: skip
+            other.ask(f"frames[0].location = {json.dumps(served.address)}")
+            other.until("(() => { try { return frames[0].document === null } catch { return true } })()")
+            assert other.ask("frames[0].length") == 0
+        evil.shutdown()
+    port = root.rsplit(":", 1)[1]
+    rebound = chromium.tab()
+    rebound.open(f"http://rebind.example:{port}/#{token}")
+    assert rebound.ask("document.body.innerText") == "this server has no such name"
+    read = f"fetch('/state', {{headers: {{authorization: 'Bearer {token}'}}}}).then(r => r.text()).catch(() => '')"
+    assert rebound.ask(read) == ""
+    assert (folder / "labels.csv").read_bytes() == before
+    press(page, "2")
+    wait_for_row(page, 3)
+
+
+def test_hostile_rows_are_text(folder, chromium, serve):
+    """Scripts, terminal codes, bidi marks and a megabyte are shown; nothing runs, loads or scrolls sideways."""
+    hostile = "<img src=x onerror=canary()><script>canary()</script>\x1b[31m\u202e{{ 7 * 7 }}' onclick='canary()"
+    rows = [{"id": f"r{n}", "text": f"{n} {hostile if n % 2 else 'x' * 1_000_000}"} for n in range(40)]
+    (folder / "pool.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (folder / "limits.toml").write_text("[limits]\ncell = 2_000_000\nline = 4_000_000\n")
+    page = chromium.tab()
+    page.call("Emulation.setDeviceMetricsOverride", width=320, height=640, deviceScaleFactor=1, mobile=True)
+    page.open(serve("--config", "limits.toml", pool="pool.jsonl").address)
+    lengths, count = set(), 1
+    while len(lengths) < 2:
+        text = page.until("document.querySelector('#segments p')?.textContent")
+        page.ask("window.canary = () => { window.ran = true }")
+        if len(text) < 1_000:
+            assert text.split(" ", 1)[1] == hostile.replace("\x1b", "\\u001b").replace("\u202e", "\\u202e")
+        else:
+            assert page.ask("document.querySelector('#segments p').tabIndex") == 0
+        assert page.ask("document.documentElement.scrollWidth") <= 320
+        lengths.add(len(text) > 1_000)
+        press(page, "1")
+        count += 1
+        wait_for_row(page, count)
+    assert page.ask("window.ran") is None
+    requests = [event["request"]["url"] for event in page.seen("Network.requestWillBeSent")]
+    paths = {url.split("/", 3)[3].split("#")[0] for url in requests if url.startswith("http")}
+    assert paths == {"", "state", "change"}
+    wrong = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded", "Page.javascriptDialogOpening")
+    assert page.seen(*wrong) == []
+
+
+def test_it_can_be_used_with_fingers_and_by_screen_readers(folder, chromium, serve):
+    """Buttons have 44 pixels and names; the row's title takes the focus, and what changes is announced."""
+    with (folder / "pool.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "text"), *((f"r{n}", f"שורה {n} " * 900) for n in range(40))])
+    page = chromium.tab()
+    page.call("Emulation.setDeviceMetricsOverride", width=320, height=640, deviceScaleFactor=1, mobile=True)
+    page.open(serve().address)
+    page.until(f"{ROW} !== ''")
+    press(page, "1")
+    wait_for_row(page, 2)
+    press(page, "v")
+    page.until(f"{TITLE} === 'What the models said of the last row'")
+    sizes = page.ask("[...document.querySelectorAll('button, summary')].filter(b => b.getClientRects().length)"
+                     ".map(b => b.getBoundingClientRect()).map(r => [r.width, r.height])")  # fmt: skip
+    assert len(sizes) >= 8
+    assert all(width >= 44 and height >= 44 for width, height in sizes)
+    assert page.ask("document.documentElement.scrollWidth") <= 320
+    assert page.ask("getComputedStyle(document.querySelector('#segments p')).direction") == "rtl"
+    nodes = [node for node in page.call("Accessibility.getFullAXTree")["nodes"] if not node["ignored"]]
+    names = {node["name"]["value"] for node in nodes if node["role"]["value"] == "button"}
+    assert {"bad", "good", "Cannot tell", "Skip for now", "Undo"} <= names
+    live = {node["role"]["value"] for node in nodes for item in node.get("properties", ())
+            if item["name"] == "live" and item["value"]["value"] in ("polite", "assertive")}  # fmt: skip
+    assert {"alert", "paragraph", "status"} <= live
+
+
+def test_ctrl_c_is_said_on_the_page(folder, chromium, serve):
+    """The page says that the program has stopped, and that nothing is lost."""
+    served = serve()
+    page = chromium.tab()
+    page.open(served.address)
+    page.until(f"{ROW} !== ''")
+    press(page, "1")
+    wait_for_row(page, 2)
+    served.process.send_signal(signal.SIGINT)
+    assert served.close()[0] == 130
+    press(page, "2")
+    page.until("document.getElementById('message').textContent.includes('all answers that you saw accepted are saved')")
+    assert len(kept(folder)) == 1
+
+
+def test_the_report_opens_in_a_tab_of_its_own(folder, chromium, serve):
+    """By the form of the last screen, with no token in its address."""
+    page = chromium.tab()
+    page.open(serve("--budget", "2").address)
+    page.until(f"{ROW} !== ''")
+    press(page, "1")
+    wait_for_row(page, 2)
+    press(page, "2")
+    page.until(f"{TITLE} === 'No more rows'")
+    page.ask("document.getElementById('report').target = '_self'")
+    click(page, "Open the report")
+    page.until("document.title.startsWith('models on labels')")
+    assert page.ask("location.pathname + location.search + location.hash") == "/report"
+    assert page.ask("document.querySelectorAll('table').length") > 0
