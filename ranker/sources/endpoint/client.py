@@ -11,7 +11,8 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -34,6 +35,9 @@ ATTEMPTS = 6
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before the second attempt, and the most before any; each is twice the one before, with jitter."""
+
+LONGEST_EXCHANGE = 2
+"""Times `EndpointOptions.request_timeout` that a request and its reply may last."""
 
 TIMEOUTS = 3
 """Times `EndpointOptions.request_timeout` that all attempts for a request may last."""
@@ -336,7 +340,11 @@ class Client:
         parts: list[bytes] = []
         ends = time.monotonic() + self.server.options.request_timeout
         headers = {"Content-Type": "application/json"}
-        with self._http.stream("POST", self.server.url + path, content=content, headers=headers) as response:
+        http = self._http
+        with (
+            self._bounded(http),
+            http.stream("POST", self.server.url + path, content=content, headers=headers) as response,
+        ):
             for part in response.iter_bytes():
                 parts.append(part)
                 try:
@@ -347,6 +355,23 @@ class Client:
                     raise BadReply(f"its reply did not end within {self.server.options.request_timeout:g} s")
             body = b"".join(parts).decode("utf-8", "replace")
             return response.status_code, self._redacted_json(body), response.headers
+
+    @contextmanager
+    def _bounded(self, http: httpx2.Client) -> Iterator[None]:
+        """Close the connections if a request lasts too long in all: a server may send its headers byte by byte."""
+
+        def close() -> None:
+            if vars(self).get("_http") is http:
+                del self._http
+            http.close()
+
+        timer = threading.Timer(LONGEST_EXCHANGE * self.server.options.request_timeout, close)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _redacted(self, text: str) -> str:
         """Return a text of the server without the key, which it may quote, as it is or as an address."""

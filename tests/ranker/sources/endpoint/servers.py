@@ -172,6 +172,13 @@ class Handler(BaseHTTPRequestHandler):
                     self.wfile.write(b"1000\r\n" + b" " * 4096 + b"\r\n")
                 except OSError:
                     return
+        elif wrong == "trickle":
+            try:
+                for byte in b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200:
+                    self.wfile.write(bytes([byte]))
+                    time.sleep(0.05)
+            except OSError:
+                return
         elif wrong == "slow":
             time.sleep(3)
             self.answer(body)

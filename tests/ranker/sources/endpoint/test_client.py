@@ -136,6 +136,16 @@ def test_a_slow_server_is_given_up():
         assert 1 < len(server.requests) <= 6
 
 
+def test_headers_that_never_end_are_cut_off():
+    """Though a byte comes now and then; other requests of the client go on."""
+    with serving(wrong=deque(["trickle"])) as server:
+        client = client_of(server, request_timeout=0.4)
+        began = time.monotonic()
+        assert ask(client).text
+        assert len(server.requests) == 2
+        assert 0.8 <= time.monotonic() - began < 5
+
+
 def test_no_server_is_no_reason_to_wait():
     """An address where nothing listens is refused at the first attempt."""
     with pytest.raises(ServerError, match=r"127.0.0.1:9 cannot be reached: .*refused"):
