@@ -37,6 +37,7 @@ from ranker.commands.labelling_ui import KEYS
 from ranker.commands.program import flag_error, say
 from ranker.commands.session_files import SessionFile
 from ranker.errors import DataError, RankModelsError, UsageError
+from ranker.files.saving import save
 from ranker.files.scratch import Scratch
 from ranker.numbers import probability
 from ranker.report.escapes import visible
@@ -361,6 +362,6 @@ def open_browser(address: str, folder: Path) -> None:
         return
     file = folder / "label.html"
     content = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={address}">\n'
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
-        stream.write(content)
+    file.touch(0o600, exist_ok=False)  # a file keeps its mode when it is replaced
+    save(file, content.encode())
     threading.Thread(target=webbrowser.open, args=[file.as_uri()], daemon=True).start()

@@ -311,7 +311,7 @@ class Client:
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
             text = f"cannot be asked: {self._redacted(first_line(error))}"
             raise ServerError.of(self.server.host, text, option="models") from error
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, RuntimeError, OSError) as error:  # the latter two of connections that were closed
             raise Failed(f"breaks off: {self._redacted(first_line(error)) or type(error).__name__}") from error
         finally:
             self._settle(most, used)

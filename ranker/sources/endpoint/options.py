@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from ranker.errors import UsageError
@@ -11,9 +10,6 @@ from ranker.sources.options import option
 
 API_KEY = "OPENAI_API_KEY"
 """Environment variable with the key of a server, unless another is named."""
-
-KEY_NAME = re.compile(r"(?:(?P<host>[^\s=/@]+)=)?(?P<name>[A-Za-z_]\w*)")
-"""Pattern of `api_key_env`."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ class EndpointOptions(LMOptions):
         if not 0 < self.request_timeout < float("inf"):
             raise UsageError.about("request_timeout", f"must be above 0 (got {self.request_timeout:g})")
         for text in self.api_key_env:
-            if not KEY_NAME.fullmatch(text):
+            if not _host_and_name(text)[1].isidentifier():
                 predicate = "must name an environment variable, NAME or HOST=NAME, and not hold the key itself"
                 raise UsageError.about("api_key_env", predicate)
 
@@ -90,7 +86,13 @@ class EndpointOptions(LMOptions):
             host: with its port, as the URL has it.
             alone: no other host is asked in the run, so that a name without a host is this one's.
         """
-        matches = [match for text in self.api_key_env if (match := KEY_NAME.fullmatch(text))]
-        host_names = [match["name"] for match in matches if match["host"] == host]
-        plain = [match["name"] for match in matches if not match["host"]] or [API_KEY]
+        names = list(map(_host_and_name, self.api_key_env))
+        host_names = [name for named_host, name in names if named_host == host]
+        plain = [name for named_host, name in names if not named_host] or [API_KEY]
         return host_names[0] if host_names else plain[0] if alone else ""
+
+
+def _host_and_name(text: str) -> tuple[str, str]:
+    """Return the host, "" for any, and the name of a variable in a value of `api_key_env`."""
+    host, _, name = text.rpartition("=")
+    return host, name

@@ -143,6 +143,7 @@ def test_a_dry_run_sends_nothing(folder):
         assert done.stdout.strip().endswith("EUR; nothing was sent")
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_in_between_leaves_its_model_out(folder):
     """In a line; when it is back, the rest is asked."""
     with serving(wrong=deque(["", "", "", "cut"])) as server:
