@@ -203,10 +203,6 @@ class Client:
             raise RowError(f"it refuses the request: {error_text(content)}", final=True)
         return parse_reply(content)
 
-    def is_kept(self, place: str, path: str, body: Mapping[str, Any], round: str) -> bool:
-        """Return True if the reply to a request is in the journal."""
-        return self.journal.reply(request_name(place, path, body, round)) is not None
-
     @cached_property
     def key(self) -> str:
         """Key of the server; "" without one.
@@ -225,7 +221,6 @@ class Client:
 
     @cached_property
     def _http(self) -> httpx2.Client:
-
         try:
             http = self._connections()
         except (ImportError, ValueError, OSError) as error:  # of a proxy, or a file of certificates
@@ -256,8 +251,6 @@ class Client:
 
         def pause(error: Exception) -> bool | float:
             if not isinstance(error, Failed) or self.stopping.is_set():
-                return False
-            if error.pause is not None and error.pause > LONGEST_WAIT:
                 return False
             return True if error.pause is None or error.pause < 1 else error.pause
 

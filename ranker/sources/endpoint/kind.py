@@ -133,7 +133,7 @@ class EndpointModel(PromptSetup):
             way = None if hard else WholeWords(listed_words, False)  # the way with most requests
         member = digest({"place": self.place, "round": endpoint.round, "task": task.name})
         remarks = partial(endpoint.client.journal.remarks, member)
-        note = partial(_note, self.place, shelf, task, way, prompt.decode or not words, remarks)
+        note = partial(_note, self.place, shelf, way, prompt.decode or not words, remarks)
         note()
         shared: dict[str, Any] = {
             "name": self.name,
@@ -205,7 +205,7 @@ def _client(server: Server, shelf: ResourceCache) -> Client:
     """Return the client of a server, one for all its models.
 
     Raises:
-        UsageError: the server is on another machine, and texts may not be sent.
+        ServerError: the server is on another machine, and texts may not be sent.
     """
     if not (shelf.offline or server.is_local or server.options.send_texts):
         text = f"the texts of rows would be sent to {server.host}, another machine: `send_texts` allows that"
@@ -235,7 +235,7 @@ def _put(
 
 
 def _note(
-    place: str, shelf: ResourceCache, task: Task, way: Way | None, writes: bool, remarks: Callable[[], dict[str, int]]
+    place: str, shelf: ResourceCache, way: Way | None, writes: bool, remarks: Callable[[], dict[str, int]]
 ) -> None:
     """Note how a model is asked, and what was remarkable in how many rows."""
     notes = [] if way is None and writes else [ServerWriter.note if way is None else way.note]

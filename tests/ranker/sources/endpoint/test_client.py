@@ -13,7 +13,7 @@ from servers import serving, tokens_of
 from ranker.errors import StoreError
 from ranker.sources.endpoint.asking import in_order
 from ranker.sources.endpoint.client import Client, NotKept, RowError, Server, ServerError, is_loopback, retry_after
-from ranker.sources.endpoint.journal import FILE, Journal
+from ranker.sources.endpoint.journal import FILE, Journal, request_name
 from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.endpoint.replies import BadReply, Reply, parse_reply
 
@@ -218,7 +218,7 @@ def test_what_was_in_flight_is_kept_when_the_caller_stops():
         results.close()
         sent = [body for _, body, _ in server.requests]
         assert len(sent) < 30
-        assert all(client.is_kept("m", "/completions", body, "") for body in sent)
+        assert all(client.journal.reply(request_name("m", "/completions", body, "")) for body in sent)
         ask(client, "a row after that")
 
 
