@@ -18,8 +18,10 @@ from ranker.runtime.store import Store
 from ranker.runtime.worker import run_job
 from ranker.sources.base import Bill, Machine, ResourceCache, SourceOptions, is_billed, is_perturbed
 from ranker.sources.endpoint import kind
+from ranker.sources.endpoint.abilities import repeats_prompt
 from ranker.sources.endpoint.client import Client, ServerError
 from ranker.sources.endpoint.options import EndpointOptions
+from ranker.sources.endpoint.replies import Reply, Token
 from ranker.sources.endpoint.scoring import NextTokens, ServerScorer, ServerWriter, WholeWords
 from ranker.sources.lm.demonstrations import Demonstration
 from ranker.sources.lm.members import PromptSetup
@@ -96,6 +98,17 @@ def test_log_probabilities_that_are_too_few_are_not_believed():
         assert opened(server).way.tokens == {"good": (b" good",), "positive": (b" posit", b"ive"), "bad": (b" bad",)}
         first = server.requests[0][1]
         assert (first["echo"], first["logprobs"]) == (True, 1)
+
+
+def test_a_repeated_prompt_has_its_text_and_a_number_for_each_token():
+    """As many as the server counts, of the prompt's own text, and none without a number but the first."""
+    tokens = (Token(b"The"), Token(b" sun", -1.0), Token(b" is", -2.0), Token(b" hot", -3.0))
+    whole = Reply("", tokens, prompt_tokens=3, output_tokens=1)
+    assert repeats_prompt(whole, "The sun is")
+    assert not repeats_prompt(replace(whole, prompt_tokens=4), "The sun is")
+    assert not repeats_prompt(whole, "The sea is")
+    assert not repeats_prompt(replace(whole, tokens=(tokens[0], Token(b" sun"), *tokens[2:])), "The sun is")
+    assert not repeats_prompt(Reply(" hot", tokens[3:], prompt_tokens=3, output_tokens=1), "The sun is")
 
 
 def test_tokens_are_those_that_the_server_shows():
@@ -486,8 +499,9 @@ def test_a_chat_that_thinks_first_is_read_as_text():
 
 def test_a_prompt_that_is_not_repeated_whole_has_failed():
     """A server that leaves out its beginning would give numbers of another text."""
-    with serving(echo=True, wrong=deque(["truncated"])) as server:
-        given = answers(opened(server, concurrency=1))
+    short = replace(PLAIN, verbalizers={"positive": ("good",), "negative": ("bad",)})
+    with serving(echo=True, wrong=deque(["truncated"] * 2)) as server:  # both words of the first row
+        given = answers(opened(server, short, concurrency=1))
         assert given.state.tolist() == [ERROR, ANSWERED, ANSWERED, ANSWERED]
 
 
