@@ -149,7 +149,7 @@ def judged(worlds: Sequence[tuple[Floats, Floats]], rng: np.random.Generator) ->
         better = p_better(truth, outcomes)
         given.append(np.maximum(better, 1 - better))
         right.append((np.sign(better - 0.5) + 1) / 2)
-        chances, _ = posterior.best(outcomes, rng, samples=posterior.CHUNK)
+        chances, *_ = posterior.best(outcomes, rng, samples=posterior.CHUNK)
         best_given.append(chances.max())
         best_right.append(truth[chances.argmax()] == truth.max())
     return Judgement(

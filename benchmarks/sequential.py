@@ -481,7 +481,7 @@ def scale(models: int, rows: int, classes: int, labels: int, batch: int) -> None
     beliefs = believe(patterns, labelled, truth[labelled])
     next_rows(beliefs)
     chosen = time.process_time()
-    beliefs.beats(), beliefs.best(), beliefs.interval(), beliefs.more_labels()
+    beliefs.beats(), beliefs.best(), beliefs.interval(), beliefs.outlook()
     finished = time.process_time()
     next_rows(beliefs, batch)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -23,6 +23,7 @@ from ranker.results import (
 )
 from ranker.results.table import ScoreTable
 from ranker.statistics.leaders import Friedman
+from ranker.statistics.forecast import Forecast
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.shift import DistanceMeasure
 
@@ -72,7 +73,7 @@ PARTS = {
 RECORDS = (
     *(header.Header, header.Provenance, header.Data, header.Quality, ScoreTable),
     *(evaluation.MethodResult, evaluation.EvaluatedModel, evaluation.PairResult),
-    *(decision.DecidedModel, PairedComparison, decision.RowResult),
+    *(decision.DecidedModel, Forecast, PairedComparison, decision.RowResult),
     *(explanation.Reading, explanation.Word),
     label_ranking.LabelledModel,
     *(

@@ -87,6 +87,18 @@ def interval(low: float | None, high: float | None, write: Callable[[float | Non
     return "" if low is None else f"{write(low)} to {write(high)}"
 
 
+def with_interval(
+    value: float | None, low: float | None, high: float | None, write: Callable[[float | None], str] = percent
+) -> str:
+    """Return a number as text, with its interval in brackets where there is one.
+
+    Example:
+        >>> with_interval(0.3, 0.25, 0.5), with_interval(0.3, None, None)
+        ('30.0 (25.0 to 50.0)', '30.0')
+    """
+    return f"{write(value)} ({interval(low, high, write)})" if low is not None else write(value)
+
+
 def decimal(value: float | None) -> str:
     """Return a number with three decimals.
 

@@ -19,7 +19,7 @@ INTERVAL_WIDTH = 2 * 1.959964
 def decide_on_average(
     runs: Sequence[Ranking], names: Sequence[str], rope: float, rng: np.random.Generator
 ) -> OnAverage | None:
-    """Return which model is best on average, how sure that is, and which set needs more labels.
+    """Return which model is best on average, how sure that is, and which sets the next labels go to.
 
     A decision by labelled rows alone has its mean outcomes drawn as it draws them itself; one with a pool has them
     drawn from a normal distribution with its intervals and probabilities.
@@ -42,7 +42,7 @@ def decide_on_average(
     beats = on_average.beats_on_average(drawn)
     best, near = on_average.best_on_average(drawn, rope)
     first, second = (int(index) for index in np.argsort(-best, kind="stable")[:2])
-    more_labels = on_average.more_labels(drawn, np.array(list(labels.values())), first, second)
+    shared = on_average.next_labels(drawn, np.array(list(labels.values())), first, second)
     return OnAverage(
         labels=labels,
         p_best=dict(zip(names, map(float, best), strict=True)),
@@ -52,7 +52,7 @@ def decide_on_average(
         groups=tuple(tuple(names[index] for index in group) for group in tied_groups(beats.tolist(), posterior.LEVEL)),
         first=names[first],
         second=names[second],
-        more_labels=None if more_labels is None else dict(zip(labels, map(int, more_labels), strict=True)),
+        next_labels=dict(zip(labels, map(int, shared), strict=True)),
     )
 
 

@@ -18,6 +18,7 @@ from factors.types import Floats, Ints
 from ranker.statistics import sequential_tests, stopping
 from ranker.statistics.acquisition import Goal, next_rows
 from ranker.statistics.beliefs import LABEL_NOISE, Beliefs, believe
+from ranker.statistics.forecast import Forecast
 from ranker.statistics.patterns import fold
 from ranker.statistics.sequential_tests import BettingEvidence
 from ranker.statistics.stopping import MARGIN, PROBABLE
@@ -77,7 +78,7 @@ class SessionStatus:
         beats: (M, M) P(the model of the row is more accurate in the domain than that of the column).
         best: (M,) P(no other model is more accurate).
         within: P(no model is better than the leader by more than the margin).
-        more_answers: further answers expected to make that probable enough; -1 if no number would do.
+        forecast: of the further answers that make that probable enough; None if no row is left.
         certain: whether the leader is accepted against all by the test of `sequential_tests`; None under other rules.
         alarmed: the models' votes do not describe these labels, so the other figures are unreliable.
     """
@@ -87,7 +88,7 @@ class SessionStatus:
     beats: Floats
     best: Floats
     within: float
-    more_answers: int
+    forecast: Forecast | None
     certain: bool | None
     alarmed: bool
 
@@ -283,7 +284,7 @@ class Session:
             beats=beliefs.beats(),
             best=beliefs.best(),
             within=beliefs.within(self.margin),
-            more_answers=0 if row is None else stopping.more_answers(beliefs, row, self.margin, self.probable),
+            forecast=None if row is None else stopping.forecast_answers(beliefs, row, self.margin, self.probable),
             certain=self.evidence.settled if self.rule == "certain" else None,
             alarmed=stopping.raises_alarm(self.predictive_probabilities, self.answers[1], self.patterns.classes),
         )

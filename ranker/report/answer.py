@@ -6,7 +6,7 @@ import numpy as np
 
 from ranker.errors import listed
 from ranker.numbers import LEAST_P, SHARES, Unit, counted, interval, p_value, percent, points, probability
-from ranker.report.words import MOST_LABELS, labels, words, words_of
+from ranker.report.words import words_of
 from ranker.results.decision import DecidedModel, Decision
 from ranker.results.evaluation import Evaluation, equal_up_to_rounding
 from ranker.results.ranking import Ranking
@@ -18,8 +18,11 @@ NEXT = (
     "what they look at."
 )
 
-LEVEL_MARGIN = 0.05
-"""Distance from 1/2 up to which a probability of being better counts as nearly level."""
+WIDE = 50
+"""Ratio of the ends of a range of labels from which on it says nothing."""
+
+LABELS = 10
+"""Labels to give before the next look where no number is known."""
 
 
 def answer(ranking: Ranking) -> tuple[str, list[str]]:
@@ -85,11 +88,17 @@ def decision_answer(ranking: Ranking, decision: Decision) -> tuple[str, list[str
             f"The probability that no other model is better by more than {terms.unit.point} in the domain is "
             f"{probability(best.p_near_best)} %."
         )
-    together = [", ".join(group) for group in decision.groups if len(group) > 1]
-    if together:
-        sentences.append(f"Cannot be told apart: {'; nor '.join(together)}.")
+    sentences += [
+        f"{model.name} is as good: within {terms.unit.point} of {names[0]} with a probability of "
+        f"{probability(model.p_equal)} %."
+        for model in decision.models[1 : NAMES + 1]
+        if model.p_equal >= decision.level
+    ]
+    if tied := decision.tied(0):
+        sentences.append(f"Not told from {names[0]}: {listed(tied, NAMES)}.")
     else:
-        sentences.append(f"All pairs of models are told apart, with a probability of {decision.level:.0%} or more.")
+        level = probability(decision.level, 0)
+        sentences.append(f"{names[0]} is told from every other model with a probability of {level} % or more.")
     sentences.append(next_step(ranking, decision))
     if len(decision.groups) == 1:
         return f"No two models are told apart; {names[0]} is first", sentences
@@ -193,50 +202,44 @@ def equals(p: float | None) -> str:
 
 
 def next_step(ranking: Ranking, decision: Decision) -> str:
-    """Advise to take the first of the order, or to label more rows before.
-
-    A model that is told from no other one is not recommended, since the labels do not support it.
-    """
-    names, better = decision.names, decision.against
+    """Advise one thing, by P(near best): to take the first of the order, or to label more rows before."""
+    first, better, unit = decision.models[0], decision.against, words_of(ranking).unit
     if better:
-        evidence = "labels and pool" if decision.reads_pool else "the labels"
+        evidence, other = "labels and pool" if decision.reads_pool else "the labels", decision.names[better]
         return (
-            f"Next: look at the rows on which {names[0]} and {names[better]} differ. {decision.method} puts {names[0]} "
-            f"first, but by {evidence} {names[better]} is better with a probability of "
+            f"Next: look at the rows on which {first.name} and {other} differ. {decision.method} puts {first.name} "
+            f"first, but by {evidence} {other} is better with a probability of "
             f"{probability(decision.p_beats[better][0])} %."
         )
-    rivals = [j for j in range(1, len(names)) if not decision.apart(0, j)]
-    if not rivals:
-        unsure = [j for j in range(1, len(names)) if not decision.better(0, j)]
-        if not unsure:
-            return f"Next: take {names[0]}."
-        least = probability(min(decision.p_beats[0][j] for j in unsure))
-        return f"Next: label more rows, or take {names[0]} if a probability of {least} % is enough."
-    nearest = min(rivals, key=lambda j: decision.p_beats[0][j])
-    rival = names[nearest] if len(rivals) == 1 else f"{names[nearest]}, the nearest of {len(rivals)} rivals,"
-    label = "Next: label" if len(rivals) == len(names) - 1 else f"Next: take {names[0]}, or label"
-    count = decision.more_labels[0][nearest]
-    if count is None:
-        reason = unknown_count_reason(ranking.table, decision, 0, nearest)
-        return f"{label} more rows. The number that would tell it from {rival} is unknown: {reason}."
-    if count > MOST_LABELS:
-        remedy = "a larger pool" if decision.reads_pool else "a pool of rows without labels"
+    near, forecast = first.p_near_best or 0.0, decision.forecast
+    if near >= decision.level:
+        sure = f"with a probability of {probability(decision.level, 0)} % or more"
+        return f"Next: take {first.name}: no other model is better by more than {unit.point}, {sure}."
+    if forecast is None:
+        return f"Next: label more rows. How many cannot be said: {_no_forecast(ranking, decision)}."
+    goal = f"{probability(forecast.goal, 0)} % sure which model is within {unit.point} of the best"
+    if forecast.low is None:
+        more = "a larger pool would" if decision.reads_pool else "rows without labels (--pool) would"
         return (
-            f"Next: treat {names[0]} and {names[nearest]} as equal: it would take {labels(count)} to tell them apart. "
-            f"More labels would help less than {remedy} or other models."
+            f"Next: take {first.name}, or a cheaper model that is not told from it. With {forecast.most:,} more labels "
+            f"it would hardly be {goal}; {more} help more."
         )
-    return f"{label} {labels(count)}, which would tell it from {rival} if the two keep disagreeing at this rate."
+    if forecast.high is None and forecast.low < forecast.most / WIDE:
+        return f"Next: label {counted(LABELS, 'more row')} and ask again. How many it takes cannot be said yet."
+    enough = f"{forecast.low:,} or more" if forecast.high is None else _ends(forecast.low, forecast.high)
+    sure = "nine" if forecast.high is None else "eight"
+    return f"Next: label more rows. In {sure} of ten cases it takes {enough} until it is {goal}."
 
 
-def unknown_count_reason(table: ScoreTable, decision: Decision, i: int, j: int) -> str:
-    """Explain why the number of labels that would tell two models apart is unknown."""
-    if decision.metric:
-        return f"it can be estimated for means only, and {decision.metric} is not a mean"
-    if decision.reads_pool:
-        if abs(decision.p_beats[i][j] - 0.5) < LEVEL_MARGIN:
-            return "labels and pool rate them about equal"
-        return "the pool is too small; more rows of the domain, labelled or not, would help"
-    won = table.better(decision.names[i], decision.names[j])
-    if not won:
-        return words(table.metric).same
-    return f"each was {words(table.metric).did} on {counted(won, 'row')} where the other was not"
+def _ends(low: int, high: int) -> str:
+    return f"{low:,} to {high:,}" if low < high else f"{low:,}"
+
+
+def _no_forecast(ranking: Ranking, decision: Decision) -> str:
+    """Explain why the number of labels is unknown."""
+    labels_seen = {row.label for row in decision.rows}
+    return (
+        "all labels are alike so far"
+        if len(labels_seen) == 1 and labels_seen != {""}
+        else f"{decision.method} gives no forecast"
+    )

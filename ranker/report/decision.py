@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ranker.numbers import counted, interval, p_value, probability, unit
+from ranker.numbers import counted, interval, p_value, probability, unit, with_interval
 from ranker.report.tables import READ, Place, Table, letters, table
-from ranker.report.words import ACCURACY, MOST_LABELS, MetricWords, words_of
+from ranker.report.words import ACCURACY, MetricWords, words_of
 from ranker.results.decision import Decision, RowResult
 from ranker.results.ranking import Ranking
 
@@ -30,25 +30,13 @@ MAX_ID_CHARACTERS = 24
 MAX_UNFOLDED_ROWS = 20
 """Rows of a table that a page shows unfolded, at most."""
 
-UNSAID = (
-    "?: the number is unknown: the two were right on the same rows, or each as often where the other was not; with a "
-    "pool: labels and pool rate them about equal, or the pool is too small."
-)
-"""Explanation of a question mark in a table."""
-
-
-def _unsaid(decision: Decision) -> str:
-    """Explain a question mark in a table."""
-    return f"?: known for means only, and {decision.metric} is not a mean." if decision.metric else UNSAID
-
 
 def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
     """Yield all tables, each for the formats that show it."""
     two, same = pair_table(decision), comparison_table(decision)
-    open_ = any(count is None for row in decision.more_labels for count in row)
     yield order(decision, words_of(ranking))
     yield matrix(decision)
-    yield replace(two, formats=("pairs",), help=_unsaid(decision) if open_ else "")
+    yield replace(two, formats=("pairs",), help="")
     if decision.versus:
         yield same
         yield replace(same, formats=("pairs",), help="Every two models on the same rows")
@@ -94,16 +82,18 @@ def order(decision: Decision, terms: MetricWords) -> Table:
                     letters(model.name, decision.groups),
                     "" if score is None else f"{score:.3g}",
                 ),
-                *(terms.unit.value(model.outcome), interval(model.low, model.high, terms.unit.value)),
+                terms.unit.value(model.outcome),
+                with_interval(model.expected, model.low, model.high, terms.unit.value),
                 probability(model.p_near_best),
             ]
         )
-    numbers = [decision.method, terms.column, "95 % interval", "P(near best)"]
+    numbers = [decision.method, terms.column, "in the domain (95 %)", "P(near best)"]
     meaning = terms.over if decision.metric else "right: percent of the rows"
     mean = terms.what if decision.metric else ACCURACY.what
     return table(
         *("Order", ["rank", "model", "tied"], numbers, rows),
-        help=f"Models that share a letter cannot be told apart. {meaning}. The interval is for {mean} in the domain. "
+        help=f"Models that share a letter cannot be told apart. {meaning}. In the domain: the {mean} that is expected "
+        "there, and its 95 % interval. "
         f"P(near best) is the probability that no other model is better there by more than {terms.unit.point}.",
     )
 
@@ -153,24 +143,12 @@ def pair_table(decision: Decision) -> Table:
     rows = []
     for i, a in enumerate(decision.names):
         for j, b in enumerate(decision.names[i + 1 :], i + 1):
-            count = decision.more_labels[i][j]
-            rows.append((a, b, probability(decision.p_beats[i][j]), label_count_cell(count)))
+            rows.append((a, b, probability(decision.p_beats[i][j])))
     return table(
-        *("Two by two", ["better", "worse"], ["P(better > worse)", "more labels"], rows),
-        help=f"more labels: the number that would tell the two apart. {_unsaid(decision)}",
+        *("Two by two", ["better", "worse"], ["P(better > worse)"], rows),
         formats=("html",),
         place="folded",
     )
-
-
-def label_count_cell(count: int | None) -> str:
-    """Return the number of labels that would tell two models apart, for a cell.
-
-    Example:
-        >>> label_count_cell(None), label_count_cell(40), label_count_cell(40_057)
-        ('?', '40', '>1,000')
-    """
-    return "?" if count is None else f">{MOST_LABELS:,}" if count > MOST_LABELS else f"{count:,}"
 
 
 def one_by_one(decision: Decision) -> Table:

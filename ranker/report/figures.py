@@ -353,10 +353,10 @@ def intervals(ranking: Ranking) -> Drawing | None:
     decision, terms = ranking.found, words_of(ranking)
     if not isinstance(decision, Decision):
         return None
-    ends = [
-        (model.name, end_or_value(model.low, model.outcome), end_or_value(model.high, model.outcome), model.outcome)
-        for model in decision.models
-    ]
+    ends = []
+    for model in decision.models:
+        expected = end_or_value(model.expected, model.outcome)
+        ends.append((model.name, end_or_value(model.low, expected), end_or_value(model.high, expected), expected))
     label = f"{terms.what} in the domain{',' if terms.unit.sign else ''}{terms.unit.sign}"
     figure, axes = lines(ends, label, 20, right=52, top=22)
     for i, model in enumerate(decision.models):
@@ -374,7 +374,7 @@ def intervals(ranking: Ranking) -> Drawing | None:
         "accuracies",
         "Each model in the domain",
         f"The line: a 95 % interval for the model's {terms.what if decision.metric else 'accuracy'} in the domain; "
-        "the point: its value on these rows. If lines overlap widely, these rows cannot tell.",
+        "the point: its expected value there. If lines overlap widely, these rows cannot tell.",
         f"Intervals of {len(decision.models)} models: {'; '.join(texts)}.",
         figure,
     )

@@ -65,16 +65,15 @@ def answer(board: OverSets) -> list[str]:
 
 
 def _labels(average: OnAverage) -> str:
-    """Answer which model is best on average by a few labels, and which set needs more."""
+    """Answer which model is best on average by a few labels, and which sets the next labels go to."""
     first, second = average.first, average.second
     sure = f"{first} is the best on average with a probability of {probability(average.p_best[first])} %."
-    if average.more_labels is None:
-        return f"{sure} The number of labels that would tell it from {second} is unknown."
-    needs = sorted(average.more_labels.items(), key=lambda need: -need[1])
-    needed = [f"{count:,} of {name}" for name, count in needs if count]
-    if not needed:
+    if not any({first, second} <= {*group} for group in average.groups):
         return f"{sure} It is told from {second}."
-    return f"{sure} It would take about these labels to tell it from {second}: {listed(needed, NAMES)}."
+    needs = sorted(average.next_labels.items(), key=lambda need: -need[1])
+    shares = [f"{count:,} of {name}" for name, count in needs if count]
+    total = counted(sum(average.next_labels.values()), "label")
+    return f"{sure} The next {total} would best tell it from {second} as: {listed(shares, NAMES)}."
 
 
 def tables(board: OverSets) -> Iterator[Table]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 
 from ranker.numbers import counted, percent
 from ranker.report import parts
-from ranker.report.answer import unknown_count_reason
-from ranker.report.words import MISLED, MOST_LABELS, labels, words_of
+from ranker.report.words import MISLED, words_of
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation
 from ranker.results.gate import Gate
@@ -32,7 +30,8 @@ def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
     if decision.gate:
         yield verdict(decision.gate)
     yield (
-        f"{terms.over}. The interval, P(near best) and P(row > column) are for {terms.what} in the whole domain. "
+        f"{terms.over}. In the domain: what is expected of {terms.what} there, with a 95 % interval; P(near best) and "
+        "P(row > column) are about the domain, too. "
         f"P(near best) is the probability that no other model is better by more than {terms.unit.point}. If two models "
         f"share a letter, neither is better with a probability of {decision.level:.0%} or more."
     )
@@ -42,19 +41,6 @@ def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
             f"The order is that of {decision.method}, not of P(near best): a model about which these rows say little "
             "can have a high one."
         )
-    reasons, equal = [], []
-    for i, (a, b) in enumerate(pairwise(decision.names)):
-        count = decision.more_labels[i][i + 1]
-        if count and count > MOST_LABELS:
-            equal.append(f"{a} and {b}")
-        elif count:
-            yield f"{a} or {b}: {labels(count, 'more label')} would tell, if they keep disagreeing at this rate."
-        if count is None and not decision.metric:
-            reasons.append((f"{a} or {b}", unknown_count_reason(ranking.table, decision, i, i + 1)))
-    if equal:
-        yield f"Treat as equal {'; '.join(equal)}: it would take {labels(MOST_LABELS + 1, 'label')} to tell them apart."
-    for reason, pairs in by_reason(reasons, "; ").items():
-        yield f"{pairs}: the number of labels that would tell them apart is unknown: {reason}."
 
 
 def verdict(gate: Gate) -> str:

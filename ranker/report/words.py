@@ -4,24 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ranker.numbers import SHARES, Unit, counted, unit
+from ranker.numbers import SHARES, Unit, unit
 from ranker.results.ranking import Ranking
-
-MOST_LABELS = 1_000
-"""Further labels above which two models count as equal, since nobody will label so many."""
-
-
-def labels(count: int, singular: str = "more row") -> str:
-    """Describe the number of further labels that would tell two models apart; large numbers are capped.
-
-    Example:
-        >>> labels(40), labels(40_057, "more label")
-        ('about 40 more rows', 'more than 1,000 more labels')
-    """
-    if count > MOST_LABELS:
-        return f"more than {counted(MOST_LABELS, singular)}"
-    return f"about {counted(count, singular)}"
-
 
 MISLED = "misled: percent of the examples with a wrong shortcut on which a model gives the shortcut's label"
 """Explanation of the column of that name."""
@@ -37,7 +21,6 @@ class MetricWords:
         fully: the mean outcome with its column's name.
         column: head of the column of the models' means on rows.
         over: explanation of that column.
-        did, same: for a model on a row, and for two on all rows.
         unit: unit of its values.
     """
 
@@ -46,8 +29,6 @@ class MetricWords:
     fully: str
     column: str
     over: str
-    did: str
-    same: str
     unit: Unit = SHARES
 
     def outcome_text(self, value: float | None) -> str:
@@ -77,8 +58,6 @@ ACCURACY = MetricWords(
     "accuracy, ACC,",
     "right",
     "right: a model's accuracy on these rows",
-    "right",
-    "they were right on the same rows",
 )
 
 
@@ -96,10 +75,9 @@ def words(metric: str, of_all: bool = False) -> MetricWords:
     if metric == "ACC":
         return ACCURACY
     if of_all:
-        over, same = f"{metric}: of these rows together", "they were right on the same rows"
-        return MetricWords(metric, metric, metric, metric, over, "right", same, unit(metric))
-    mean, same = f"mean {metric}", "they were equally good on every row"
-    return MetricWords(metric, metric, metric, mean, f"{mean}: over these rows", "better", same)
+        return MetricWords(metric, metric, metric, metric, f"{metric}: of these rows together", unit(metric))
+    mean = f"mean {metric}"
+    return MetricWords(metric, metric, metric, mean, f"{mean}: over these rows")
 
 
 def words_of(ranking: Ranking) -> MetricWords:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ranker.errors import listed
-from ranker.numbers import interval, probability, unit
+from ranker.numbers import probability, unit, with_interval
 from ranker.results.gate import Gate
 from ranker.results.result import NAMES, Result, to_plain
+from ranker.statistics.forecast import Forecast
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.pool import Kind
 
@@ -29,11 +30,13 @@ class DecidedModel:
         score: the method's score on the rows, in its own unit; the metric's for ACC+TIES. None if it has none.
         outcome: mean of the metric over the rows (for classes, the accuracy), or the value of a metric that is no mean
             (`Decision.metric`).
-        low, high: 95 % interval of that in the domain; None if these rows give no bound.
+        expected: expected mean outcome in the domain, or value of that metric; None if unknown.
+        low, high: 95 % interval of the same; None if these rows give no bound.
         p_best: probability that no other model is better in the domain; models that cannot differ share it.
         scores: method -> mean score over the rows, in the method's own unit.
         p_near_best: probability that no other model is better by more than 0.01 (a point) in the domain. Models that
             are alike do not share it, as they do `p_best`, so reports show it. None if unknown.
+        p_equal: probability that its mean outcome in the domain is within 0.01 of that of the first model.
     """
 
     name: str
@@ -41,6 +44,7 @@ class DecidedModel:
     rank: int
     score: float | None
     outcome: float
+    expected: float | None
     low: float | None
     high: float | None
     p_best: float
@@ -48,6 +52,7 @@ class DecidedModel:
     in_domain: float | None = None
     misled: float | None = None
     p_near_best: float | None = None
+    p_equal: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -81,10 +86,8 @@ class Decision(Result):
         p_beats: (M, M) probability that the model of the row is better than that of the column; 1/2 on the diagonal.
         groups: maximal sets of models of which no two are told apart; together they contain every such pair, and each
             model. They follow from `p_beats` and `level`.
-        more_labels: (M, M) further labels that would tell the two apart with 90 % probability, if they keep disagreeing
-            at the same rate; 0 if they are told apart already. None if unknown: the two were equally good on the same
-            rows, or each as often where the other was not; with a pool: labels and pool put them level, or nearly so,
-            or the pool has too few rows.
+        forecast: further labels until no model is better than the leader of the labels by more than 0.01, with the
+            probability `forecast.goal`; None if unknown: a method without a forecast, or labels that are all alike.
         level: the probability at which two models count as told apart.
         versus: every two models on the labelled rows alone; with very many models, each with the first; empty if a pool
             was read.
@@ -109,7 +112,7 @@ class Decision(Result):
     models: tuple[DecidedModel, ...]
     p_beats: tuple[tuple[float, ...], ...]
     groups: tuple[tuple[str, ...], ...] = field(init=False)
-    more_labels: tuple[tuple[int | None, ...], ...]
+    forecast: Forecast | None = None
     level: float = 0.9
     versus: tuple[PairedComparison, ...] = ()
     rows: tuple[RowResult, ...] = ()
@@ -121,10 +124,8 @@ class Decision(Result):
         size = len(self.models)
         if not size:
             raise ValueError("`models` are none")
-        for name in ("p_beats", "more_labels"):
-            rows = getattr(self, name)
-            if {len(rows), *map(len, rows)} != {size}:
-                raise ValueError(f"`{name}` must have the length {size}, a value for each model")
+        if {len(self.p_beats), *map(len, self.p_beats)} != {size}:
+            raise ValueError(f"`p_beats` must have the length {size}, a value for each model")
         names, together = self.names, tied_groups(self.p_beats, self.level)
         object.__setattr__(self, "groups", tuple(tuple(names[m] for m in members) for members in together))
 
@@ -202,7 +203,7 @@ class Decision(Result):
                 "model": model.name,
                 self.method: "" if model.score is None else f"{model.score:.3g}",
                 f"{self.metric or 'outcome'} here": value(model.outcome),
-                "95 % interval": interval(model.low, model.high, value),
+                "in the domain": with_interval(model.expected, model.low, model.high, value),
                 "P(near best)": probability(model.p_near_best),
             }
             for model in self.models

@@ -7,6 +7,7 @@ from typing import Any
 
 from ranker.numbers import counted, interval, percent, probability
 from ranker.results.result import Result
+from ranker.statistics.forecast import Forecast
 
 ALARM = (
     "the models' votes do not describe these labels: what they say of rows without a label is not to be believed. "
@@ -42,18 +43,19 @@ class LabelRanking(Result):
         answers: number of answers.
         margin: most accuracy that a winner may lack to the best, a fraction.
         within: P(no model is better than the first by more than the margin).
-        more_answers: further answers expected until that is probable enough; -1 if no number would do.
+        forecast: of the further answers until that is probable enough; None if no row is left.
         certain: whether the first is proven to be within the margin of the best on the pool; None under other rules.
         alarmed: the models' votes do not describe these labels, so all figures are unreliable.
         failures: the models that could not be run.
 
     Example:
         >>> from ranker import LabelRanking
-        >>> ranking = LabelRanking((), (), 7, 0.01, 0.83, 12, None, False)
+        >>> from ranker.statistics.forecast import Forecast
+        >>> ranking = LabelRanking((), (), 7, 0.01, 0.83, Forecast(4, 12, 90, 0.965), None, False)
         >>> print(ranking.line)
-        7 answers; P(the leader is within 1 point of the best) 83 %; about 12 more answers
-        >>> print(ranking.sentence)
-        After 7 answers it is 83 % sure that the leading model is within 1 point of the best; about 12 more answers.
+        7 answers; P(the leader is within 1 point of the best) 83 %; 4 to 12 more answers for 96.5 %
+        >>> print(ranking.sentence.partition("; ")[0])
+        After 7 answers it is 83 % sure that the leading model is within 1 point of the best
     """
 
     models: tuple[LabelledModel, ...]
@@ -61,7 +63,7 @@ class LabelRanking(Result):
     answers: int
     margin: float
     within: float
-    more_answers: int
+    forecast: Forecast | None
     certain: bool | None
     alarmed: bool
     failures: tuple[str, ...] = ()
@@ -91,8 +93,16 @@ class LabelRanking(Result):
 
     @property
     def _needed(self) -> str:
-        special = {-1: "no number of answers would do with this pool", 0: "that is enough"}
-        return special.get(self.more_answers, f"about {counted(self.more_answers, 'more answer')}")
+        if self.forecast is None:
+            return "no row is left"
+        low, high = self.forecast.low, self.forecast.high
+        if high == 0:
+            return "that is enough"
+        goal = f"for {probability(self.forecast.goal)} %"
+        if low is None:
+            return f"the rows of this pool will hardly do {goal}"
+        count = f"{low:,}" if low == high else f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
+        return f"{count} more answer{'' if high == 1 else 's'} {goal}"
 
     @property
     def points(self) -> str:

@@ -159,8 +159,7 @@ class OnAverage:
         level: the probability at which two models count as told apart.
         groups: sets of models of which no two can be told apart.
         first, second: the two models with the highest `p_best`.
-        more_labels: set -> further labels, together the fewest, until the first is told from the second; None if
-            unknown.
+        next_labels: set -> its share of the next labels, which together tell most of the first from the second.
     """
 
     labels: Mapping[str, int]
@@ -171,7 +170,7 @@ class OnAverage:
     groups: tuple[tuple[str, ...], ...]
     first: str
     second: str
-    more_labels: Mapping[str, int] | None
+    next_labels: Mapping[str, int]
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,6 @@ import numpy as np
 from factors.registry import Factor
 from factors.types import Floats
 from ranker.results.result import Result
-from ranker.statistics.engine import TIE
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,11 +86,6 @@ class ScoreTable(Result):
             means = [f"{row[defined].mean():.3g}" if (defined := ~np.isnan(row)).any() else "" for row in values]
             rows.append({"model": model, **dict(zip(names, means, strict=True))})
         return rows
-
-    def better(self, a: str, b: str) -> int:
-        """Count the examples on which one model's outcome is better than the other's."""
-        first, second = (self.outcomes[self.models.index(name)] for name in (a, b))
-        return int((first > second + TIE).sum())
 
 
 def with_nulls(values: Floats) -> list[Any]:

@@ -273,7 +273,7 @@ class Labelling:
             answers=len(self.session.answers[0]),
             margin=self.session.margin,
             within=status.within,
-            more_answers=status.more_answers,
+            forecast=status.forecast,
             certain=status.certain,
             alarmed=status.alarmed,
             failures=tuple(self.failures),

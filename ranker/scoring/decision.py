@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from ranker.scoring.score import averages, check, signed_scores
 from ranker.scoring.unlabelled import ModelOrder, UnlabelledContext
 from ranker.statistics import combined, engine, paired, posterior, resampling
 from ranker.statistics.engine import TIE
+from ranker.statistics.forecast import AHEAD, Forecast, Outlook, forecast_labels
 from ranker.statistics.pool import Posterior
 from ranker.statistics.posterior import LEVEL
 
@@ -100,11 +102,11 @@ def decide(
     rng = np.random.default_rng(seed)
     watch(STEPS[1], 1)
     if by_metric is not None:
-        better, (best, near), (low, high), labels_needed = _sure_of_metric(by_metric, outcomes, clusters, rng)
+        sure = _sure_of_metric(by_metric, outcomes, clusters, order, rng)
     elif clusters is not None and not by.posterior:
-        better, (best, near), (low, high), labels_needed = _sure_of_clusters(outcomes, clusters, order, rng)
+        sure = _sure_of_clusters(outcomes, clusters, order, rng)
     else:
-        better, (best, near), (low, high), labels_needed = _posterior_summary(outcomes, by.posterior, order, rng)
+        sure = _posterior_summary(outcomes, by.posterior, order, rng)
     watch(STEPS[2], 1)
     rows_of = groups or ("",) * len(table.examples)
     if by_metric is not None:
@@ -125,33 +127,29 @@ def decide(
                 rank=1 + int((by.score > by.score[m] + TIE).sum()),
                 score=scores[m].get(scored_by),
                 outcome=float(values[m]),
-                low=engine.none_if_nan(low[m]),
-                high=engine.none_if_nan(high[m]),
-                p_best=float(best[m]),
+                expected=engine.none_if_nan(sure.expected[m]),
+                low=engine.none_if_nan(sure.ends[0][m]),
+                high=engine.none_if_nan(sure.ends[1][m]),
+                p_best=float(sure.best[m]),
                 scores=scores[m],
                 in_domain=(in_domain or {}).get(table.models[m]),
                 misled=(misled or {}).get(table.models[m]),
-                p_near_best=float(near[m]),
+                p_near_best=float(sure.near[m]),
+                p_equal=float(sure.equal[m]),
             )
             for m in order
         ),
-        p_beats=tuple(map(tuple, better[np.ix_(order, order)].tolist())),
-        more_labels=tuple(
-            tuple(None if n < 0 else n for n in row) for row in labels_needed[np.ix_(order, order)].tolist()
-        ),
+        p_beats=tuple(map(tuple, sure.better[np.ix_(order, order)].tolist())),
+        forecast=None if alike(rows) else sure.forecast,
         level=LEVEL,
         versus=pairs,
         rows=tuple(rows),
         metric="" if by_metric is None else by_metric.metric.name,
     )
     notes = (*_notes(by, order, decision, outcomes[order], beside), *warnings(pairs, precomputed))
-    if by_metric is not None:
-        if not by_metric.metric.higher_is_better:
-            lower_is_better = f"Less of {by_metric.metric.name} is better"
-            notes += (f"{lower_is_better}; a difference above 0 means that the first model is better.",)
-        notes += (
-            f"The number of further labels is estimated for means only, and {by_metric.metric.name} is not a mean.",
-        )
+    if by_metric is not None and not by_metric.metric.higher_is_better:
+        lower_is_better = f"Less of {by_metric.metric.name} is better"
+        notes += (f"{lower_is_better}; a difference above 0 means that the first model is better.",)
     return replace(decision, notes=notes)
 
 
@@ -197,25 +195,46 @@ def _order(
     return ModelOrder(method, table.methods[column].kind, means[:, column, 0])
 
 
-Summary = tuple[Floats, tuple[Floats, Floats], tuple[Floats, Floats], Ints]
-"""(M, M) P(better), (M,) P(best) and P(near best), the ends of (M,) intervals, (M, M) more labels."""
+class Summary(NamedTuple):
+    """Certainty about (M,) mean outcomes in the domain, or values of a metric.
+
+    `better` is (M, M) P(better), `best` P(best), `near` P(near best), `equal` P(as good as the first of the order);
+    `ends` are those of the intervals.
+    """
+
+    better: Floats
+    best: Floats
+    near: Floats
+    equal: Floats
+    expected: Floats
+    ends: tuple[Floats, Floats]
+    forecast: Forecast | None
 
 
 def _posterior_summary(
     outcomes: Floats, by_method: Posterior | None, order: Ints, rng: np.random.Generator, near: float = posterior.NEAR
 ) -> Summary:
     """Summarize the models' mean outcomes in the domain by the method's posterior, else by (M, K) outcomes."""
-    # P(best) is drawn in the predicted order of the models
+    ahead = rng.spawn(1)[0]
     if by_method:
-        better, best = by_method.beats(), (by_method.best(), by_method.near(near))
-        ends, labels_needed = by_method.interval(), by_method.more_labels()
+        better, expected, ends, outlook = (
+            *(by_method.beats(), by_method.expected(), by_method.interval()),
+            by_method.outlook(),
+        )
+        best, close, equal = by_method.best(), by_method.near(near), by_method.equal(int(order[0]), near)
     else:
-        drawn, back = posterior.best(outcomes[order], rng, near=near), np.argsort(order)
-        better, best = posterior.more_accurate(outcomes), (drawn[0][back], drawn[1][back])
-        ends, labels_needed = posterior.intervals_of_accuracy(outcomes), posterior.more_labels(outcomes)
-    labels_needed[np.maximum(better, 1 - better) >= LEVEL] = 0
-    np.fill_diagonal(labels_needed, 0)
-    return better, best, ends, labels_needed
+        # P(best) is drawn in the predicted order of the models
+        best, close, equal = (drawn[np.argsort(order)] for drawn in posterior.best(outcomes[order], rng, near=near))
+        better, outlook = posterior.more_accurate(outcomes), posterior.outlook(outcomes, ahead)
+        expected, ends = posterior.expected_accuracy(outcomes), posterior.intervals_of_accuracy(outcomes)
+    return Summary(better, best, close, equal, expected, ends, _forecast(outlook, ahead, near, close))
+
+
+def _forecast(outlook: Outlook | None, rng: np.random.Generator, near: float, close: Floats) -> Forecast | None:
+    """Forecast the labels until the leader is probably near the best, of (M,) P(near best) now."""
+    if outlook is None:
+        return None
+    return forecast_labels(outlook, rng, LEVEL, near, float(close[outlook.mean.argmax()]))
 
 
 def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.random.Generator) -> Summary:
@@ -223,28 +242,44 @@ def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.ran
     # A cluster's outcomes are summed, in units of the largest cluster; intervals are those of `statistics.paired`,
     # robust to clusters. Numbers of further labels are in rows, for clusters of the mean size.
     sizes = np.bincount(clusters)
-    better, best, _, labels_needed = _posterior_summary(
+    sure = _posterior_summary(
         _cluster_shares(outcomes, clusters), None, order, rng, posterior.NEAR * sizes.mean() / sizes.max()
     )
-    errors = paired.standard_errors(outcomes, clusters)
+    errors, means = paired.standard_errors(outcomes, clusters), outcomes.mean(axis=1)
     df = len(sizes) - 1
-    ends = [paired.of_mean(mean, se, df) for mean, se in zip(outcomes.mean(axis=1), errors.tolist(), strict=True)]
+    ends = [paired.of_mean(mean, se, df) for mean, se in zip(means, errors.tolist(), strict=True)]
     low = np.nan_to_num(np.array([end.low for end in ends]), nan=0.0)
     high = np.nan_to_num(np.array([end.high for end in ends]), nan=1.0)
-    rows = np.where(labels_needed > 0, np.ceil(labels_needed * sizes.mean()).astype(np.int64), labels_needed)
-    return better, best, (low, high), rows
+    forecast = None if sure.forecast is None else sure.forecast.times(float(sizes.mean()))
+    return sure._replace(expected=means, ends=(low, high), forecast=forecast)
 
 
-def _sure_of_metric(rows: MetricRows, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Summary:
-    """Summarize a metric that is no mean, from draws of weights; numbers of further labels are unknown."""
+def _sure_of_metric(
+    rows: MetricRows, outcomes: Floats, clusters: Ints | None, order: Ints, rng: np.random.Generator
+) -> Summary:
+    """Summarize a metric that is no mean, from draws of weights."""
     of_values, of_intervals = rng.spawn(2)
-    prior = posterior.weigh(outcomes if clusters is None else _cluster_shares(outcomes, clusters))
-    drawn = resampling.posterior_values(rows.statistics, rows.signed_value, prior, of_values, clusters)
-    better = resampling.p_better(drawn)
-    labels_needed = np.where(np.maximum(better, 1 - better) >= LEVEL, 0, -1)
-    np.fill_diagonal(labels_needed, 0)
-    sure_of_first = resampling.p_best(drawn), resampling.p_near_best(drawn)
-    return better, sure_of_first, rows.intervals(of_intervals, clusters), labels_needed
+    units = outcomes if clusters is None else _cluster_shares(outcomes, clusters)
+    drawn = resampling.posterior_values(rows.statistics, rows.signed_value, posterior.weigh(units), of_values, clusters)
+    near = resampling.p_near_best(drawn)
+    outlook = Outlook.of(drawn, posterior.label_gain(units), AHEAD)
+    forecast = _forecast(outlook, of_values, posterior.NEAR, near)
+    if forecast is not None and clusters is not None:
+        forecast = forecast.times(outcomes.shape[1] / units.shape[1])
+    return Summary(
+        better=resampling.p_better(drawn),
+        best=resampling.p_best(drawn),
+        near=near,
+        equal=(np.abs(drawn - drawn[:, order[:1]]) <= posterior.NEAR).mean(axis=0),
+        expected=rows.values,
+        ends=rows.intervals(of_intervals, clusters),
+        forecast=forecast,
+    )
+
+
+def alike(rows: Sequence[RowResult]) -> bool:
+    """Return whether labelled rows have one label only, so that they measure the recall of that label alone."""
+    return len({row.label for row in rows}) == 1 and bool(rows[0].label)
 
 
 def _in_domain_note(by: ModelOrder, without: Posterior, order: Ints, names: Sequence[str]) -> str:
@@ -293,6 +328,6 @@ def _notes(
         notes.append(
             f"{decision.method} puts {a} above {b}, but on the labelled rows {b} did better more often{more_pairs}."
         )
-    if len({row.label for row in decision.rows}) == 1 and decision.rows[0].label:
+    if alike(decision.rows):
         notes.append("All rows have the same label; a model that always predicts it looks perfect.")
     return notes

@@ -167,10 +167,18 @@ class OutcomePosterior:
         """Return (M,) P(no other model is better in the domain by more than the margin)."""
         return self.differences.best(np.random.default_rng(self.seed), near=margin)[1]
 
+    def equal(self, first: int, margin: float) -> Floats:
+        """Return (M,) P(its mean outcome and that of one model differ by no more than the margin)."""
+        drawn = self.differences.draw(np.random.default_rng(self.seed))
+        return np.asarray((np.abs(drawn - drawn[:, [first]]) <= margin).mean(axis=0))
+
+    def expected(self) -> Floats:
+        """Return (M,) expected mean outcomes, from the labelled rows alone."""
+        return posterior.expected_accuracy(self.outcomes)
+
     def interval(self) -> tuple[Floats, Floats]:
         """Return the ends of (M,) 95 % intervals of the mean outcomes, from the labelled rows alone."""
         return posterior.intervals_of_accuracy(self.outcomes)
 
-    def more_labels(self) -> Ints:
-        """Return (M, M) -1: how many labels tell two models apart is not known."""
-        return np.full((len(self.outcomes),) * 2, -1, dtype=np.int64)
+    def outlook(self) -> None:
+        """Return None: what further labels would add is not known."""

@@ -13,16 +13,16 @@ pseudo-row of disagreement adds to v_mk the share of rows with different labels,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from factors.types import Bools, Floats, Ints
+from factors.types import Floats, Ints
 from ranker.statistics.engine import pairs
+from ranker.statistics.forecast import Outlook
 from ranker.statistics.patterns import Patterns, Readings, gather_answers
-from ranker.statistics.posterior import LEVEL
 from ranker.statistics.posterior_samples import WORLDS, PosteriorSamples, sample_posterior, votes
 
 LABEL_NOISE = 0.02
@@ -45,9 +45,6 @@ DOMAINS = 8
 
 TINY = 1e-30
 """Floor that avoids division by zero."""
-
-ENOUGH = 2**20
-"""Largest number of further labels that is reported."""
 
 
 @dataclass(frozen=True)
@@ -214,34 +211,44 @@ class Beliefs:
         """Return P(in the domain no model is better than the leader, the best by score, by more than the margin)."""
         return float(self.near(margin)[self.score.argmax()])
 
+    def equal(self, first: int, margin: float) -> Floats:
+        """Return (M,) P(its accuracy in the domain and that of one model differ by no more than the margin)."""
+        return np.asarray((np.abs(self.domain - self.domain[:, [first]]) <= margin + EQUAL).mean(axis=0))
+
+    def expected(self) -> Floats:
+        """Return (M,) expected accuracies in the domain."""
+        return np.asarray(self.accuracies.mean(axis=0))
+
     def interval(self) -> tuple[Floats, Floats]:
         """Return (M,) lower and (M,) upper ends of the 95 % interval of each accuracy in the domain."""
         low, high = np.quantile(self.domain, [0.025, 0.975], axis=0)
         return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
-    def more_labels(self) -> Ints:
-        """Find how many more labels of random rows would tell two models apart.
+    def outlook(self, often: Ints | None = None) -> Outlook:
+        """Return what is known of the accuracies in the domain, and what an answer would add.
 
-        The variance of a difference in the domain is v + r: v between worlds, which labels lower, and r of the pool as
-        a sample, which they do not. One label lowers v by d on average over rows and answers, so it raises the
-        precision by the share d / (v - d), and n labels leave about v_n = v / (1 + n d / (v - d)). If the difference is
-        what it now seems, n labels show it with probability `LEVEL` where
-        |difference| >= z sqrt(v_n + r) + z sqrt(v_n).
+        The covariance between worlds is what answers lower, that of the pool as a sample is not. An answer raises the
+        precision as it does, on average, for the difference between the leader and a model that may be better.
 
-        Returns:
-            (M, M) numbers, at least 1; -1 where no number up to 2^20 is enough with this pool.
+        Args:
+            often: (V,) how often each candidate is labelled, up to a factor; None for rows without an answer alike.
         """
-        from scipy.special import ndtri
+        from scipy.special import ndtr
 
-        z = float(ndtri(LEVEL))
-        lead, sampling_variance = np.abs(self.score[:, None] - self.score), self.difference_variance / self.rows
-        now, raised = self.precision_gain(self.unanswered[self.candidates])
-
-        def is_enough(count: Ints) -> Bools:
-            left = now / (1 + count * raised)
-            return np.asarray(lead >= z * np.sqrt(left + sampling_variance) + z * np.sqrt(left))
-
-        return least_number(is_enough, lead > EQUAL)
+        mean = self.accuracies.mean(axis=0)
+        leader = int(self.score.argmax())
+        now, raised = (
+            pairs[leader] for pairs in self.precision_gain(self.unanswered[self.candidates] if often is None else often)
+        )
+        behind = ndtr((mean - mean[leader]) / np.sqrt(np.maximum(now, TINY)))
+        doubt = behind * (1 - behind) * (np.arange(len(mean)) != leader) + TINY
+        return Outlook(
+            mean,
+            np.cov(self.accuracies.T, bias=True).reshape(self.covariance.shape),
+            self.covariance / self.rows,
+            float(raised @ doubt / doubt.sum()),
+            int(self.unanswered.sum()),
+        )
 
     def precision_gain(self, often: Ints) -> tuple[Floats, Floats]:
         """Return (M, M) variances of differences between worlds, and (M, M) shares by which an answer raises their
@@ -298,29 +305,6 @@ def believe(
     return Beliefs(
         patterns, readings, sample_posterior(patterns, readings, np.random.default_rng(seed), worlds), seed, label_noise
     )
-
-
-def least_number(enough: Callable[[Ints], Bools], possible: Bools) -> Ints:
-    """Find the least number for which a condition holds.
-
-    Args:
-        enough: numbers -> whether each is enough; numbers above one that is enough are enough, too.
-        possible: where to search.
-
-    Returns:
-        The least numbers from 1 on that are enough; -1 where none up to 2^20 is, or where `possible` is false.
-
-    Example:
-        >>> least_number(lambda n: n >= np.array([7, 2**30]), np.array([True, True])).tolist()
-        [7, -1]
-    """
-    low, high = np.zeros(possible.shape, dtype=np.int64), np.full(possible.shape, ENOUGH)
-    reachable = possible & enough(high)
-    while (high - low).max(initial=0) > 1:
-        middle = (low + high) // 2
-        reached = enough(middle)
-        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    return np.asarray(np.where(reachable, np.maximum(high, 1), -1))
 
 
 def _of_differences(covariance: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Best model on average over sets with few labelled rows, and the labels that each set needs.
+"""Best model on average over sets with few labelled rows, and the sets that the next labels go to.
 
 Axis letters as in `engine`, and S sets; B draws of the models' mean outcomes.
 """
@@ -10,10 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.statistics.posterior import LEVEL
 
-MAX_MORE_LABELS = 10_000
-"""Largest number of further labels that is an answer."""
+NEXT = 10
+"""Labels that are shared among sets."""
 
 MIN_DISTANCE = 1e-6
 """Distance from 0, 1/2 and 1 below which a probability says nothing about a difference's variance."""
@@ -90,38 +89,29 @@ def best_on_average(drawn: Sequence[Floats], near: float) -> tuple[Floats, Float
     return (first / first.sum(axis=1, keepdims=True)).mean(axis=0), (means >= top - near).mean(axis=0)
 
 
-def more_labels(drawn: Sequence[Floats], labels: Ints, first: int, second: int, level: float = LEVEL) -> Ints | None:
-    """Find how many more labels each set needs until the first model is known to be better than the second on average.
+def next_labels(drawn: Sequence[Floats], labels: Ints, first: int, second: int, count: int = NEXT) -> Ints:
+    """Share the next labels among sets, so that they tell most of the difference of two models' means over sets.
 
-    The difference on a set has the mean d_s and the variance v_s of its draws, which shrinks as 1 over its labels n_s.
-    Each label goes to the set where it takes most off the variance of the mean difference, sum of v_s / S^2, until
-    Phi(mean of d_s / root of that) reaches the level.
+    The variance v_s of a set's draws of the difference shrinks as 1 over its labels n_s. Each label goes to the set
+    where it takes most off the variance of the mean difference, sum of v_s / S^2.
 
     Args:
         drawn: for each set (B, M).
         labels: (S,) numbers of labelled rows, n_s.
         first, second: the models.
-        level: the probability that is enough.
+        count: labels to share.
 
     Returns:
-        (S,) labels; None where the difference is not above 0, or `MAX_MORE_LABELS` are not enough.
+        (S,) labels; they sum to `count`.
 
     Example:
         >>> rng = np.random.default_rng(0)
         >>> drawn = [rng.normal([0.8, 0.7], sd, (9999, 2)) for sd in (0.02, 0.2)]
-        >>> more_labels(drawn, np.array([10, 10]), 0, 1).tolist()
-        [0, 24]
+        >>> next_labels(drawn, np.array([10, 10]), 0, 1).tolist()
+        [0, 10]
     """
-    from scipy.special import ndtri
-
-    leads = [draws[:, first] - draws[:, second] for draws in drawn]
-    sets, mean = len(leads), float(np.mean([lead.mean() for lead in leads]))
-    spread = np.array([lead.var() for lead in leads]) * labels / sets**2  # over labels it is the variance
-    if mean <= 0:
-        return None
-    enough, added = (mean / float(ndtri(level))) ** 2, np.zeros(sets, dtype=np.int64)
-    while (spread / (labels + added)).sum() > enough:
-        if added.sum() >= MAX_MORE_LABELS:
-            return None
+    spread = np.array([(draws[:, first] - draws[:, second]).var() for draws in drawn]) * labels  # over labels: variance
+    added = np.zeros(len(drawn), dtype=np.int64)
+    for _ in range(count):
         added[int((spread / (labels + added) - spread / (labels + added + 1)).argmax())] += 1
     return added

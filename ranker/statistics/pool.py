@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from factors.types import Floats, Ints
+from ranker.statistics.forecast import Outlook
 from ranker.statistics.patterns import ROWS, Patterns, fold
 
 Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
@@ -190,8 +191,14 @@ class Posterior(Protocol):
     def interval(self) -> tuple[Floats, Floats]:
         """Return (M,) lower and (M,) upper ends of the 95 % interval of each mean outcome."""
 
-    def more_labels(self) -> Ints:
-        """Return (M, M) numbers of further labels that would tell two models apart; below 0 where unknown."""
+    def equal(self, first: int, margin: float) -> Floats:
+        """Return (M,) P(its mean outcome and that of one model differ by no more than the margin)."""
+
+    def expected(self) -> Floats:
+        """Return (M,) expected mean outcomes, of which `interval` has the ends."""
+
+    def outlook(self) -> Outlook | None:
+        """Return what is known of the mean outcomes and what labels would add; None if that is unknown."""
 
 
 @dataclass(frozen=True)

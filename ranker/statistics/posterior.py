@@ -37,8 +37,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from factors.types import Bools, Floats, Ints
+from factors.types import Floats, Ints
 from ranker.statistics.engine import TIE
+from ranker.statistics.forecast import AHEAD, Outlook
 from ranker.statistics.gammas import above_zero
 
 PRIORS: Floats = np.array([1.0, 4.0, 16.0])
@@ -55,6 +56,9 @@ NEAR = 0.01
 SAMPLES = 20_000
 """Draws behind P(best): off by less than 0.01."""
 
+OUTLOOK_SAMPLES = 4_000
+"""Draws behind the covariance of mean outcomes, which is off by a few percent."""
+
 CHUNK = 500
 """Draws at once. With more rows than this, rows with the same outcomes are drawn together: of two models that are right
 or wrong there are four kinds."""
@@ -67,10 +71,6 @@ STICKS = 64
 
 PAIRS = 512
 """Pairs compared at once: memory is 8 bytes * 2 * PAIRS * K, 5 MB at 600 rows, beside that of `gammas`."""
-
-MAX_MORE_LABELS = 2**40
-"""Largest number of further labels that is an answer. Only real outcomes that hardly differ, or 10^5 rows of 0 and 1,
-need more."""
 
 HALVINGS = 42
 """Halvings of the interval from 0 to 1 until the end of a 95 % interval is exact to 2e-13."""
@@ -198,8 +198,8 @@ def _round_outcomes(outcomes: Floats) -> Floats:
 
 def best(
     outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES, near: float = NEAR
-) -> tuple[Floats, Floats]:
-    """Estimate for each model the probability that none is better in the domain, and that none is much better.
+) -> tuple[Floats, Floats, Floats]:
+    """Estimate for each model how probably none is better in the domain, none is much better, and how like the first.
 
     Args:
         outcomes: (M, K) of each model on each labelled row, from 0 to 1.
@@ -208,8 +208,9 @@ def best(
         near: the lead that counts as much better, in outcomes.
 
     Returns:
-        (M,) P(none is better), which sum to 1, and (M,) P(none is better by more than `near`). Models that are equally
-        good on every row, to 12 digits, have the same ones.
+        (M,) P(none is better), which sum to 1, (M,) P(none is better by more than `near`), and (M,) P(it and the first
+        of them differ by no more than `near`). Models that are equally good on every row, to 12 digits, have the same
+        of the former two.
 
     Example:
         >>> best(np.array([[1.0, 1.0], [1.0, 1.0]]), np.random.default_rng(0))[0].tolist()
@@ -217,18 +218,19 @@ def best(
     """
     unit = _unit(outcomes)
     outcomes = _round_outcomes(outcomes) / unit
-    count, close = np.zeros(len(outcomes)), np.zeros(len(outcomes))
+    count, close, equal = np.zeros((3, len(outcomes)))
     for mean, mass in _drawn(outcomes, rng, samples):
         # models that are equally good on all these rows share the first place
         first = mean == mean.max(axis=1, keepdims=True)
         count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
         close += (mean >= mean.max(axis=1, keepdims=True) - near / unit * mass).sum(axis=0)
+        equal += (np.abs(mean - mean[:, :1]) <= near / unit * mass).sum(axis=0)
     # the rows do not tell these apart, so the draws must not either
     kinds: dict[bytes, int] = {}
     alike = np.array([kinds.setdefault((row + 0.0).tobytes(), len(kinds)) for row in outcomes])  # -0.0 + 0.0 is 0.0
     many = np.bincount(alike)
     shared = [np.asarray((np.bincount(alike, weights=counts) / many)[alike] / samples) for counts in (count, close)]
-    return shared[0], shared[1]
+    return shared[0], shared[1], np.asarray(equal / samples)
 
 
 def draw_mean_outcomes(outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
@@ -276,6 +278,19 @@ def _drawn(outcomes: Floats, rng: np.random.Generator, samples: int) -> Iterator
         yield row_gammas @ outcomes.T + prior * unseen, row_gammas.sum(axis=1, keepdims=True) + prior
 
 
+def expected_accuracy(outcomes: Floats) -> Floats:
+    """Return each model's expected accuracy, the mean of its outcomes in the domain, before rounding to an order.
+
+    Args:
+        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
+
+    Example:
+        >>> expected_accuracy(np.array([[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])).round(2).tolist()
+        [0.5, 0.83]
+    """
+    return np.asarray((outcomes.sum(axis=1) + 1) / (outcomes.shape[1] + 2))
+
+
 def intervals_of_accuracy(outcomes: Floats) -> tuple[Floats, Floats]:
     """Compute the 95 % interval of each model's accuracy, the mean of its outcomes in the domain.
 
@@ -317,57 +332,27 @@ def _quantile(outcomes: Floats, level: float) -> Floats:
     return (low + high) / 2
 
 
-def more_labels(outcomes: Floats) -> Ints:
-    """Compute how many more labels would tell two models apart, if they go on to differ as they did.
-
-    With n more rows the lead is normal with mean (K + n) delta and variance n (d - delta^2), where d is the mean square
-    of the differences (for outcomes of 0 and 1 the share of disagreements) and delta the mean lead of the better one,
-    both in units of `_unit`. With a sum D of squares and a lead L the probability that the better one is better in the
-    domain is, in a normal approximation, sum over c of w_c Phi(L sqrt(D + 2 c + 1) / (D + 2 c)). The answer is the n
-    for which that reaches `LEVEL` with the probability `LEVEL`.
+def outlook(outcomes: Floats, rng: np.random.Generator, most: int = AHEAD) -> Outlook:
+    """Describe what is known of the models' mean outcomes, and what one more label of a random row would add.
 
     Args:
         outcomes: (M, K) of each model on each labelled row, from 0 to 1.
-
-    Returns:
-        (M, M) numbers, at least 1; -1 where the two are equally good on average, so that no number
-        would do, or so nearly that it is above `MAX_MORE_LABELS`.
+        rng: the only source of randomness.
+        most: labels to look ahead.
 
     Example:
-        >>> more_labels(np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0], [0.5, 1.0, 0.5, 0.5]]))
-        array([[ -1,  76,  90],
-               [ 76,  -1, 186],
-               [ 90, 186,  -1]])
+        >>> now = outlook(np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]]), np.random.default_rng(0))
+        >>> bool(now.mean[0] > now.mean[1]), round(1 / now.gain) > 4  # the prior counts as rows, too
+        (True, True)
     """
-    from scipy.special import ndtr, ndtri
+    return Outlook.of(draw_mean_outcomes(outcomes, rng, OUTLOOK_SAMPLES), label_gain(outcomes), most)
 
-    outcomes, weights, unit, z = _round_outcomes(outcomes), weigh(outcomes), _unit(outcomes), float(ndtri(LEVEL))
-    size, gained = outcomes.shape[1], gains(outcomes)
-    lead = np.abs(gained - gained.T) / size
-    possible = lead > TIE
-    lead /= unit
-    if _right_or_wrong(outcomes):
-        disagree = (gained + gained.T) / size
-    else:
-        disagree = np.stack([((row - outcomes) ** 2).mean(axis=1) for row in outcomes]) / unit**2
-    pairs = np.triu_indices(len(outcomes), 1)
-    lead, disagree, possible = lead[pairs], disagree[pairs], possible[pairs]
 
-    def enough(count: Floats) -> Bools:
-        disagreements = (size + count) * disagree
-        safe = (size + count) * lead - z * np.sqrt(count * np.maximum(disagree - lead**2, 0))
-        mass = disagreements[..., None] + 2 * PRIORS
-        return np.asarray(ndtr(safe[..., None] * np.sqrt(mass + 1) / mass) @ weights >= LEVEL)
+def label_gain(outcomes: Floats) -> float:
+    """Return the share by which one more label raises the precision of mean outcomes: 1 by all rows, the prior's, too.
 
-    high = np.ones(lead.shape)
-    while (short := possible & (high < MAX_MORE_LABELS) & ~enough(high)).any():
-        high[short] *= 2
-    possible &= enough(high)
-    low = np.floor(high / 2)
-    while ((high - low) > 1).any():
-        middle = np.floor((low + high) / 2)
-        reached = enough(middle)
-        high, low = np.where(reached, middle, high), np.where(reached, low, middle)
-    numbers = np.full((len(outcomes), len(outcomes)), -1, np.int64)
-    numbers[pairs] = numbers.T[pairs] = np.where(possible, np.maximum(high, 1), -1)
-    return numbers
+    Args:
+        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
+    """
+    prior_rows = 4 * float(weigh(outcomes) @ PRIORS)
+    return 1 / (float(outcomes.shape[1]) + prior_rows)

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from factors.types import Bools, Floats, Ints
-from ranker.statistics.beliefs import Beliefs, least_number
+from factors.types import Floats, Ints
+from ranker.statistics.beliefs import Beliefs
+from ranker.statistics.forecast import Forecast, forecast_labels
 
 PROBABLE = 0.965
 """Probability that is enough: with rows chosen for the best model, 94 % of such winners were right."""
@@ -63,35 +64,17 @@ def answer_probability(beliefs: Beliefs, row: int, label: int) -> float:
     return float((1 - beliefs.label_noise) * labels[label] + beliefs.label_noise / beliefs.patterns.classes)
 
 
-def more_answers(beliefs: Beliefs, row: int, margin: float = MARGIN, probable: float = PROBABLE) -> int:
-    """Estimate how many more answers it takes until the leader is probably within the margin of the best.
+def forecast_answers(beliefs: Beliefs, row: int, margin: float = MARGIN, probable: float = PROBABLE) -> Forecast:
+    """Forecast how many more answers it takes until the leader is probably within the margin of the best.
 
-    The estimate assumes that each further answer is worth as much as that to the next row, and that the lead stays as
-    it is. The last answers are worth less, so it is rather a lower bound.
+    Each further answer is taken to be worth as much as that to the next row.
 
     Args:
         beliefs: the posterior so far.
         row: the next row to label.
         margin: accuracy by which the leader may be below the best.
         probable: the probability that is enough.
-
-    Returns:
-        0 where it is enough now; -1 where no number would be enough with this pool.
     """
-    from scipy.special import ndtri
-
-    if beliefs.within(margin) >= probable:
-        return 0
-    if probable >= 1:
-        return -1  # a normal distribution has no end
-    leader = int(beliefs.score.argmax())
     next_pattern = (beliefs.candidates == beliefs.patterns.pattern_of_row[row]).astype(np.int64)
-    lead = beliefs.score[leader] - beliefs.score + margin
-    sampling_variance = beliefs.difference_variance[leader] / beliefs.rows
-    now, raised = beliefs.precision_gain(next_pattern)
-
-    def enough(count: Ints) -> Bools:
-        left = now[leader] / (1 + count * raised[leader])
-        return np.asarray((lead >= ndtri(probable) * np.sqrt(left + sampling_variance)).all())
-
-    return int(least_number(enough, np.array(True)))
+    rng = np.random.default_rng([beliefs.seed, 2])
+    return forecast_labels(beliefs.outlook(next_pattern), rng, probable, margin, beliefs.within(margin))

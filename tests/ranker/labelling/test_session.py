@@ -45,7 +45,7 @@ def test_undo_goes_back_to_the_very_same():
     again = session.status()
     assert (again.score == before.score).all()
     assert (again.beats == before.beats).all()
-    assert (again.within, again.more_answers, session.next()) == (before.within, before.more_answers, row)
+    assert (again.within, again.forecast, session.next()) == (before.within, before.forecast, row)
     assert (session.predictive_probabilities == chances).all()
     for _ in range(4):
         session.undo()

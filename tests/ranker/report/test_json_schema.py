@@ -273,7 +273,7 @@ def test_comparisons_keep_to_the_schema(mode):
         (toy_decision, ("decision",), None),
         (toy_decision, ("decision", "models", 0), "bert_large"),
         (toy_decision, ("decision", "models", 0, "p_best"), 1.1),
-        (toy_decision, ("decision", "more_labels", 0, 1), 0.5),
+        (toy_decision, ("decision", "forecast", "low"), 0.5),
         (toy_decision, ("decision", "p_beats", 0, 1), None),
         (toy_decision, ("decision", "versus"), [{"a": "bert_large", "b": "lstm"}]),
     ],

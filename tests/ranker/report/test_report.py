@@ -63,14 +63,12 @@ def test_pairs_come_with_curves_and_kinds(evaluation):
 
 
 def test_a_decision_by_pairs(decided):
-    """Each two models with the probability of their order and the labels that would settle it; then paired."""
+    """Each two models with the probability of their order; then paired."""
     order, same_rows = report.render(decided, "pairs").split("Every two models on the same rows")
     found = decided.decision
     for i, a in enumerate(found.names):
         for j in range(i + 1, len(found.names)):
-            more = found.more_labels[i][j]
-            shown = [percent(found.p_beats[i][j]), "?" if more is None else f"{more:,}"]
-            assert cells(order, a, found.names[j]) == shown
+            assert cells(order, a, found.names[j]) == [percent(found.p_beats[i][j])]
     for one in found.versus:
         shown = [f"{one.better}", f"{one.worse}", p_value(one.p), p_value(one.p_corrected)]
         assert cells(same_rows, one.a, one.b)[-4:] == shown

@@ -36,6 +36,7 @@ from ranker.results.table import ScoreTable
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
 from ranker.statistics.components import Component, VarianceComponents
+from ranker.statistics.forecast import Forecast
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.pool import CHOSEN
 
@@ -168,11 +169,11 @@ def toy_decision(models=MODELS):
             method="ACC+TIES",
             kind="combined",
             models=tuple(
-                DecidedModel(name, "", rank, share, share, low, high, p_best, p_near_best=near)
+                DecidedModel(name, "", rank, share, share, share - 0.05, low, high, p_best, p_near_best=near)
                 for rank, (name, share, low, high, p_best, near) in enumerate(rows, 1)
             ),
             p_beats=((0.5, 0.71, 0.98), (0.29, 0.5, 0.95), (0.02, 0.05, 0.5)),
-            more_labels=((0, 40, 0), (40, 0, 0), (0, 0, 0)),
+            forecast=Forecast(12, 40, 1_000, 0.9),
             rows=(
                 RowResult("e0", "no", dict.fromkeys(models, "no")),
                 RowResult("e1", "yes", dict(zip(models, ("yes", "no", "no"), strict=True))),
@@ -296,15 +297,6 @@ def test_each_table_stands_in_formats_that_there_are(mode):
     assert shown == set(report.FORMATS) - {"json", "csv"}
 
 
-def test_a_question_mark_is_explained_above_the_pairs_that_have_one():
-    """In pairs, and only where a number of labels is not known."""
-    unsaid = with_found(toy_decision(), more_labels=((0, None, 0), (None, 0, 0), (0, 0, 0)))
-    lines = report.render(unsaid, "pairs").splitlines()
-    assert lines[2].startswith("?: the number is unknown: the two were right on the same rows")
-    assert lines[4].split()[:2] == ["better", "worse"]
-    assert "?:" not in report.render(toy_decision(), "pairs")
-
-
 @pytest.mark.parametrize("mode", RANKINGS)
 def test_formats_show_the_same_numbers(mode):
     """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row."""
@@ -349,7 +341,7 @@ def models_in(text, name):
         lines = [" ".join(row) for row in Reader(text).rows]
     else:
         lines = [re.sub(r"[|&$\\{}]", " ", line) for line in text.splitlines()]
-    row = re.compile(r"^\s*\d+ +(\S+) +[a-z]+ +\S+ +[\d.]+ +[\d.]+ to [\d.]+ +([\d.]+)\s*$")
+    row = re.compile(r"^\s*\d+ +(\S+) +[a-z]+ +\S+ +[\d.]+ +[\d.]+ \([\d.]+ to [\d.]+\) +([\d.]+)\s*$")
     return {match[1]: float(match[2]) / 100 for match in map(row.match, lines) if match}
 
 
@@ -399,7 +391,7 @@ def test_the_terminal_has_the_answer_the_ties_and_the_next_step():
     """The answer comes first; tied models share a letter; a line says what to do next."""
     lines = report.render(toy_decision(), "table").splitlines()
     assert lines[2] == "Not told apart for first place: bert_large, bert_base"
-    assert any(line.startswith("Next: take bert_large, or label about 40 more rows") for line in lines)
+    assert any(line.startswith("Next: label more rows. In eight of ten cases it takes 12 to 40") for line in lines)
     assert [line.split()[2] for line in lines if re.match(r"[123]  ", line)] == ["a", "a", "b"]
     lines = report.render(toy(), "table").splitlines()
     assert lines[2] == "Best method: INDEX-DIFF"
@@ -724,15 +716,15 @@ def test_a_lead_that_may_be_none_is_said_to_be_one():
 
 
 def test_the_answer_of_a_decision():
-    """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
+    """Which model, how sure, who is not told from it, and how many more labels are probably needed."""
     lead, answer = words.answer(toy_decision())
     assert lead == "Not told apart for first place: bert_large, bert_base"
     assert answer == [
         "ACC+TIES puts bert_large first. Its accuracy on the 10 rows is 90.0 %.",
         "The probability that no other model is better by more than a point in the domain is 75.0 %.",
-        "Cannot be told apart: bert_large, bert_base.",
-        "Next: take bert_large, or label about 40 more rows, which would tell it from bert_base if the two keep "
-        "disagreeing at this rate.",
+        "Not told from bert_large: bert_base.",
+        "Next: label more rows. In eight of ten cases it takes 12 to 40 until it is 90 % sure which model is within a "
+        "point of the best.",
     ]
 
 
@@ -757,9 +749,8 @@ def test_a_headline_needs_a_probability_and_an_interval(p, low, lead):
     text = " ".join(sentences)
     assert f"is better in the domain with a probability of {100 * p:.1f} %" in text
     assert ("95 % interval" in text) == (low is not None)
-    assert ("Next: take a." in text) == (lead == "Better: a")
-    if lead == "Probably better: a":
-        assert f"Next: label more rows, or take a if a probability of {100 * p:.1f} % is enough." in text
+    taken = "Next: take a: no other model is better by more than a point, with a probability of 90 % or more."
+    assert (taken in text) == (p >= 0.9)
     for form in ("table", "markdown", "html"):
         assert lead in report.render(ranking, form)
 
@@ -767,14 +758,14 @@ def test_a_headline_needs_a_probability_and_an_interval(p, low, lead):
 def two_models(p, low):
     """A decision between a and b: how probable it is that a is better, and the lower end of the difference."""
     models = tuple(
-        DecidedModel(name, "", rank, mean, mean, 0.2, 0.95, 0.5, p_near_best=0.5)
-        for rank, (name, mean) in enumerate((("a", 0.8), ("b", 0.6)), 1)
+        DecidedModel(name, "", rank, mean, mean, mean, 0.2, 0.95, near, p_near_best=near)
+        for rank, (name, mean, near) in enumerate((("a", 0.8, p), ("b", 0.6, 1 - p)), 1)
     )
     high = None if low is None else 0.1 if low < -0.1 else 0.5
     if p < 0.5 and high:
         low, high = -0.3, -0.01
     pair = PairedComparison("a", "b", 0.2, 0.1, low, high, 5, 1, 0.03, "mcnemar", 0.03, 0.2, 0.4, 20, None, 0.1)
-    found = Decision("ACC", "baseline", models, ((0.5, p), (1 - p, 0.5)), ((0, 0), (0, 0)), versus=(pair,))
+    found = Decision("ACC", "baseline", models, ((0.5, p), (1 - p, 0.5)), versus=(pair,))
     whole = toy_decision(("a", "b", "c"))
     return dataclasses.replace(
         whole,
@@ -805,52 +796,57 @@ def test_no_probability_is_rounded_to_certainty():
     assert [model["p_best"] for model in models] == [0.9998, 0.0002, 0.0]
 
 
+GOAL = "it is 90 % sure which model is within a point of the best."
+
+
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("forecast", "says"),
     [
-        (0, "label more rows, or take bert_large if a probability of 92.0 % is enough."),
+        (Forecast(12, 40, 290, 0.9), f"label more rows. In eight of ten cases it takes 12 to 40 until {GOAL}"),
+        (Forecast(12, 12, 290, 0.9), f"label more rows. In eight of ten cases it takes 12 until {GOAL}"),
         (
-            1_000,
-            "or label about 1,000 more rows, which would tell it from bert_base if the two keep disagreeing at this "
-            "rate.",
+            Forecast(1_200, None, 2_900, 0.9),
+            f"label more rows. In nine of ten cases it takes 1,200 or more until {GOAL}",
         ),
+        (Forecast(5, None, 290, 0.9), "label 10 more rows and ask again. How many it takes cannot be said yet."),
         (
-            40_057,
-            "Next: treat bert_large and bert_base as equal: it would take more than 1,000 more rows to tell them "
-            "apart. More labels would help less than a pool of rows without labels or other models.",
+            Forecast(None, None, 290, 0.9),
+            "take bert_large, or a cheaper model that is not told from it. With 290 more labels it would hardly be "
+            "90 % sure which model is within a point of the best; rows without labels (--pool) would help more.",
         ),
-        (1, "or label about 1 more row, which would tell it from bert_base if the two keep disagreeing at this rate."),
-        (
-            None,
-            "label more rows. The number that would tell it from bert_base is unknown: they were right on the same "
-            "rows.",
-        ),
+        (None, "label more rows. How many cannot be said: ACC+TIES gives no forecast."),
     ],
 )
-def test_the_next_step_of_a_decision(more, says):
-    """Where the first two are told apart, to take the first; where no number of labels is known, to label more."""
-    p = 0.92 if more == 0 else 0.71
-    found = dataclasses.replace(
-        toy_decision().decision,
-        p_beats=((0.5, p, 0.98), (1 - p, 0.5, 0.95), (0.02, 0.05, 0.5)),
-        more_labels=((0, more, 0), (more, 0, 0), (0, 0, 0)),
-    )
-    assert words.next_step(toy_decision(), found).endswith(says)
+def test_the_next_step_of_a_decision(forecast, says):
+    """While no model is probably near the best: the range of labels with its probability, or why there is none."""
+    found = dataclasses.replace(toy_decision().decision, forecast=forecast)
+    assert words.next_step(toy_decision(), found) == f"Next: {says}"
 
 
-def test_a_model_is_taken_without_more_labels_only_if_it_is_told_from_every_other():
-    """The first is told from the second and not from the third, by who was right on which of nine rows."""
-    right = [[1] * 7 + [0, 0], [1, 1] + [0] * 7, [0] * 7 + [1, 1]]
-    table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
-    found = decided(table).decision
-    assert found.p_beats[0][1] > 0.9 > found.p_beats[0][2]
-    assert words.decision_answer(toy_decision(), found)[1][2:] == [
-        "Cannot be told apart: m0, m2; nor m1, m2.",
-        "Next: take m0, or label about 9 more rows, which would tell it from m2 if the two keep disagreeing at this "
-        "rate.",
-    ]
-    level = dataclasses.replace(found, level=0.94)
-    assert "tell it from m2, the nearest of 2 rivals, if" in words.next_step(toy_decision(), level)
+def test_the_advice_follows_from_the_probability_of_being_near_the_best():
+    """From 90 % on the model is taken, whatever is told apart, and nothing else is advised; below it is not."""
+    sure = with_best(toy_decision(), 0.9, 0.1, 0.0)
+    taken = "no other model is better by more than a point, with a probability of 90 % or more."
+    assert words.answer(sure)[1][-1] == f"Next: take bert_large: {taken}"
+    assert words.answer(with_best(sure, 0.8999, 0.1, 0.0))[1][-1].startswith("Next: label more rows.")
+
+
+def test_labels_that_are_all_alike_forecast_nothing():
+    """What they measured is one label's recall, and the advice says so instead of a number."""
+    rows = tuple(dataclasses.replace(row, label="no") for row in toy_decision().decision.rows)
+    ranking = with_found(toy_decision(), rows=rows, forecast=None)
+    why = "Next: label more rows. How many cannot be said: all labels are alike so far."
+    assert words.answer(ranking)[1][-1] == why
+
+
+def test_a_model_is_as_good_only_where_a_small_gap_is_probable():
+    """With 90 % for a gap of a point at most; models that are merely not told apart are not called equal."""
+    models = toy_decision().decision.models
+    for equal in (0.9, 0.89):
+        second = dataclasses.replace(models[1], p_equal=equal)
+        sentences = words.answer(with_found(toy_decision(), models=(models[0], second, models[2])))[1]
+        same = "bert_base is as good: within a point of bert_large with a probability of 90.0 %."
+        assert (same in sentences) == (equal == 0.9)
 
 
 def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
@@ -860,7 +856,7 @@ def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
         p_beats=((0.5, 0.02, 0.5), (0.98, 0.5, 0.98), (0.5, 0.02, 0.5)),
     )
     ranking = dataclasses.replace(toy_decision(), found=found)
-    assert "Cannot be told apart: bert_large, lstm." in words.decision_answer(ranking, found)[1]
+    assert "Not told from bert_large: lstm." in words.decision_answer(ranking, found)[1]
     lines = report.render(ranking, "table").splitlines()
     assert [line.split()[2] for line in lines if re.match(r"[123]  ", line)] == ["a", "b", "a"]
     rows = csv.DictReader(io.StringIO(report.render(ranking, "csv")))
@@ -922,7 +918,6 @@ def test_no_model_is_to_be_taken_where_none_is_told_from_another(rows):
     lead, answer = words.answer(decided(score_table(right[:, None], ["ACC"], np.zeros(3))))
     assert lead == "No two models are told apart; m0 is first"
     assert answer[-1].startswith("Next: label ")
-    assert "take" not in answer[-1]
 
 
 def test_rows_on_which_the_method_is_undefined_are_counted_beside_it():
@@ -935,22 +930,6 @@ def test_rows_on_which_the_method_is_undefined_are_counted_beside_it():
     assert said.startswith("NLL (defined on 2 of the 10 rows) ties m0, m1, m2 in first place.")
     assert "NLL: 8 of 10 examples dropped for all models (undefined)." in remarks.remarks(ranking)
     assert "(defined on" not in words.answer(decided(table, method="ACC"))[1][0]
-
-
-def test_large_numbers_of_labels_are_no_numbers():
-    """Beyond 1,000 two models are to be treated as equal: in the notes, in the list of pairs and in the next step."""
-    apart = ((0.5, 0.6, 0.98), (0.4, 0.5, 0.6), (0.02, 0.4, 0.5))
-    ranking = with_found(toy_decision(), p_beats=apart, more_labels=((0, 13_706, 0), (13_706, 0, 1_001), (0, 1_001, 0)))
-    text = report.render(ranking, "table") + report.render(ranking, "pairs")
-    assert "13,706" not in text
-    equal = (
-        "Treat as equal bert_large and bert_base; bert_base and lstm: it would take more than 1,000 labels to tell "
-        "them apart."
-    )
-    assert equal in remarks.remarks(ranking)
-    assert re.search("^bert_large +bert_base +60.0 +>1,000$", text, re.M)
-    pooled = with_found(ranking, kind="pool", method="SURROGATE")
-    assert words.answer(pooled)[1][-1].endswith("More labels would help less than a larger pool or other models.")
 
 
 def test_who_is_wrong_on_which_row_is_shown():
@@ -977,26 +956,6 @@ def test_pairs_without_a_truth_are_counted(tied, said):
     """Those of models that are equally good, which no order can be right on."""
     legend = report.render(with_found(toy(), tied_pairs=tied), "table")
     assert (said in " ".join(legend.split())) if said else ("left out" not in legend)
-
-
-def test_why_nothing_is_said_of_more_labels_is_said_alike_everywhere():
-    """The pair is named, with what its rows show: the answer, the note and the list of pairs agree."""
-    right = [[1, 1, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1]]
-    table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
-    ranking = decided(table)
-    said = report.render(ranking, "markdown").replace("\\", "")
-    same = "unknown: they were right on the same rows."
-    assert f"m0 or m1: the number of labels that would tell them apart is {same}" in said
-    each = "unknown: each was right on 1 row where the other was not."
-    assert f"m1 or m2: the number of labels that would tell them apart is {each}" in said
-    assert " is unknown: " in words.answer(ranking)[1][-1]
-    by_pool = dataclasses.replace(ranking.decision, method="SURROGATE", kind="pool")
-    assert words.unknown_count_reason(ranking.table, by_pool, 0, 1) == "labels and pool rate them about equal"
-    likely = ((0.5, 0.85, 0.6), (0.15, 0.5, 0.6), (0.4, 0.4, 0.5))
-    by_pool = dataclasses.replace(by_pool, p_beats=likely)
-    small = "the pool is too small; more rows of the domain, labelled or not, would help"
-    assert words.unknown_count_reason(ranking.table, by_pool, 0, 1) == small
-    assert "\n?: the number is unknown: the two were right on the same rows, or" in report.render(ranking, "pairs")
 
 
 def test_the_page_shows_how_good_the_attributions_are():

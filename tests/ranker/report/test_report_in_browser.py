@@ -7,6 +7,7 @@ from chromium import CHROMIUM, browser
 from test_report_formats import HOSTILE, toy, toy_decision, with_best, with_found
 
 from ranker import report
+from ranker.statistics.paired import PairedComparison
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH")
 
@@ -68,13 +69,16 @@ def test_empty_cells_stay_last(page, tmp_path):
 
 
 def test_numbers_with_commas_are_sorted_by_value(page, tmp_path):
-    """More than 1,000 labels are more than 40; how many cannot be said is no number, and stays last."""
-    more = ((0, 40, 1200), (40, 0, None), (1200, None, 0))
-    load(page, tmp_path, with_found(toy_decision(), more_labels=more))
-    table = "[...document.querySelectorAll('table')].find(t => t.textContent.includes('more labels'))"
-    cells = f"[...{table}.querySelectorAll('tbody tr')].map(row => row.cells[3].textContent)"
-    for expected in ([">1,000", "40", "?"], ["40", ">1,000", "?"]):
-        page.ask(f"{table}.querySelectorAll('thead button')[3].click()")
+    """1,200 rows on which one did better are more than 40."""
+    pairs = [
+        PairedComparison("a", f"{n}", 0.2, 0.1, 0.0, 0.4, better, 1, 0.03, "mcnemar", 0.03, 0.2, 0.4, 20, None, 0.1)
+        for n, better in enumerate((40, 1_200, 300))
+    ]
+    load(page, tmp_path, with_found(toy_decision(), versus=tuple(pairs)))
+    table = "[...document.querySelectorAll('table')].find(t => t.textContent.includes('first better'))"
+    cells = f"[...{table}.querySelectorAll('tbody tr')].map(row => row.cells[4].textContent)"
+    for expected in (["1,200", "300", "40"], ["40", "300", "1,200"]):
+        page.ask(f"{table}.querySelectorAll('thead button')[4].click()")
         assert page.ask(cells) == expected
 
 

@@ -58,8 +58,8 @@ def test_a_decision_is_by_the_metric():
     assert found.p_beats[0][2] > 0.95
     assert sum(model.p_best for model in found.models) == pytest.approx(1)
     assert found.better(0, 2)
-    assert found.more_labels[0][2] == 0
-    assert "The number of further labels is estimated for means only, and macro-f1 is not a mean." in found.notes
+    assert found.forecast is not None
+    assert [model.expected for model in found.models] == pytest.approx(expected)
 
 
 def test_the_metric_may_say_otherwise_than_accuracy():

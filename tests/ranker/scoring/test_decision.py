@@ -61,8 +61,8 @@ def test_a_decision_worked_by_hand():
     ]
     assert found.p_beats[0] == pytest.approx([0.5, *won])
     assert found.groups == (("m1", "m2"), ("m0",))
-    assert found.more_labels[0][2] == 0
-    assert found.more_labels[0][1] > 0
+    assert found.forecast.low > 0
+    assert [model.expected for model in found.models] == pytest.approx([7 / 8, 6 / 8, 2 / 8])
     # six right of six, and one of each from the uniform prior
     assert (first.low, first.high) == pytest.approx(scipy.stats.beta.interval(0.95, 7, 1))
     assert first.p_best > second.p_best > third.p_best
@@ -235,15 +235,19 @@ def test_scores_that_differ_by_rounding_are_one_rank():
     assert [(model.name, model.rank) for model in found.models] == [("m0", 1), ("m1", 1)]
 
 
-def test_no_more_labels_are_needed_exactly_where_two_are_told_apart():
-    """0 says "told apart"; of every other pair it is 1 or more, or unknown."""
+def test_no_more_labels_are_needed_exactly_where_the_leader_is_probably_near_the_best():
+    """From 0 to 0 says so; else a range begins at 1 or later, and labels that are all alike have none."""
     rng = np.random.default_rng(3)
-    for _ in range(12):
-        found = decide(labelled(rng.random((4, 10)) < rng.uniform(0.3, 1, (4, 1))))
-        for i in range(4):
-            for j in range(4):
-                apart = i == j or max(found.p_beats[i][j], 1 - found.p_beats[i][j]) >= found.level
-                assert (found.more_labels[i][j] == 0) == apart
+    reached = set()
+    for size in (10, 10, 10, 300, 300):
+        found = decide(labelled(rng.random((4, size)) < [[0.95], [0.6], [0.5], [0.4]]))
+        enough = found.models[0].p_near_best >= found.level
+        assert (found.forecast.high == 0) == enough
+        assert enough or found.forecast.low is None or found.forecast.low >= 1
+        reached.add(enough)
+    assert reached == {True, False}
+    rows = [RowResult(f"r{n}", "yes", {}) for n in range(10)]
+    assert decide(labelled(rng.random((2, 10)) < 0.5), rows=rows).forecast is None
 
 
 def test_wrong_methods_and_models():

@@ -126,7 +126,7 @@ def test_clusters_of_one_row_are_rows_on_their_own():
         assert one.se == pytest.approx(other.se)
         assert (one.test, one.p) == (other.test, other.p)
     assert alone.p_beats == none.p_beats
-    assert alone.more_labels == none.more_labels
+    assert alone.forecast == none.forecast
     assert [one.p_best for one in alone.models] == [one.p_best for one in none.models]
     for one, other in zip(alone.models, none.models, strict=True):
         assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=0.01)

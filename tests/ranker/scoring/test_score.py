@@ -216,8 +216,6 @@ def test_outcomes_are_the_first_column_under_the_name_of_the_metric():
     assert table.dropped == {"JUDGE": {UNJUDGED: 2}}
     assert averages(table) == [{"JUDGE": 0.5, "CONF": pytest.approx(0.1)}, {"JUDGE": 0.25, "CONF": pytest.approx(0.2)}]
     assert assemble(outcomes, parts, examples, pick("CONF")).methods[0] is BUILTIN["ACC"]
-    assert table.better("m1", "m2") == 1
-    assert table.better("m2", "m1") == 0
 
 
 def test_more_of_a_metric_is_better_whatever_it_is_called():

@@ -226,16 +226,18 @@ def test_no_single_answer_rules_a_model_out(seed):
         assert believe(fold(predicted, 2), rows, told).best()[0] > 0.4
 
 
-def test_more_labels_are_wanted_the_closer_two_models_are():
-    """Of models far apart few; of nearly equal ones more than the pool can tell; of equal ones none would do."""
+def test_the_outlook_parts_what_answers_lower_from_what_they_do_not():
+    """Spread between worlds is open, that of the pool as a sample lasts; an answer counts as for the pair."""
     rng = np.random.default_rng(1)
-    labels = rng.integers(2, size=2000)
-    predicted = np.where(rng.random((4, 2000)) < [[0.9], [0.8], [0.4], [0.4]], labels, 1 - labels)
-    predicted[3] = predicted[2]
-    more = believe(fold(predicted, 2), np.arange(10), labels[:10]).more_labels()
-    assert (more == more.T).all()
-    assert 1 <= more[0, 2] < more[0, 1]
-    assert more[2, 3] == more[0, 0] == -1
+    labels = rng.integers(2, size=200)
+    predicted = np.where(rng.random((2, 200)) < [[0.9], [0.6]], labels, 1 - labels)
+    beliefs = believe(fold(predicted, 2), np.arange(10), labels[:10])
+    now = beliefs.outlook()
+    assert now.mean == pytest.approx(beliefs.accuracies.mean(axis=0))
+    assert now.reducible == pytest.approx(np.cov(beliefs.accuracies.T, bias=True))
+    assert now.lasting == pytest.approx(beliefs.covariance / 200)
+    assert now.most == 190
+    assert now.gain == pytest.approx(beliefs.precision_gain(beliefs.unanswered[beliefs.candidates])[1][0, 1])
 
 
 def test_the_expected_fall_of_a_variance_is_that_of_the_definition():

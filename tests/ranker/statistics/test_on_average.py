@@ -54,39 +54,16 @@ def test_normal_draws_of_what_is_known_for_sure_are_finite():
     assert drawn.std(axis=0) == pytest.approx([0.01, 0.0, 0.02], rel=0.05)
 
 
-def test_more_labels_by_hand():
-    """One set: n grows until the error is the difference over the quantile."""
-    rng = np.random.default_rng(3)
-    drawn = [normal([0.8, 0.7], [0.1, 0.1], rng, 200_000)]
-    apart = drawn[0][:, 0] - drawn[0][:, 1]
-    needed = apart.var() * 10 * (stats.norm.ppf(0.9) / apart.mean()) ** 2
-    assert on_average.more_labels(drawn, np.array([10]), 0, 1).tolist() == [int(np.ceil(needed)) - 10]
-
-
-def test_no_other_split_of_so_few_labels_is_enough():
-    """By trying all splits of one label less between two sets."""
+def test_no_other_split_of_the_next_labels_tells_more():
+    """By trying all splits between two sets; a set of which much is labelled gets few."""
     rng = np.random.default_rng(4)
     drawn = [normal([0.8, 0.72], [0.05, 0.09], rng), normal([0.6, 0.55], [0.12, 0.11], rng)]
     labels = np.array([12, 8])
-    found = on_average.more_labels(drawn, labels, 0, 1)
-    spread = np.array([(one[:, 0] - one[:, 1]).var() for one in drawn]) * labels / 4
-    mean = np.mean([(one[:, 0] - one[:, 1]).mean() for one in drawn])
-
-    def sure(more):
-        return stats.norm.cdf(mean / np.sqrt((spread / (labels + more)).sum()))
-
-    assert sure(found) >= 0.9
-    less = int(found.sum()) - 1
-    assert max(sure(np.array([one, less - one])) for one in range(less + 1)) < 0.9
-
-
-def test_labels_are_no_answer_where_nothing_differs():
-    """Two models that are level, or of which the first is worse."""
-    rng = np.random.default_rng(5)
-    drawn = [normal([0.7, 0.8], [0.1, 0.1], rng)]
-    assert on_average.more_labels(drawn, np.array([10]), 0, 1) is None
-    level = [np.repeat(rng.normal(0.7, 0.1, (999, 1)), 2, axis=1)]
-    assert on_average.more_labels(level, np.array([10]), 0, 1) is None
+    spread = np.array([(one[:, 0] - one[:, 1]).var() for one in drawn]) * labels
+    left = {split: (spread / (labels + [split, 10 - split])).sum() for split in range(11)}
+    best = min(left, key=left.get)
+    assert on_average.next_labels(drawn, labels, 0, 1).tolist() == [best, 10 - best]
+    assert 0 < best < 5
 
 
 def test_posterior_draws_say_what_the_posterior_says():

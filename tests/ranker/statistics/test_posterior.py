@@ -9,15 +9,15 @@ from scipy.special import betainc, betaln
 from ranker.statistics import posterior
 from ranker.statistics.posterior import (
     CHUNK,
-    LEVEL,
     NEAR,
     PRIORS,
     STICKS,
     best,
+    draw_mean_outcomes,
     gains,
     intervals_of_accuracy,
     more_accurate,
-    more_labels,
+    outlook,
     weigh,
     wins,
 )
@@ -47,15 +47,6 @@ def simulated(rng, count, models=8, size=10):
         accuracy = rng.uniform(0.5, 0.99, models)
         hardness = np.sqrt(0.5) * rng.normal(size=size) + np.sqrt(0.5) * rng.normal(size=(models, size))
         yield accuracy, (hardness < scipy.stats.norm.ppf(accuracy)[:, None]).astype(float)
-
-
-@pytest.mark.usefixtures("uniform")
-def test_what_stands_beside_a_pair_changes_no_number_of_labels():
-    """It is at least 1, alone or beside a pair that needs many."""
-    beside = more_labels(np.array([[1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]))
-    assert more_labels(disagreeing(3, 0, 4))[0, 1] == 1
-    assert beside[0, 1] == 1
-    assert beside[2, 1] == more_labels(disagreeing(1, 0, 4))[0, 1] > 1
 
 
 @pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
@@ -96,7 +87,7 @@ def test_the_probability_of_being_best_is_calibrated(count, off):
     """Over many suites, the models are best as often as they were given, or a little more."""
     given, truly = [], []
     for accuracy, outcomes in simulated(np.random.default_rng(1), count):
-        probability, _ = best(outcomes, np.random.default_rng(2), samples=500)
+        probability, *_ = best(outcomes, np.random.default_rng(2), samples=500)
         given.append(probability.max())
         truly.append(accuracy.argmax() == probability.argmax())
     assert -off <= np.mean(truly) - np.mean(given) <= 0.12
@@ -153,7 +144,7 @@ def test_probabilities_of_a_pair_add_up():
     matrix = more_accurate(outcomes)
     assert matrix + matrix.T == pytest.approx(np.ones((5, 5)))
     assert best(outcomes, np.random.default_rng(0))[0].sum() == pytest.approx(1)
-    two, _ = best(outcomes[:2], np.random.default_rng(0))
+    two, *_ = best(outcomes[:2], np.random.default_rng(0))
     assert two[0] == pytest.approx(more_accurate(outcomes[:2])[0, 1], abs=0.012)
 
 
@@ -170,55 +161,20 @@ def test_models_that_are_right_on_the_same_rows_share_the_first_place_alike(seed
     """No row tells them apart, and neither do the draws; others keep what is theirs."""
     outcomes = (np.random.default_rng(3).random((5, 12)) < 0.7).astype(float)
     outcomes[3] = outcomes[1]
-    found, near = best(outcomes, np.random.default_rng(seed), samples=500)
+    found, near, _ = best(outcomes, np.random.default_rng(seed), samples=500)
     assert found[1] == found[3]
     assert near[1] == near[3]
     assert len(set(found)) == 4
     assert found.sum() == pytest.approx(1)
-    three, near = best(outcomes[[0, 0, 0]], np.random.default_rng(seed), samples=500)
+    three, near, _ = best(outcomes[[0, 0, 0]], np.random.default_rng(seed), samples=500)
     assert three == pytest.approx(np.full(3, 1 / 3))
     assert (near == near[0]).all()
     assert near[0] > 1 / 3
 
 
-@pytest.mark.usefixtures("uniform")
-@pytest.mark.parametrize(("wins", "losses", "size"), [(2, 0, 10), (4, 1, 20), (3, 2, 10), (8, 5, 40)])
-def test_so_many_more_labels_tell_them_apart(wins, losses, size):
-    """Models that go on to disagree as they did are told apart after that many labels in about 90 % of cases."""
-    more = int(more_labels(disagreeing(wins, losses, size))[0, 1])
-    rng = np.random.default_rng(4)
-    share = np.array([wins, losses, size - wins - losses]) / size
-    after = rng.multinomial(more, share, size=4_000) + [wins, losses, 0]
-    apart = scipy.stats.beta.sf(0.5, after[:, 0] + 1, after[:, 1] + 1) >= 0.9
-    assert 0.85 <= apart.mean() <= 0.98
-
-
-def test_equal_disagreement_needs_no_number():
-    """Two models that are wrong on different rows equally often would stay level, as far as these rows say."""
-    assert (more_labels(disagreeing(2, 2, 10)) == -1).all()
-    assert (more_labels(disagreeing(0, 0, 10)) == -1).all()
-    assert (more_labels(np.array([[0.3, 0.4], [0.1, 0.6]])) == -1).all()  # as a sum of floats it is not quite level
-    assert (more_labels(np.array([[1, 0, 0.5 + 1e-9], [0, 1, 0.5]])) == -1).all()  # 10^18
-
-
-def test_a_small_number_of_labels_keeps_its_word_too():
-    """Of unrelated models, whose c is learnt to be large, nine of ten pairs that few rows would tell apart are told."""
-    rng = np.random.default_rng(0)
-    kept = []
-    for _ in range(300):
-        outcomes = (rng.random((8, 20)) < rng.uniform(0.6, 0.8, 8)[:, None]).astype(float)
-        better, more = more_accurate(outcomes), more_labels(outcomes)
-        told = np.argwhere((better > 0.5) & (better < 0.9) & (more > 0) & (more <= 30))
-        for i, j in told[:1]:
-            later = [np.column_stack([outcomes, outcomes[:, rng.integers(20, size=more[i, j])]]) for _ in range(20)]
-            kept.append(np.mean([more_accurate(seen)[i, j] >= 0.9 for seen in later]))
-    assert len(kept) > 20
-    assert np.mean(kept) >= 0.85
-
-
 def counted(outcomes):
-    """The formulas for right and wrong, pair by pair: (M, M) P(better), (M, M) more labels, (3,) weights of c."""
-    models, size = outcomes.shape
+    """The formulas for right and wrong, pair by pair: (M, M) P(better), (3,) weights of c."""
+    models = len(outcomes)
     won = [[int(sum(x and not y for x, y in zip(a, b, strict=True))) for b in outcomes] for a in outcomes]
     likelihood = np.zeros(len(PRIORS))
     for a in range(models):
@@ -226,28 +182,11 @@ def counted(outcomes):
             likelihood += [betaln(won[a][b] + c, won[b][a] + c) - betaln(c, c) for c in PRIORS]
     weights = np.exp(2 / models * (likelihood - likelihood.max()))
     weights /= weights.sum()
-    better, more = np.full((models, models), 0.5), np.full((models, models), -1)
-    z = scipy.stats.norm.ppf(LEVEL)
-    for a in range(models):
-        for b in range(models):
-            lead, apart = abs(won[a][b] - won[b][a]), won[a][b] + won[b][a]
-            ahead = [betainc(won[b][a] + c, won[a][b] + c, 0.5) for c in PRIORS]
-            better[a, b] = np.dot(weights, ahead)
-
-            def enough(n, lead=lead / size, apart=apart / size):
-                safe = (size + n) * lead - z * np.sqrt(n * (apart - lead**2))
-                mass = [(size + n) * apart + 2 * c for c in PRIORS]
-                return np.dot(weights, [scipy.stats.norm.cdf(safe * np.sqrt(m + 1) / m) for m in mass]) >= LEVEL
-
-            if lead:
-                high = 1
-                while not enough(high):
-                    high *= 2
-                low = high // 2
-                while high - low > 1:
-                    low, high = (low, (low + high) // 2) if enough((low + high) // 2) else ((low + high) // 2, high)
-                more[a, b] = high
-    return better, more, weights
+    better = [
+        [np.dot(weights, [betainc(won[b][a] + c, won[a][b] + c, 0.5) for c in PRIORS]) for b in range(models)]
+        for a in range(models)
+    ]
+    return np.array(better), weights
 
 
 def drawn_best(outcomes, rng, samples):
@@ -289,7 +228,7 @@ def drawn_near(outcomes, rng, samples, near):
 def test_the_probability_of_being_near_the_best_is_that_of_means_drawn_in_full(near):
     """Within no point, one, ten and a hundred of the best; a hundred is everybody."""
     outcomes = (np.random.default_rng(8).random((4, 10)) < [[0.9], [0.8], [0.7], [0.5]]).astype(float)
-    first, found = best(outcomes, np.random.default_rng(0), samples=5_000, near=near)
+    first, found, _ = best(outcomes, np.random.default_rng(0), samples=5_000, near=near)
     assert found == pytest.approx(drawn_near(outcomes, np.random.default_rng(1), 1_500, near), abs=0.05)
     assert (found >= first - 1e-12).all()
     assert (found == 1).all() == (near == 1)
@@ -300,10 +239,9 @@ def test_the_probability_of_being_near_the_best_is_that_of_means_drawn_in_full(n
 def test_outcomes_that_are_right_or_wrong_are_counted(right, seed):
     """Of 0 and 1 everything follows from counts of rows: beta distributions, and the same draws, bit by bit."""
     outcomes = right.astype(float)
-    better, more, weights = counted(right)
+    better, weights = counted(right)
     assert weigh(outcomes) == pytest.approx(weights, abs=1e-12)
     assert more_accurate(outcomes) == pytest.approx(better, abs=1e-12)
-    assert more_labels(outcomes).tolist() == more.tolist()
     assert gains(outcomes).tolist() == wins(outcomes).tolist() == [[(a & ~b).sum() for b in right] for a in right]
     hits = right.sum(axis=1)
     ends = scipy.stats.beta.interval(0.95, hits + 1, right.shape[1] - hits + 1)
@@ -373,8 +311,7 @@ def test_the_scale_of_outcomes_makes_no_difference():
     narrow = 0.4 + 0.2 * outcomes
     assert more_accurate(narrow) == pytest.approx(more_accurate(outcomes), abs=1e-9)
     assert weigh(narrow) == pytest.approx(weigh(outcomes), abs=1e-9)
-    assert more_labels(narrow).tolist() == more_labels(outcomes).tolist()
-    chances, near = best(outcomes, np.random.default_rng(0), samples=500)
+    chances, near, _ = best(outcomes, np.random.default_rng(0), samples=500)
     nearer = best(narrow, np.random.default_rng(0), samples=500, near=0.2 * NEAR)  # a point is one of the same scale
     assert nearer[0].tolist() == chances.tolist()
     assert nearer[1].tolist() == near.tolist()
@@ -405,32 +342,16 @@ def test_rounding_of_outcomes_makes_no_difference():
     """0.1 + 0.2 is 0.3: two models that are equal but for that have 1/2, and the same P(best); none is ahead."""
     outcomes = np.array([[0.1 + 0.2, 0.9, 0.2], [0.3, 0.9, 0.2], [0.4, 0.9, 0.1]])
     assert more_accurate(outcomes)[0, 1] == 0.5
-    chances, _ = best(outcomes, np.random.default_rng(0), samples=500)
+    chances, *_ = best(outcomes, np.random.default_rng(0), samples=500)
     assert chances[0] == chances[1]
     assert wins(outcomes)[:2, :2].tolist() == [[0, 0], [0, 0]]
-    assert more_labels(outcomes)[0, 1] == -1
 
 
 def test_the_best_of_two_real_models_is_the_better_one():
     """The draws behind P(best) and the integral behind P(a better) are of one posterior."""
     outcomes = np.random.default_rng(6).random((2, 8))
-    chances, _ = best(outcomes, np.random.default_rng(0))
+    chances, *_ = best(outcomes, np.random.default_rng(0))
     assert chances[0] == pytest.approx(more_accurate(outcomes)[0, 1], abs=0.012)
-
-
-def test_so_many_more_real_labels_tell_them_apart():
-    """Rows that are drawn again from those seen tell nine of ten pairs apart after that many labels."""
-    rng = np.random.default_rng(7)
-    kept = []
-    for _ in range(60):
-        outcomes = rng.beta(1.4, 0.6, (2, 20))
-        more = int(more_labels(outcomes)[0, 1])
-        ahead = int(more_accurate(outcomes)[0, 1] < 0.5)
-        if max(more_accurate(outcomes)[0]) < LEVEL and more <= 200:
-            later = [np.column_stack([outcomes, outcomes[:, rng.integers(20, size=more)]]) for _ in range(20)]
-            kept.append(np.mean([more_accurate(seen)[ahead, 1 - ahead] >= LEVEL for seen in later]))
-    assert len(kept) > 15
-    assert 0.85 <= np.mean(kept) <= 0.98
 
 
 @pytest.mark.parametrize("values", [(0.0, 1.0), (0.0, 0.25, 1.0)])
@@ -455,3 +376,23 @@ def test_of_many_models_few_draws_are_held_at_once(monkeypatch):
     found = posterior.draw_mean_outcomes(outcomes, np.random.default_rng(1), CHUNK)
     monkeypatch.setattr(posterior, "TYPES", 3 * STICKS * 9)
     assert posterior.draw_mean_outcomes(outcomes, np.random.default_rng(1), CHUNK) == pytest.approx(found, abs=1e-12)
+
+
+def test_the_outlook_is_that_of_the_beta_distribution():
+    """Of one model it is its mean and variance, and a label raises the precision by 1 of the rows and the prior's."""
+    outcomes = np.array([[1.0] * 7 + [0.0] * 3, [0.0] * 10])
+    now = outlook(outcomes, np.random.default_rng(0))
+    drawn = draw_mean_outcomes(outcomes, np.random.default_rng(1))
+    assert now.mean == pytest.approx(drawn.mean(axis=0), abs=0.01)
+    assert now.reducible == pytest.approx(np.cov(drawn.T), abs=0.001)
+    assert (now.lasting == 0).all()
+    assert 1 / now.gain == pytest.approx(10 + 4 * weigh(outcomes) @ PRIORS)
+
+
+def test_models_are_equal_as_often_as_they_are_drawn_near_the_first():
+    """The first is so always; of the others it is the share of draws within the margin."""
+    outcomes = np.array([[1.0] * 30, [1.0] * 29 + [0.0], [0.0] * 30])
+    equal = best(outcomes, np.random.default_rng(0), near=0.1)[2]
+    drawn = draw_mean_outcomes(outcomes, np.random.default_rng(1))
+    assert equal[0] == 1
+    assert equal == pytest.approx((np.abs(drawn - drawn[:, :1]) <= 0.1).mean(axis=0), abs=0.015)

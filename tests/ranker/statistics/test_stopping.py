@@ -3,7 +3,7 @@ import pytest
 
 from ranker.statistics.beliefs import believe
 from ranker.statistics.patterns import fold
-from ranker.statistics.stopping import BEHIND, answer_probability, evidence_against_vote, more_answers, raises_alarm
+from ranker.statistics.stopping import BEHIND, answer_probability, evidence_against_vote, forecast_answers, raises_alarm
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -58,21 +58,22 @@ def test_the_chances_of_all_answers_sum_to_one():
 
 
 def test_more_answers_are_wanted_the_closer_the_best_two_are():
-    """None where it is sure; few where one leads clearly; more, or none that would do, where two are close."""
+    """None where it is sure; few where one leads clearly; more where two are close."""
     rng = np.random.default_rng(1)
     labels = rng.integers(2, size=1000)
     clear = np.where(rng.random((3, 1000)) < [[0.97], [0.6], [0.5]], labels, 1 - labels)
     close = np.where(rng.random((3, 1000)) < [[0.9], [0.89], [0.6]], labels, 1 - labels)
-    assert more_answers(believe(fold(clear, 2), np.arange(60), labels[:60]), 60) == 0
-    few = more_answers(believe(fold(clear, 2), np.arange(4), labels[:4]), 4)
-    many = more_answers(believe(fold(close, 2), np.arange(4), labels[:4]), 4)
-    assert few > 0
-    assert many == -1 or many > few
-    assert more_answers(believe(fold(np.zeros((2, 9), dtype=int), 2), NONE, NONE), 0) == 0
+    assert forecast_answers(believe(fold(clear, 2), np.arange(60), labels[:60]), 60).high == 0
+    few = forecast_answers(believe(fold(clear, 2), np.arange(4), labels[:4]), 4)
+    many = forecast_answers(believe(fold(close, 2), np.arange(4), labels[:4]), 4)
+    assert 1 <= few.low <= few.high < 996
+    assert many.low > few.low
+    assert many.high is None or many.high > few.high
+    assert few == forecast_answers(believe(fold(clear, 2), np.arange(4), labels[:4]), 4)
 
 
 def test_no_number_of_answers_makes_it_sure():
     """A probability of 1 is reached by no further answers, and is asked for without a warning."""
     labels = np.arange(60) % 2
     predicted = np.stack([labels, np.where(np.arange(60) < 20, 1 - labels, labels)])
-    assert more_answers(believe(fold(predicted, 2), np.arange(4), labels[:4]), 4, probable=1) == -1
+    assert not forecast_answers(believe(fold(predicted, 2), np.arange(4), labels[:4]), 4, probable=1).reachable
