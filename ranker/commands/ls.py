@@ -28,14 +28,14 @@ def catalogue_sets(catalogue: str) -> Iterator[str]:
     """Yield the sets of a catalogue: name, task, role, rows, what the layouts were tested on, how to get it, words."""
     from ranker.datasets.embedded import CATALOGUES, catalogue_cards
 
-    named = look_up("catalogue", catalogue, {name: name for name in CATALOGUES})
-    for name, path in catalogue_cards(named).items():
+    folder = look_up("catalogue", catalogue, {name: name for name in CATALOGUES})
+    for name, path in catalogue_cards(folder).items():
         card = _read(path)
         rows = f"{card['size']:,} rows" if "size" in card else "rows unknown"
         tested = f"layout tested on: {card.get('tested', 'made file')}"
         get = "fetch" if "url" in card else "by hand"
         yield (
-            f"{name:<26}  {card['task']['name']:<18}  {card['role']:<9}  {rows:>14}  {tested:<31}  {get:<7}  "
+            f"{name:<27}  {card['task']['name']:<18}  {card['role']:<9}  {rows:>14}  {tested:<31}  {get:<7}  "
             f"{card['description']}"
         )
 
@@ -122,7 +122,9 @@ LISTS: dict[str, Callable[[], Iterator[str]]] = {
 
 @click.command()
 @click.argument("what", metavar="[ood|suites|factors|methods|backends|prompts|formats]", default="ood")
-@click.option("--catalogue", metavar="NAME", help="Catalogue whose sets are listed: boss, domainsum, glue-x, squadshifts.")
+@click.option(
+    "--catalogue", metavar="NAME", help="Catalogue whose sets are listed: boss, domainsum, glue-x, squadshifts."
+)
 def ls(what: str, catalogue: str | None) -> None:
     """List OOD sets, embedded suites, factors, methods, attribution backends, built-in prompts, or report formats."""
     list_of = look_up("list", what, LISTS)

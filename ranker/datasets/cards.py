@@ -55,13 +55,13 @@ class Layout:
     map: str = ""
 
     def __post_init__(self) -> None:
-        for kind, names, known in (
+        for kind, names, choices in (
             ("rule of rows", self.rows, rules.ROWS),
             ("rule of texts", self.clean, rules.TEXTS),
             ("rule of labels", (self.map,) if self.map else (), rules.LABELS),
         ):
             for name in names:
-                look_up(kind, name, known)
+                look_up(kind, name, choices)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class Card:
         url: of the official file, if it is one file.
         sha256: of that file; None if there is no official one to compare with.
         notes: anything else worth knowing.
-        metrics: by which the paper judges, as `--metric` names them; the first is the default.
+        metrics: by which the paper judges; the first is the default.
         role: of the set in its catalogue.
         size: number of rows that the paper counts; None if it counts none.
         tested: what the layouts were tested on.
@@ -136,7 +136,7 @@ class Card:
             if os.path.isabs(name) or os.pardir in Path(name).parts:  # `fetch` writes there
                 raise UsageError(f"`files` and `folders` lie below the data directory (got {name!r})", value=name)
         for name in (name for names in self.sources.values() for name in names):
-            look_up("field of a card", name, {item.name: None for item in fields(self)})
+            look_up("field of a card", name, {part.name: None for part in fields(self)})
 
 
 def read_card(path: Path, name: str | None = None) -> Card:
@@ -155,8 +155,8 @@ def read_card(path: Path, name: str | None = None) -> Card:
             if key in content:
                 raise UsageError(f"a set bears the name of its folder: leave the key `{key}` out", option=key)
         content["task"] = _task(content.get("task"))
-        named = {"name": name or path.resolve().parent.name, "folder": path.parent}
-        return record(Card, {**content, **named}, label="the card")
+        identity = {"name": name or path.resolve().parent.name, "folder": path.parent}
+        return record(Card, {**content, **identity}, label="the card")
     except (ValueError, UsageError) as error:
         raise DataError.at(path, error) from error
 

@@ -69,5 +69,7 @@ def find(name: str, include: Iterable[str | Path] = ()) -> tuple[str, Path]:
         UnknownName: there is no such set.
         UsageError: an included folder holds no card.
     """
-    paths = {**catalogue_cards(), **cards(include)}
-    return look_up("OOD set", name, {known: (known, path) for known, path in paths.items()})
+    paths = cards(include)
+    if "/" in name:  # a message lists no catalogue to those who name none
+        paths |= catalogue_cards()
+    return look_up("OOD set", name, {label: (label, path) for label, path in paths.items()})

@@ -57,7 +57,7 @@ def fetch(
     """
     card = sets.find_card(name, include)
     if not card.url or not card.files:
-        raise UsageError.of(card.name, f"has no official file to fetch; {sets.how_to_get(card)}")
+        raise UsageError.of(card.name, f"has no official file to fetch; its rows {sets.how_to_get(card)}")
     address = url or card.url
     scheme = urllib.parse.urlsplit(address).scheme
     if scheme not in ("http", "https", HUB):

@@ -66,8 +66,8 @@ def without_emoji(text: str) -> str:
 
     Source: BOSS B.2.2.
     """
-    named = _REFERENCE.sub(lambda found: " " if _is_emoji(int(found[1])) else found[0], text)
-    return _squeezed(_EMOJI.sub(" ", named))
+    as_characters = _REFERENCE.sub(lambda match: " " if _is_emoji(int(match[1])) else match[0], text)
+    return _squeezed(_EMOJI.sub(" ", as_characters))
 
 
 def _is_emoji(number: int) -> bool:
@@ -261,7 +261,7 @@ def of_mrqa(cells: Cells) -> Iterator[Cells]:
     Source: BOSS B.2.5.
     """
     for question in cells["qas"] or ():
-        answers = [*(found["text"] for found in question["detected_answers"]), *question["answers"]]
+        answers = [*(answer["text"] for answer in question["detected_answers"]), *question["answers"]]
         row = {"id": question["qid"], "question": question["question"], "context": cells["context"], "answers": answers}
         yield from answers_in_passage(row)
 

@@ -122,10 +122,10 @@ def load(
     origin = EMBEDDED if file in [card.folder / name for name in SAMPLE] else str(file)
     nested = ("segments", "marks", *(column for layout in card.layouts for column in layout.columns))
 
-    def read(form: str, header: tuple[str, ...]) -> Columns:
+    def columns_by(form: str, header: tuple[str, ...]) -> Columns:
         return reader.read_columns(file, limits=limits, nested=nested, form=form, header=header)
 
-    dataset = _built(card, read, origin)
+    dataset = _built(card, columns_by, origin)
     return dataset if limit is None else replace(dataset, examples=sample(dataset, limit))
 
 
@@ -151,9 +151,9 @@ def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[st
     return _built(find_card(name, include), lambda form, header: columns, MEMORY)
 
 
-def _built(card: Card, read: Callable[[str, tuple[str, ...]], Columns], origin: str) -> LabelledDataset:
-    """Build the set of a card's rows; `read` reads them by an ending and the names of columns (see `Layout`)."""
-    layout, columns = _fitting(card, read, origin)
+def _built(card: Card, columns_by: Callable[[str, tuple[str, ...]], Columns], origin: str) -> LabelledDataset:
+    """Build the set of a card's rows; `columns_by` reads them by an ending and the names of columns (see `Layout`)."""
+    layout, columns = _fitting(card, columns_by, origin)
     layout = readers.with_number_names(layout, columns)
     left_out: Counter[str] = Counter()
     rows = _by_rules(columns.rows(), layout, left_out)
@@ -172,28 +172,32 @@ def _built(card: Card, read: Callable[[str, tuple[str, ...]], Columns], origin: 
     )
 
 
-def _fitting(card: Card, read: Callable[[str, tuple[str, ...]], Columns], origin: str) -> tuple[Layout, Columns]:
+def _fitting(card: Card, columns_by: Callable[[str, tuple[str, ...]], Columns], origin: str) -> tuple[Layout, Columns]:
     """Return the first layout of a card whose columns are all present, and the rows read by it.
 
     Raises:
         DataError: none fits; the error names the columns of each.
     """
-    layouts, trouble = (*card.layouts, OWN), DataError("")
+    layouts, trouble = (*card.layouts, OWN), UsageError("")
     contents: dict[tuple[str, tuple[str, ...]], Columns | None] = {}
     for layout in layouts:
         way = layout.form, layout.header
         try:
-            columns = contents[way] = contents[way] if way in contents else read(*way)
-        except DataError as error:
+            columns = contents[way] = contents[way] if way in contents else columns_by(*way)
+        except UsageError as error:  # such as a file of no known ending
             contents[way], columns, trouble = None, None, error
         if columns is not None and set(layout.columns) <= set(columns.order):
             return layout, columns
-    present = next((columns.order for columns in contents.values() if columns is not None), None)
-    if present is None:
+    columns = next((columns for columns in contents.values() if columns is not None), None)
+    if columns is None:
         raise trouble
-    wanted = "; or ".join(dict.fromkeys(listed(layout.columns) for layout in card.layouts or layouts))
-    text = f"has another layout than {card.name}, which needs the columns {wanted} (columns: {listed(present)})"
-    raise DataError.of(origin, text, allowed=[layout.columns for layout in card.layouts])
+    if not columns.order:  # no row, no column
+        return layouts[0], columns
+    needed = [layout.columns for layout in card.layouts or (OWN,)]
+    missing = min(([name for name in names if name not in columns.order] for names in needed), key=len)
+    wanted = "; or ".join(dict.fromkeys(map(listed, needed)))
+    text = f"has another layout than {card.name}, which needs the columns {wanted} (columns: {listed(columns.order)})"
+    raise DataError.of(origin, text, option=missing[0], allowed=needed)
 
 
 def _by_rules(rows: Iterable[Row], layout: Layout, left_out: Counter[str]) -> Iterator[Row]:
@@ -210,11 +214,11 @@ def _by_rules(rows: Iterable[Row], layout: Layout, left_out: Counter[str]) -> It
         if any(str(row.cells[column]) != value for column, value in layout.where.items()):
             continue
         try:
-            made: list[Mapping[str, Any]] = [row.cells]
+            products: list[Mapping[str, Any]] = [row.cells]
             for rule in layout.rows:
-                made = [cells for one in made for cells in rules.ROWS[rule](one)]
-            left_out.update(layout.rows[-1:] if not made else ())
-            for cells in made:
+                products = [cells for earlier in products for cells in rules.ROWS[rule](earlier)]
+            left_out.update(layout.rows[-1:] if not products else ())
+            for cells in products:
                 ruled = _with_rules(cells, layout, left_out)
                 if ruled is not None:
                     number += 1
@@ -253,9 +257,9 @@ def balanced(examples: Sequence[Example], left_out: Counter[str], seed: int = 0)
     generator = np.random.default_rng(seed)
     targets = np.array([row.target for row in examples])
     labels, counts = np.unique(targets, return_counts=True)
-    kept = [generator.permutation(np.flatnonzero(targets == label))[: counts.min()] for label in labels]
+    drawn = [generator.permutation(np.flatnonzero(targets == label))[: counts.min()] for label in labels]
     left_out["balance"] = len(examples) - int(counts.min()) * len(labels)
-    return tuple(examples[place] for place in sorted(np.concatenate(kept).tolist()))
+    return tuple(examples[place] for place in sorted(np.concatenate(drawn).tolist()))
 
 
 def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, chosen: bool = False) -> LabelledDataset:
@@ -369,8 +373,8 @@ def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:
 
 def find_card(name: str, include: Iterable[str | Path] = ()) -> Card:
     """Read the card of a set by its name, in any case; raises `UnknownName`."""
-    known, path = embedded.find(name, include)
-    return cards_of.read_card(path, known)
+    label, path = embedded.find(name, include)
+    return cards_of.read_card(path, label)
 
 
 def names(include: Iterable[str | Path] = ()) -> tuple[str, ...]:
@@ -401,12 +405,12 @@ def sample(ood: LabelledDataset, size: int, seed: int = 0) -> tuple[Example, ...
 
 def how_to_get(card: Card) -> str:
     """Return where the official rows of a set come from, and what to do by hand."""
-    return f"they come from {card.source}" + (f": {card.by_hand}" if card.by_hand else "")
+    return f"come from {card.source}" + (f": {card.by_hand}" if card.by_hand else "")
 
 
 def _find(card: Card, data_dir: Path | None) -> Path:
     """Find the file of the set's rows."""
-    get = f"`rank-models fetch {card.name} --data-dir DIR` gets them" if card.url else how_to_get(card)
+    get = f"`rank-models fetch {card.name} --data-dir DIR` gets them" if card.url else f"they {how_to_get(card)}"
     if data_dir is None or not card.files:
         places = [card.folder / file for file in (*SAMPLE, *card.files)]
         missing = f"{card.name} has no embedded sample: name the folder of the official rows with `data_dir`; {get}"

@@ -131,3 +131,31 @@ def test_the_seven_sets_are_there():
 def test_folding_leaves_only_differences_that_matter():
     """Two names of one label are equal once folded."""
     assert fold("Not__Entailment ") == fold("not-entailment") == "not-entailment"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        ('where = { kind = "hard" }', 'map = "starz"', "starz"),
+        ('where = { kind = "hard" }', 'clean = ["user"]', "user"),
+        ('where = { kind = "hard" }', 'rows = ["mrqb"]', "mrqb"),
+        ("population = 5", 'sources = { "A 1" = ["licenc"] }', "licenc"),
+        ('labels = ["non-entailment", "entailment"]\nshortcut = "entailment"', "", "nli"),
+    ],
+)
+def test_a_name_that_a_card_cannot_use_is_refused(read, tmp_path, old, new, value):
+    """A rule, a field of `sources`, and a task without labels: one line names the file and what is there."""
+    text = CARD.replace(old, new, 1) if value != "nli" else CARD.replace(old, new, 1).partition("[task.aliases]")[0]
+    with refuses(DataError, place=tmp_path / "toy" / "card.toml") as caught:
+        read(text)
+    assert repr(value) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_card_may_have_a_task_of_other_answers(read):
+    """Tags, spans and texts by their names, and numbers with the ends of their scale."""
+    head = CARD.partition("[task]")[0]
+    assert read(f'{head}[task]\nname = "spans"\n').task.metric == "TOKEN-F1"
+    assert read(f'{head}[task]\nname = "number"\nrange = [0, 5]\n').task.high == 5
+    with refuses(DataError, option="scale"):
+        read(f'{head}[task]\nname = "number"\n')

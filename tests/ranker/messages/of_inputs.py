@@ -480,7 +480,8 @@ DATASETS = [
     ("no row of a set", lambda folder: sets.from_rows("toy", [], [toy(folder)]),
      "rows in memory holds no row of toy: none has kind = hard"),
     ("no column of a set", lambda folder: sets.from_rows("hans-lex", [{"premise": "A.", "label": 1}]),
-     "row 1: the column 'heuristic' is missing (columns: premise, label)"),
+     "rows in memory has another layout than hans-lex, which needs the columns sentence1, sentence2, gold_label, "
+     "pairID, heuristic; or premise, hypothesis, label, heuristic (columns: premise, label)"),
     ("too few rows", lambda folder: sets.load("hans-sub", limit=0), "`limit` must be at least 1 (got 0)"),
     ("a task beside a set", lambda folder: labelled([GOOD], "nli", like="paws"),
      "`task` nli is not that of paws, which is paraphrase"),
@@ -567,7 +568,7 @@ DATASETS = [
     ("no file to fetch", lambda folder: fetch("paws", folder),
      "paws has no official file to fetch; its rows come from https://github.com/google-research-datasets/paws"),
     ("an address of another kind", lambda folder: fetch("hans-sub", folder, "file:///etc/hosts"),
-     "`url` must begin with https:// or http:// (got file:///etc/hosts)"),
+     "`url` must begin with https://, http:// or hf:// (got file:///etc/hosts)"),
     ("another file there", lambda folder: (written(official(folder), "mine"), fetch("hans-sub", folder)),
      "heuristics_evaluation_set.txt is there already, and is not the official file: move it away"),
     ("no page", lambda folder: fetched(folder, urllib.error.HTTPError("", 404, "Not Found", {}, None)),
