@@ -138,7 +138,7 @@ def test_each_layout_is_read_from_a_made_file(name, tmp_path):
 
 @pytest.mark.parametrize("name", CARDS)
 def test_each_field_names_its_source(name):
-    """Every field but the notes and the role stands in a paper or a file at hand, or is unknown; `tested` by default."""
+    """Each but the notes and the role stands in a paper or a file at hand, or is unknown; `tested` has a default."""
     raw = tomllib.loads(CARDS[name].read_text(encoding="utf-8"))
     fields = {key for key, value in raw.items() if value != UNKNOWN} - {"sources", "notes", "role"}
     named = Counter(field for names in raw["sources"].values() for field in names)
@@ -211,7 +211,7 @@ def test_a_catalogue_is_listed(capsys):
     """A line a set, with what its layouts were tested on; the first list names the catalogues alone."""
     listed = printed(capsys, "ls", "ood", "--catalogue", "BOSS").splitlines()
     assert len(listed) == len(embedded.catalogue_cards("boss"))
-    assert [" ".join(line.split()[:11]) for line in listed if line.startswith("boss/td/hsol")] == [
+    assert [" ".join(line.split()[:10]) for line in listed if line.startswith("boss/td/hsol")] == [
         "boss/td/hsol toxicity candidate 8,308 rows layout tested on: official file"
     ]
     assert "boss/" not in (first := printed(capsys, "ls", "ood"))

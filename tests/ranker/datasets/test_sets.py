@@ -362,7 +362,7 @@ def test_truths_as_data_frames_write_them_are_numbers():
         (
             lambda toy, data: sets.from_rows("hans-lex", [{"premise": "A.", "label": 1}]),
             DataError,
-            'heuristic', "rows in memory",
+            'hypothesis', "rows in memory",
         ),
         (
             lambda toy, data: sets.from_rows("hans-con", [{**HANS, "label": "maybe"}]),
