@@ -1,7 +1,9 @@
+import tomllib
+
 import pytest
 from refusals import refuses
 
-from ranker.datasets import sets
+from ranker.datasets import embedded, sets
 from ranker.datasets.cards import read_card
 from ranker.errors import DataError
 from ranker.tasks.classes import ClassificationTask
@@ -119,6 +121,8 @@ def test_the_cards_that_come_with_the_product_are_complete(name):
     assert all((card.description, card.source, card.licence, card.citation, card.in_domain, card.files, card.layouts))
     assert card.url is None or (card.sha256 and len(card.sha256) == 64)
     assert card.task.shortcut == 1
+    sourced = {field for fields in card.sources.values() for field in fields}
+    assert sourced == {*tomllib.loads(embedded.cards()[name].read_text("utf-8"))} - {"notes", "sources"}
     if card.designed not in (None, "INDEX-DIFF"):
         assert card.marks
 
