@@ -135,6 +135,8 @@ class Card:
         for name in (*self.files, *self.folders):
             if os.path.isabs(name) or os.pardir in Path(name).parts:  # `fetch` writes there
                 raise UsageError(f"`files` and `folders` lie below the data directory (got {name!r})", value=name)
+        for metric in self.metrics:
+            self.task.metric_named(metric)
         for name in (name for names in self.sources.values() for name in names):
             look_up("field of a card", name, {part.name: None for part in fields(self)})
 

@@ -15,13 +15,16 @@ from pathlib import Path
 
 from ranker import progress
 from ranker.datasets import sets
-from ranker.errors import FetchError, UsageError, first_line
+from ranker.errors import FetchError, UsageError, first_line, look_up
 from ranker.limits import LIMITS, Limits
 
 log = logging.getLogger(__name__)
 
 HUB = "hf"
 """Scheme of rows on the Hugging Face hub: hf://OWNER/NAME?name=CONFIG&split=SPLIT&revision=REVISION."""
+
+HUB_OPTIONS = ("name", "split", "revision")
+"""Options of such an address, which `datasets.load_dataset` takes."""
 
 CHUNK = 1 << 16
 """Bytes read at once: 64 KiB."""
@@ -107,7 +110,11 @@ def _download(address: str, target: Path, limits: Limits) -> None:
 def _download_rows(address: str, target: Path, limits: Limits) -> None:
     """Write rows of the Hugging Face hub as Parquet; needs `datasets`."""
     place = urllib.parse.urlsplit(address)
-    options = dict(urllib.parse.parse_qsl(place.query))
+    name, options = f"{place.netloc}{place.path}", dict(urllib.parse.parse_qsl(place.query))
+    for option in options:  # no other, such as one that lets code of the hub run
+        look_up("option of a hub address", option, dict.fromkeys(HUB_OPTIONS))
+    if os.path.exists(name):  # which `datasets` would read instead
+        raise UsageError.of(name, "lies in this folder, and would be taken for the hub's: call this from another one")
     try:
         import datasets
     except ModuleNotFoundError as error:
@@ -115,7 +122,7 @@ def _download_rows(address: str, target: Path, limits: Limits) -> None:
             "url", f"{address} needs datasets: pip install 'rank-models[datasets]'", address
         ) from error
     try:
-        rows = datasets.load_dataset(f"{place.netloc}{place.path}", **options)
+        rows = datasets.load_dataset(name, **options)
         rows.to_parquet(target)
     except Exception as error:  # of the hub's library, of any kind
         raise FetchError.of(address, f"cannot be fetched: {first_line(error)}{_ELSEWHERE}") from error

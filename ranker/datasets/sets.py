@@ -154,7 +154,9 @@ def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[st
 def _built(card: Card, columns_by: Callable[[str, tuple[str, ...]], Columns], origin: str) -> LabelledDataset:
     """Build the set of a card's rows; `columns_by` reads them by an ending and the names of columns (see `Layout`)."""
     layout, columns = _fitting(card, columns_by, origin)
-    layout = readers.with_number_names(layout, columns)
+    by_file = readers.with_number_names(layout, columns)
+    if not (layout.numbers and has_labels(card.task)) or None not in map(card.task.index, by_file.numbers):
+        layout = by_file  # else the file's names of numbers, such as "1" and "2", say less than the card
     left_out: Counter[str] = Counter()
     rows = _by_rules(columns.rows(), layout, left_out)
     examples = tuple(readers.examples(rows, card.task, layout, marker(card.marks), columns.limits))

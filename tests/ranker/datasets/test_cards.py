@@ -141,6 +141,7 @@ def test_folding_leaves_only_differences_that_matter():
     ("old", "new", "value"),
     [
         ('where = { kind = "hard" }', 'map = "starz"', "starz"),
+        ("population = 5", 'metrics = ["acuracy"]', "acuracy"),
         ('where = { kind = "hard" }', 'clean = ["user"]', "user"),
         ('where = { kind = "hard" }', 'rows = ["mrqb"]', "mrqb"),
         ("population = 5", 'sources = { "A 1" = ["licenc"] }', "licenc"),

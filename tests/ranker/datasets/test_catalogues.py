@@ -207,6 +207,23 @@ def printed(capsys, *words):
     return capsys.readouterr().out
 
 
+class Rows(list):
+    """Rows as `datasets` has them, with names of their label numbers."""
+
+    def __init__(self, rows, names):
+        super().__init__(rows)
+        self.features = {"label": type("ClassLabel", (), {"names": names})}
+
+
+@pytest.mark.parametrize(
+    ("names", "targets"), [(["1", "2"], [0, 1]), (["positive", "negative"], [1, 0]), (None, [0, 1])]
+)
+def test_names_of_numbers_in_a_file_count_if_they_are_labels(names, targets):
+    """Others, such as the stars of Yelp, leave the card's order."""
+    rows = Rows([{"text": "Bad.", "label": 0}, {"text": "Good.", "label": 1}], names)
+    assert [row.target for row in sets.from_rows("glue-x/sst2/yelp", rows).examples] == targets
+
+
 def test_a_catalogue_is_listed(capsys):
     """A line a set, with what its layouts were tested on; the first list names the catalogues alone."""
     listed = printed(capsys, "ls", "ood", "--catalogue", "BOSS").splitlines()

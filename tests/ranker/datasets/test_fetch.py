@@ -227,6 +227,23 @@ def test_rows_that_the_hub_does_not_give_are_no_file(tmp_path, hub):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("address", "fields"),
+    [
+        ("hf://owner/sst?trust_remote_code=True", {"value": "trust_remote_code"}),
+        ("hf://owner/sst?split=test", {"place": "owner/sst"}),
+    ],
+)
+def test_no_code_of_the_hub_and_no_folder_in_its_place_is_taken(tmp_path, hub, monkeypatch, address, fields):
+    """Other options than those of rows are refused, and a folder that bears the data set's name."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "owner" / "sst").mkdir(parents=True)
+    with pytest.raises(UsageError) as stop:
+        fetch("boss/sa/sst", tmp_path / "data", address)
+    assert {name: getattr(stop.value, name) for name in fields} == fields
+    assert not hub
+
+
 def test_a_set_behind_a_form_says_what_to_do(tmp_path):
     """One line with the form's address; nothing is asked of any server."""
     with refuses(UsageError, place="boss/td/implicit_hate") as stop:
