@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ def ood_sets() -> Iterator[str]:
 
     for name, path in cards().items():
         card = _read(path)
-        yield f"{name:<12}  {card['task']['name']:<10}  {card['description']}"
+        yield f"{name:<12}  {card['task']['name']:<10}  {card['description']} {_tested(card)}."
     for catalogue in CATALOGUES:
         count = len(catalogue_cards(catalogue))
         yield f"{catalogue:<12}  catalogue   {count} sets: `rank-models ls ood --catalogue {catalogue}`"
@@ -32,12 +32,16 @@ def catalogue_sets(catalogue: str) -> Iterator[str]:
     for name, path in catalogue_cards(folder).items():
         card = _read(path)
         rows = f"{card['size']:,} rows" if "size" in card else "rows unknown"
-        tested = f"layout tested on: {card.get('tested', 'made file')}"
         get = "fetch" if "url" in card else "by hand"
         yield (
-            f"{name:<27}  {card['task']['name']:<18}  {card['role']:<9}  {rows:>14}  {tested:<31}  {get:<7}  "
+            f"{name:<27}  {card['task']['name']:<18}  {card['role']:<9}  {rows:>14}  {_tested(card):<31}  {get:<7}  "
             f"{card['description']}"
         )
+
+
+def _tested(card: Mapping[str, Any]) -> str:
+    """Return words for what the layouts of a card were tested on."""
+    return f"layout tested on: {card.get('tested', 'made file')}"
 
 
 def _read(path: Path) -> dict[str, Any]:

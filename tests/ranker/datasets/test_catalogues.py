@@ -233,6 +233,7 @@ def test_a_catalogue_is_listed(capsys):
     ]
     assert "boss/" not in (first := printed(capsys, "ls", "ood"))
     assert "rank-models ls ood --catalogue boss" in first
+    assert sum(line.endswith("layout tested on: official file.") for line in first.splitlines()) == 3
 
 
 @pytest.mark.parametrize("words", [["ls", "ood", "--catalogue", "bos"], ["ls", "factors", "--catalogue", "boss"]])
@@ -250,3 +251,31 @@ def test_a_name_in_a_catalogue_is_known_in_any_case_and_a_near_one_is_offered():
     with refuses(UnknownName, value="boss/sa/ss") as stop:
         sets.find_card("boss/sa/ss")
     assert str(stop.value).endswith("did you mean boss/sa/sst?")
+
+
+def test_taggers_are_ranked_on_a_set_of_tags(tmp_path, capsys):
+    """By span F1 of all rows, the metric of its card: a system without any span is last."""
+    words = [("Ann", "B-person"), ("saw", "O"), ("Rome", "B-location")]
+    for name, hidden in (("test", ()), ("good", ("Rome",)), ("bad", ("Ann", "Rome"))):
+        lines = [f"{word}\t{'O' if word in hidden and n % 2 else tag}" for n in range(12) for word, tag in words]
+        blocks = "\n\n".join("\n".join(lines[start : start + 3]) for start in range(0, len(lines), 3))
+        (tmp_path / f"{name}.conll").write_text(blocks + "\n", encoding="utf-8")
+    models = [str(tmp_path / f"{name}.conll") for name in ("bad", "good")]
+    run = ("--ood", "boss/ner/wnut", "--data-dir", str(tmp_path), "--probe", "5", "--by-order", "--quiet")
+    out = printed(capsys, *run, "--format", "json", "--models", *models)
+    answer = json.loads(out)["evaluation"]
+    assert [model["name"] for model in answer["models"]] == ["good", "bad"]
+    assert answer["methods"][0]["name"] == "span-f1"
+
+
+def test_answers_to_questions_are_ranked_on_a_set_of_spans(tmp_path, capsys):
+    """Answers by the ids of the questions, which are MRQA's."""
+    rows = [{"context": f"Ann ran {n} miles.", "qas": [{**QUESTIONS[0], "qid": f"q{n}"}]} for n in range(12)]
+    (tmp_path / "NewsQA.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    for name, share in (("good", 9), ("bad", 3)):
+        answers = {f"q{n}": "Ann" if n < share else "Bo" for n in range(12)}
+        (tmp_path / f"{name}.json").write_text(json.dumps(answers), encoding="utf-8")
+    models = [str(tmp_path / f"{name}.json") for name in ("bad", "good")]
+    run = ("--ood", "boss/eqa/newsqa", "--data-dir", str(tmp_path), "--probe", "5", "--quiet")
+    answer = json.loads(printed(capsys, *run, "--format", "json", "--models", *models))["evaluation"]
+    assert [(model["name"], model["outcome"]) for model in answer["models"]] == [("good", 0.75), ("bad", 0.25)]
