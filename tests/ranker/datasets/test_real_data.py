@@ -8,6 +8,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ranker.datasets import readers, sets
@@ -234,3 +235,22 @@ def test_the_counts_of_catalogues_are_those_of_the_files():
             articles = json.load(stream)["data"]
         questions = sum(len(paragraph["qas"]) for article in articles for paragraph in article["paragraphs"])
         assert questions == CATALOGUE[f"squadshifts/{name}"]
+
+
+@pytest.mark.parametrize(("name", "published", "unit"), [("genre/cnndm", 83.81, 100), ("style/cnn", 10.77, 1)])
+def test_the_published_density_of_domainsum_is_that_of_fragments_in_order(name, published, unit):
+    """As its authors' program cuts them; within two standard errors of 500 rows, once the unit is the paper's."""
+    tokenize = pytest.importorskip("nltk.tokenize").NLTKWordTokenizer().tokenize
+    densities = []
+    for example in load(f"domainsum/{name}").examples:
+        texts = (example.segments[0], example.target[0])
+        document, summary = ([token for part in re.split(r"(?<=[.!?])\s+", text.lower()) for token in tokenize(part)]
+                             for text in texts)  # fmt: skip
+        start, squares, row = 0, 0, 0
+        while start < len(document) and row < len(summary):
+            pairs = zip(document[start:], summary[row:], strict=False)
+            length = next((n for n, (first, second) in enumerate(pairs) if first != second), None)
+            length = min(len(document) - start, len(summary) - row) if length is None else length
+            squares, start, row = squares + length**2, start + (length or 1), row + length
+        densities.append(squares / len(summary))
+    assert abs(np.mean(densities) - published / unit) < 2 * np.std(densities) / len(densities) ** 0.5
