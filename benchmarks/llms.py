@@ -43,7 +43,7 @@ from ranker.sources.lm.kind import PromptedModel
 from ranker.sources.lm.options import CALIBRATIONS, LMOptions
 from ranker.sources.lm.prompts import Prompt
 from ranker.sources.lm.scoring import LabelScorer
-from ranker.tasks.classes import ClassificationTask
+from ranker.tasks.classes import ClassificationTask, require_labels
 
 ROWS, SHOTS = 300, (0, 4)
 """Rows of a set that are measured, and numbers of demonstrations."""
@@ -107,7 +107,7 @@ def read_case(name: str, real_files: Path, count: int) -> PromptCase:
             if row.segments not in drawn
         ]
         prompts = ("nli/does-it-follow", "nli/entailment", "nli/true-or-false", "labels/which")
-        return PromptCase(name, sets.find_card(name).task, chosen, spare_rows, prompts)
+        return PromptCase(name, require_labels(ood.task, name), chosen, spare_rows, prompts)
     read_domains, task, (ranked, home), texts, names = {
         "sst-2": (sentiment, MOOD, ("sst2-test", "sst2-train"), ("text",), ("sentiment",)),
         "olid": (toxicity, TOXIC, ("olid-test", "olid"), ("text",), ("toxicity", "labels/which")),

@@ -115,12 +115,13 @@ def sample(name: str, rows: int, seed: int, output: Path, force: bool) -> None:
     """Generate the embedded sample of the OOD set NAME: rows of our own, in the set's manner."""
     from experiments import generate
     from ranker.datasets import sets
+    from ranker.tasks.classes import require_labels
 
     card = look_up("OOD set", name, sets.cards())
     if not output.name.endswith(".jsonl.gz"):
         raise flag_error("output", f"must be a .jsonl.gz file (got {output})", output)
     outputs.check({"output": output, "force": force})
-    outputs.write(generate.sample(name, rows, card.task.labels, seed), output)
+    outputs.write(generate.sample(name, rows, require_labels(card.task, name).labels, seed), output)
 
 
 EXHIBIT = options.combine(

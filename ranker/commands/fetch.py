@@ -20,9 +20,11 @@ from ranker.limits import Limits
 @options.INCLUDE
 @CONFIG
 def fetch(name: str, data_dir: Path, url: str | None, include: Sequence[Path], limits: Limits) -> None:
-    """Fetch the official file of an OOD set, and check its sha256.
+    """Fetch the official file of an OOD set, and check its sha256 where that is known.
 
-    For hans-sub, hans-con and hans-lex, and for sets of your own whose card says where the file is.
+    For sets whose card says where the file is, on the web or on the Hugging Face hub: hans-sub, hans-con, hans-lex,
+    many sets of the catalogues (`rank-models ls ood --catalogue boss`), and sets of your own. For the others one line
+    says what to do by hand.
     """
     from ranker.datasets.fetch import fetch as get
 

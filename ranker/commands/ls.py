@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import click
 
-from ranker.commands.program import say
+from ranker.commands.program import flag_error, say
 from ranker.errors import look_up
 
 
 def ood_sets() -> Iterator[str]:
-    """Yield the OOD sets: name, task, and what makes them hard."""
-    import tomllib
-
-    from ranker.datasets.embedded import cards
+    """Yield the OOD sets with rows: name, task, and what makes them hard; then the catalogues."""
+    from ranker.datasets.embedded import CATALOGUES, cards, catalogue_cards
 
     for name, path in cards().items():
-        card = tomllib.loads(path.read_text(encoding="utf-8"))
-        yield f"{name:<12}  {card['task']['name']:<10}  {card['description']}"
+        card = _read(path)
+        yield f"{name:<12}  {card['task']['name']:<10}  {card['description']} {_tested(card)}."
+    for catalogue in CATALOGUES:
+        count = len(catalogue_cards(catalogue))
+        yield f"{catalogue:<12}  catalogue   {count} sets: `rank-models ls ood --catalogue {catalogue}`"
+
+
+def catalogue_sets(catalogue: str) -> Iterator[str]:
+    """Yield the sets of a catalogue: name, task, role, rows, what the layouts were tested on, how to get it, words."""
+    from ranker.datasets.embedded import CATALOGUES, catalogue_cards
+
+    folder = look_up("catalogue", catalogue, {name: name for name in CATALOGUES})
+    for name, path in catalogue_cards(folder).items():
+        card = _read(path)
+        rows = f"{card['size']:,} rows" if "size" in card else "rows unknown"
+        get = "fetch" if "url" in card else "by hand"
+        yield (
+            f"{name:<27}  {card['task']['name']:<18}  {card['role']:<9}  {rows:>14}  {_tested(card):<31}  {get:<7}  "
+            f"{card['description']}"
+        )
+
+
+def _tested(card: Mapping[str, Any]) -> str:
+    """Return words for what the layouts of a card were tested on."""
+    return f"layout tested on: {card.get('tested', 'made file')}"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read a card as it is written, without the libraries that its record needs."""
+    import tomllib
+
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def embedded_suites() -> Iterator[str]:
@@ -96,7 +126,13 @@ LISTS: dict[str, Callable[[], Iterator[str]]] = {
 
 @click.command()
 @click.argument("what", metavar="[ood|suites|factors|methods|backends|prompts|formats]", default="ood")
-def ls(what: str) -> None:
+@click.option(
+    "--catalogue", metavar="NAME", help="Catalogue whose sets are listed: boss, domainsum, glue-x, squadshifts."
+)
+def ls(what: str, catalogue: str | None) -> None:
     """List OOD sets, embedded suites, factors, methods, attribution backends, built-in prompts, or report formats."""
-    for line in look_up("list", what, LISTS)():
+    list_of = look_up("list", what, LISTS)
+    if catalogue is not None and list_of is not ood_sets:
+        raise flag_error("catalogue", "is for `ls ood`", catalogue)
+    for line in list_of() if catalogue is None else catalogue_sets(catalogue):
         say(line)

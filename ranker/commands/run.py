@@ -155,7 +155,7 @@ def run(**values: Any) -> None:
     from ranker.datasets import embedded
 
     if values["ood_name"]:  # before slow imports
-        look_up("OOD set", values["ood_name"], embedded.cards(values["include"]))
+        embedded.find(values["ood_name"], values["include"])
     from ranker import report
     from ranker.commands import arguments
     from ranker.commands.program import name_flags

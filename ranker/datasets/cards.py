@@ -1,16 +1,22 @@
-"""Cards of OOD sets: the task, the layout of the rows in a file, and the words that are marked."""
+"""Cards of OOD sets: the task, the layouts of rows in files, the rules of a paper, and the words that are marked."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from ranker.errors import DataError, UsageError, look_up
-from ranker.records import read_toml, record, table
+from ranker.datasets import rules
+from ranker.errors import DataError, UnknownName, UsageError, look_up
+from ranker.records import read_toml, record, table, typed
+from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassificationTask
+from ranker.tasks.named import BUILTIN, value_task
+
+UNKNOWN = "unknown"
+"""Value of a field that stands in no paper and no file at hand."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,15 @@ class Layout:
         cluster: the column that groups dependent rows; None if rows are independent.
         numbers: the labels that the numbers 0, 1, ... stand for; empty: the task's own order.
         where: column -> the value that a row must have to belong to the set.
+        form: ending by which the file is read, such as ".conll"; "" for its own.
+        header: names of the columns of a file by tabs whose first line is a row.
+        rows: rules that make rows of a row, in order: see `ranker.datasets.rules`.
+        needs: columns of the file, where these rules make those above.
+        clean: rules of texts, in order.
+        map: rule of labels; "" for none.
+
+    Raises:
+        UnknownName: there is no such rule.
     """
 
     text: tuple[str, ...]
@@ -32,11 +47,30 @@ class Layout:
     cluster: str | None = None
     numbers: tuple[str, ...] = ()
     where: Mapping[str, str] = field(default_factory=dict)
+    form: str = ""
+    header: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    clean: tuple[str, ...] = ()
+    map: str = ""
+
+    def __post_init__(self) -> None:
+        for kind, names, choices in (
+            ("rule of rows", self.rows, rules.ROWS),
+            ("rule of texts", self.clean, rules.TEXTS),
+            ("rule of labels", (self.map,) if self.map else (), rules.LABELS),
+        ):
+            for name in names:
+                look_up(kind, name, choices)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that a file of this layout must have."""
-        return (*self.text, *(column for column in (self.label, self.id, self.cluster) if column), *self.where)
+        return self.needs or (
+            *self.text,
+            *(column for column in (self.label, self.id, self.cluster) if column),
+            *self.where,
+        )
 
 
 @dataclass(frozen=True)
@@ -44,9 +78,9 @@ class Card:
     """Description of an OOD set, read from its ``card.toml``.
 
     Attributes:
-        name: as in ``--ood NAME``: the name of the folder.
+        name: as in ``--ood NAME``: the name of the folder; in a catalogue the path in it.
         description: what is hard about it, in a sentence.
-        task: the labels.
+        task: the labels, or another kind of answers.
         population: number of examples that are attributed; the probe is drawn from them.
         in_domain: the data that its models are trained on.
         designed: the factor that was designed for it, if any.
@@ -61,11 +95,18 @@ class Card:
         url: of the official file, if it is one file.
         sha256: of that file; None if there is no official one to compare with.
         notes: anything else worth knowing.
+        metrics: by which the paper judges; the first is the default.
+        role: of the set in its catalogue.
+        size: number of rows that the paper counts; None if it counts none.
+        tested: what the layouts were tested on.
+        by_hand: how to get the file, where it cannot be fetched.
+        balance: True if rows of each label but the rarest are left out at random until all labels are as frequent.
+        sources: paper and section, or file at hand -> the fields that are from there.
     """
 
     name: str
     description: str
-    task: ClassificationTask
+    task: Task
     source: str
     licence: str
     folder: Path
@@ -80,6 +121,13 @@ class Card:
     url: str | None = None
     sha256: str | None = None
     notes: str = ""
+    metrics: tuple[str, ...] = ()
+    role: Literal["ood", "in-domain", "candidate", "stand-in"] = "ood"
+    size: int | None = None
+    tested: Literal["official file", "made file"] = "made file"
+    by_hand: str = ""
+    balance: bool = False
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.population < 1:
@@ -87,10 +135,18 @@ class Card:
         for name in (*self.files, *self.folders):
             if os.path.isabs(name) or os.pardir in Path(name).parts:  # `fetch` writes there
                 raise UsageError(f"`files` and `folders` lie below the data directory (got {name!r})", value=name)
+        for metric in self.metrics:
+            self.task.metric_named(metric)
+        for name in (name for names in self.sources.values() for name in names):
+            look_up("field of a card", name, {part.name: None for part in fields(self)})
 
 
-def read_card(path: Path) -> Card:
-    """Read a card; its set has the name of the card's folder.
+def read_card(path: Path, name: str | None = None) -> Card:
+    """Read a card.
+
+    Args:
+        path: the file.
+        name: of its set; None for that of the card's folder.
 
     Raises:
         DataError: it cannot be read, a key is unknown or missing, or a value cannot be right; the key is named.
@@ -101,14 +157,27 @@ def read_card(path: Path) -> Card:
             if key in content:
                 raise UsageError(f"a set bears the name of its folder: leave the key `{key}` out", option=key)
         content["task"] = _task(content.get("task"))
-        return record(Card, {**content, "name": path.resolve().parent.name, "folder": path.parent}, label="the card")
+        identity = {"name": name or path.resolve().parent.name, "folder": path.parent}
+        return record(Card, {**content, **identity}, label="the card")
     except (ValueError, UsageError) as error:
         raise DataError.at(path, error) from error
 
 
-def _task(content: Any) -> ClassificationTask:
-    """Build the task; its table names the shortcut and evidence labels, which the record stores as indices."""
+def _task(content: Any) -> Task:
+    """Build the task: that of its labels, else a known one of other answers.
+
+    The shortcut and evidence labels are names in the table, and indices in the record.
+    """
     values = dict(table(content, "task"))
+    name = values.get("name")
+    if isinstance(name, str) and "labels" not in values:
+        scale = typed(values.pop("range", ()), tuple[float, ...], "range")
+        if values.keys() == {"name"} and len(scale) in (0, 2):
+            task = value_task(name, (scale[0], scale[1]) if scale else None)
+            if task is not None:
+                return task
+        if name not in BUILTIN:
+            raise UnknownName("task without `labels`", name, BUILTIN)
     labels = values.get("labels", ())
     numbers = {str(label): i for i, label in enumerate(labels if isinstance(labels, list) else [labels])}
     for role in {"shortcut", "evidence"} & values.keys():

@@ -9,10 +9,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from ranker.errors import UsageError
+from ranker.errors import UsageError, look_up
 
 CARD, SUITE = "card.toml", "suite.json"
 """File names that identify the folder of a set, and of a suite."""
+
+CATALOGUES = ("boss", "domainsum", "glue-x", "squadshifts")
+"""Catalogues: cards of published sets, of which no rows are shipped."""
 
 
 def folder() -> Path:
@@ -45,3 +48,28 @@ def cards(include: Iterable[str | Path] = ()) -> dict[str, Path]:
             )
         paths += added
     return {path.resolve().parent.name: path for path in paths}
+
+
+def catalogue_cards(catalogue: str = "*") -> dict[str, Path]:
+    """Find the cards of a catalogue, or of all: name -> its card.
+
+    Example:
+        >>> catalogue_cards("boss")["boss/sa/sst"].name
+        'sst.toml'
+    """
+    place = folder() / "catalogues"
+    paths = sorted(place.glob(f"{catalogue}/**/*.toml"))
+    return {path.relative_to(place).with_suffix("").as_posix(): path for path in paths}
+
+
+def find(name: str, include: Iterable[str | Path] = ()) -> tuple[str, Path]:
+    """Find the card of a set by its name, in any case: its name as written there, and the file.
+
+    Raises:
+        UnknownName: there is no such set.
+        UsageError: an included folder holds no card.
+    """
+    paths = cards(include)
+    if "/" in name:  # a message lists no catalogue to those who name none
+        paths |= catalogue_cards()
+    return look_up("OOD set", name, {label: (label, path) for label, path in paths.items()})

@@ -1,9 +1,10 @@
-"""Download the official file of an OOD set over HTTP, complete and of the right checksum, or not at all."""
+"""Download the official file of an OOD set, complete and of the right checksum, or not at all."""
 
 from __future__ import annotations
 
 import hashlib
 import http.client
+import logging
 import os
 import tempfile
 import urllib.error
@@ -14,8 +15,16 @@ from pathlib import Path
 
 from ranker import progress
 from ranker.datasets import sets
-from ranker.errors import FetchError, UsageError, look_up
+from ranker.errors import FetchError, UsageError, first_line, look_up
 from ranker.limits import LIMITS, Limits
+
+log = logging.getLogger(__name__)
+
+HUB = "hf"
+"""Scheme of rows on the Hugging Face hub: hf://OWNER/NAME?name=CONFIG&split=SPLIT&revision=REVISION."""
+
+HUB_OPTIONS = ("name", "split", "revision")
+"""Options of such an address, which `datasets.load_dataset` takes."""
 
 CHUNK = 1 << 16
 """Bytes read at once: 64 KiB."""
@@ -44,20 +53,21 @@ def fetch(
         The file.
 
     Raises:
-        UsageError: there is no such set, it has no single official file, the address is not HTTP, or another file has
-            the name already.
+        UsageError: there is no such set, it has no single official file, the address is neither HTTP nor the hub's, or
+            another file has the name already.
         FetchError: the server cannot be reached or refuses, the connection ends early, or the checksum is wrong; no
             file is left then.
     """
-    card = look_up("OOD set", name, sets.cards(include))
-    if not card.url or not card.sha256 or not card.files:
-        raise UsageError.of(card.name, f"has no official file to fetch; its rows come from {card.source}")
+    card = sets.find_card(name, include)
+    if not card.url or not card.files:
+        raise UsageError.of(card.name, f"has no official file to fetch; its rows {sets.how_to_get(card)}")
     address = url or card.url
-    if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
-        raise UsageError.about("url", f"must begin with https:// or http:// (got {address})", address)
+    scheme = urllib.parse.urlsplit(address).scheme
+    if scheme not in ("http", "https", HUB):
+        raise UsageError.about("url", f"must begin with https://, http:// or {HUB}:// (got {address})", address)
     target = data_dir / card.files[0]
     if target.exists():
-        if not target.is_file() or sha256(target) != card.sha256:
+        if not target.is_file() or (card.sha256 and sha256(target) != card.sha256):
             raise UsageError.of(target, "is there already, and is not the official file: move it away")
         return target
     try:
@@ -65,9 +75,11 @@ def fetch(
         # a folder beside the target: removed whatever happens, and on its file system, so that the move is atomic
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as folder:
             part = Path(folder, target.name)
-            _download(address, part, limits)
+            (_download_rows if scheme == HUB else _download)(address, part, limits)
             checksum = sha256(part)
-            if checksum != card.sha256:
+            if card.sha256 is None:
+                log.warning("%s: no sha256 of the official file is known; that of this one is %s", card.name, checksum)
+            elif checksum != card.sha256:
                 raise FetchError.of(
                     address,
                     f"is not the official file: its sha256 is {checksum}, not {card.sha256}",
@@ -93,6 +105,28 @@ def _download(address: str, target: Path, limits: Limits) -> None:
     with open(target, "wb") as file:
         for block in _blocks(address, target.name, limits):
             file.write(block)
+
+
+def _download_rows(address: str, target: Path, limits: Limits) -> None:
+    """Write rows of the Hugging Face hub as Parquet; needs `datasets`."""
+    place = urllib.parse.urlsplit(address)
+    name, options = f"{place.netloc}{place.path}", dict(urllib.parse.parse_qsl(place.query))
+    for option in options:  # no other, such as one that lets code of the hub run
+        look_up("option of a hub address", option, dict.fromkeys(HUB_OPTIONS))
+    if os.path.exists(name):  # which `datasets` would read instead
+        raise UsageError.of(name, "lies in this folder, and would be taken for the hub's: call this from another one")
+    try:
+        import datasets
+    except ModuleNotFoundError as error:
+        raise UsageError.about(
+            "url", f"{address} needs datasets: pip install 'rank-models[datasets]'", address
+        ) from error
+    try:
+        rows = datasets.load_dataset(name, **options)
+        rows.to_parquet(target)
+    except Exception as error:  # of the hub's library, of any kind
+        raise FetchError.of(address, f"cannot be fetched: {first_line(error)}{_ELSEWHERE}") from error
+    limits.check(address, "file", target.stat().st_size)
 
 
 def _blocks(address: str, label: str, limits: Limits) -> Iterator[bytes]:

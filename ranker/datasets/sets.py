@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,14 +19,14 @@ import numpy as np
 
 from factors import Example
 from ranker.datasets import cards as cards_of
-from ranker.datasets import embedded, readers, row_notes
+from ranker.datasets import embedded, readers, row_notes, rules
 from ranker.datasets.cards import Card, Layout
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.marks import marker
 from ranker.datasets.readers import Sheet
-from ranker.errors import DataError, UsageError, listed, look_up
+from ranker.errors import DataError, UsageError, listed
 from ranker.files import reader
-from ranker.files.columns import MEMORY, Columns
+from ranker.files.columns import MEMORY, Columns, Row
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
 from ranker.tasks.base import Task
@@ -56,6 +57,7 @@ class LabelledDataset:
         origin: "embedded sample", or the file of the rows.
         notes: how a user's own rows were read, a sentence each.
         numbers: bare numbers that stand for labels -> the labels, by the order of the task.
+        metric: by which models are compared unless another is named; "" for the mean outcome.
 
     Example:
         >>> from ranker import load_set
@@ -72,6 +74,7 @@ class LabelledDataset:
     origin: str = ""
     notes: tuple[str, ...] = ()
     numbers: Mapping[int, int] = field(default_factory=dict)
+    metric: str = ""
 
     def __repr__(self) -> str:
         names = label_names(self.task)
@@ -118,7 +121,11 @@ def load(
     file = _find(card, None if data_dir is None else Path(data_dir))
     origin = EMBEDDED if file in [card.folder / name for name in SAMPLE] else str(file)
     nested = ("segments", "marks", *(column for layout in card.layouts for column in layout.columns))
-    dataset = _built(card, reader.read_columns(file, limits=limits, nested=nested), origin)
+
+    def columns_by(form: str, header: tuple[str, ...]) -> Columns:
+        return reader.read_columns(file, limits=limits, nested=nested, form=form, header=header)
+
+    dataset = _built(card, columns_by, origin)
     return dataset if limit is None else replace(dataset, examples=sample(dataset, limit))
 
 
@@ -140,20 +147,121 @@ def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[st
         >>> set_from_rows("hans-sub", [texts | {"label": 1, "heuristic": "subsequence"}])
         <LabelledDataset hans-sub: 1 row of nli (non-entailment, entailment), rows in memory>
     """
-    card = find_card(name, include)
-    return _built(card, reader.of_rows(rows), MEMORY)
+    columns = reader.of_rows(rows)
+    return _built(find_card(name, include), lambda form, header: columns, MEMORY)
 
 
-def _built(card: Card, columns: Columns, origin: str) -> LabelledDataset:
-    """Build the set of a card's rows, in the first of its layouts whose columns are present."""
-    layouts = (*card.layouts, OWN)
-    layout = next((layout for layout in layouts if set(layout.columns) <= set(columns.order)), layouts[0])
-    layout = readers.with_number_names(layout, columns)
-    examples = tuple(readers.examples(columns.rows(), card.task, layout, marker(card.marks), columns.limits))
+def _built(card: Card, columns_by: Callable[[str, tuple[str, ...]], Columns], origin: str) -> LabelledDataset:
+    """Build the set of a card's rows; `columns_by` reads them by an ending and the names of columns (see `Layout`)."""
+    layout, columns = _fitting(card, columns_by, origin)
+    by_file = readers.with_number_names(layout, columns)
+    if not (layout.numbers and has_labels(card.task)) or None not in map(card.task.index, by_file.numbers):
+        layout = by_file  # else the file's names of numbers, such as "1" and "2", say less than the card
+    left_out: Counter[str] = Counter()
+    rows = _by_rules(columns.rows(), layout, left_out)
+    examples = tuple(readers.examples(rows, card.task, layout, marker(card.marks), columns.limits))
     if not examples:
         wanted = " or ".join(sorted({f"{c} = {v}" for layout in card.layouts for c, v in layout.where.items()}))
         raise DataError.of(origin, f"holds no row of {card.name}" + (f": none has {wanted}" if wanted else ""))
-    return LabelledDataset(card.name, card.task, examples, card.population, card.designed, origin)
+    if card.balance:
+        examples = balanced(examples, left_out)
+    notes = [f"Rows left out by the rule {rule!r}: {count:,}." for rule, count in left_out.items()]
+    if card.size is not None and card.size != len(examples):
+        notes.append(f"{card.name}: {counted(len(examples), 'row')}; the paper counts {card.size:,}.")
+    metric = next(iter(card.metrics), "")
+    return LabelledDataset(
+        card.name, card.task, examples, card.population, card.designed, origin, tuple(notes), metric=metric
+    )
+
+
+def _fitting(card: Card, columns_by: Callable[[str, tuple[str, ...]], Columns], origin: str) -> tuple[Layout, Columns]:
+    """Return the first layout of a card whose columns are all present, and the rows read by it.
+
+    Raises:
+        DataError: none fits; the error names the columns of each.
+    """
+    layouts, trouble = (*card.layouts, OWN), UsageError("")
+    contents: dict[tuple[str, tuple[str, ...]], Columns | None] = {}
+    for layout in layouts:
+        way = layout.form, layout.header
+        try:
+            columns = contents[way] = contents[way] if way in contents else columns_by(*way)
+        except UsageError as error:  # such as a file of no known ending
+            contents[way], columns, trouble = None, None, error
+        if columns is not None and set(layout.columns) <= set(columns.order):
+            return layout, columns
+    columns = next((columns for columns in contents.values() if columns is not None), None)
+    if columns is None:
+        raise trouble
+    if not columns.order:  # no row, no column
+        return layouts[0], columns
+    needed = [layout.columns for layout in card.layouts or (OWN,)]
+    missing = min(([name for name in names if name not in columns.order] for names in needed), key=len)
+    wanted = "; or ".join(dict.fromkeys(map(listed, needed)))
+    text = f"has another layout than {card.name}, which needs the columns {wanted} (columns: {listed(columns.order)})"
+    raise DataError.of(origin, text, option=missing[0], allowed=needed)
+
+
+def _by_rules(rows: Iterable[Row], layout: Layout, left_out: Counter[str]) -> Iterator[Row]:
+    """Yield rows as the layout's rules make them; `left_out` counts those that a rule leaves out.
+
+    Raises:
+        DataError: a rule does not know a cell.
+    """
+    if not (layout.rows or layout.clean or layout.map):
+        yield from rows
+        return
+    number = 0
+    for row in rows:
+        if any(str(row.cells[column]) != value for column, value in layout.where.items()):
+            continue
+        try:
+            products: list[Mapping[str, Any]] = [row.cells]
+            for rule in layout.rows:
+                products = [cells for earlier in products for cells in rules.ROWS[rule](earlier)]
+            left_out.update(layout.rows[-1:] if not products else ())
+            for cells in products:
+                ruled = _with_rules(cells, layout, left_out)
+                if ruled is not None:
+                    number += 1
+                    yield Row(row.place, number, ruled)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:  # of a cell of another shape
+            raise DataError.at(row.place, error if isinstance(error, ValueError) else f"{error!r}") from error
+
+
+def _with_rules(cells: Mapping[str, Any], layout: Layout, left_out: Counter[str]) -> Mapping[str, Any] | None:
+    """Return a row with its texts cleaned and its label mapped; None, counted, if nothing of either is left."""
+    changed = dict(cells)
+    for column in layout.text if layout.clean else ():
+        for rule in layout.clean:
+            changed[column] = rules.TEXTS[rule](str(changed[column]))
+        if not changed[column]:
+            left_out[layout.clean[-1]] += 1
+            return None
+    if layout.map and layout.label is not None:
+        changed[layout.label] = rules.LABELS[layout.map](cells[layout.label])
+        if changed[layout.label] is None:
+            left_out[layout.map] += 1
+            return None
+    return changed
+
+
+def balanced(examples: Sequence[Example], left_out: Counter[str], seed: int = 0) -> tuple[Example, ...]:
+    """Draw as many rows of each label as the rarest label has, in their order; `left_out` counts the others.
+
+    Example:
+        >>> rows = [Example(str(n), ("a",), n % 3 == 0) for n in range(9)]
+        >>> sum(row.target for row in balanced(rows, Counter())), len(balanced(rows, Counter()))
+        (3, 6)
+
+    Source: BOSS B.2.1.
+    """
+    generator = np.random.default_rng(seed)
+    targets = np.array([row.target for row in examples])
+    labels, counts = np.unique(targets, return_counts=True)
+    drawn = [generator.permutation(np.flatnonzero(targets == label))[: counts.min()] for label in labels]
+    left_out["balance"] = len(examples) - int(counts.min()) * len(labels)
+    return tuple(examples[place] for place in sorted(np.concatenate(drawn).tolist()))
 
 
 def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, chosen: bool = False) -> LabelledDataset:
@@ -256,7 +364,7 @@ def with_labels(
 
 
 def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:
-    """Read the cards of all sets that can be loaded, by name; a user's set hides a built-in one of the same name.
+    """Read the cards of all sets with rows, by name, without the catalogues; a user's set hides one of the same name.
 
     Raises:
         UsageError: an included folder holds no card.
@@ -266,8 +374,9 @@ def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:
 
 
 def find_card(name: str, include: Iterable[str | Path] = ()) -> Card:
-    """Find the card of a set by its name, in any case; raises `UnknownName`."""
-    return look_up("OOD set", name, cards(include))
+    """Read the card of a set by its name, in any case; raises `UnknownName`."""
+    label, path = embedded.find(name, include)
+    return cards_of.read_card(path, label)
 
 
 def names(include: Iterable[str | Path] = ()) -> tuple[str, ...]:
@@ -276,8 +385,8 @@ def names(include: Iterable[str | Path] = ()) -> tuple[str, ...]:
 
 
 def tasks(include: Iterable[str | Path] = ()) -> dict[str, ClassificationTask]:
-    """Return the tasks of all sets, by name."""
-    return {card.task.name: card.task for card in cards(include).values()}
+    """Return the tasks of labels of these sets, by name."""
+    return {card.task.name: card.task for card in cards(include).values() if has_labels(card.task)}
 
 
 def sample(ood: LabelledDataset, size: int, seed: int = 0) -> tuple[Example, ...]:
@@ -296,9 +405,14 @@ def sample(ood: LabelledDataset, size: int, seed: int = 0) -> tuple[Example, ...
     return tuple(ood.examples[i] for i in sorted(chosen))
 
 
+def how_to_get(card: Card) -> str:
+    """Return where the official rows of a set come from, and what to do by hand."""
+    return f"come from {card.source}" + (f": {card.by_hand}" if card.by_hand else "")
+
+
 def _find(card: Card, data_dir: Path | None) -> Path:
     """Find the file of the set's rows."""
-    get = f"`rank-models fetch {card.name} --data-dir DIR` gets them" if card.url else f"they come from {card.source}"
+    get = f"`rank-models fetch {card.name} --data-dir DIR` gets them" if card.url else f"they {how_to_get(card)}"
     if data_dir is None or not card.files:
         places = [card.folder / file for file in (*SAMPLE, *card.files)]
         missing = f"{card.name} has no embedded sample: name the folder of the official rows with `data_dir`; {get}"
@@ -309,7 +423,8 @@ def _find(card: Card, data_dir: Path | None) -> Path:
     else:
         places = [data_dir / folder / file for folder in ("", *card.folders) for file in card.files]
         below = ", ".join(f"{folder}/" for folder in card.folders)
-        missing = f"`data_dir`: there is no {card.files[0]} in {data_dir}, nor in its {below}; {get}"
+        nor = f", nor in its {below}" if below else ""
+        missing = f"`data_dir`: there is no {card.files[0]} in {data_dir}{nor}; {get}"
     existing = next((path for path in places if os.path.isfile(path)), None)
     if existing is None:
         raise UsageError(missing, option="data_dir", value=data_dir, allowed=places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,13 @@ ENDINGS = (*_LINES, ".json", PARQUET, ".npy", ".npz", ".zip")
 
 
 def read_columns(
-    path: Path, encoding: str = "", limits: Limits = LIMITS, nested: Collection[str] = (), empty: bool = False
+    path: Path,
+    encoding: str = "",
+    limits: Limits = LIMITS,
+    nested: Collection[str] = (),
+    empty: bool = False,
+    form: str = "",
+    header: Sequence[str] = (),
 ) -> Columns:
     """Read the columns of a file; exports of labelling tools have an annotation in each row.
 
@@ -40,20 +46,24 @@ def read_columns(
         limits: bounds of what is read.
         nested: columns of lists and objects of a Parquet file to read as JSON.
         empty: whether a file may have no rows.
+        form: ending by which the file is read; "" for its own.
+        header: names of the columns of a file by tabs, without quotes, whose first line is a row.
 
     Raises:
         UsageError: its name does not end in a known way.
         DataError: it cannot be read, is larger than `limits`, malformed, or holds no row.
     """
-    columns = _read(path, encoding, limits, nested)
+    columns = _read(path, encoding, limits, nested, form, header)
     if not columns.size and not empty:
         raise DataError.of(path, "holds no row")
     return columns
 
 
-def _read(path: Path, encoding: str, limits: Limits, nested: Collection[str]) -> Columns:
+def _read(
+    path: Path, encoding: str, limits: Limits, nested: Collection[str], form: str, header: Sequence[str]
+) -> Columns:
     packed = path.name.endswith(".gz")
-    ending = Path(path.name.removesuffix(".gz")).suffix
+    ending = form or Path(path.name.removesuffix(".gz")).suffix
     if ending not in ENDINGS or (packed and ending not in (*_LINES, ".json")):
         endings = ", ".join(ENDINGS)
         raise UsageError.at(
@@ -76,6 +86,8 @@ def _read(path: Path, encoding: str, limits: Limits, nested: Collection[str]) ->
     from ranker.files.collect import collect
 
     unit = "line" if ending in _LINES else "row"
+    if header:
+        return collect(separated.without_header(path, header, encoding, limits), str(path), unit, limits)
     return collect(_records(path, ending, encoding, limits), str(path), unit, limits)
 
 

@@ -6,6 +6,7 @@ import csv
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,11 @@ def by_tabs(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator
         first = next(lines(path, encoding, limits), "")
         return _table(path, _read_quoted(path, encoding, limits, "\t"), by_r=_all_quoted(first, "\t"))
     return _table(path, _read_unquoted(path, encoding, limits))
+
+
+def without_header(path: Path, names: Sequence[str], encoding: str = "", limits: Limits = LIMITS) -> Iterator[Record]:
+    """Read cells between tabs, without quotes, of a file whose first line is a row; `names` are its columns."""
+    return _table(path, chain([(0, names)], _read_unquoted(path, encoding, limits)))
 
 
 def by_either(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[Record]:

@@ -161,13 +161,14 @@ def plan(
         inputs: the models and the rows.
         evidence: factors, methods and attribution settings.
         method: method of a decision; None for its default.
-        metric: metric that compares models, see `metric_of`; None for the metric in the options of logs.
+        metric: metric that compares models, see `metric_of`; None for that of the set, or in the options of logs.
 
     Raises:
         UnknownName: there is no such metric.
         UsageError: the attributed label does not exist; the method does not exist or cannot be had on these rows; the
             answers cannot have the metric, or there is a pool beside it.
     """
+    metric = metric or inputs.rows.ood.metric or None
     inputs = inputs.judged_by(metric or "")
     rows, task = inputs.rows, inputs.rows.ood.task
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)

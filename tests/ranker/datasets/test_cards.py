@@ -1,7 +1,9 @@
+import tomllib
+
 import pytest
 from refusals import refuses
 
-from ranker.datasets import sets
+from ranker.datasets import embedded, sets
 from ranker.datasets.cards import read_card
 from ranker.errors import DataError
 from ranker.tasks.classes import ClassificationTask
@@ -119,6 +121,8 @@ def test_the_cards_that_come_with_the_product_are_complete(name):
     assert all((card.description, card.source, card.licence, card.citation, card.in_domain, card.files, card.layouts))
     assert card.url is None or (card.sha256 and len(card.sha256) == 64)
     assert card.task.shortcut == 1
+    sourced = {field for fields in card.sources.values() for field in fields}
+    assert sourced == {*tomllib.loads(embedded.cards()[name].read_text("utf-8"))} - {"notes", "sources"}
     if card.designed not in (None, "INDEX-DIFF"):
         assert card.marks
 
@@ -131,3 +135,32 @@ def test_the_seven_sets_are_there():
 def test_folding_leaves_only_differences_that_matter():
     """Two names of one label are equal once folded."""
     assert fold("Not__Entailment ") == fold("not-entailment") == "not-entailment"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        ('where = { kind = "hard" }', 'map = "starz"', "starz"),
+        ("population = 5", 'metrics = ["acuracy"]', "acuracy"),
+        ('where = { kind = "hard" }', 'clean = ["user"]', "user"),
+        ('where = { kind = "hard" }', 'rows = ["mrqb"]', "mrqb"),
+        ("population = 5", 'sources = { "A 1" = ["licenc"] }', "licenc"),
+        ('labels = ["non-entailment", "entailment"]\nshortcut = "entailment"', "", "nli"),
+    ],
+)
+def test_a_name_that_a_card_cannot_use_is_refused(read, tmp_path, old, new, value):
+    """A rule, a field of `sources`, and a task without labels: one line names the file and what is there."""
+    text = CARD.replace(old, new, 1) if value != "nli" else CARD.replace(old, new, 1).partition("[task.aliases]")[0]
+    with refuses(DataError, place=tmp_path / "toy" / "card.toml") as caught:
+        read(text)
+    assert repr(value) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_card_may_have_a_task_of_other_answers(read):
+    """Tags, spans and texts by their names, and numbers with the ends of their scale."""
+    head = CARD.partition("[task]")[0]
+    assert read(f'{head}[task]\nname = "spans"\n').task.metric == "TOKEN-F1"
+    assert read(f'{head}[task]\nname = "number"\nrange = [0, 5]\n').task.high == 5
+    with refuses(DataError, option="scale"):
+        read(f'{head}[task]\nname = "number"\n')

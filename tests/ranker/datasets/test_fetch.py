@@ -9,6 +9,7 @@ from refusals import refuses
 
 from ranker.cli import main
 from ranker.datasets import fetch as fetching
+from ranker.datasets import sets
 from ranker.datasets.fetch import fetch
 from ranker.errors import FetchError, UsageError
 from ranker.limits import Limits
@@ -183,3 +184,68 @@ def test_the_command_prints_one_line_for_an_error(tmp_path, server, capsys):
     assert (stop.value.code, out) == (1, "")
     assert err.startswith(f"rank-models: {server.url}/other is not the official file: its sha256 is ")
     assert err.count("\n") == 1
+
+
+def test_a_file_without_a_known_checksum_is_kept_and_the_checksum_is_told(tmp_path, include, caplog):
+    """Nothing can be compared, and the log says so."""
+    card = include[0] / "card.toml"
+    card.write_text("".join(line for line in card.read_text().splitlines(True) if "sha256" not in line))
+    assert fetch("toy", tmp_path, include=include).read_bytes() == CONTENT
+    assert f"no sha256 of the official file is known; that of this one is {SHA256}" in caplog.text
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """The hub's library, which returns two rows; what it was asked for, call by call."""
+    datasets = pytest.importorskip("datasets")
+    asked = []
+
+    def load(*place, **options):
+        asked.append((place, options))
+        if options["split"] == "none":
+            raise ValueError("Unknown split\nsee the manual")
+        return datasets.Dataset.from_list([{"sentence": "Fine.", "label": 0.9}, {"sentence": "So.", "label": 0.3}])
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    return asked
+
+
+def test_rows_of_the_hub_are_fetched_as_parquet(tmp_path, hub):
+    """The address names the data set, its configuration and split; the set is then read from the file."""
+    got = fetch("boss/sa/sst", tmp_path, "hf://owner/sst?name=default&split=test")
+    assert hub == [(("owner/sst",), {"name": "default", "split": "test"})]
+    assert [path.name for path in tmp_path.iterdir()] == [got.name] == ["sst-test.parquet"]
+    (row,) = sets.load("boss/sa/sst", tmp_path).examples
+    assert (row.segments, row.target) == (("Fine.",), 2)
+
+
+def test_rows_that_the_hub_does_not_give_are_no_file(tmp_path, hub):
+    """Whatever its library raises is one line."""
+    with refuses(FetchError, place="hf://sst?split=none") as stop:
+        fetch("boss/sa/sst", tmp_path, "hf://sst?split=none")
+    assert "\n" not in str(stop.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("address", "fields"),
+    [
+        ("hf://owner/sst?trust_remote_code=True", {"value": "trust_remote_code"}),
+        ("hf://owner/sst?split=test", {"place": "owner/sst"}),
+    ],
+)
+def test_no_code_of_the_hub_and_no_folder_in_its_place_is_taken(tmp_path, hub, monkeypatch, address, fields):
+    """Other options than those of rows are refused, and a folder that bears the data set's name."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "owner" / "sst").mkdir(parents=True)
+    with pytest.raises(UsageError) as stop:
+        fetch("boss/sa/sst", tmp_path / "data", address)
+    assert {name: getattr(stop.value, name) for name in fields} == fields
+    assert not hub
+
+
+def test_a_set_behind_a_form_says_what_to_do(tmp_path):
+    """One line with the form's address; nothing is asked of any server."""
+    with refuses(UsageError, place="boss/td/implicit_hate") as stop:
+        fetch("boss/td/implicit_hate", tmp_path)
+    assert "fill in the authors' form, https://forms.gle/" in str(stop.value)

@@ -8,6 +8,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ranker.datasets import readers, sets
@@ -169,3 +170,87 @@ def test_training_files_are_read_as_a_users_own_data(path, rows, text, label):
     first = lines(path)[0]
     assert found[0].segments == tuple(first[column] for column in text)
     assert task.labels[found[0].target] in (first[label], *task.aliases) or isinstance(first[label], int)
+
+
+CATALOGUE = {
+    # set -> rows, and how many of them have each label; for tags, spans and texts the rows alone
+    "boss/sa/sst2": {"negative": 912, "positive": 909},
+    "boss/td/hate_speech": {"benign": 9_464, "toxic": 1_196},
+    "boss/td/hsol": {"benign": 4_159, "toxic": 4_159},
+    "boss/td/olid": {"benign": 8_840, "toxic": 4_400},
+    "boss/nli/mnli": {"entailment": 3_479, "neutral": 3_123, "contradiction": 3_213},
+    "boss/nli/snli": {"entailment": 3_368, "neutral": 3_219, "contradiction": 3_237},
+    "boss/ner/conll": 3_453,
+    "boss/ner/crossner_ai": 431,
+    "boss/ner/crossner_literature": 416,
+    "boss/ner/crossner_music": 465,
+    "boss/ner/crossner_politics": 651,
+    "boss/ner/crossner_science": 543,
+    "boss/ner/wnut": 1_287,
+    "domainsum/genre/cnndm": 500,
+    "domainsum/genre/dialogsum": 500,
+    "domainsum/style/cnn": 500,
+    "glue-x/mnli/mnli": {"entailment": 3_479, "neutral": 3_123, "contradiction": 3_213},
+    "glue-x/mnli/snli": {"entailment": 3_368, "neutral": 3_219, "contradiction": 3_237},
+    "glue-x/mrpc/qqp": {"non-paraphrase": 5_000, "paraphrase": 5_000},
+    "glue-x/qqp/qqp": {"non-paraphrase": 5_000, "paraphrase": 5_000},
+    "glue-x/rte/hans": {"entailment": 15_000, "not_entailment": 15_000},
+    "glue-x/sst2/sst2": {"negative": 428, "positive": 444},
+    "squadshifts/amazon": 9_885,
+    "squadshifts/new_wiki": 7_938,
+    "squadshifts/reddit": 9_803,
+}
+FEW_NERD = {"art", "event", "location", "miscellaneous", "organization", "person", "product"}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_set_of_a_catalogue_is_read_from_its_real_file(name):
+    """As many rows as a count of the file's own lines gives, by label; entities have Few-NERD's types."""
+    loaded = load(name)
+    rows = CATALOGUE[name]
+    if isinstance(rows, dict):
+        assert Counter(loaded.task.show(example.target) for example in loaded.examples) == rows
+    else:
+        assert len(loaded.examples) == rows
+    if name.startswith("boss/ner"):
+        types = {tag[2:] for example in loaded.examples for tag in example.target if tag != "O"}
+        assert types <= FEW_NERD
+        assert {"location", "person", "organization"} <= types
+
+
+def test_the_counts_of_catalogues_are_those_of_the_files():
+    """Oracle of the counts above: lines of the files, read without the loaders."""
+    labels = Counter(row["label"] for row in lines("stormfront/all.jsonl.gz"))
+    assert labels["noHate"] + labels["hate"] == 10_703  # as BOSS counts; 43 of them are user names and addresses alone
+    offensive = Counter(row["subtask_a"] for row in table(Path(DATA, "olid/train.tsv.gz")))
+    assert offensive == {"NOT": 8_840, "OFF": 4_400}
+    classes = Counter(row["class"] for row in table(Path(DATA, "hsol/labeled_data.csv.gz")))
+    assert classes == {"0": 1_430, "1": 19_190, "2": 4_163}
+    for folder in ("ai", "literature", "music", "politics", "science"):
+        with gzip.open(Path(DATA, f"crossner/{folder}/test.txt.gz"), "rt", encoding="utf-8") as stream:
+            sentences = [block for block in stream.read().split("\n\n") if block.strip()]
+        assert len(sentences) == CATALOGUE[f"boss/ner/crossner_{folder}"]
+    for name, file in (("amazon", "amazon_reviews"), ("new_wiki", "new_wiki"), ("reddit", "reddit")):
+        with gzip.open(Path(DATA, f"squadshifts/{file}.json.gz"), "rt", encoding="utf-8") as stream:
+            articles = json.load(stream)["data"]
+        questions = sum(len(paragraph["qas"]) for article in articles for paragraph in article["paragraphs"])
+        assert questions == CATALOGUE[f"squadshifts/{name}"]
+
+
+@pytest.mark.parametrize(("name", "published", "unit"), [("genre/cnndm", 83.81, 100), ("style/cnn", 10.77, 1)])
+def test_the_published_density_of_domainsum_is_that_of_fragments_in_order(name, published, unit):
+    """As its authors' program cuts them; within two standard errors of 500 rows, once the unit is the paper's."""
+    tokenize = pytest.importorskip("nltk.tokenize").NLTKWordTokenizer().tokenize
+    densities = []
+    for example in load(f"domainsum/{name}").examples:
+        texts = (example.segments[0], example.target[0])
+        document, summary = ([token for part in re.split(r"(?<=[.!?])\s+", text.lower()) for token in tokenize(part)]
+                             for text in texts)  # fmt: skip
+        start, squares, row = 0, 0, 0
+        while start < len(document) and row < len(summary):
+            pairs = zip(document[start:], summary[row:], strict=False)
+            length = next((n for n, (first, second) in enumerate(pairs) if first != second), None)
+            length = min(len(document) - start, len(summary) - row) if length is None else length
+            squares, start, row = squares + length**2, start + (length or 1), row + length
+        densities.append(squares / len(summary))
+    assert abs(np.mean(densities) - published / unit) < 2 * np.std(densities) / len(densities) ** 0.5

@@ -362,7 +362,7 @@ def test_truths_as_data_frames_write_them_are_numbers():
         (
             lambda toy, data: sets.from_rows("hans-lex", [{"premise": "A.", "label": 1}]),
             DataError,
-            'heuristic', "row 1",
+            'hypothesis', "rows in memory",
         ),
         (
             lambda toy, data: sets.from_rows("hans-con", [{**HANS, "label": "maybe"}]),
@@ -434,7 +434,7 @@ HANS = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0,
     ("old", "new", "option", "value", "place"),
     [
         ("\t0\t", "\t7\t", 'label', '7', "data/toy.tsv, line 2"),
-        ("kind", "sort", 'kind', None, "data/toy.tsv, line 2"),
+        ("kind", "sort", 'kind', None, "data/toy.tsv"),
         ("\tc\t", "\ta\t", 'id', 'a', "data/toy.tsv, line 4"),
         ("A day.", "", 'second', None, "data/toy.tsv, line 4"),
         ("A day.", "A d\xe4y.", 'encoding', None, "data/toy.tsv, line 4"),

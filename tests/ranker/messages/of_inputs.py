@@ -480,7 +480,12 @@ DATASETS = [
     ("no row of a set", lambda folder: sets.from_rows("toy", [], [toy(folder)]),
      "rows in memory holds no row of toy: none has kind = hard"),
     ("no column of a set", lambda folder: sets.from_rows("hans-lex", [{"premise": "A.", "label": 1}]),
-     "row 1: the column 'heuristic' is missing (columns: premise, label)"),
+     "rows in memory has another layout than hans-lex, which needs the columns sentence1, sentence2, gold_label, "
+     "pairID, heuristic; or premise, hypothesis, label, heuristic (columns: premise, label)"),
+    ("a rule that is none", lambda folder: card(folder, 'label = "label"', 'label = "label"\nmap = "starz"'),
+     "toy/card.toml: there is no rule of labels 'starz'; did you mean stars?"),
+    ("a task that is none", lambda folder: card(folder, 'labels = ["red", "blue"]', ""),
+     "toy/card.toml: there is no task without `labels` 'colour'; known: tags, spans, text, number"),
     ("too few rows", lambda folder: sets.load("hans-sub", limit=0), "`limit` must be at least 1 (got 0)"),
     ("a task beside a set", lambda folder: labelled([GOOD], "nli", like="paws"),
      "`task` nli is not that of paws, which is paraphrase"),
@@ -565,9 +570,11 @@ DATASETS = [
     ("no card that can be read", lambda folder: card(folder, "population = 3", "population = "),
      "toy/card.toml cannot be read as a card: Invalid value (at line 5, column 14)"),
     ("no file to fetch", lambda folder: fetch("paws", folder),
-     "paws has no official file to fetch; its rows come from https://github.com/google-research-datasets/paws"),
+     "paws has no official file to fetch; its rows come from https://github.com/google-research-datasets/paws: "
+     "download the original QQP and the index of PAWS-QQP, and build dev_and_test.tsv with its generator, as its "
+     "README.md says"),
     ("an address of another kind", lambda folder: fetch("hans-sub", folder, "file:///etc/hosts"),
-     "`url` must begin with https:// or http:// (got file:///etc/hosts)"),
+     "`url` must begin with https://, http:// or hf:// (got file:///etc/hosts)"),
     ("another file there", lambda folder: (written(official(folder), "mine"), fetch("hans-sub", folder)),
      "heuristics_evaluation_set.txt is there already, and is not the official file: move it away"),
     ("no page", lambda folder: fetched(folder, urllib.error.HTTPError("", 404, "Not Found", {}, None)),
