@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from ranker.numbers import counted, interval, p_value, probability, unit
 from ranker.report.tables import READ, Place, Table, letters, table
 from ranker.report.words import ACCURACY, MOST_LABELS, MetricWords, words_of
 from ranker.results.decision import Decision, RowResult
 from ranker.results.ranking import Ranking
+from ranker.results.table import ScoreTable
 
 MAX_TERMINAL_MODELS = 10
 """Models whose pairs a terminal shows as a matrix, at most."""
+
+MAX_RANKED = 8
+"""Models in the order of a factor, at most."""
 
 MAX_LISTED_ROWS = 200
 """Labelled rows that are listed, at most; the JSON has all."""
@@ -46,7 +51,11 @@ def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
     """Yield all tables, each for the formats that show it."""
     two, same = pair_table(decision), comparison_table(decision)
     open_ = any(count is None for row in decision.more_labels for count in row)
-    yield order(decision, words_of(ranking))
+    in_order = order(decision, words_of(ranking))
+    yield replace(in_order, formats=tuple(name for name in READ if name != "html"))
+    yield replace(in_order.select_columns(_page_columns(decision)), formats=("html",))
+    if ranking.table.factors and decision.models[0].scores:
+        yield by_factor(decision, ranking.table)
     yield matrix(decision)
     yield replace(two, formats=("pairs",), help=_unsaid(decision) if open_ else "")
     if decision.versus:
@@ -106,6 +115,47 @@ def order(decision: Decision, terms: MetricWords) -> Table:
         help=f"Models that share a letter cannot be told apart. {meaning}. The interval is for {mean} in the domain. "
         f"P(near best) is the probability that no other model is better there by more than {terms.unit.point}.",
     )
+
+
+def _page_columns(decision: Decision) -> Sequence[int]:
+    """Return the columns of a page's first table: what is to be read first stands first.
+
+    Scores that are the outcomes of another column, as for accuracy with ties broken, are left out.
+    """
+    rank, model, tied, score, outcome, ends, near = range(7)
+    repeated = all(model.score == model.outcome for model in decision.models)
+    return [rank, model, near, outcome, ends, *([] if repeated else [score]), tied]
+
+
+def by_factor(decision: Decision, scores: ScoreTable) -> Table:
+    """Tabulate the order of the models by each factor, and by the metric with ties broken by it."""
+    rows, metric = [], scores.metric
+    for factor in scores.factors:
+        sign = 1.0 if factor.higher_is_better else -1.0
+        means = {model.name: sign * (model.scores[factor.name] or 0.0) for model in decision.models}
+        outcomes = {model.name: model.scores[metric] or 0.0 for model in decision.models}
+        with_ties = ranked({name: (round(outcomes[name], 9), round(mean, 9)) for name, mean in means.items()})
+        alone = ranked({name: (round(mean, 9),) for name, mean in means.items()})
+        rows.append((factor.name, "higher" if factor.higher_is_better else "lower", alone, with_ties))
+    return table(
+        *("Order by each factor", ["factor", "better", "order", f"{metric}, ties by the factor"], [], rows),
+        help=f"The order of the models by each factor alone, and by {metric} with ties broken by it. How well a factor "
+        "ranks in this domain is unknown; few labels cannot tell.",
+    )
+
+
+def ranked(scores: Mapping[str, tuple[float, ...]]) -> str:
+    """Return names from the highest score to the lowest, the first `MAX_RANKED` of them.
+
+    Example:
+        >>> ranked({"a": (0.5, 1.0), "b": (0.7, 0.0), "c": (0.5, 1.0)})
+        'b, a = c'
+    """
+    names = sorted(scores, key=lambda name: scores[name], reverse=True)
+    text = names[0]
+    for before, name in pairwise(names[:MAX_RANKED]):
+        text += f"{' = ' if scores[before] == scores[name] else ', '}{name}"
+    return text if len(names) <= MAX_RANKED else f"{text} ... ({len(names) - MAX_RANKED:,} more)"
 
 
 def matrix(decision: Decision) -> Table:

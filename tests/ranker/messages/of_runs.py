@@ -48,7 +48,9 @@ from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.runs.explain import explain
+from ranker.runs.gather import RunInputs, RunRows
 from ranker.runs.label import LabelSettings
+from ranker.runs.plan import check_shortcut
 from ranker.runs.rank import check_draws
 from ranker.runs.shift import ReadOptions, ShiftRequest, answer_request
 from ranker.runs.task import check_known_labels, decide_task
@@ -205,6 +207,13 @@ MESSAGES = [
      "there is no model 'm7'; known: m0, m1"),
     ("a target", lambda _: Evidence(target="right"),
      "`target` must be one of declared, shortcut, evidence, true, predicted (got 'right')"),
+    ("a factor without the label of a shortcut",
+     lambda _: check_shortcut(BUILTIN.values(), {"SUM-DIFF": "is about the shortcut's label; this task declares none"},
+                              MOOD, SimpleNamespace(precomputed=False)),
+     "`factors`: SUM-DIFF explains the label that a shortcut points to; name it: `shortcut`"),
+    ("a label of a shortcut that there is not",
+     lambda _: RunInputs(None, RunRows(load_set("hans-sub", limit=4), ())).with_shortcut("mild"),
+     "there is no label of nli 'mild'; known: non-entailment, entailment"),
     ("a backend", lambda _: Evidence("ik"),
      "there is no attribution backend 'ik'; known: none, ig, shap, lime, occlusion"),
     # results
