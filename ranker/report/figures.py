@@ -358,7 +358,7 @@ def intervals(ranking: Ranking) -> Drawing | None:
         for model in decision.models
     ]
     label = f"{terms.what} in the domain{',' if terms.unit.sign else ''}{terms.unit.sign}"
-    figure, axes = lines(ends, label, 20, right=52, top=22)
+    figure, axes = lines(ends, label, 20, right=66, top=22)
     for i, model in enumerate(decision.models):
         axes.text(1.03, i, f"{probability(model.p_near_best)} %", va="center", transform=axes.get_yaxis_transform())
     axes.text(1.03, -0.75, "P(near best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
@@ -435,7 +435,7 @@ def lines(
         height: height of a line, in points.
         right, top: margins, in points.
     """
-    figure, axes = empty_axes(height * len(ends) + 34 + top + 4, left=112, right=right, bottom=34, top=top)
+    figure, axes = empty_axes(height * len(ends) + 34 + top + 4, left=118, right=right, bottom=34, top=top)
     for i, (_, low, high, point) in enumerate(ends):
         axes.plot([low, high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
         axes.scatter([point], [i], 26, INK, zorder=3, clip_on=False)

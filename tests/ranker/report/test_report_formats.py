@@ -307,7 +307,10 @@ def test_a_question_mark_is_explained_above_the_pairs_that_have_one():
 
 @pytest.mark.parametrize("mode", RANKINGS)
 def test_formats_show_the_same_numbers(mode):
-    """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row."""
+    """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row.
+
+    A page has its columns in an order of its own, and does not repeat the accuracy as the score of ACC+TIES.
+    """
     ranking = RANKINGS[mode]()
     for shown in document(ranking).tables_for("latex"):
         for row in shown.rows:
@@ -315,7 +318,8 @@ def test_formats_show_the_same_numbers(mode):
             cells = zip(row, shown.numeric, strict=True)
             written = " & ".join(latex.number(cell) if n else latex.escape(cell) for cell, n in cells)
             assert written + r" \\" in report.render(ranking, "latex")
-            assert list(row) in Reader(report.render(ranking, "html")).rows
+            on_page = sorted(cell for cell, head in zip(row, shown.head, strict=True) if head != "ACC+TIES")
+            assert on_page in map(sorted, Reader(report.render(ranking, "html")).rows)
 
 
 def methods_in(text, name):
@@ -349,7 +353,9 @@ def models_in(text, name):
         lines = [" ".join(row) for row in Reader(text).rows]
     else:
         lines = [re.sub(r"[|&$\\{}]", " ", line) for line in text.splitlines()]
-    row = re.compile(r"^\s*\d+ +(\S+) +[a-z]+ +\S+ +[\d.]+ +[\d.]+ to [\d.]+ +([\d.]+)\s*$")
+    ends = r"[\d.]+ to [\d.]+"
+    columns = rf"([\d.]+) [\d.]+ {ends} [a-z]+" if name == "html" else rf"[a-z]+ +\S+ +[\d.]+ +{ends} +([\d.]+)"
+    row = re.compile(rf"^\s*\d+ +(\S+) +{columns}\s*$")
     return {match[1]: float(match[2]) / 100 for match in map(row.match, lines) if match}
 
 
