@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ranker.numbers import counted, interval, p_value, probability, unit
-from ranker.report.tables import READ, Place, Table, letters, table
+from ranker.report.tables import MAX_PAIRED_MODELS, READ, Place, Table, letters, table
 from ranker.report.words import ACCURACY, MOST_LABELS, MetricWords, words_of
 from ranker.results.decision import Decision, RowResult
 from ranker.results.ranking import Ranking
@@ -28,6 +28,9 @@ MAX_LABEL_COLUMNS = 50
 
 MAX_TEXT_CHARACTERS = 200
 """Characters shown of an answer or a reference that is no label."""
+
+MAX_GRADED_MODELS = 12
+"""Models whose answers that are no labels are listed, at most: the first of the order."""
 
 MAX_ID_CHARACTERS = 24
 """Characters shown of a row's id; ample for a hash."""
@@ -49,7 +52,7 @@ def _unsaid(decision: Decision) -> str:
 
 def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
     """Yield all tables, each for the formats that show it."""
-    two, same = pair_table(decision), comparison_table(decision)
+    two, same = pair_table(decision, decision.names), comparison_table(decision)
     open_ = any(count is None for row in decision.more_labels for count in row)
     in_order = order(decision, words_of(ranking))
     yield replace(in_order, formats=tuple(name for name in READ if name != "html"))
@@ -69,7 +72,8 @@ def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
             yield by_label(decision)
         if len(decision.rows) <= MAX_LISTED_ROWS:
             yield graded_rows(ranking) if graded else one_by_one(decision)
-    yield two
+    first_pairs = pair_table(decision, decision.names[:MAX_PAIRED_MODELS])
+    yield replace(first_pairs, help=f"{first_pairs.help}{_first_models(decision)}")
 
 
 def answers_are_labels(ranking: Ranking) -> bool:
@@ -160,16 +164,17 @@ def ranked(scores: Mapping[str, tuple[float, ...]]) -> str:
 
 def matrix(decision: Decision) -> Table:
     """Tabulate P(the model of the row is more accurate than that of the column)."""
+    names = decision.names[:MAX_PAIRED_MODELS]
     rows = [
-        [f"{i + 1} {name}", *("" if i == j else probability(p) for j, p in enumerate(decision.p_beats[i]))]
-        for i, name in enumerate(decision.names)
+        [f"{i + 1} {name}", *("" if i == j else probability(decision.p_beats[i][j]) for j in range(len(names)))]
+        for i, name in enumerate(names)
     ]
-    numbers = [str(i + 1) for i in range(len(decision.models))]
+    numbers = [str(i + 1) for i in range(len(names))]
     better = f"better by {decision.metric}" if decision.metric else "more accurate"
     return table(
         *("How sure is the order of two models?", ["P(row > column)"], numbers, rows),
         help=f"Percent probability that the model of the row is {better} in the domain than that of the column; "
-        "50 is undecided.",
+        f"50 is undecided.{_first_models(decision)}",
         formats=READ if len(rows) <= MAX_TERMINAL_MODELS else tuple(name for name in READ if name != "table"),
         heat=1,
     )
@@ -198,11 +203,17 @@ def _place(rows: Sequence[object]) -> Place:
     return "folded" if len(rows) > MAX_UNFOLDED_ROWS else "main"
 
 
-def pair_table(decision: Decision) -> Table:
-    """Tabulate the certainty of the order of two models, the better ranked one first."""
+def _first_models(decision: Decision, most: int = MAX_PAIRED_MODELS) -> str:
+    """Return a sentence on how many models a table has, if not all."""
+    count = len(decision.models)
+    return f" The first {most} of {count:,} models." if count > most else ""
+
+
+def pair_table(decision: Decision, names: Sequence[str]) -> Table:
+    """Tabulate the certainty of the order of two models, of the first ones, the better ranked one first."""
     rows = []
-    for i, a in enumerate(decision.names):
-        for j, b in enumerate(decision.names[i + 1 :], i + 1):
+    for i, a in enumerate(names):
+        for j, b in enumerate(names[i + 1 :], i + 1):
             count = decision.more_labels[i][j]
             rows.append((a, b, probability(decision.p_beats[i][j]), label_count_cell(count)))
     return table(
@@ -228,7 +239,8 @@ def one_by_one(decision: Decision) -> Table:
     names, listed = decision.names, []
     for row in decision.rows:
         wrong = [f"{name} ({row.predicted[name]})" for name in names if row.predicted[name] != row.label]
-        listed.append((row.id, row.label, ", ".join(wrong)))
+        others_text = f" and {len(wrong) - MAX_PAIRED_MODELS:,} more" if len(wrong) > MAX_PAIRED_MODELS else ""
+        listed.append((row.id, row.label, ", ".join(wrong[:MAX_PAIRED_MODELS]) + others_text))
     return table(
         *("Labelled rows", ["row", "true label", "wrong"], [], listed),
         help="wrong: the models with a wrong prediction, and their predictions; empty: all are right.",
@@ -239,18 +251,19 @@ def one_by_one(decision: Decision) -> Table:
 
 def graded_rows(ranking: Ranking) -> Table:
     """Tabulate each row's reference, and each model's answer with its outcome, in the models' order."""
-    names, outcomes = ranking.decision.names, outcomes_by_row(ranking)
+    decision, outcomes = ranking.decision, outcomes_by_row(ranking)
+    names = decision.names[:MAX_GRADED_MODELS]
     rows = [
         (
             row.id,
             shorten(row.label),
             *(f"{shorten(row.predicted[name])} ({outcomes[row.id][name]:.3g})" for name in names),
         )
-        for row in ranking.decision.rows
+        for row in decision.rows
     ]
     return table(
         *("Labelled rows", ["row", "reference", *names], [], rows),
-        help="Each model's answer and, in brackets, its outcome.",
+        help=f"Each model's answer and, in brackets, its outcome.{_first_models(decision, MAX_GRADED_MODELS)}",
         formats=("markdown", "html", "pairs"),
         place=_place(rows),
     )

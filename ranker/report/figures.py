@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 
 from ranker.numbers import interval, percent, probability
 from ranker.report.escapes import visible
+from ranker.report.tables import MAX_PAIRED_MODELS
 from ranker.report.words import words_of
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation, MethodResult
@@ -314,8 +315,8 @@ def heatmap(ranking: Ranking) -> Drawing | None:
     """Plot every pair by every method; in a decision, P(the row's model is better than the column's)."""
     outcome = ranking.found
     if isinstance(outcome, Decision):
-        rows, columns = outcome.names, outcome.names
-        values = np.array(outcome.p_beats, dtype=np.float64)
+        rows = columns = outcome.names[:MAX_PAIRED_MODELS]
+        values = np.array([row[: len(rows)] for row in outcome.p_beats[: len(rows)]], dtype=np.float64)
         np.fill_diagonal(values, np.nan)
         title = "How sure is the order of two models?"
         meaning = "the probability that the row is better than the column"
@@ -353,13 +354,14 @@ def intervals(ranking: Ranking) -> Drawing | None:
     decision, terms = ranking.found, words_of(ranking)
     if not isinstance(decision, Decision):
         return None
+    first_models = decision.models[:MAX_PAIRED_MODELS]
     ends = [
         (model.name, end_or_value(model.low, model.outcome), end_or_value(model.high, model.outcome), model.outcome)
-        for model in decision.models
+        for model in first_models
     ]
     label = f"{terms.what} in the domain{',' if terms.unit.sign else ''}{terms.unit.sign}"
     figure, axes = lines(ends, label, 20, right=66, top=22)
-    for i, model in enumerate(decision.models):
+    for i, model in enumerate(first_models):
         axes.text(1.03, i, f"{probability(model.p_near_best)} %", va="center", transform=axes.get_yaxis_transform())
     axes.text(1.03, -0.75, "P(near best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
     if not decision.metric:
@@ -368,14 +370,14 @@ def intervals(ranking: Ranking) -> Drawing | None:
     texts = (
         f"{model.name} {interval(model.low, model.high, terms.unit.value)}{terms.unit.sign}, "
         f"near best with {probability(model.p_near_best)} %"
-        for model in decision.models
+        for model in first_models
     )
     return Drawing(
         "accuracies",
         "Each model in the domain",
         f"The line: a 95 % interval for the model's {terms.what if decision.metric else 'accuracy'} in the domain; "
         "the point: its value on these rows. If lines overlap widely, these rows cannot tell.",
-        f"Intervals of {len(decision.models)} models: {'; '.join(texts)}.",
+        f"Intervals of {len(first_models)} models: {'; '.join(texts)}.",
         figure,
     )
 

@@ -21,6 +21,7 @@ from ranker.results.ranking import Ranking
 
 if TYPE_CHECKING:
     from ranker.report.figures import Drawing
+    from ranker.results.explanation import Explanation
 
 PAPER = (
     "Singhal, Forristal, Ye and Durrett (2022), Assessing Out-of-Domain Language Model Performance from Few Examples"
@@ -48,9 +49,18 @@ def document(ranking: Ranking) -> Document:
         heading=_heading(ranking),
         first=[*_certainty(ranking.found), to_do] if isinstance(ranking.found, Decision) else (),
         drawn=partial(_drawings, ranking),
-        examples=ranking.examples,
+        examples=_examples(ranking),
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
     )
+
+
+def _examples(ranking: Ranking) -> list[Explanation]:
+    """Return the explanations, with the models in their order."""
+    names = [model.name for model in ranking.found.models]
+    return [
+        replace(example, readings=tuple(sorted(example.readings, key=lambda reading: names.index(reading.name))))
+        for example in ranking.examples
+    ]
 
 
 def _heading(ranking: Ranking) -> str:

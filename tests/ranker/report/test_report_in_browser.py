@@ -2,10 +2,11 @@
 
 import dataclasses
 import re
+from functools import partial
 
 import pytest
 from chromium import CHROMIUM, browser
-from test_report_formats import HOSTILE, MODELS, toy, toy_decision, with_best, with_found
+from test_report_formats import HOSTILE, MODELS, crowd, toy, toy_decision, with_best, with_found
 
 from ranker import report
 
@@ -154,6 +155,41 @@ def test_what_the_numbers_were_made_from_is_in_print(page, tmp_path):
     page.call("Emulation.setEmulatedMedia", media="")
     assert closed < 50
     assert printed > 200
+
+
+PAPER = 1032
+"""Width of a landscape A4 sheet within the margins of the page, in CSS pixels."""
+
+
+@pytest.mark.parametrize("make", [toy, toy_decision, partial(crowd, 60)])
+def test_a_dark_page_is_printed_whole_in_black_on_white(make, page, screen, tmp_path):
+    """Inks are those of the light page, and no table or figure is wider than the paper."""
+    screen(PAPER)
+    page.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    load(page, tmp_path, make())
+    inks = page.ask("(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))")
+    wide = page.ask(
+        "Math.max(...[...document.querySelectorAll('table, svg')].map(one => one.getBoundingClientRect().right))"
+    )
+    page.call("Emulation.setEmulatedMedia", media="", features=[])
+    assert inks == ["rgb(22, 25, 29)", "rgb(255, 255, 255)"]
+    assert wide <= PAPER
+
+
+def test_a_table_is_sorted_by_keys(page, tmp_path):
+    """Tab reaches the header of a column, which shows that it has the focus, and Enter sorts by it."""
+    load(page, tmp_path, toy())
+    key = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+    for _ in range(4):  # the table, then the headers of three columns
+        page.call("Input.dispatchKeyEvent", type="keyDown", **key)
+        page.call("Input.dispatchKeyEvent", type="keyUp", **key)
+    assert page.ask("document.activeElement.textContent") == "pairwise accuracy"
+    assert page.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+    page.call("Input.dispatchKeyEvent", type="keyDown", **key)
+    page.call("Input.dispatchKeyEvent", type="keyUp", **key)
+    assert page.ask("document.querySelector('[aria-sort]').textContent") == "pairwise accuracy"
+    assert page.ask(FIRST_COLUMN)[0] == "MAJORITY"
 
 
 def test_figures_and_examples_can_be_read_by_a_screen_reader(page, tmp_path):
