@@ -1,5 +1,6 @@
 """Messages of runs, reports, commands and experiments, and what provokes each."""
 
+import dataclasses
 import errno
 import json
 import os
@@ -150,6 +151,12 @@ def without_pandas(_):
         toy().to_frame()
 
 
+def without_shap(_):
+    """Ask for shap's record where shap is not installed."""
+    with mock.patch.dict(sys.modules, shap=None):
+        toy().examples[0].to_shap()
+
+
 def session(*events):
     """A labelling session on 60 rows and two labels."""
     return Session(np.zeros((2, 60), int), 2, events)
@@ -225,6 +232,14 @@ MESSAGES = [
     ("a decision asked for its evaluation", lambda _: toy_decision().evaluation,
      "a decision has no evaluation: the truth of these models is not known"),
     ("no pandas", without_pandas, "`to_frame` needs pandas: `pip install pandas`; `to_rows` does without"),
+    ("no shap", without_shap, "`to_shap` needs shap: `pip install shap`; `to_rows` does without"),
+    ("no scores of words", lambda _: dataclasses.replace(toy().examples[0], readings=()).to_captum(),
+     "there are no scores of words to show"),
+    ("a model whose words shap shows", lambda _: toy().examples[0].to_shap(),
+     "`model` is needed, one of bert_large, bert_base, lstm"),
+    ("scores that shap adds up", lambda _: toy().examples[0].to_shap("lstm"),
+     "`attribution` must be shap or ig, of the margin: these scores by ig do not add up to log-odds of a label, as "
+     "shap's plots take them to"),
     ("a method of an evaluation", lambda _: toy().method("INDEX-DIF"),
      "there is no method 'INDEX-DIF'; did you mean INDEX-DIFF?"),
     ("a folder to save in", lambda _: toy().save("no/r.json"),
