@@ -363,7 +363,7 @@ def intervals(ranking: Ranking) -> Drawing | None:
     figure, axes = lines(ends, label, 20, right=66, top=22)
     for i, model in enumerate(first_models):
         axes.text(1.03, i, f"{probability(model.p_near_best)} %", va="center", transform=axes.get_yaxis_transform())
-    axes.text(1.03, -0.75, "P(near best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
+    axes.text(1.03, -0.75, "P(near best)", va="bottom", transform=axes.get_yaxis_transform())
     if not decision.metric:
         axes.set_xlim(0, 1.01)
         percent_axis(axes, "x")
