@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from factors import BUILTIN
 from ranker.commands import custom, stderr
 from ranker.commands.options import records
 from ranker.commands.outputs import format_of_path
@@ -41,7 +42,7 @@ from ranker.runs.gather import (
 )
 from ranker.runs.label import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
-from ranker.runs.plan import Plan, plan
+from ranker.runs.plan import Plan, factors_for_decision, plan
 from ranker.runs.rank import evaluate_plan
 from ranker.runs.task import NamedTask, takes_values
 from ranker.runtime.base import Executor
@@ -126,16 +127,30 @@ def own_rows(values: OptionValues, option: str) -> RowsFile | None:
     )
 
 
-def evidence(values: OptionValues) -> Evidence:
-    """Return what models are ranked by: ``--attribution``, ``--factors``, ``--methods`` and their rules."""
+def evidence(values: OptionValues, default_factors: Sequence[str] = ()) -> Evidence:
+    """Return what models are ranked by: ``--attribution``, ``--factors``, ``--methods`` and their rules.
+
+    Args:
+        values: the options.
+        default_factors: names of the factors that stand beside those of files alone; () for all.
+    """
     factor_names = values["factor_names"]
     return Evidence(
         attribution=values["attribution"],
-        factors=None if factor_names is None else tuple(custom.factors(_names(factor_names))),
+        factors=None if factor_names is None else tuple(custom.factors(_names(factor_names), default_factors)),
         methods=_methods(values),
         target=values.get("target", "declared"),
         norm=values.get("norm", "raw"),
+        shortcut=values["shortcut"],
     )
+
+
+def run_evidence(values: OptionValues) -> Evidence:
+    """Return the evidence of a run; beside factors of files alone, a decision has its default ones."""
+    if not (values["data"] or decides_on_own(values)):
+        return evidence(values)
+    designed = sets.find_card(values["ood_name"], values["include"]).designed if values["ood_name"] else None
+    return evidence(values, [factor.name for factor in factors_for_decision(BUILTIN.values(), designed, None)])
 
 
 def _methods(values: OptionValues) -> tuple[PoolMethod, ...]:
@@ -238,7 +253,7 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         pool=own_rows(values, "pool"),
         pool_from_unlabelled=bool(values["pool_from_unlabelled"]),
         in_domain=own_rows(values, "in_domain"),
-        evidence=evidence(values),
+        evidence=run_evidence(values),
         method=values["method"],
         metric=metric,
         probe=values["probe"],

@@ -62,12 +62,13 @@ def available_methods() -> dict[str, PoolMethod]:
     return registry
 
 
-def factors(names: Sequence[str]) -> list[Factor]:
+def factors(names: Sequence[str], default: Sequence[str] = ()) -> list[Factor]:
     """Return the factors of ``--factors``.
 
     Args:
-        names: names of factors, and files (``.py``) that define some. Files alone mean all factors and those of the
-            files; () means all factors.
+        names: names of factors, and files (``.py``) that define some. Files alone mean the default factors and those of
+            the files; () means the default ones.
+        default: names of the default factors; () stands for all.
 
     Raises:
         UsageError: a file cannot be loaded or defines no factor, or a name is unknown or taken.
@@ -85,7 +86,7 @@ def factors(names: Sequence[str]) -> list[Factor]:
             _extend(registry, own_factors)
         return own_factors
 
-    return _choose("factor", names, registry, read, ())
+    return _choose("factor", names, registry, read, default)
 
 
 def methods(names: Sequence[str]) -> list[PoolMethod]:

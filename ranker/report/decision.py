@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from ranker.numbers import counted, interval, p_value, probability, unit, with_interval
-from ranker.report.tables import READ, Place, Table, letters, table
+from ranker.report.tables import MAX_PAIRED_MODELS, READ, Place, Table, letters, table
 from ranker.report.words import ACCURACY, MetricWords, words_of
 from ranker.results.decision import Decision, RowResult
 from ranker.results.ranking import Ranking
+from ranker.results.table import ScoreTable
 
 MAX_TERMINAL_MODELS = 10
 """Models whose pairs a terminal shows as a matrix, at most."""
+
+MAX_RANKED = 8
+"""Models in the order of a factor, at most."""
 
 MAX_LISTED_ROWS = 200
 """Labelled rows that are listed, at most; the JSON has all."""
@@ -24,6 +29,9 @@ MAX_LABEL_COLUMNS = 50
 MAX_TEXT_CHARACTERS = 200
 """Characters shown of an answer or a reference that is no label."""
 
+MAX_GRADED_MODELS = 12
+"""Models whose answers that are no labels are listed, at most: the first of the order."""
+
 MAX_ID_CHARACTERS = 24
 """Characters shown of a row's id; ample for a hash."""
 
@@ -33,8 +41,12 @@ MAX_UNFOLDED_ROWS = 20
 
 def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
     """Yield all tables, each for the formats that show it."""
-    two, same = pair_table(decision), comparison_table(decision)
-    yield order(decision, words_of(ranking))
+    two, same = pair_table(decision, decision.names), comparison_table(decision)
+    in_order = order(decision, words_of(ranking))
+    yield replace(in_order, formats=tuple(name for name in READ if name != "html"))
+    yield replace(in_order.select_columns(_page_columns(decision)), formats=("html",))
+    if ranking.table.factors and decision.models[0].scores:
+        yield by_factor(decision, ranking.table)
     yield matrix(decision)
     yield replace(two, formats=("pairs",), help="")
     if decision.versus:
@@ -48,7 +60,8 @@ def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
             yield by_label(decision)
         if len(decision.rows) <= MAX_LISTED_ROWS:
             yield graded_rows(ranking) if graded else one_by_one(decision)
-    yield two
+    first_pairs = pair_table(decision, decision.names[:MAX_PAIRED_MODELS])
+    yield replace(first_pairs, help=f"{first_pairs.help}{_first_models(decision)}")
 
 
 def answers_are_labels(ranking: Ranking) -> bool:
@@ -98,18 +111,60 @@ def order(decision: Decision, terms: MetricWords) -> Table:
     )
 
 
+def _page_columns(decision: Decision) -> Sequence[int]:
+    """Return the columns of a page's first table: what is to be read first stands first.
+
+    Scores that are the outcomes of another column, as for accuracy with ties broken, are left out.
+    """
+    rank, model, tied, score, outcome, ends, near = range(7)
+    repeated = all(model.score == model.outcome for model in decision.models)
+    return [rank, model, near, outcome, ends, *([] if repeated else [score]), tied]
+
+
+def by_factor(decision: Decision, scores: ScoreTable) -> Table:
+    """Tabulate the order of the models by each factor, and by the metric with ties broken by it."""
+    rows, metric = [], scores.metric
+    for factor in scores.factors:
+        sign = 1.0 if factor.higher_is_better else -1.0
+        means = {model.name: sign * (model.scores[factor.name] or 0.0) for model in decision.models}
+        outcomes = {model.name: model.scores[metric] or 0.0 for model in decision.models}
+        with_ties = ranked({name: (round(outcomes[name], 9), round(mean, 9)) for name, mean in means.items()})
+        alone = ranked({name: (round(mean, 9),) for name, mean in means.items()})
+        rows.append((factor.name, "higher" if factor.higher_is_better else "lower", alone, with_ties))
+    return table(
+        *("Order by each factor", ["factor", "better", "order", f"{metric}, ties by the factor"], [], rows),
+        help=f"The order of the models by each factor alone, and by {metric} with ties broken by it. How well a factor "
+        "ranks in this domain is unknown; few labels cannot tell.",
+    )
+
+
+def ranked(scores: Mapping[str, tuple[float, ...]]) -> str:
+    """Return names from the highest score to the lowest, the first `MAX_RANKED` of them.
+
+    Example:
+        >>> ranked({"a": (0.5, 1.0), "b": (0.7, 0.0), "c": (0.5, 1.0)})
+        'b, a = c'
+    """
+    names = sorted(scores, key=lambda name: scores[name], reverse=True)
+    text = names[0]
+    for before, name in pairwise(names[:MAX_RANKED]):
+        text += f"{' = ' if scores[before] == scores[name] else ', '}{name}"
+    return text if len(names) <= MAX_RANKED else f"{text} ... ({len(names) - MAX_RANKED:,} more)"
+
+
 def matrix(decision: Decision) -> Table:
     """Tabulate P(the model of the row is more accurate than that of the column)."""
+    names = decision.names[:MAX_PAIRED_MODELS]
     rows = [
-        [f"{i + 1} {name}", *("" if i == j else probability(p) for j, p in enumerate(decision.p_beats[i]))]
-        for i, name in enumerate(decision.names)
+        [f"{i + 1} {name}", *("" if i == j else probability(decision.p_beats[i][j]) for j in range(len(names)))]
+        for i, name in enumerate(names)
     ]
-    numbers = [str(i + 1) for i in range(len(decision.models))]
+    numbers = [str(i + 1) for i in range(len(names))]
     better = f"better by {decision.metric}" if decision.metric else "more accurate"
     return table(
         *("How sure is the order of two models?", ["P(row > column)"], numbers, rows),
         help=f"Percent probability that the model of the row is {better} in the domain than that of the column; "
-        "50 is undecided.",
+        f"50 is undecided.{_first_models(decision)}",
         formats=READ if len(rows) <= MAX_TERMINAL_MODELS else tuple(name for name in READ if name != "table"),
         heat=1,
     )
@@ -138,11 +193,17 @@ def _place(rows: Sequence[object]) -> Place:
     return "folded" if len(rows) > MAX_UNFOLDED_ROWS else "main"
 
 
-def pair_table(decision: Decision) -> Table:
-    """Tabulate the certainty of the order of two models, the better ranked one first."""
+def _first_models(decision: Decision, most: int = MAX_PAIRED_MODELS) -> str:
+    """Return a sentence on how many models a table has, if not all."""
+    count = len(decision.models)
+    return f" The first {most} of {count:,} models." if count > most else ""
+
+
+def pair_table(decision: Decision, names: Sequence[str]) -> Table:
+    """Tabulate the certainty of the order of two models, of the first ones, the better ranked one first."""
     rows = []
-    for i, a in enumerate(decision.names):
-        for j, b in enumerate(decision.names[i + 1 :], i + 1):
+    for i, a in enumerate(names):
+        for j, b in enumerate(names[i + 1 :], i + 1):
             rows.append((a, b, probability(decision.p_beats[i][j])))
     return table(
         *("Two by two", ["better", "worse"], ["P(better > worse)"], rows),
@@ -156,7 +217,8 @@ def one_by_one(decision: Decision) -> Table:
     names, listed = decision.names, []
     for row in decision.rows:
         wrong = [f"{name} ({row.predicted[name]})" for name in names if row.predicted[name] != row.label]
-        listed.append((row.id, row.label, ", ".join(wrong)))
+        others_text = f" and {len(wrong) - MAX_PAIRED_MODELS:,} more" if len(wrong) > MAX_PAIRED_MODELS else ""
+        listed.append((row.id, row.label, ", ".join(wrong[:MAX_PAIRED_MODELS]) + others_text))
     return table(
         *("Labelled rows", ["row", "true label", "wrong"], [], listed),
         help="wrong: the models with a wrong prediction, and their predictions; empty: all are right.",
@@ -167,18 +229,19 @@ def one_by_one(decision: Decision) -> Table:
 
 def graded_rows(ranking: Ranking) -> Table:
     """Tabulate each row's reference, and each model's answer with its outcome, in the models' order."""
-    names, outcomes = ranking.decision.names, outcomes_by_row(ranking)
+    decision, outcomes = ranking.decision, outcomes_by_row(ranking)
+    names = decision.names[:MAX_GRADED_MODELS]
     rows = [
         (
             row.id,
             shorten(row.label),
             *(f"{shorten(row.predicted[name])} ({outcomes[row.id][name]:.3g})" for name in names),
         )
-        for row in ranking.decision.rows
+        for row in decision.rows
     ]
     return table(
         *("Labelled rows", ["row", "reference", *names], [], rows),
-        help="Each model's answer and, in brackets, its outcome.",
+        help=f"Each model's answer and, in brackets, its outcome.{_first_models(decision, MAX_GRADED_MODELS)}",
         formats=("markdown", "html", "pairs"),
         place=_place(rows),
     )

@@ -40,6 +40,8 @@ class Document:
         content: everything, as JSON values.
         lead: the answer in a few words; "" without one.
         answer: paragraphs before the tables.
+        heading: the title in words that need no explanation, for a page; "" for the title.
+        first: paragraphs of a page's first screen, which then has the answer's among its notes; () for the answer's.
         drawn: draws the figures of a page.
         examples: explanations of some rows, for a page.
         origin: provenance of the numbers; None for several runs, or none.
@@ -52,6 +54,8 @@ class Document:
     content: Mapping[str, Any]
     lead: str = ""
     answer: Sequence[str] = ()
+    heading: str = ""
+    first: Sequence[str] = ()
     drawn: Callable[[], Sequence[Drawing]] = tuple
     examples: Sequence[Explanation] = ()
     origin: Origin | None = None

@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 
 from ranker.numbers import interval, percent, probability
 from ranker.report.escapes import visible
+from ranker.report.tables import MAX_PAIRED_MODELS
 from ranker.report.words import words_of
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation, MethodResult
@@ -314,8 +315,8 @@ def heatmap(ranking: Ranking) -> Drawing | None:
     """Plot every pair by every method; in a decision, P(the row's model is better than the column's)."""
     outcome = ranking.found
     if isinstance(outcome, Decision):
-        rows, columns = outcome.names, outcome.names
-        values = np.array(outcome.p_beats, dtype=np.float64)
+        rows = columns = outcome.names[:MAX_PAIRED_MODELS]
+        values = np.array([row[: len(rows)] for row in outcome.p_beats[: len(rows)]], dtype=np.float64)
         np.fill_diagonal(values, np.nan)
         title = "How sure is the order of two models?"
         meaning = "the probability that the row is better than the column"
@@ -353,29 +354,29 @@ def intervals(ranking: Ranking) -> Drawing | None:
     decision, terms = ranking.found, words_of(ranking)
     if not isinstance(decision, Decision):
         return None
-    ends = []
-    for model in decision.models:
+    first_models, ends = decision.models[:MAX_PAIRED_MODELS], []
+    for model in first_models:
         expected = end_or_value(model.expected, model.outcome)
         ends.append((model.name, end_or_value(model.low, expected), end_or_value(model.high, expected), expected))
     label = f"{terms.what} in the domain{',' if terms.unit.sign else ''}{terms.unit.sign}"
-    figure, axes = lines(ends, label, 20, right=52, top=22)
-    for i, model in enumerate(decision.models):
+    figure, axes = lines(ends, label, 20, right=66, top=22)
+    for i, model in enumerate(first_models):
         axes.text(1.03, i, f"{probability(model.p_near_best)} %", va="center", transform=axes.get_yaxis_transform())
-    axes.text(1.03, -0.75, "P(near best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
+    axes.text(1.03, -0.75, "P(near best)", va="bottom", transform=axes.get_yaxis_transform())
     if not decision.metric:
         axes.set_xlim(0, 1.01)
         percent_axis(axes, "x")
     texts = (
         f"{model.name} {interval(model.low, model.high, terms.unit.value)}{terms.unit.sign}, "
         f"near best with {probability(model.p_near_best)} %"
-        for model in decision.models
+        for model in first_models
     )
     return Drawing(
         "accuracies",
         "Each model in the domain",
         f"The line: a 95 % interval for the model's {terms.what if decision.metric else 'accuracy'} in the domain; "
         "the point: its expected value there. If lines overlap widely, these rows cannot tell.",
-        f"Intervals of {len(decision.models)} models: {'; '.join(texts)}.",
+        f"Intervals of {len(first_models)} models: {'; '.join(texts)}.",
         figure,
     )
 
@@ -435,7 +436,7 @@ def lines(
         height: height of a line, in points.
         right, top: margins, in points.
     """
-    figure, axes = empty_axes(height * len(ends) + 34 + top + 4, left=112, right=right, bottom=34, top=top)
+    figure, axes = empty_axes(height * len(ends) + 34 + top + 4, left=118, right=right, bottom=34, top=top)
     for i, (_, low, high, point) in enumerate(ends):
         axes.plot([low, high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
         axes.scatter([point], [i], 26, INK, zorder=3, clip_on=False)

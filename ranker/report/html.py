@@ -16,6 +16,9 @@ from ranker.report.explain import sheet
 from ranker.report.pages import page
 from ranker.results.explanation import Explanation
 
+MAX_SHOWN_MODELS = 12
+"""Models whose words are shown on an example, at most: the first of the order."""
+
 
 def write(document: Document) -> str:
     """Render a page, with the figures beside the tables."""
@@ -38,12 +41,16 @@ def write(document: Document) -> str:
 
 def _examples(explanations: Sequence[Explanation]) -> dict[str, Any]:
     """Prepare the explanations of some rows, with one key to the colours of all."""
-    examples = list(map(sheet, explanations))
+    count = max((len(explanation.readings) for explanation in explanations), default=0)
+    first = f" The first {MAX_SHOWN_MODELS} of {count:,} models." if count > MAX_SHOWN_MODELS else ""
+    examples = [
+        sheet(replace(explanation, readings=explanation.readings[:MAX_SHOWN_MODELS])) for explanation in explanations
+    ]
     marked = any(example.marked for example in examples)
     reads = next((example.reads for example in examples if example.reads), "")
     return {
         "examples": examples,
         "telling": f"{counted(len(examples), 'example')} on which the most pairs of models disagree"
-        f"{f', among those with words that {reads} reads' if reads else ''}.",
+        f"{f', among those with words that {reads} reads' if reads else ''}.{first}",
         "key": replace(examples[0], reads=reads, marked=marked) if examples else None,
     }

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ranker.numbers import counted, probability, unit
 from ranker.report import decision, evaluation, parts
 from ranker.report.answer import answer
 from ranker.report.document import Document, Origin
@@ -20,6 +21,7 @@ from ranker.results.ranking import Ranking
 
 if TYPE_CHECKING:
     from ranker.report.figures import Drawing
+    from ranker.results.explanation import Explanation
 
 PAPER = (
     "Singhal, Forristal, Ye and Durrett (2022), Assessing Out-of-Domain Language Model Performance from Few Examples"
@@ -44,10 +46,40 @@ def document(ranking: Ranking) -> Document:
         content=ranking.to_dict(),
         lead=lead,
         answer=[" ".join(statements), *_comparison(ranking), to_do],
+        heading=_heading(ranking),
+        first=[*_certainty(ranking.found), to_do] if isinstance(ranking.found, Decision) else (),
         drawn=partial(_drawings, ranking),
-        examples=ranking.examples,
+        examples=_examples(ranking),
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
     )
+
+
+def _examples(ranking: Ranking) -> list[Explanation]:
+    """Return the explanations, with the models in their order."""
+    names = [model.name for model in ranking.found.models]
+    return [
+        replace(example, readings=tuple(sorted(example.readings, key=lambda reading: names.index(reading.name))))
+        for example in ranking.examples
+    ]
+
+
+def _heading(ranking: Ranking) -> str:
+    """Return the title of a page: models and rows, with their numbers."""
+    header, noun = ranking.header, "labelled row" if isinstance(ranking.found, Decision) else "example"
+    by = "by" if isinstance(ranking.found, Decision) else "from"
+    models = counted(len(ranking.found.models), "model")
+    return f"{header.suite} on {header.ood}: {models}, {by} {counted(header.probe, noun)}"
+
+
+def _certainty(decision: Decision) -> Iterator[str]:
+    """Yield the probability that the first model is good enough, where it is known."""
+    first = decision.models[0]
+    if first.p_near_best is not None:
+        point = unit(decision.metric).point
+        yield (
+            f"Probability that no other model is better than {first.name} by more than {point}: "
+            f"{probability(first.p_near_best)} %."
+        )
 
 
 def tables(ranking: Ranking) -> Iterator[Table]:

@@ -14,6 +14,10 @@ READ = ("table", "markdown", "latex", "html")
 """Default formats of a table: all that people read."""
 
 
+MAX_PAIRED_MODELS = 25
+"""Models that are compared in pairs in a table, or drawn, at most: the first of the order."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A table as plain text.

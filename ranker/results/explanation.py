@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, cast
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
 
 from factors import Factor
 from factors.types import Example, Span
 from ranker import records
-from ranker.errors import listed
+from ranker.errors import UsageError, listed, look_up
 from ranker.numbers import probability, signed
 from ranker.results.result import NAMES, Result, to_plain
+
+if TYPE_CHECKING:
+    import shap
+    from captum.attr._utils.visualization import VisualizationDataRecord
 
 SCHEMA_VERSION = 1
 
@@ -193,6 +200,87 @@ class Explanation(Result):
                 for words in lines
             ),
         ]
+
+    def to_shap(self, model: str | None = None) -> shap.Explanation:
+        """Return one model's word scores for shap's plots, such as `shap.plots.text` and `shap.plots.waterfall`.
+
+        `data` are the words with the blanks after them. Base value and values add up to the log-odds of the explained
+        label.
+
+        Args:
+            model: name of the model; None for the only one.
+
+        Raises:
+            UsageError: shap is not installed, there are no scores, or they do not add up, as shap's plots take them
+                to; or there are several models and none is named.
+            UnknownName: no model has that name.
+        """
+        try:
+            import shap
+        except ImportError as error:
+            raise UsageError("`to_shap` needs shap: `pip install shap`; `to_rows` does without") from error
+        readings = {reading.name: reading for reading in self._scored()}
+        if model is None and len(readings) > 1:
+            text = f"`model` is needed, one of {listed(readings)}"
+            raise UsageError(text, option="model", allowed=tuple(readings))
+        reading = look_up("model", next(iter(readings)) if model is None else model, readings)
+        texts, scores = self._texts_and_scores(reading)
+        if reading.wordless is None:
+            predicate = (
+                f"must be shap or ig, of the margin: these scores by {self.attribution} do not add up to log-odds of a "
+                "label, as shap's plots take them to"
+            )
+            raise UsageError.about("attribution", predicate, self.attribution, allowed=("shap", "ig"))
+        return shap.Explanation(
+            np.array(scores)[:, None],
+            base_values=np.array([reading.wordless]),
+            data=np.array(texts),
+            feature_names=texts,
+            output_names=[self.toward],
+        )[:, 0]
+
+    def to_captum(self) -> list[VisualizationDataRecord]:
+        """Return a record for each model, for captum's `visualize_text`: scores are shares of the strongest one.
+
+        Raises:
+            UsageError: there are no scores.
+        """
+        import torch
+        from captum.attr import visualization
+
+        exported = []
+        for reading in self._scored():
+            texts, scores = self._texts_and_scores(reading)
+            shares = torch.tensor(scores, dtype=torch.float64) / (reading.strongest or 1.0)
+            label = "unknown" if self.label is None else self.label
+            probability = float("nan") if reading.probability is None else reading.probability
+            words = [text.strip() for text in texts]
+            exported.append(
+                visualization.VisualizationDataRecord(
+                    shares, probability, reading.predicted, label, self.toward, sum(scores), words, float("nan")
+                )
+            )
+        return exported
+
+    def _scored(self) -> list[Reading]:
+        """Return the readings with scores, at least one."""
+        scored = [reading for reading in self.readings if reading.scored]
+        if not scored:
+            raise UsageError("there are no scores of words to show", option="attribution", value=self.attribution)
+        return scored
+
+    def _texts_and_scores(self, reading: Reading) -> tuple[list[str], list[float]]:
+        """Return the words that a model saw, each with the blanks up to the next one, and their scores."""
+        texts, scores = [], []
+        for word, following in zip_longest(reading.words, reading.words[1:]):
+            if word.score is None:
+                continue
+            between = " "
+            if following and word.span and following.span and following.segment == word.segment:
+                between = self.example.segments[word.segment][word.span[1] : following.span[0]]
+            texts.append(word.text + between)
+            scores.append(word.score)
+        return texts, scores
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, keys in a fixed order; None is null."""

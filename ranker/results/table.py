@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from factors import BUILTIN
 from factors.registry import Factor
 from factors.types import Floats
 from ranker.results.result import Result
@@ -60,6 +61,11 @@ class ScoreTable(Result):
     def outcomes(self) -> Floats:
         """(M, N) quality of each model's answer to each example, in [0, 1]; nan if it cannot be judged."""
         return self.values[:, 0]
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """Methods beside the metric and the built-in baselines."""
+        return tuple(method for method in self.methods[1:] if method.kind == "factor" or method.name not in BUILTIN)
 
     @property
     def answer(self) -> str:

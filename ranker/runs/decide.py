@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
 from ranker.datasets.sets import LabelledDataset
@@ -23,6 +24,8 @@ from ranker.runtime.runtime import Runtime
 from ranker.scoring import decision as deciding
 from ranker.scoring.score import Evidence
 from ranker.scoring.unlabelled import LabelContext, UnlabelledContext
+
+log = logging.getLogger(__name__)
 
 
 def decide(
@@ -91,6 +94,8 @@ def decide_plan(run_plan: Plan, seed: int, runtime: Runtime, base: str | None = 
     """Carry out a plan on labelled rows; see `decide` for arguments and errors."""
     if base is not None:
         look_up("model", base, {model.name: model for model in run_plan.suite.models})
+    if run_plan.cost:
+        log.info(run_plan.cost)
     collected = collect(run_plan, runtime)
     base = None if base is None else collected.copies.get(base, base)
     measurements = measure_run(run_plan, collected, runtime)

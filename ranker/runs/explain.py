@@ -18,7 +18,7 @@ from ranker.errors import DataError, ModelError, UnknownName, UsageError
 from ranker.results.explanation import Explanation
 from ranker.runs.collect import collect
 from ranker.runs.gather import InspectedModels, Models, NamedDataset, RowsFile, RunInputs, RunRows, inspect_models
-from ranker.runs.plan import BACKEND, plan
+from ranker.runs.plan import BACKEND, applicable_factors, plan
 from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
@@ -91,6 +91,10 @@ def explain(
         inoc-4000 non-entailment 99.7 %
         words by occlusion, toward entailment
     """
+    inspected = inspect_models(models)
+    rows = RunRows(LabelledDataset("example", task, (example,), 1, designed), (example,))
+    inputs = RunInputs(inspected, rows).with_shortcut(evidence.shortcut)
+    task = inputs.rows.ood.task
     backend = evidence.settings or settings_of(BACKEND)
     settings = settle(backend, task, toward) if task.outputs else backend
     only = None if toward is None else settings.only_label(len(task.outputs))
@@ -98,13 +102,13 @@ def explain(
         label, attributed = task.outputs[toward], task.outputs[only]
         text = f"{label}: the scores speak for {attributed} alone; see `target` of `attribution` {settings.name}"
         raise UsageError.about("toward", text, label, allowed=(attributed,))
-    inspected = inspect_models(models)
     check_askable(inspected, evidence)
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     if settings.name == "none":
         factors = tuple(factor for factor in factors if factor.kind == "baseline")
-    rows = RunRows(LabelledDataset("example", task, (example,), 1, designed), (example,))
-    run_plan = plan(RunInputs(inspected, rows), replace(evidence, attribution=settings, factors=factors))
+    measured = [factor for factor in factors if factor.name != task.metric]
+    fitting, left_out = applicable_factors(measured, inputs.rows, evidence.target, settings)
+    run_plan = plan(inputs, replace(evidence, attribution=settings, factors=fitting))
     collected = collect(replace(run_plan, compares=False), runtime)
     answered = [reply for reply in collected.answered if reply.answers["population"].predictions.state[0] == ANSWERED]
     silent = {reply.model.name: UNANSWERED for reply in collected.answered if reply not in answered}
@@ -116,7 +120,7 @@ def explain(
     metric = [factor for factor in factors if factor.name == task.metric]
     view = View(task, run_plan.settings, [*metric, *run_plan.factors], designed, toward)
     explanation = view.explanation(example, {reply.model.name: reply.answers["population"].at(0) for reply in answered})
-    return replace(explanation, left_out=run_plan.left_out, failures=failures)
+    return replace(explanation, left_out={**left_out, **run_plan.left_out}, failures=failures)
 
 
 def find_example(rows: RowsFile | NamedDataset, identity: str, models: InspectedModels) -> Chosen:

@@ -16,7 +16,7 @@ from ranker.datasets import readers, row_notes, sets
 from ranker.datasets.pools import check_text_counts, with_labelled
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset, sample
-from ranker.errors import Assumption, DataError, UsageError, listed
+from ranker.errors import Assumption, DataError, UnknownName, UsageError, listed
 from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits
 from ranker.runs.task import NamedTask, check_readable, decide_task, mask_empty_words
@@ -338,6 +338,23 @@ class RunInputs:
             return self
         in_domain = None if in_domain is None else replace(in_domain, task=in_domain.task.judged_by(metric))
         return replace(self, rows=replace(self.rows, ood=replace(ood, task=task)), in_domain=in_domain)
+
+    def with_shortcut(self, label: str | None) -> RunInputs:
+        """Return the same with a label that a shortcut points to; None for that of the task.
+
+        Raises:
+            UnknownName: the task has no such label; LabelError: its answers are no labels.
+        """
+        if label is None:
+            return self
+        ood = self.rows.ood
+        task = require_labels(ood.task, ood.name)
+        index = task.index(label)
+        if index is None:
+            raise UnknownName(f"label of {task.name}", label, task.labels)
+        note = f"The shortcut points to {task.show(index)}, as declared."
+        ood = replace(ood, task=replace(task, shortcut=index), notes=(*ood.notes, note))
+        return replace(self, rows=replace(self.rows, ood=ood))
 
 
 def gather_with_truth(

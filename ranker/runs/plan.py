@@ -7,16 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from factors import BUILTIN, Factor
 from factors.types import Norm
 from ranker.attribution import hiding, settings_of
 from ranker.attribution.settings import Settings, settle
 from ranker.datasets.identity import Texts
-from ranker.errors import UsageError
-from ranker.runs.gather import RunInputs, RunRows
+from ranker.errors import UsageError, listed
+from ranker.numbers import counted
+from ranker.runs.gather import InspectedModels, RunInputs, RunRows
 from ranker.runtime.base import Request
 from ranker.scoring.decision import resolve_method
-from ranker.scoring.score import JUDGED, Evidence, Target, about_one_label, applicable
+from ranker.scoring.score import JUDGED, UNDECLARED, Evidence, Target, about_one_label, applicable
 from ranker.scoring.unlabelled import OF_ANSWERS
 from ranker.sources.base import ModelInfo
 from ranker.sources.logs.kind import value_for_task
@@ -58,7 +61,8 @@ class Plan:
         target, norm: see `Evidence`.
         method: method of a decision; None for its default.
         metric: metric by which models are compared, if it is no mean over rows; None for the mean outcome.
-        compares: True if models are also asked whether the token that hides words has an effect of its own.
+        compares: True if models are also asked whether the token that hides words has an effect of its own, since a
+            factor of attributions ranks them.
     """
 
     inputs: RunInputs
@@ -99,6 +103,23 @@ class Plan:
         """True if the pool is attributed, too: the decision goes by the designed factor on it."""
         chosen = next((method for method in self.methods if method.name == self.method), None)
         return chosen is not None and "factor" in chosen.needs
+
+    @property
+    def cost(self) -> str:
+        """Forward passes that attributions for the factors take, in a sentence; "" if no factor reads any."""
+        names = [factor.name for factor in self.factors if factor.kind == "factor"]
+        models = [model for model in self.inputs.inspected.models if not model.source.precomputed]
+        if not names or not models or not self.settings.function:
+            return ""
+        rows, passes = self.rows.population, 0
+        for row in rows:
+            segments = np.array([word.segment for word in row.words], dtype=np.int64)
+            passes += len(models) * self.settings.passes(segments, np.arange(len(segments)))
+        return (
+            f"{listed(names)} {'reads' if len(names) == 1 else 'read'} attributions: {self.settings.name} takes about "
+            f"{passes:,} forward passes of {counted(len(models), 'model')} on {counted(len(rows), 'row')}, by the "
+            "number of words, where nothing is stored"
+        )
 
     @cached_property
     def hidden_word_requests(self) -> list[Request]:
@@ -165,11 +186,12 @@ def plan(
 
     Raises:
         UnknownName: there is no such metric.
-        UsageError: the attributed label does not exist; the method does not exist or cannot be had on these rows; the
-            answers cannot have the metric, or there is a pool beside it.
+        UsageError: the attributed label does not exist; the method does not exist or cannot be had on these rows; a
+            named factor of a decision needs the label of a shortcut; the answers cannot have the metric, or there is a
+            pool beside it.
     """
     metric = metric or inputs.rows.ood.metric or None
-    inputs = inputs.judged_by(metric or "")
+    inputs = inputs.judged_by(metric or "").with_shortcut(evidence.shortcut)
     rows, task = inputs.rows, inputs.rows.ood.task
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
@@ -199,10 +221,13 @@ def plan(
         raise UsageError.about("attribution", predicate, settings.name, allowed=("none",))
     settings = settle(settings, task)
     fitting, left_out = applicable_factors(chosen, rows, evidence.target, settings)
+    if evidence.factors is not None and not rows.truth:
+        check_shortcut(chosen, left_out, task, inputs.inspected)
     if settings.name == "none" and any(factor.kind == "factor" for factor in fitting):  # requested by name
         left_out |= {factor.name: UNREAD for factor in chosen if factor.kind == "factor"}
         fitting = [factor for factor in fitting if factor.kind != "factor"]
-    draft = Plan(inputs, settings, tuple(fitting), (), left_out, evidence.target, evidence.norm, method, by)
+    ranks = rows.truth or any(factor.name in (rows.ood.designed, method) for factor in fitting)
+    draft = Plan(inputs, settings, tuple(fitting), (), left_out, evidence.target, evidence.norm, method, by, ranks)
     if rows.truth or rows.pool:
         unusable = {pool_method.name: reason for pool_method in pooled if (reason := _missing_need(pool_method, draft))}
         usable = tuple(pool_method for pool_method in pooled if pool_method.name not in unusable)
@@ -310,6 +335,22 @@ def method_named(method: str, rows: RunRows, factors: Sequence[Factor], deciding
         raise UsageError(f"`method`: {name} needs rows without labels: `pool`", option="method", value=name)
     names = dict.fromkeys([rows.ood.task.metric, *(factor.name for factor in factors)])
     return resolve_method(method, list(names), rows.ood.designed, deciding if rows.pool else ())
+
+
+def check_shortcut(
+    factors: Iterable[Factor], left_out: Mapping[str, str], task: Task, inspected: InspectedModels
+) -> None:
+    """Refuse factors of a decision that are left out for want of the label of a shortcut.
+
+    Raises:
+        UsageError: there are such factors beside the built-in baselines, and models that could be asked.
+    """
+    without = [factor for factor in factors if left_out.get(factor.name) == UNDECLARED.format("shortcut")]
+    names = [factor.name for factor in without if factor.kind == "factor" or factor.name not in BUILTIN]
+    if names and not inspected.precomputed:
+        needs = "explains" if len(names) == 1 else "explain"
+        text = f"`factors`: {listed(names)} {needs} the label that a shortcut points to; name it: `shortcut`"
+        raise UsageError(text, option="shortcut", value=names[0], allowed=label_names(task))
 
 
 def check_method(method: str | None, left_out: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -14,17 +15,21 @@ SAMPLE = 32
 """Examples on which passes are counted."""
 
 
-def estimate(opened: Callable[[Settings | None], Predictor], missing: Sequence[WorkItem]) -> TimeEstimate:
+def estimate(
+    opened: Callable[[Settings | None], Predictor], missing: Sequence[WorkItem], timed_from: int = 0
+) -> TimeEstimate:
     """Count the passes that are left, and time the model on one batch, if it can be timed.
 
     Args:
         opened: returns the model in the number format of a backend, or of answers.
         missing: the missing work, at least one item.
+        timed_from: number of passes from which on the model is timed, which takes passes, too.
 
     Raises:
         ModelError: the model cannot be loaded or run.
     """
     passes, rate, bill = 0.0, float("nan"), None
+    measure_speed: Callable[[], float] | None = None
     most = max(missing, key=lambda order: len(order.examples))
     for order in missing:
         model = opened(order.settings)
@@ -41,7 +46,9 @@ def estimate(opened: Callable[[Settings | None], Predictor], missing: Sequence[W
         passes += len(order.examples) * float(np.mean(passes_of_each))
         bill = _add(bill, model, order, round(passes - before))
         if order is most and is_timed(model):
-            rate = model.speed(sorted(encodings, key=len)[len(encodings) // 2])
+            measure_speed = partial(model.speed, sorted(encodings, key=len)[len(encodings) // 2])
+    if measure_speed is not None and passes >= timed_from:
+        rate = measure_speed()
     counts = [(order.settings, len(order.examples)) for order in missing]
     predict = max((count for settings, count in counts if settings is None), default=0)
     explain = max((count for settings, count in counts if settings is not None), default=0)

@@ -35,6 +35,9 @@ NOT_FINITE = "the model gives numbers that are not finite"
 WORTH_SAYING = 2.0
 """Seconds of work from which on an estimate is logged as information."""
 
+WORTH_TIMING = 1000
+"""Forward passes from which on a model is timed before it works; a small batch of them takes a hundred."""
+
 
 def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[str, Any]:
     """Return the store key: every input except the example that affects a number, by name.
@@ -164,7 +167,7 @@ def carry_out(
         ModelError: the model cannot be loaded or run, or gives no finite number.
     """
     if log.isEnabledFor(logging.INFO):
-        todo = estimate(opened, missing)
+        todo = estimate(opened, missing, WORTH_TIMING)
         level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
         log.log(level, "%s: %s", name, todo)
     for order in missing:

@@ -43,6 +43,9 @@ UNATTRIBUTED = "some model's answer has no span to attribute"
 JUDGED = "reads probabilities of labels, and these answers have none"
 """Reason why baselines are left out where answers are no labels."""
 
+UNDECLARED = "is about the {}'s label; this task declares none"
+"""Reason why a factor of a label that the task declares is left out, without it."""
+
 UNDEFINED = "undefined"
 """Reason why a factor has no value where it returns nan or infinity, and raises nothing."""
 
@@ -61,6 +64,7 @@ class Evidence:
             evaluated, and all built-in ones where a decision uses one of them.
         target: "declared", or one label rule for all attribution factors.
         norm: divisor of an example's attributions before the factors see them.
+        shortcut: the label that a shortcut points to; None for that of the task, if it has one.
 
     Raises:
         UsageError: an unknown backend, target or norm, or two factors or methods of one name.
@@ -75,6 +79,7 @@ class Evidence:
     methods: Sequence[PoolMethod] | None = None
     target: Target = "declared"
     norm: Norm = "raw"
+    shortcut: str | None = None
 
     def __post_init__(self) -> None:
         for name, value, kind in (("target", self.target, Target), ("norm", self.norm, Norm)):
@@ -283,7 +288,7 @@ def applicable(
         elif own_answer and (rule := label_rule(factor, target)) != "predicted":
             left_out[factor.name] = _no_label(rule)
         elif (rule := label_rule(factor, target)) in FIXED and _fixed_label(rule, task) is None:
-            left_out[factor.name] = f"is about the {rule}'s label; this task declares none"
+            left_out[factor.name] = UNDECLARED.format(rule)
         elif factor.kind == "factor" and only_label not in (None, about := _fixed_label(rule, task)):
             left_out[factor.name] = _other_label(task.outputs, about, only_label)
         elif factor.designed_only and factor.name != designed:

@@ -1,5 +1,6 @@
 """Messages of runs, reports, commands and experiments, and what provokes each."""
 
+import dataclasses
 import errno
 import json
 import os
@@ -48,7 +49,9 @@ from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.runs.explain import explain
+from ranker.runs.gather import RunInputs, RunRows
 from ranker.runs.label import LabelSettings
+from ranker.runs.plan import check_shortcut
 from ranker.runs.rank import check_draws
 from ranker.runs.shift import ReadOptions, ShiftRequest, answer_request
 from ranker.runs.task import check_known_labels, decide_task
@@ -148,6 +151,12 @@ def without_pandas(_):
         toy().to_frame()
 
 
+def without_shap(_):
+    """Ask for shap's record where shap is not installed."""
+    with mock.patch.dict(sys.modules, shap=None):
+        toy().examples[0].to_shap()
+
+
 def session(*events):
     """A labelling session on 60 rows and two labels."""
     return Session(np.zeros((2, 60), int), 2, events)
@@ -205,6 +214,13 @@ MESSAGES = [
      "there is no model 'm7'; known: m0, m1"),
     ("a target", lambda _: Evidence(target="right"),
      "`target` must be one of declared, shortcut, evidence, true, predicted (got 'right')"),
+    ("a factor without the label of a shortcut",
+     lambda _: check_shortcut(BUILTIN.values(), {"SUM-DIFF": "is about the shortcut's label; this task declares none"},
+                              MOOD, SimpleNamespace(precomputed=False)),
+     "`factors`: SUM-DIFF explains the label that a shortcut points to; name it: `shortcut`"),
+    ("a label of a shortcut that there is not",
+     lambda _: RunInputs(None, RunRows(load_set("hans-sub", limit=4), ())).with_shortcut("mild"),
+     "there is no label of nli 'mild'; known: non-entailment, entailment"),
     ("a backend", lambda _: Evidence("ik"),
      "there is no attribution backend 'ik'; known: none, ig, shap, lime, occlusion"),
     # results
@@ -216,6 +232,14 @@ MESSAGES = [
     ("a decision asked for its evaluation", lambda _: toy_decision().evaluation,
      "a decision has no evaluation: the truth of these models is not known"),
     ("no pandas", without_pandas, "`to_frame` needs pandas: `pip install pandas`; `to_rows` does without"),
+    ("no shap", without_shap, "`to_shap` needs shap: `pip install shap`; `to_rows` does without"),
+    ("no scores of words", lambda _: dataclasses.replace(toy().examples[0], readings=()).to_captum(),
+     "there are no scores of words to show"),
+    ("a model whose words shap shows", lambda _: toy().examples[0].to_shap(),
+     "`model` is needed, one of bert_large, bert_base, lstm"),
+    ("scores that shap adds up", lambda _: toy().examples[0].to_shap("lstm"),
+     "`attribution` must be shap or ig, of the margin: these scores by ig do not add up to log-odds of a label, as "
+     "shap's plots take them to"),
     ("a method of an evaluation", lambda _: toy().method("INDEX-DIF"),
      "there is no method 'INDEX-DIF'; did you mean INDEX-DIFF?"),
     ("a folder to save in", lambda _: toy().save("no/r.json"),

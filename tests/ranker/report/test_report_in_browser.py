@@ -1,10 +1,12 @@
 """The HTML report in a real browser."""
 
 import dataclasses
+import re
+from functools import partial
 
 import pytest
 from chromium import CHROMIUM, browser
-from test_report_formats import HOSTILE, toy, toy_decision, with_best, with_found
+from test_report_formats import HOSTILE, MODELS, crowd, toy, toy_decision, with_best, with_found
 
 from ranker import report
 from ranker.statistics.paired import PairedComparison
@@ -87,18 +89,64 @@ def test_probabilities_near_certainty_are_sorted_as_what_they_are_near(page, tmp
     load(page, tmp_path, with_best(toy_decision(), 0.6, 0.99999, 0.00001))
     table = "[...document.querySelectorAll('table')].find(t => t.textContent.includes('P(near best)'))"
     for expected in ([">99.9", "60.0", "<0.1"], ["<0.1", "60.0", ">99.9"]):
-        page.ask(f"{table}.querySelectorAll('thead button')[6].click()")
-        assert page.ask(f"[...{table}.querySelectorAll('tbody tr')].map(row => row.cells[6].textContent)") == expected
+        page.ask(f"{table}.querySelectorAll('thead button')[2].click()")
+        assert page.ask(f"[...{table}.querySelectorAll('tbody tr')].map(row => row.cells[2].textContent)") == expected
 
 
-@pytest.mark.parametrize("make", [toy, toy_decision])
-def test_a_phone_is_wide_enough(make, page, tmp_path):
-    """At 390 pixels the page does not scroll sideways; wide tables do so on their own."""
-    page.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
-    load(page, tmp_path, make(("a model of a rather long name " * 3, "x" * 80, "c")))
-    width = page.ask("document.documentElement.scrollWidth")
+OUTSIDE = """
+(() => {
+  const wide = document.documentElement.clientWidth, beyond = (inner, outer) =>
+    inner.width && (inner.left < outer.left - 1 || inner.right > outer.right + 1);
+  const text = (one) => { const range = document.createRange(); range.selectNodeContents(one); return range; };
+  const all = (query) => [...document.querySelectorAll(query)];
+  const named = (kind) => (one) => `${kind}: ${one.textContent.trim().slice(0, 40)}`;
+  return [
+    ...all("body *").filter(one => !one.parentElement.closest(".scroll"))
+      .filter(one => beyond(one.getBoundingClientRect(), {left: 0, right: wide})).map(named("outside")),
+    ...all("h1, h2, h3, h4, summary, th")
+      .filter(one => beyond(text(one).getBoundingClientRect(), one.getBoundingClientRect())).map(named("clipped")),
+    ...all("svg text").filter(one => beyond(one.getBoundingClientRect(), one.closest("svg").getBoundingClientRect()))
+      .map(named("outside its figure")),
+  ];
+})()
+"""
+"""What is outside the screen, with tables that scroll on their own as a whole; headings and texts that are clipped."""
+
+WIDTHS = [pytest.param(width, marks=() if width == 320 else pytest.mark.slow) for width in (320, 375, 768, 1024, 1280)]
+"""Widths of screens, in pixels; the narrowest is checked each time."""
+
+
+@pytest.fixture
+def screen(page):
+    """A function that sets the width of the page's screen, in pixels, until the test ends."""
+    yield lambda width: page.call(
+        "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 700
+    )
     page.call("Emulation.clearDeviceMetricsOverride")
-    assert width <= 390
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("make", [toy, toy_decision])
+@pytest.mark.parametrize(
+    "names", [MODELS, ("a model of a rather long name " * 3, "x" * 80, "c")], ids=["short", "long"]
+)
+def test_nothing_is_clipped_or_outside_the_screen(make, names, width, page, screen, tmp_path):
+    """The page never scrolls sideways; wide tables do so on their own. Headings and figures show all of their text."""
+    screen(width)
+    load(page, tmp_path, make(names))
+    assert page.ask(OUTSIDE) == []
+    assert page.ask("document.documentElement.scrollWidth") <= width
+
+
+def test_the_first_screen_says_the_answer_how_sure_it_is_and_what_to_do(page, screen, tmp_path):
+    """On a phone it holds these, and no name of a method, no K and no list of groups."""
+    screen(375)
+    load(page, tmp_path, toy_decision())
+    visible = "[...document.querySelectorAll('h1, h2, p, th, td')].filter(one => one.getBoundingClientRect().top < 800)"
+    text = page.ask(f"{visible}.map(one => one.textContent).join(' ')")
+    for part in ("Not told apart for first place", "Probability that no other model is better", "75.0 %", "Next: "):
+        assert part in text
+    assert not re.search(r"\bK\b|ACC\+TIES|; nor ", text)
 
 
 def test_what_the_numbers_were_made_from_is_in_print(page, tmp_path):
@@ -111,6 +159,41 @@ def test_what_the_numbers_were_made_from_is_in_print(page, tmp_path):
     page.call("Emulation.setEmulatedMedia", media="")
     assert closed < 50
     assert printed > 200
+
+
+PAPER = 1032
+"""Width of a landscape A4 sheet within the margins of the page, in CSS pixels."""
+
+
+@pytest.mark.parametrize("make", [toy, toy_decision, partial(crowd, 60)])
+def test_a_dark_page_is_printed_whole_in_black_on_white(make, page, screen, tmp_path):
+    """Inks are those of the light page, and no table or figure is wider than the paper."""
+    screen(PAPER)
+    page.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    load(page, tmp_path, make())
+    inks = page.ask("(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))")
+    wide = page.ask(
+        "Math.max(...[...document.querySelectorAll('table, svg')].map(one => one.getBoundingClientRect().right))"
+    )
+    page.call("Emulation.setEmulatedMedia", media="", features=[])
+    assert inks == ["rgb(22, 25, 29)", "rgb(255, 255, 255)"]
+    assert wide <= PAPER
+
+
+def test_a_table_is_sorted_by_keys(page, tmp_path):
+    """Tab reaches the header of a column, which shows that it has the focus, and Enter sorts by it."""
+    load(page, tmp_path, toy())
+    key = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+    for _ in range(4):  # the table, then the headers of three columns
+        page.call("Input.dispatchKeyEvent", type="keyDown", **key)
+        page.call("Input.dispatchKeyEvent", type="keyUp", **key)
+    assert page.ask("document.activeElement.textContent") == "pairwise accuracy"
+    assert page.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+    page.call("Input.dispatchKeyEvent", type="keyDown", **key)
+    page.call("Input.dispatchKeyEvent", type="keyUp", **key)
+    assert page.ask("document.querySelector('[aria-sort]').textContent") == "pairwise accuracy"
+    assert page.ask(FIRST_COLUMN)[0] == "MAJORITY"
 
 
 def test_figures_and_examples_can_be_read_by_a_screen_reader(page, tmp_path):

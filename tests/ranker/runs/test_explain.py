@@ -72,7 +72,9 @@ def explained(*models, example=EXAMPLE, **given):
     """An explanation of canned models."""
     models = models or (Canned("one"),)
     found = SimpleNamespace(models=models, precomputed=False, infos=())
-    evidence = Evidence(given.pop("attribution", None), given.pop("factors", None))
+    evidence = Evidence(
+        given.pop("attribution", None), given.pop("factors", None), shortcut=given.pop("shortcut", None)
+    )
     with patch("ranker.runs.explain.inspect_models", lambda _: found), patch("ranker.runs.explain.collect", collected):
         return explain(models, models[0].task, example, evidence=evidence, **given)
 
@@ -115,6 +117,13 @@ def test_the_default_label_is_the_shortcuts():
     assert explained().toward == "entailment"
     assert explained(Canned("x", task=ClassificationTask("nli", ("yes", "no"), shortcut=0))).toward == "yes"
     assert explained(Canned("x", task=ClassificationTask("nli", ("yes", "no")))).toward == "no"
+
+
+def test_a_declared_label_of_the_shortcut_is_that_of_the_factors():
+    """Without one, factors of the shortcut are left out of an explanation; with one they are measured."""
+    canned = Canned("x", task=ClassificationTask("nli", ("yes", "no")))
+    assert "SUM-DIFF" in explained(canned).left_out
+    assert "SUM-DIFF" not in explained(canned, shortcut="yes").left_out
 
 
 def test_every_factor_reads_its_own_label_whatever_is_shown():
