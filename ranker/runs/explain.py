@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from factors import BUILTIN
 from factors.types import Example
 from ranker.attribution import settings_of
 from ranker.attribution.settings import settle
@@ -18,7 +17,7 @@ from ranker.errors import DataError, ModelError, UnknownName, UsageError
 from ranker.results.explanation import Explanation
 from ranker.runs.collect import collect
 from ranker.runs.gather import InspectedModels, Models, NamedDataset, RowsFile, RunInputs, RunRows, inspect_models
-from ranker.runs.plan import BACKEND, plan
+from ranker.runs.plan import BACKEND, default_factors, plan
 from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
@@ -100,10 +99,10 @@ def explain(
         raise UsageError.about("toward", text, label, allowed=(attributed,))
     inspected = inspect_models(models)
     check_askable(inspected, evidence)
-    factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
+    rows = RunRows(LabelledDataset("example", task, (example,), 1, designed), (example,))
+    factors = default_factors(rows, truth=True) if evidence.factors is None else tuple(evidence.factors)
     if settings.name == "none":
         factors = tuple(factor for factor in factors if factor.kind == "baseline")
-    rows = RunRows(LabelledDataset("example", task, (example,), 1, designed), (example,))
     run_plan = plan(RunInputs(inspected, rows), replace(evidence, attribution=settings, factors=factors))
     collected = collect(replace(run_plan, compares=False), runtime)
     answered = [reply for reply in collected.answered if reply.answers["population"].predictions.state[0] == ANSWERED]
