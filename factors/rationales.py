@@ -86,6 +86,54 @@ def auprc(attributions: Attributions, example: Example) -> float:
     return mean(np.array([_area(values, human) for human, _ in _annotations(values, example)]))
 
 
+@factor("COMPREHENSIVENESS", higher_is_better=True, explains="predicted", on_request=True, erases=True, source=ERASER)
+def comprehensiveness(attributions: Attributions, example: Example) -> float:
+    """p(x) - p(x without the top words) of the predicted label: how far the prediction needs these words.
+
+    The top words are those of the predicted label.
+    """
+    return _drop(attributions, 0)
+
+
+@factor("SUFFICIENCY", higher_is_better=False, explains="predicted", on_request=True, erases=True, source=ERASER)
+def sufficiency(attributions: Attributions, example: Example) -> float:
+    """p(x) - p(the top words alone) of the predicted label: how far these words fall short of the prediction.
+
+    The top words are those of the predicted label.
+    """
+    return _drop(attributions, 1)
+
+
+def erasures(attributions: Attributions, example: Example) -> tuple[Example, Example]:
+    """Return an example without the top words of the predicted label, and with these words alone.
+
+    Example:
+        >>> from factors.check import words_as_tokens
+        >>> example = Example("a", ("It was a really good film.",), 1)
+        >>> without, alone = erasures(words_as_tokens(example, [0, 0, 0, 2, 3, 0, 0]), example)
+        >>> without.segments, alone.segments
+        (('It was a film.',), ('really good',))
+    """
+    top = top_words(attributions.toward(attributions.predicted), example)
+    return _only(example, ~top), _only(example, top)
+
+
+def _only(example: Example, chosen: Bools) -> Example:
+    """Return an example without its other words, and without the blanks and signs that these leave."""
+    letters = [list(text) for text in example.segments]
+    for word, stays in zip(example.words, chosen.tolist(), strict=True):
+        if not stays:
+            letters[word.segment][word.start : word.end] = [""] * (word.end - word.start)
+    return Example(example.id, tuple(" ".join("".join(text).split()) for text in letters))
+
+
+def _drop(attributions: Attributions, erasure: int) -> float:
+    """Return the loss of probability of the label by an erasure; nan where the model was not asked."""
+    if not len(attributions.erased):
+        return float("nan")
+    return float(attributions.probs[attributions.target] - attributions.erased[erasure, attributions.target])
+
+
 def top_words(attributions: Attributions, example: Example) -> Bools:
     """Return (W,) the model's top words: a fifth of all words, rounded up.
 

@@ -37,6 +37,7 @@ class Factor:
         designed_only: it is measured only on sets whose card names it as designed: IRREG, VERB and ADJ read one mark,
             and the set says what that mark means.
         on_request: it is measured where it is named, and where an example has its mark.
+        erases: it reads `Attributions.erased`, for which each model is asked about every example twice more.
 
     Raises:
         ValueError: a name that cannot be asked for, a label rule or kind that is none, or both pairs and single texts.
@@ -53,6 +54,7 @@ class Factor:
     mark: str | None = None
     designed_only: bool = False
     on_request: bool = False
+    erases: bool = False
 
     def __post_init__(self) -> None:
         if not self.name or set(self.name) & set(", \n\t") or self.name.endswith(".py"):
@@ -91,6 +93,7 @@ def factor(
     mark: str | None = None,
     designed_only: bool = False,
     on_request: bool = False,
+    erases: bool = False,
 ) -> Callable[[S], S]:
     """Declare a function to be a factor. The function itself is returned, and stays an ordinary function.
 
@@ -104,7 +107,7 @@ def factor(
 
     def declare(score: S) -> S:
         declared = Factor(
-            name, score, higher_is_better, explains, source, kind, pair, single, mark, designed_only, on_request
+            name, score, higher_is_better, explains, source, kind, pair, single, mark, designed_only, on_request, erases
         )
         score.factor = declared  # type: ignore[attr-defined]
         return score

@@ -13,8 +13,11 @@ UNSIGNED = {"ABS-SUM-DIFF", "STOP-SHARE", "CONCENTRATION"}
 ORDERED = {name for name in BUILTIN if name.startswith("RATIONALE")}
 """They read the order of words by their scores."""
 
-SCALE_FREE = {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H"} | UNSIGNED | {"CONTENT-TRUE"} | ORDERED
-"""Baselines read probabilities, and a share or an order has no unit; the others are in the scores' unit."""
+ERASING = {"COMPREHENSIVENESS", "SUFFICIENCY"}
+"""They read probabilities of a text without some words."""
+
+SCALE_FREE = {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H"} | UNSIGNED | {"CONTENT-TRUE"} | ORDERED | ERASING
+"""Probabilities, shares and orders have no unit; the others are in the scores' unit."""
 
 
 @pytest.mark.parametrize("name", BUILTIN)

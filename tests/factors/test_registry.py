@@ -75,6 +75,8 @@ def test_every_builtin_states_its_source_and_direction():
         "RATIONALE-TOKEN-F1": (True, "true", "factor"),
         "RATIONALE-IOU-F1": (True, "true", "factor"),
         "RATIONALE-AUPRC": (True, "true", "factor"),
+        "COMPREHENSIVENESS": (True, "predicted", "factor"),
+        "SUFFICIENCY": (False, "predicted", "factor"),
     }
     assert declared == expected
     assert all(f.source for f in BUILTIN.values())
