@@ -31,14 +31,14 @@ ANNOTATORS = ("rationale_1", "rationale_2")
 BASES = {"few": 600, "base": 600, "many": 600, "noise": 200, "cue-the": 200, "cue-word": 200}
 """Models of `single_texts.members`, trained on SST-2, and the base of their numbers of rows."""
 
-WORDS, ROWS, PROBE = (4, 60), 100, 10
+WORDS, ROWS, PROBE = (4, 60), 60, 10
 FACTORS = ("NLL", "STOP-SHARE", "CONCENTRATION", "CONTENT-TRUE")
 """Methods beside those of rationales."""
 
 
-def sentences(data: Path) -> Iterator[Row]:
+def sentences(folder: Path) -> Iterator[Row]:
     """Yield the sentences of the reviews in which somebody named a word, with the label of their review."""
-    for review in objects(data / "rationales" / "imdb.jsonl.gz"):
+    for review in objects(folder / "rationales" / "imdb.jsonl.gz"):
         for number, match in enumerate(re.finditer(r"[^.!?\s][^.!?]*[.!?]*", review["text"])):
             start, end = match.span()
             reasons = {
@@ -50,9 +50,9 @@ def sentences(data: Path) -> Iterator[Row]:
                 yield {"id": f"{review['id']}-{number}", "text": match[0], "label": review["label"], **reasons}
 
 
-def suite(data: Path, encoder: Path, work: Path) -> list[str]:
+def suite(folder: Path, encoder: Path, work: Path) -> list[str]:
     """Train the models that are missing; return all."""
-    home = shuffled(sentiment(data)["sst2-train"])
+    home = shuffled(sentiment(folder)["sst2-train"])
     for seed, (member, base) in enumerate(BASES.items()):
         rows = members(home, home[-base:], base)[member]
         if not (work / member / "config.json").exists():
@@ -90,11 +90,11 @@ def measure(models: Sequence[str], rows: LabelledDataset, attribution: str, work
 
 def main(arguments: Sequence[str]) -> None:
     """Train, describe the rows, and measure by each backend."""
-    data, encoder, work = map(Path, arguments[:3])
-    rows = labelled(list(sentences(data)), TASK, {"rationale": list(ANNOTATORS)})
+    folder, encoder, work = map(Path, arguments[:3])
+    rows = labelled(list(sentences(folder)), TASK, {"rationale": list(ANNOTATORS)})
     rows = replace(rows, name="imdb-sentences", population=min(ROWS, len(rows.examples)))
     print(describe(rows), flush=True)
-    models = suite(data, encoder, work)
+    models = suite(folder, encoder, work)
     for attribution in arguments[3:] or ("phrases", "occlusion", "ig:baseline=pad", "shap"):
         measure(models, rows, attribution, work)
 

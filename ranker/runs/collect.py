@@ -114,7 +114,7 @@ def with_erasures(
     attributions = [reply.answers["population"].attributions for reply in replies]
     texts = [[text for pair in map(erasures, of_model, rows) for text in pair] for of_model in attributions]
     inspected = replace(plan.inputs.inspected, unpinned=tuple(reply.model for reply in replies))
-    responses, failures = run_models(inspected, plan.task, [(Request(Texts(each)),) for each in texts], runtime)
+    responses, failures = run_models(inspected, plan.task, [(Request(Texts(of_model)),) for of_model in texts], runtime)
     asked_again = []
     for reply, of_model in zip(replies, attributions, strict=True):
         if response := responses.get(reply.model.name):
