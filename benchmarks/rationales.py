@@ -32,7 +32,7 @@ BASES = {"few": 600, "base": 600, "many": 600, "noise": 200, "cue-the": 200, "cu
 """Models of `single_texts.members`, trained on SST-2, and the base of their numbers of rows."""
 
 WORDS, ROWS, PROBE = (4, 60), 60, 10
-FACTORS = ("NLL", "STOP-SHARE", "CONCENTRATION", "CONTENT-TRUE")
+FACTORS = ("NLL", "CONTENT-TRUE", "COMPREHENSIVENESS", "SUFFICIENCY")
 """Methods beside those of rationales."""
 
 
