@@ -102,7 +102,8 @@ def cases(mark: str = "mark") -> dict[str, Case]:
     cases_by_name = {}
     for name, example in examples.items():
         wave = np.sin(1.0 + np.arange(len(example.words)))  # of both signs, no two alike
-        cases_by_name[name] = (words_as_tokens(example, wave, special=0.5), example)
+        attributions = words_as_tokens(example, wave, special=0.5)
+        cases_by_name[name] = (replace(attributions, erased=np.array([[0.6, 0.4], [0.45, 0.55]])), example)
     pair_attributions, _ = cases_by_name["a pair"]
     first_tokens = np.flatnonzero(pair_attributions.word < 3)
     cases_by_name["cut off after three words"] = (
@@ -192,7 +193,7 @@ def _value(factor: Factor, name: str, case: Case) -> float:
 def _snapshot(attribution: Attributions, example: Example) -> tuple[object, ...]:
     arrays = (attribution.probs, attribution.segment, attribution.word, attribution.offsets, attribution.scores)
     return (
-        *(array.tobytes() for array in arrays),
+        *(array.tobytes() for array in (*arrays, attribution.erased)),
         attribution.tokens,
         attribution.target,
         example.segments,

@@ -36,6 +36,8 @@ class Factor:
         mark: the mark that it reads from an example, if any.
         designed_only: it is measured only on sets whose card names it as designed: IRREG, VERB and ADJ read one mark,
             and the set says what that mark means.
+        on_request: it is measured where it is named, and where an example has its mark.
+        erases: it reads `Attributions.erased`, for which each model is asked about every example twice more.
 
     Raises:
         ValueError: a name that cannot be asked for, a label rule or kind that is none, or both pairs and single texts.
@@ -51,6 +53,8 @@ class Factor:
     single: bool = False
     mark: str | None = None
     designed_only: bool = False
+    on_request: bool = False
+    erases: bool = False
 
     def __post_init__(self) -> None:
         if not self.name or set(self.name) & set(", \n\t") or self.name.endswith(".py"):
@@ -88,6 +92,8 @@ def factor(
     single: bool = False,
     mark: str | None = None,
     designed_only: bool = False,
+    on_request: bool = False,
+    erases: bool = False,
 ) -> Callable[[S], S]:
     """Declare a function to be a factor. The function itself is returned, and stays an ordinary function.
 
@@ -100,7 +106,9 @@ def factor(
     """
 
     def declare(score: S) -> S:
-        declared = Factor(name, score, higher_is_better, explains, source, kind, pair, single, mark, designed_only)
+        declared = Factor(
+            name, score, higher_is_better, explains, source, kind, pair, single, mark, designed_only, on_request, erases
+        )
         score.factor = declared  # type: ignore[attr-defined]
         return score
 

@@ -198,6 +198,8 @@ class Attributions:
             completeness gap, in the unit of the backend's scores; LIME: 1 - R2); nan where there is none. It does not
             change where scores are turned or scaled.
         effort: of the backend (IG: steps, SHAP: evaluations, LIME: samples).
+        erased: (2, C) probabilities without the top words of the predicted label, and of these words alone; (0, C)
+            where the model was not asked. It is not stored with the others.
 
     Raises:
         ValueError: the arrays' lengths do not agree, or ``target`` is no class.
@@ -213,6 +215,7 @@ class Attributions:
     backend: str = "none"
     residual: float = float("nan")
     effort: int = 0
+    erased: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def __post_init__(self) -> None:
         length = len(self.tokens)
@@ -225,6 +228,7 @@ class Attributions:
         if not 0 <= self.target < len(self.probs):
             raise ValueError(f"target must be one of {len(self.probs)} classes (got {self.target})")
         self.probs.flags.writeable = False
+        self.erased.flags.writeable = False
 
     @property
     def undefined(self) -> bool:

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 from factors.types import Attributions, Example
 from ranker.attribution.abilities import check
-from ranker.attribution.settings import IGSettings, LIMESettings, OcclusionSettings, Settings, SHAPSettings
+from ranker.attribution.settings import (
+    IGSettings,
+    LIMESettings,
+    OcclusionSettings,
+    PhraseSettings,
+    Settings,
+    SHAPSettings,
+)
 from ranker.errors import UsageError, look_up
 from ranker.records import record
 
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
     from ranker.sources.base import E, Perturbed
 
 SETTINGS: dict[str, type[Settings]] = {
-    kind.name: kind for kind in (Settings, IGSettings, SHAPSettings, LIMESettings, OcclusionSettings)
+    kind.name: kind for kind in (Settings, IGSettings, SHAPSettings, LIMESettings, OcclusionSettings, PhraseSettings)
 }
 """Settings classes of every backend, by its name; they name the function that does the work."""
 

@@ -396,3 +396,34 @@ class OcclusionSettings(Attributing):
     def passes(self, segment: Ints, word: Ints) -> int:
         """Return one pass for each word, and one for the example."""
         return len(set(word.tolist()) - {SPECIAL}) + 1
+
+
+@dataclass(frozen=True)
+class PhraseSettings(Attributing):
+    """Phrase removal: what the output loses when a phrase is hidden beside another hidden word.
+
+    Attributes:
+        hide: the treatment of hidden tokens: replaced by the padding or mask token, or removed.
+        window: most words of a phrase; a phrase of several begins with a negation.
+        reach: words before and after a phrase that are beside it, each hidden in turn; 0 hides phrases alone.
+
+    Raises:
+        ValueError: a number out of range.
+    """
+
+    name: ClassVar[str] = "phrases"
+    function: ClassVar[str] = "ranker.attribution.phrases:attribute"
+    hides: ClassVar[str] = "hide"
+
+    hide: Hide = "pad"
+    window: int = 3
+    reach: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("window", 1), ("reach", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"`{name}` must be at least {least} (got {getattr(self, name)})")
+
+    def passes(self, segment: Ints, word: Ints) -> int:
+        """Return a pass for the example, for each word, and for each word with one of its neighbours."""
+        return len(set(word.tolist()) - {SPECIAL}) * (1 + self.reach) + 1

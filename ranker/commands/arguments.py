@@ -110,7 +110,7 @@ def own_rows(values: OptionValues, option: str) -> RowsFile | None:
     """Return the file of an option for a user's own rows; None if it was left out."""
     if values.get(option) is None:
         return None
-    roles = columns(values["columns"])
+    roles = columns(values["columns"], ("rationale",))
     if option == "data" and values.get("cluster"):
         roles["cluster"] = [values["cluster"]]
     like, include, table = values["ood_name"], tuple(values["include"]), from_flags(TableOptions, values)

@@ -210,7 +210,7 @@ INCLUDE = click.option("--include", type=PATH, multiple=True, help="Folder with 
 COLUMNS = click.option(
     "--columns",
     metavar="ROLE=NAME,...",
-    help="Columns of your own rows: text=premise,text=hypothesis,label=gold,id=key.",
+    help="Columns of your own rows: text=premise,text=hypothesis,label=gold,id=key,rationale=why.",
 )
 
 OWN_ROWS = combine(

@@ -28,6 +28,7 @@ class Layout:
         label: the column of the label, a name or a number; None if the rows have none.
         id: the column of the example's id; None numbers the rows.
         cluster: the column that groups dependent rows; None if rows are independent.
+        rationale: the columns of the words that people gave as their reason, one for each annotator.
         numbers: the labels that the numbers 0, 1, ... stand for; empty: the task's own order.
         where: column -> the value that a row must have to belong to the set.
         form: ending by which the file is read, such as ".conll"; "" for its own.
@@ -39,12 +40,14 @@ class Layout:
 
     Raises:
         UnknownName: there is no such rule.
+        UsageError: texts are changed, and the spans of rationales are of the unchanged ones.
     """
 
     text: tuple[str, ...]
     label: str | None
     id: str | None = None
     cluster: str | None = None
+    rationale: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     where: Mapping[str, str] = field(default_factory=dict)
     form: str = ""
@@ -62,15 +65,14 @@ class Layout:
         ):
             for name in names:
                 look_up(kind, name, choices)
+        if self.rationale and self.clean:
+            raise UsageError("`rationale` has spans of the texts as they stand, so `clean` must be left out")
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that a file of this layout must have."""
-        return self.needs or (
-            *self.text,
-            *(column for column in (self.label, self.id, self.cluster) if column),
-            *self.where,
-        )
+        single = (column for column in (self.label, self.id, self.cluster) if column)
+        return self.needs or (*self.text, *single, *self.rationale, *self.where)
 
 
 @dataclass(frozen=True)

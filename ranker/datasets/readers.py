@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from factors import Example, Span
 from ranker.datasets.cards import Layout
+from ranker.datasets.rationales import rationale_marks
 from ranker.errors import Assumption, DataError, UsageError, listed, look_up
 from ranker.files import reader
 from ranker.files.cells import cell_text
@@ -57,6 +58,7 @@ USUAL = {
     ),
     "id": (("id",), ("pairID",), ("idx",), ("index",), ("guid",)),
     "cluster": (),
+    "rationale": (),
 }
 """Usual names of columns; the first group that fits is used."""
 
@@ -115,8 +117,9 @@ def read_sheet(
     Args:
         source: the file; or mappings, such as a ``datasets.Dataset``, or a table with ``to_dict("records")``, such as a
             pandas ``DataFrame``; or columns read of them (see `content`).
-        columns: "text" -> one or two columns; "label", "id" and "cluster" (groups of dependent rows) -> one; other
-            roles are found by `USUAL` names. Several columns of labels are several references of a row.
+        columns: "text" -> one or two columns; "label", "id" and "cluster" (groups of dependent rows) -> one;
+            "rationale" -> one for each annotator, see `datasets.rationales`; other roles are found by `USUAL` names.
+            Several columns of labels are several references of a row.
         required: the parts that there must be columns for.
         encoding: of a file that is not UTF-8 and does not say what it is: see `ranker.files.reader.read_columns`.
         limits: size limits for reading.
@@ -280,12 +283,11 @@ def examples(
                 earlier = places[identity, annotator]
                 raise DataError(f"the id {identity!r} is used at {earlier} already", option="id", value=identity)
             target = None if task is None else _target_in(cells, layout, task, segments)
-            row_marks = _marks(cells["marks"]) if cells.get("marks") else {}
+            row_marks = {**marker(segments, cells), **rationale_marks(cells, layout.rationale, segments)}
+            row_marks |= _marks(cells["marks"]) if cells.get("marks") else {}
             group = "" if layout.cluster is None else _group(cells[layout.cluster], layout.cluster)
             origin = place if layout.id is None else ""
-            yield Example(
-                identity, segments, target, {**marker(segments, cells), **row_marks}, group, origin, (number, size)
-            )
+            yield Example(identity, segments, target, row_marks, group, origin, (number, size))
         except KeyError as error:
             raise DataError.of_column(
                 error.args[0], f"is missing (columns: {listed(cells)})", place=place, allowed=cells
@@ -326,8 +328,8 @@ def layout_of(
 
     Args:
         header: the file's columns.
-        columns: "text", "label", "id" and "cluster" -> columns. A file without these columns whose texts have usual
-            names is read by those, since a run may read several files.
+        columns: "text", "label", "id", "cluster" and "rationale" -> columns. A file without these columns whose texts
+            have usual names is read by those, since a run may read several files.
         required: the parts that there must be columns for.
 
     Raises:
@@ -348,7 +350,7 @@ def layout_of(
             text = f"no column has a usual name for the {part}; {_fault(header)} (columns: {listed(header)})"
             raise DataError(text, option=part, allowed=header)
     label, identity, cluster = (next(iter(parts[part]), None) for part in ("label", "id", "cluster"))
-    return Layout(tuple(parts["text"]), label, identity, cluster)
+    return Layout(tuple(parts["text"]), label, identity, cluster, tuple(parts["rationale"]))
 
 
 def _usual(part: str, header: Sequence[str]) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def file_notes(sheet: Sheet, rows: Sequence[Example], chosen: bool) -> Iterator[
         Read as text: question. Unread, though it holds text: answer; choose with `columns`.
     """
     layout, cells = sheet.layout, sheet.rows[0].cells
-    used = {*layout.text, layout.label, layout.id}
+    used = {*layout.columns}
     unread = [
         name for name, cell in cells.items() if name not in used and isinstance(cell, str) and " " in cell.strip()
     ]

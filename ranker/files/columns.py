@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from ranker.limits import LIMITS, Limits
@@ -93,15 +94,17 @@ class Columns:
         """Return (n,) cells of one column of the file, as Python values; None where one is empty."""
         from ranker.files.arrow import python_values
 
-        if name in self.cells:
-            return python_values(self.cells[name])
         if name in self.nested:
             return [None if text is None else json.loads(text) for text in python_values(self.nested[name])]
+        single = python_values(self.cells[name]) if name in self.cells else [None] * self.size
+        if name not in self.groups:
+            return single
         parts = [part[len(name) + 1 :] for part in self.groups[name]]
         rows = zip(*(python_values(self.cells[part]) for part in self.groups[name]), strict=True)
-        if all(part.isdecimal() for part in parts):
-            return [_trim(row) for row in rows]
-        return [dict(zip(parts, row, strict=True)) if any(v is not None for v in row) else None for row in rows]
+        several: list[Any] = [_trim(row) for row in rows]
+        if not all(part.isdecimal() for part in parts):
+            several = [row and dict(zip_longest(parts, row)) for row in several]
+        return [cell if row is None else row for cell, row in zip(single, several, strict=True)]
 
 
 def _trim(row: Sequence[Any]) -> list[Any] | None:

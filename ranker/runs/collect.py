@@ -8,7 +8,9 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from factors.rationales import erasures
 from factors.types import Example
+from ranker.datasets.identity import Texts
 from ranker.errors import ModelError, UsageError, listed
 from ranker.numbers import minutes
 from ranker.runs.gather import InspectedModels
@@ -94,7 +96,37 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
             if "population" not in answers and plan.rows.places is not None:
                 answers["population"] = Answer(answers["pool"].predictions.part(plan.rows.places))
             answered.append(ModelResponses(model, response.content, answers, response.answers[len(by_question) :]))
+    if any(factor.erases for factor in plan.factors):
+        answered, more_failures = with_erasures(plan, answered, runtime)
+        failures |= more_failures
     return RunResponses(tuple(answered), failures, copies)
+
+
+def with_erasures(
+    plan: Plan, replies: Sequence[ModelResponses], runtime: Runtime
+) -> tuple[list[ModelResponses], dict[str, str]]:
+    """Ask models about their rows without the top words, and about these words alone.
+
+    Returns:
+        The replies with `Attributions.erased`, and model -> why it could not be asked.
+    """
+    rows = plan.rows.population
+    attributions = [reply.answers["population"].attributions for reply in replies]
+    texts = [[text for pair in map(erasures, of_model, rows) for text in pair] for of_model in attributions]
+    inspected = replace(plan.inputs.inspected, unpinned=tuple(reply.model for reply in replies))
+    responses, failures = run_models(inspected, plan.task, [(Request(Texts(of_model)),) for of_model in texts], runtime)
+    asked_again = []
+    for reply, of_model in zip(replies, attributions, strict=True):
+        if response := responses.get(reply.model.name):
+            (answers,) = response.answers
+            probabilities = None if answers is None else answers.predictions.probabilities()
+            if probabilities is not None:
+                pairs = zip(of_model, probabilities.reshape(len(rows), 2, -1), strict=True)
+                erased = [replace(row, erased=probabilities_of_pair) for row, probabilities_of_pair in pairs]
+                population = replace(reply.answers["population"], attributions=erased)
+                reply = replace(reply, answers={**reply.answers, "population": population})
+            asked_again.append(reply)
+    return asked_again, failures
 
 
 def find_copies(responses: Mapping[str, RawResponses]) -> dict[str, str]:

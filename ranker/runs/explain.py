@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from factors import BUILTIN
 from factors.types import Example
 from ranker.attribution import settings_of
 from ranker.attribution.settings import settle
@@ -18,7 +17,7 @@ from ranker.errors import DataError, ModelError, UnknownName, UsageError
 from ranker.results.explanation import Explanation
 from ranker.runs.collect import collect
 from ranker.runs.gather import InspectedModels, Models, NamedDataset, RowsFile, RunInputs, RunRows, inspect_models
-from ranker.runs.plan import BACKEND, applicable_factors, plan
+from ranker.runs.plan import BACKEND, applicable_factors, default_factors, plan
 from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
@@ -103,7 +102,7 @@ def explain(
         text = f"{label}: the scores speak for {attributed} alone; see `target` of `attribution` {settings.name}"
         raise UsageError.about("toward", text, label, allowed=(attributed,))
     check_askable(inspected, evidence)
-    factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
+    factors = default_factors(inputs.rows, truth=True) if evidence.factors is None else tuple(evidence.factors)
     if settings.name == "none":
         factors = tuple(factor for factor in factors if factor.kind == "baseline")
     measured = [factor for factor in factors if factor.name != task.metric]

@@ -235,7 +235,7 @@ def labelled(
             a data frame.
         task: the labels, or the name of a known task; None takes the known task that the rows' labels fit.
         columns: "text", "label" and "id" -> columns with unusual names; "cluster" -> the column that says which rows
-            belong together.
+            belong together; "rationale" -> columns of the words that people named, one for each annotator.
         like: an OOD set whose task, marks and designed factor also hold for these rows.
         include: folders of a user's own sets.
         encoding: encoding of a file that is not UTF-8 and does not declare it, such as cp1252.

@@ -209,11 +209,7 @@ def plan(
         inputs = inputs.judged_by(metric or "")
     rows, task = inputs.rows, inputs.rows.ood.task
     by = metric_of(metric, rows)
-    chosen = (
-        factors_for_decision(factors, rows.ood.designed, method)
-        if evidence.factors is None and not rows.truth
-        else factors
-    )
+    chosen = default_factors(rows, rows.truth, method) if evidence.factors is None else factors
     chosen = tuple(factor for factor in chosen if factor.name != task.metric)  # always in the table
     settings = evidence.settings or backend(chosen, inputs, evidence)
     if settings.name != "none" and not task.outputs:
@@ -312,16 +308,24 @@ def backend(factors: Sequence[Factor], inputs: RunInputs, evidence: Evidence) ->
     return settings if usable else settings_of("none")
 
 
-def factors_for_decision(factors: Iterable[Factor], designed: str | None, method: str | None) -> tuple[Factor, ...]:
-    """Return the factors of a decision: baselines, the factor designed for the set, and the chosen one.
+def default_factors(rows: RunRows, truth: bool, method: str | None = None) -> tuple[Factor, ...]:
+    """Return the factors that are measured where none are named: all built-in ones where the truth is known.
 
-    Baselines need no attributions. How well other factors rank on a user's own rows is not known.
+    A decision has baselines, which need no attributions, the factor designed for the set, and the chosen one. How well
+    other factors rank on a user's own rows is not known. Those on request are measured where a row has their mark.
 
     Example:
-        >>> [factor.name for factor in factors_for_decision(BUILTIN.values(), None, None)]
-        ['ACC', 'CONF', 'CONF-GT', 'NLL', 'CONF-H']
+        >>> from ranker import load_set
+        >>> [factor.name for factor in default_factors(RunRows(load_set("paws", limit=1), ()), truth=False)]
+        ['ACC', 'CONF', 'CONF-GT', 'NLL', 'CONF-H', 'SWAP-AVG']
     """
-    return tuple(factor for factor in factors if factor.kind == "baseline" or factor.name in (designed, method))
+    marks = {mark for example in rows.population for mark in example.marks}
+    return tuple(
+        factor
+        for factor in BUILTIN.values()
+        if (factor.mark in marks if factor.on_request else truth or factor.kind == "baseline")
+        or factor.name in (rows.ood.designed, method)
+    )
 
 
 def method_named(method: str, rows: RunRows, factors: Sequence[Factor], deciding: Sequence[str]) -> str:

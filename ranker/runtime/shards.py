@@ -38,7 +38,7 @@ STATE = "state"
 KEY = b"rank-models key"
 """Metadata field of a shard with the digest of its key and the format's version."""
 
-FIELDS = tuple(field.name for field in fields(Attributions))
+FIELDS = tuple(field.name for field in fields(Attributions) if field.name != "erased")
 LISTS = ("probs", "tokens", "segment", "word", "offsets", "scores")
 """Columns of attributions with a list in each row."""
 

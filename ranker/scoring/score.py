@@ -283,7 +283,7 @@ def applicable(
             left_out[factor.name] = "these examples have two segments, it is about single texts"
         elif factor.mark is not None and factor.mark not in marks:
             left_out[factor.name] = f"no example has the mark {factor.mark!r}"
-        elif own_answer and factor.kind == "baseline":
+        elif own_answer and (factor.kind == "baseline" or factor.erases):
             left_out[factor.name] = JUDGED
         elif own_answer and (rule := label_rule(factor, target)) != "predicted":
             left_out[factor.name] = _no_label(rule)

@@ -10,8 +10,14 @@ from factors.check import cases, check_factor
 UNSIGNED = {"ABS-SUM-DIFF", "STOP-SHARE", "CONCENTRATION"}
 """Shares of all attribution, whatever its sign."""
 
-SCALE_FREE = {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H"} | UNSIGNED | {"CONTENT-TRUE"}
-"""Baselines read probabilities, and a share has no unit; the others are in the scores' unit."""
+ORDERED = {name for name in BUILTIN if name.startswith("RATIONALE")}
+"""They read the order of words by their scores."""
+
+ERASING = {"COMPREHENSIVENESS", "SUFFICIENCY"}
+"""They read probabilities of a text without some words."""
+
+SCALE_FREE = {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H"} | UNSIGNED | {"CONTENT-TRUE"} | ORDERED | ERASING
+"""Probabilities, shares and orders have no unit; the others are in the scores' unit."""
 
 
 @pytest.mark.parametrize("name", BUILTIN)
@@ -50,7 +56,7 @@ def test_the_other_label_reverses_a_factor_of_signed_scores(name):
     one, other = factor.score(row, example), factor.score(row.toward(0), example)
     if name in UNSIGNED:
         assert other == one
-    elif name == "MAX-DIFF":  # the maximum of the other label's scores is minus their minimum
+    elif name == "MAX-DIFF" or name in ORDERED:  # the maximum of the other label's scores is minus their minimum
         assert other != pytest.approx(-one)
     else:
         assert other == pytest.approx(-one, abs=1e-12)

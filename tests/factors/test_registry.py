@@ -69,6 +69,14 @@ def test_every_builtin_states_its_source_and_direction():
         "IRREG": (True, "evidence", "factor"),
         "VERB": (True, "evidence", "factor"),
         "ADJ": (True, "evidence", "factor"),
+        "RATIONALE-P": (True, "true", "factor"),
+        "RATIONALE-R": (True, "true", "factor"),
+        "RATIONALE-F1": (True, "true", "factor"),
+        "RATIONALE-TOKEN-F1": (True, "true", "factor"),
+        "RATIONALE-IOU-F1": (True, "true", "factor"),
+        "RATIONALE-AUPRC": (True, "true", "factor"),
+        "COMPREHENSIVENESS": (True, "predicted", "factor"),
+        "SUFFICIENCY": (False, "predicted", "factor"),
     }
     assert declared == expected
     assert all(f.source for f in BUILTIN.values())

@@ -19,7 +19,9 @@ from ranker.limits import LIMITS
 from ranker.runs.gather import RowsFile
 from ranker.sources.base import ModelInfo
 from ranker.sources.hf.kind import Checkpoint
+from ranker.tasks.classes import ClassificationTask
 
+MOOD = ClassificationTask("mood", ("negative", "positive"))
 PAGE = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"(?ms)^```\w+\n# file: (\S+)\n(.*?)^```", PAGE))
 MESSAGES = re.search(r"(?ms)^One line, with file and line number.*?^```\n(.*?)^```", PAGE)[1].splitlines()
@@ -42,6 +44,13 @@ def test_the_rows_are_read(folder):
     marked = labelled(Path("marked.jsonl")).examples
     assert [example.marks for example in marked] == [{"cue": (Span(0, 9, 14),)}, {}]
     assert marked[0].text(Span(0, 9, 14)) == "never"
+
+
+def test_rationales_are_read(folder):
+    """Spans of one annotator, words of the other, who named none on the second row."""
+    rows = labelled(Path("named.jsonl"), MOOD, columns={"rationale": ["first", "second"]}).examples
+    named = [{mark: [row.text(span) for span in spans] for mark, spans in row.marks.items()} for row in rows]
+    assert named == [{"rationale": ["Great"], "rationale-2": ["Great", "lovely"]}, {"rationale": ["poor"]}]
 
 
 def test_single_texts_are_read_by_the_models_own_labels(folder):
@@ -93,6 +102,10 @@ WRONG = {
     "no column": ("mine.csv", FILES["mine.csv"].replace("premise,hypothesis", "before,after")),
     "no JSON": ("mine.jsonl", FILES["marked.jsonl"].splitlines(keepends=True)[1] * 6 + '{"premise": '),
     "not UTF-8": ("mine.tsv", "text\tlabel\ncaf\xe9\t1\n"),
+    "spans that overlap": (
+        "mine.jsonl",
+        FILES["named.jsonl"].replace("positive", "neutral").replace("[[0, 5]]", "[[2, 11], [0, 5]]"),
+    ),
     "mark 'cue'": (
         "mine.jsonl",
         "".join(
@@ -109,7 +122,7 @@ def test_the_messages_come_as_they_stand(folder, part):
     name, content = WRONG[part]
     Path(name).write_text(content, encoding="latin-1")
     with pytest.raises(RankModelsError) as caught:
-        labelled(Path(name), task="nli")
+        labelled(Path(name), task="nli", columns={"rationale": "first"} if '"first"' in content else None)
     assert insert_flags(str(caught.value), flags(run)) in MESSAGES
     assert part in str(caught.value)
 

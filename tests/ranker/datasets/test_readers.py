@@ -346,3 +346,61 @@ def test_a_number_is_never_the_name_that_looks_like_it():
     rows = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [0, 1, 2]}, features=features)
     found = labelled(rows, ClassificationTask("stars", ("3", "2", "1")))
     assert [found.task.show(row.target) for row in found.examples] == names
+
+
+TEXT = "Never again, never."
+SPANS = (Span(0, 0, 5), Span(0, 13, 18))
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [[[13, 18], [0, 5]], [[0, 0, 5], [0, 13, 18]], "[[0, 5], [13, 18]]", ["Never", "never"], '["Never", "never"]'],
+)
+def test_rationales_have_many_forms(read, cell):
+    """Spans in any order, or words in that of the text; as lists or as JSON."""
+    row = {"text": TEXT, "label": "neutral", "why": cell}
+    (example,) = read("a.jsonl", lines(row), {"rationale": ["why"]})
+    assert example.marks == {"rationale": SPANS}
+
+
+@pytest.mark.parametrize("text", [{"tokens": ["Ne ver", "again", ",", "ne"]}, {"text": "Ne\u00a0ver again\t,  ne"}])
+def test_rationales_may_be_numbers_of_tokens(read, text):
+    """1 marks a token of a list, or of a text between blanks; neighbours are one span. No-break spaces part nothing."""
+    row = {**text, "label": "neutral", "why": [True, 1, 0, 1], "too": [0, 0, 1, 0]}
+    (example,) = read("a.jsonl", lines(row), {"rationale": ["why", "too"]})
+    named = {mark: [example.text(span) for span in spans] for mark, spans in example.marks.items()}
+    assert {mark: ["".join(name.split()) for name in names] for mark, names in named.items()} == {
+        "rationale": ["Neveragain", "ne"],
+        "rationale-2": [","],
+    }
+
+
+def test_each_column_of_rationales_is_an_annotator(read):
+    """Blank cells and empty lists are of nobody; marks of the row and of a rule stay."""
+    rows = [
+        {"text": TEXT, "label": "neutral", "a": None, "b": [[0, 5]], "marks": {"cue": [[0, 6, 11]]}},
+        {"text": TEXT, "label": "neutral", "a": [], "b": ""},
+        {"text": TEXT, "label": "neutral", "a": [0, 0, 0], "b": [1, 0, 0]},
+    ]
+    first, second, third = read(
+        "a.jsonl", lines(*rows), {"rationale": ["a", "b"]}, lambda segments, row: {"rule": (Span(0, 0, 1),)}
+    )
+    assert {*first.marks} == {"rule", "cue", "rationale-2"}
+    assert {*second.marks} == {"rule"}
+    assert third.marks["rationale-2"] == SPANS[:1]
+
+
+def test_rationales_of_pairs_name_their_segment(read):
+    """And may lie in either text."""
+    row = {**GOOD, "why": [[0, 4, 9], [1, 3, 8]]}
+    (example,) = read("a.jsonl", lines(row), {"rationale": ["why"]})
+    assert [example.text(span) for span in example.marks["rationale"]] == ["actor", "actor"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_rationales_in_tables(read, name):
+    """JSON in a CSV, lists in a Parquet file."""
+    columns = {"text": [TEXT] * 2, "label": ["neutral"] * 2, "why": [[[0, 5]], [[13, 18]]]}
+    content = f'text,label,why\n"{TEXT}",neutral,"[[0, 5]]"\n"{TEXT}",neutral,"[[13, 18]]"\n'
+    examples = read(name, content if name == "a.csv" else columnar(**columns), {"rationale": ["why"]})
+    assert [example.marks["rationale"] for example in examples] == [SPANS[:1], SPANS[1:]]

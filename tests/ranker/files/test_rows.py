@@ -1,4 +1,5 @@
 import gzip
+import json
 
 import pytest
 from refusals import refuses
@@ -124,3 +125,11 @@ def test_empty_columns_at_the_end_of_a_sheet_are_ignored(tmp_path):
     file.write_text("text,label,,\na,x,,\nb,y,,note\n")
     with refuses(DataError, place=f"{file}, line 3"):
         cells(file)
+
+
+@pytest.mark.parametrize("rows", [[[1, 0], None, [1]], [None, ["a", "b"]], [{"x": 1, "y": None}, None], ["a", [1, 2]]])
+def test_a_list_keeps_its_place_beside_other_cells(tmp_path, rows):
+    """A null, or a text, in one row of a column takes nothing from the lists and objects of the others."""
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"id": n, "cell": cell}) + "\n" for n, cell in enumerate(rows)))
+    assert [row["cell"] for row in cells(path)] == rows

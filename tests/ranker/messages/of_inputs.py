@@ -95,6 +95,12 @@ def rows(folder, content, name="a.jsonl", named=None):
     return tuple(examples(sheet.rows, NLI, sheet.layout))
 
 
+def reason(folder, cell):
+    """Read a row with a rationale."""
+    row = {"text": "Never again.", "label": "neutral", "why": cell}
+    return rows(folder, row, named={"rationale": ["why"]})
+
+
 def of_values(folder, *lines, head="model,set,value,se,n,group,kind,run"):
     """Write a table of models and sets, and read it."""
     return values.read_values([written(folder / "a.csv", "\n".join([head, *lines]) + "\n")])
@@ -504,7 +510,7 @@ DATASETS = [
     ("no label yet", lambda folder: labelled([{**GOOD, "label": ""}] * 3),
      "rows in memory: the column 'label' is still empty in all 3 rows"),
     ("no such role", lambda folder: labelled([GOOD], columns={"gold": "label"}),
-     "there is no role of a column 'gold'; known: text, label, id, cluster"),
+     "there is no role of a column 'gold'; known: text, label, id, cluster, rationale"),
     ("no label of the task", lambda folder: rows(folder, {**GOOD, "label": "LABEL_1"}),
      "a.jsonl, line 1: a label must be one of non-entailment (0), entailment (1) or an alias (got 'LABEL_1')"),
     ("no label in a row", lambda folder: rows(folder, {**GOOD, "label": None}),
@@ -541,6 +547,22 @@ DATASETS = [
      "a.jsonl, line 1: example 1: mark 'x' lies outside its text (Span(segment=0, start=4, end=99))"),
     ("an empty mark", lambda folder: rows(folder, {**GOOD, "marks": {"x": [[0, 3, 3]]}}),
      "a.jsonl, line 1: a span needs segment >= 0 and 0 <= start < end (got Span(segment=0, start=3, end=3))"),
+    ("a rationale outside", lambda folder: reason(folder, [[0, 3], [9, 40]]),
+     "a.jsonl, line 1: the column 'why' has a span outside its text ([0, 9, 40])"),
+    ("rationales that overlap", lambda folder: reason(folder, [[4, 12], [0, 7]]),
+     "a.jsonl, line 1: the column 'why' has spans that overlap ([0, 0, 7], [0, 4, 12])"),
+    ("a rationale of no length", lambda folder: reason(folder, [[3, 3]]),
+     "a.jsonl, line 1: the column 'why' has an empty span ([0, 3, 3])"),
+    ("a rationale of other tokens", lambda folder: reason(folder, [0, 1, 1]),
+     "a.jsonl, line 1: the column 'why' has 3 numbers, and the text 2 tokens between blanks: of another tokenization?"),
+    ("a word of another tokenization", lambda folder: reason(folder, ["Nev", "##er"]),
+     "a.jsonl, line 1: the column 'why' has the word 'Nev', which does not follow in the text: "
+     "of another tokenization?"),
+    ("a reason in words of its own", lambda folder: reason(folder, "since it was bad"),
+     "a.jsonl, line 1: the column 'why' must hold spans of characters ([start, end], or [segment, start, end]), "
+     "0 or 1 for each token, or words of the text (got 'since it was bad')"),
+    ("tokens of two texts", lambda folder: rows(folder, {**GOOD, "why": [1, 0]}, named={"rationale": ["why"]}),
+     "a.jsonl, line 1: the column 'why' must hold spans, [segment, start, end], since the row has two texts"),
     ("no such rule", lambda folder: marker({"feature": "adjectives"}),
      "there is no rule of marks 'adjectives'; did you mean adjective?"),
     ("no label map", lambda folder: parse_label_map("a, b"),

@@ -222,7 +222,7 @@ MESSAGES = [
      lambda _: RunInputs(None, RunRows(load_set("hans-sub", limit=4), ())).with_shortcut("mild"),
      "there is no label of nli 'mild'; known: non-entailment, entailment"),
     ("a backend", lambda _: Evidence("ik"),
-     "there is no attribution backend 'ik'; known: none, ig, shap, lime, occlusion"),
+     "there is no attribution backend 'ik'; known: none, ig, shap, lime, occlusion, phrases"),
     # results
     ("values of another shape", lambda _: score_table(values=(1, 1, 3)),
      "values must have the shape (1, 1, 1) (got (1, 1, 3))"),
@@ -446,7 +446,7 @@ MESSAGES = [
      "tiny has no pad token to hide words behind; set `attribution` to `shap:baseline=mask`"),
     ("no embeddings", lambda _: abilities.check(hiding("pad"), IGSettings(), SETTINGS.values()),
      "tiny does not answer to points between word embeddings, which `ig` needs; set `attribution` to "
-     "`shap:baseline=pad`, `lime:hide=pad` or `occlusion:hide=pad`"),
+     "`shap:baseline=pad`, `lime:hide=pad`, `occlusion:hide=pad` or `phrases:hide=pad`"),
     ("no words left out", lambda _: abilities.check(hiding("pad"), SHAPSettings(baseline="remove"), SETTINGS.values()),
      "tiny cannot leave words out; set `attribution` to `shap:baseline=pad`"),
     ("no way to hide words", lambda _: abilities.check(hiding(), SHAPSettings(), SETTINGS.values()),

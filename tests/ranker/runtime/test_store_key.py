@@ -40,6 +40,7 @@ OTHER_VALUES = {
     "lime": {"target": 0, "output": "logit", "hide": "remove", "samples": 501, "kernel_width": 24.0, "ridge": 2.0,
              "seed": 1, "tolerance": 0.4},
     "occlusion": {"target": 0, "output": "logit", "hide": "remove"},
+    "phrases": {"target": 0, "output": "logit", "hide": "remove", "window": 2, "reach": 0},
     "none": {},
 }  # fmt: skip
 """Backend -> each of its settings with a value that is not the default."""

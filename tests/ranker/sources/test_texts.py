@@ -286,7 +286,7 @@ def test_labels_are_the_tasks(said, value):
         ("shap", ("shap:baseline=remove",)),
         ("lime:hide=mask", ("lime:hide=remove",)),
         ("occlusion", ("occlusion:hide=remove",)),
-        ("ig", ("shap:baseline=remove", "lime:hide=remove", "occlusion:hide=remove")),
+        ("ig", ("shap:baseline=remove", "lime:hide=remove", "occlusion:hide=remove", "phrases:hide=remove")),
     ],
 )
 def test_what_it_can_be_asked_is_said(line, allowed):
