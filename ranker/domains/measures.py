@@ -42,7 +42,7 @@ def read_measures(table: Any, limits: Limits = LIMITS) -> Measures:
     """Read a table of measures: a row for each set and a column for each measure, or `set`, `measure` and `value`.
 
     Args:
-        table: a file, a data frame, or a list of rows.
+        table: a file, a data frame, or a list of rows; also the rows of a `Shift`, as its CSV has them.
         limits: size limits of a file.
 
     Raises:
@@ -54,7 +54,7 @@ def read_measures(table: Any, limits: Limits = LIMITS) -> Measures:
         ({'length': {'a': 7.0, 'b': 9.0}}, {'a': 'genre'})
     """
     rows, notes = read_rows(table, limits)
-    rows = list(require(rows, ("set",)))
+    rows = list(require(_of_shift(rows), ("set",)))
     values: dict[str, dict[str, float]] = {}
     levels: dict[str, str] = {}
     unread = _texts(rows)
@@ -72,6 +72,18 @@ def read_measures(table: Any, limits: Limits = LIMITS) -> Measures:
     if unread:
         notes = [*notes, Assumption(f"Unread columns: {listed(unread)}.")]
     return Measures(values, levels, tuple(notes))
+
+
+def _of_shift(rows: Sequence[Row]) -> list[Row]:
+    """Give the rows of a `Shift` their set: the new one beside the in-domain one, or the one with summaries."""
+    if not rows or not {"a", "b", "measure"} <= rows[0].cells.keys():
+        return list(rows)
+    first = rows[0].cells["a"]
+    return [
+        row._replace(cells={**row.cells, "set": row.cells["b"]})
+        for row in rows
+        if row.cells["a"] in (first, row.cells["b"])
+    ]
 
 
 def _texts(rows: Sequence[Row]) -> list[str]:

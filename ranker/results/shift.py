@@ -298,13 +298,14 @@ class Shift(Result):
         return "\n".join([self.title, *lines])
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a row for each measure of each pair."""
+        """Return a row for each measure of each pair, then of each set's summaries, whose `a` and `b` are this set."""
+        of_pairs = [((pair.a, pair.b), measure, pair) for pair in self.pairs for measure in pair.measures]
+        of_sets = [((domain.name,) * 2, measure, None) for domain in self.domains for measure in domain.summaries]
         return [
-            {"a": pair.a, "b": pair.b, "measure": measure.name}
+            {"a": a, "b": b, "measure": measure.name}
             | {"value": measure.value, "low": measure.low, "high": measure.high}
-            | {"verdict": pair.verdict, "p": pair.p if measure.name == "mmd" else None}
-            for pair in self.pairs
-            for measure in pair.measures
+            | {"verdict": pair and pair.verdict, "p": pair.p if pair and measure.name == "mmd" else None}
+            for (a, b), measure, pair in (*of_pairs, *of_sets)
         ]
 
     def in_words(self) -> list[dict[str, str]]:

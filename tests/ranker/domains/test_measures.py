@@ -3,9 +3,12 @@ import pytest
 from refusals import refuses
 from scipy.stats import pearsonr, spearmanr
 
+from ranker import shift
 from ranker.domains.compare import compare
 from ranker.domains.measures import read_measures
 from ranker.errors import DataError, UsageError
+from ranker.report import write
+from ranker.report.shift import document
 from ranker.statistics.correlation import pearson_p
 
 LENGTHS = {"p": 3.0, "q": 4.0, "r": 6.0, "s": 9.0, "t": 9.5}
@@ -46,6 +49,23 @@ def test_long_measures_are_wide_ones():
     assert read_measures(long).values == read_measures(lengths()).values == {"length": LENGTHS}
     assert read_measures([*lengths()[:4], {"set": "t", "length": "-"}]).values["length"].keys() == {*"pqrs"}
     assert read_measures(lengths(note="see there")).notes == ("Unread columns: note.",)
+
+
+def test_a_shift_is_a_table_of_measures(tmp_path):
+    """Its CSV gives new sets their distance from the in-domain one, and every set the measures of its summaries."""
+    texts = {"home": "a b c d", "p": "a b x y", "q": "v w x y z"}
+    files = []
+    for name, text in texts.items():
+        files.append(tmp_path / f"{name}.csv")
+        rows = "".join(f"{text} {n},{text[:3]} {n}\n" for n in range(25))
+        files[-1].write_text("text,summary\n" + rows)
+    distances = shift(*files, columns={"summary": ["summary"]})
+    (tmp_path / "shift.csv").write_text(write(document(distances), "csv"))
+    values = read_measures(tmp_path / "shift.csv").values
+    assert values["cosine"] == {name: distances.pair("home", name).measure("cosine").value for name in "pq"}
+    assert values["compression"] == {
+        domain.name: next(m.value for m in domain.summaries if m.name == "compression") for domain in distances.domains
+    }
 
 
 def test_levels_may_stand_in_either_table():
