@@ -283,8 +283,8 @@ def sizes(exhibit: Exhibit, run: Run) -> list[Cell]:
         loaded = sets.load(name, run.data_dir)
         rows = len(loaded.examples)
         explained = min(run.population or loaded.population, rows)
-        for row, here in (("rows", rows), ("explained", explained), ("probe", run.probe)):
-            cells.append(Cell(row, name, here, published=published[row].get(name)))
+        for row, number in (("rows", rows), ("explained", explained), ("probe", run.probe)):
+            cells.append(Cell(row, name, number, published=published[row].get(name)))
     return cells
 
 

@@ -53,8 +53,8 @@ def read_measures(table: Any, limits: Limits = LIMITS) -> Measures:
         >>> found.values, found.levels
         ({'length': {'a': 7.0, 'b': 9.0}}, {'a': 'genre'})
     """
-    rows, notes = read_rows(table, limits)
-    rows = list(require(_of_shift(rows), ("set",)))
+    table_rows, notes = read_rows(table, limits)
+    rows = list(require(_of_shift(list(table_rows)), ("set",)))
     values: dict[str, dict[str, float]] = {}
     levels: dict[str, str] = {}
     unread = _texts(rows)
@@ -74,10 +74,10 @@ def read_measures(table: Any, limits: Limits = LIMITS) -> Measures:
     return Measures(values, levels, tuple(notes))
 
 
-def _of_shift(rows: Sequence[Row]) -> list[Row]:
+def _of_shift(rows: Sequence[Row]) -> Sequence[Row]:
     """Give the rows of a `Shift` their set: the new one beside the in-domain one, or the one with summaries."""
     if not rows or not {"a", "b", "measure"} <= rows[0].cells.keys():
-        return list(rows)
+        return rows
     first = rows[0].cells["a"]
     return [
         row._replace(cells={**row.cells, "set": row.cells["b"]})

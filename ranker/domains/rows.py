@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,77 +25,88 @@ SUMMARIES = ("average", "avg", "mean", "overall", "rank")
 DASHES = ("-", "\N{EN DASH}")
 """Cells that published tables use for a missing number, besides the usual words for nothing."""
 
-HEAD = re.compile(r"(?:(?P<group>.+?): )?(?P<set>.+?)(?P<in_domain> \(in-domain\))?", re.IGNORECASE)
-"""Head of a set's column in a wide table: ``task: set (in-domain)``, of which only the set is needed."""
+IN_DOMAIN = " (in-domain)"
+"""End of the head of an in-domain set in a wide table: ``task: set (in-domain)``, of which only the set is needed."""
 
 
-def read_rows(table: Any, limits: Limits = LIMITS, encoding: str = "") -> tuple[list[Row], list[str]]:
+def read_rows(table: Any, limits: Limits = LIMITS) -> tuple[Iterator[Row], list[str]]:
     """Read a table, long or wide, as long rows, with notes on how it was read.
 
     Args:
         table: a file, a data frame, or a list of mappings from column to cell.
         limits: size limits of a file.
-        encoding: of a file that is not UTF-8.
 
     Raises:
         UsageError: it is no table (a `DataError` names the line).
     """
     if isinstance(table, (str, Path)):
-        return long_rows(reader.read_columns(Path(table), encoding, limits).rows())
+        return long_rows(reader.read_columns(Path(table), limits=limits).rows())
     if not (isinstance(table, Sequence) or hasattr(table, "to_dict")):
         name = type(table).__name__
         raise UsageError(f"a table must be a file, a data frame or a list of rows (got {name})", value=name)
     return long_rows(reader.of_rows(table, limits).rows())
 
 
-def long_rows(rows: Iterable[Row]) -> tuple[list[Row], list[str]]:
+def long_rows(rows: Iterable[Row]) -> tuple[Iterator[Row], list[str]]:
     """Return rows with known columns in lower case, and for a wide table a row a cell, with notes.
 
     A table with the column `model` and neither `set` nor `value` is wide: each of its other columns with numbers is a
     set, and columns that sum up sets are left unread.
 
+    Args:
+        rows: of one table, all with the same columns.
+
     Example:
         >>> rows, notes = long_rows([Row("row 1", 1, {"Model": "a", "qa: x": 0.7, "qa: y (in-domain)": 0.9})])
-        >>> [row.cells["value"] for row in rows], rows[0].cells["group"], rows[1].cells["kind"]
-        ([0.7, 0.9], 'qa', 'in-domain')
+        >>> [(row.cells["value"], row.cells["group"], row.cells["kind"]) for row in rows]
+        [(0.7, 'qa', 'ood'), (0.9, 'qa', 'in-domain')]
         >>> notes
         ['Each column but the model is read as a set: qa: x, qa: y (in-domain).']
     """
-    folded = [row._replace(cells=_folded(row)) for row in rows]
-    names = dict.fromkeys(name for row in folded for name in row.cells)
-    if "model" not in names or {"set", "value"} & names.keys():
-        return folded, []
-    sets = [name for name in names if _is_set(name) and any(is_number(row.cells.get(name)) for row in folded)]
+    remaining = iter(rows)
+    if (first := next(remaining, None)) is None:
+        return iter(()), []
+    columns = _columns(first)
+    folded = (
+        row._replace(cells={columns[name]: cell for name, cell in row.cells.items()})
+        for row in chain([first], remaining)
+    )
+    names = list(columns.values())
+    return (folded, []) if "model" not in names or {"set", "value"} & {*names} else _unpivot(list(folded), names)
+
+
+def _unpivot(rows: Sequence[Row], names: Sequence[str]) -> tuple[Iterator[Row], list[str]]:
+    """Return a row for each model and set of a wide table; a table without sets stays as it is."""
+    sets = [name for name in names if _is_set(name) and any(is_number(row.cells[name]) for row in rows)]
     if not sets:
-        return folded, []
+        return iter(rows), []
     if beside := [name for name in names if name in NAMES and name not in ("model", "run")]:
         predicate = "cannot stand in a wide table: write a row for each model and set"
-        raise DataError.of_column(beside[0], predicate, beside[0], place=folded[0].place)
+        raise DataError.of_column(beside[0], predicate, beside[0], place=rows[0].place)
     cells_of_set = _set_columns(sets)
-    unread = [name for name in names if name not in (*sets, "model", "run")]
-    wide = [
+    others = [name for name in names if name not in sets]
+    wide = (
         Row(
             f"{row.place}, column {name!r}",
             row.number,
-            {name: row.cells.get(name) for name in ("model", "run", *unread) if name in names}
-            | {**cells_of_set[name], "value": row.cells.get(name)},
+            {other: row.cells[other] for other in others} | {**cells_of_set[name], "value": row.cells[name]},
         )
-        for row in folded
+        for row in rows
         for name in sets
-    ]
+    )
     return wide, [f"Each column but the model is read as a set: {listed(sets)}."]
 
 
-def _folded(row: Row) -> dict[str, Any]:
-    """Return cells by their columns, of which known ones are in lower case."""
-    cells: dict[str, Any] = {}
-    for name, cell in row.cells.items():
+def _columns(row: Row) -> dict[str, str]:
+    """Map each column to its name, which is in lower case if it is a known one."""
+    columns: dict[str, str] = {}
+    for name in row.cells:
         folded = str(name).strip().casefold()
         column = folded if folded in NAMES else str(name)
-        if column in cells:
+        if column in columns.values():
             raise DataError.at(row.place, f"two columns are called {column}, in any case", value=column)
-        cells[column] = cell
-    return cells
+        columns[name] = column
+    return columns
 
 
 def _is_set(column: str) -> bool:
@@ -111,14 +123,17 @@ def is_number(cell: Any) -> bool:
 
 def _set_columns(heads: Sequence[str]) -> dict[str, dict[str, str]]:
     """Map each head of a wide table to its set, group and kind; an in-domain set takes the task of its name."""
-    parts = {head: match for head in heads if (match := HEAD.fullmatch(head.strip()))}
-    tasks = {match["group"] or match["set"] for match in parts.values() if not match["in_domain"]}
     columns = {}
-    for head, match in parts.items():
-        group, name, suffix = match.groups(default="")
-        of_name = name if suffix and name in tasks else ""
-        kind = "in-domain" if suffix else "ood"
-        columns[head] = {"set": name + suffix, "group": group or of_name, "kind": kind}
+    for head in heads:
+        group, separator, name = head.strip().partition(": ")
+        group, name = (group, name) if separator and name else ("", head.strip())
+        kind = "in-domain" if name.casefold().endswith(IN_DOMAIN) else "ood"
+        columns[head] = {"set": name, "group": group, "kind": kind}
+    tasks = {cells["group"] or cells["set"] for cells in columns.values() if cells["kind"] == "ood"}
+    for cells in columns.values():
+        own_task = cells["set"][: -len(IN_DOMAIN)]
+        if cells["kind"] == "in-domain" and own_task in tasks:
+            cells["group"] = cells["group"] or own_task
     return columns
 
 

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -159,12 +160,12 @@ def read_values(
         UsageError: no set is out of domain.
     """
     suites = [Path(table) for table in tables if isinstance(table, (str, Path)) and is_suite(Path(table))]
-    rows = list(stated_accuracies(suites, limits))
+    rows: Iterable[Row] = stated_accuracies(suites, limits)
     notes: list[str] = []
     for table in tables:
         if not (isinstance(table, (str, Path)) and is_suite(Path(table))):
             table_rows, table_notes = read_rows(table, limits)
-            rows, notes = [*rows, *table_rows], [*notes, *table_notes]
+            rows, notes = chain(rows, table_rows), [*notes, *table_notes]
     values = values_of_rows(rows, percent=percent, lower_is_better=lower_is_better)
     return replace(values, notes=(*notes, *values.notes))
 
