@@ -33,7 +33,7 @@ WIDTH = 100
 PARTS = {
     "Questions": (
         *("rank", "decide", "decide_within", "label", "explain", "compare", "what_changed", "over_tasks"),
-        *("shift", "plot"),
+        *("shift", "select_sets", "plot"),
     ),
     "Rows and models": ("load_set", "set_from_rows", "labelled", "unlabelled", "load_suite"),
     "Answers": (
@@ -47,6 +47,7 @@ PARTS = {
         "Changes",
         "OverTasks",
         "Shift",
+        "Selection",
     ),
     "What models are ranked by, and how they are run": (
         *("Evidence", "LabelSettings", "Runtime", "Machine", "Store", "USER_STORE", "Processes", "silent"),

@@ -217,8 +217,9 @@ def rebuilt(name: str, exhibit: Exhibit, paper: Published, options_given: Mappin
         raise UsageError(f"`--format {form}` is not what a file ending in .{ending} holds", option="format", value=form)
     draw = drawing(name, exhibit) if ending in PICTURES else None
     tier = look_up("tier", options_given["tier"], paper.tiers)
-    ranked = tables.rankings(exhibit, tier, run_of(exhibit, tier, options_given))
-    cells = tables.cells(exhibit, ranked)
+    run = run_of(exhibit, tier, options_given)
+    ranked = {} if exhibit.kind == "sizes" else tables.rankings(exhibit, tier, run)
+    cells = tables.cells(exhibit, ranked) if ranked else tables.sizes(exhibit, run)
     if draw is not None:
         return draw(cells, ending)
     if (options_given["form"] or ENDINGS.get(ending)) == "csv":

@@ -45,12 +45,13 @@ class Exhibit:
         title: what it shows.
         section: where it stands in the paper; letters are appendices.
         kind: what a cell is: a method's pairwise accuracy on a set ("methods") or on all sets ("pooled"), its pairwise
-            accuracy on a pair of models ("pairs"), or a model's OOD accuracy ("accuracies").
+            accuracy on a pair of models ("pairs"), a model's OOD accuracy ("accuracies"), or a number of rows
+            ("sizes").
         sets: the OOD sets, in the order of the columns.
         rows: the methods or models.
         models: which models of the suites it is about.
         attribution: the backend that factors read.
-        pairs: the names of the published pairs, kind "pairs" only.
+        pairs: published pair -> its models in the recipe of the tier paper; kind "pairs" only.
         draw: a figure's form; None for a table.
         notes: what a reader has to know, a sentence or two each.
 
@@ -60,17 +61,17 @@ class Exhibit:
 
     title: str
     section: str
-    kind: Literal["methods", "pooled", "pairs", "accuracies"]
+    kind: Literal["methods", "pooled", "pairs", "accuracies", "sizes"]
     sets: tuple[str, ...]
     rows: tuple[PublishedRow, ...]
     models: Models = "inoculated"
     attribution: str = "shap"
-    pairs: tuple[str, ...] = ()
+    pairs: Mapping[str, str] = field(default_factory=dict)
     draw: Literal["scatter", "distribution"] | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        columns = {"pooled": ("pooled",), "pairs": self.pairs}.get(self.kind, self.sets)
+        columns = {"pooled": ("pooled",), "pairs": tuple(self.pairs)}.get(self.kind, self.sets)
         for row in self.rows:
             for column in row.published:
                 look_up(f"column of {row.name}", column, dict.fromkeys(columns))

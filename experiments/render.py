@@ -31,11 +31,6 @@ def markdown(name: str, exhibit: Exhibit, ranked: Rankings, cells: Sequence[Cell
         found: the rankings that its cells were made of.
         cells: the numbers.
     """
-    first = next(iter(ranked.values()))
-    draws = first.evaluation.draws
-    drawn = "all draws (exact)" if draws == "exact" else f"{draws} draws, seed {first.header.seed}"
-    about = "" if exhibit.kind == "accuracies" else f"; K = {first.header.probe}, {drawn}"
-    about += ", 95 % intervals over samples of rows" if exhibit.kind == "methods" else ""
     made_of = [
         f"{ranking.header.suite} on {ranking.header.ood}: {len(ranking.found.models)} models, "
         + (
@@ -45,15 +40,27 @@ def markdown(name: str, exhibit: Exhibit, ranked: Rankings, cells: Sequence[Cell
         )
         for ranking in ranked.values()
     ]
-    apart = [APART] if any(cell.difference is not None for cell in cells) else []
-    remarks = [*apart, f"{PAPER}, section {exhibit.section}. All numbers are percent{about}.", *exhibit.notes, *made_of]
+    apart = [APART] if ranked and any(cell.difference is not None for cell in cells) else []
+    remarks = [*apart, f"{PAPER}, section {exhibit.section}. {_units(exhibit, ranked)}", *exhibit.notes, *made_of]
     grid = _grid(exhibit, cells)
     parts = [f"## {name}. {escape(grid.caption)}", "\n".join(lines(grid))]
     return "\n\n".join([*parts, "\n".join(f"- {escape(remark)}" for remark in remarks)]) + "\n"
 
 
+def _units(exhibit: Exhibit, ranked: Rankings) -> str:
+    """Return what the numbers are, and what they were drawn from."""
+    if not ranked:
+        return "All numbers are rows."
+    first = next(iter(ranked.values()))
+    draws = first.evaluation.draws
+    drawn = "all draws (exact)" if draws == "exact" else f"{draws} draws, seed {first.header.seed}"
+    about = "" if exhibit.kind == "accuracies" else f"; K = {first.header.probe}, {drawn}"
+    about += ", 95 % intervals over samples of rows" if exhibit.kind == "methods" else ""
+    return f"All numbers are percent{about}."
+
+
 def comma_separated(cells: Sequence[Cell]) -> str:
-    """Return a line a cell, with its fields and the difference as columns; all numbers in percent."""
+    """Return a line a cell, with its fields and the difference as columns; numbers in percent, or of rows."""
     rows = [{**asdict(cell), "difference": cell.difference} for cell in cells]
     return csv.to_csv([{name: _rounded(value) for name, value in row.items()} for row in rows])
 
@@ -66,7 +73,7 @@ def _target_text(ranking: Ranking) -> str:
 
 def _grid(exhibit: Exhibit, cells: Sequence[Cell]) -> Table:
     """Return the grid of a table: ours, the published number and the difference for a column, or one for pairs."""
-    first = {"accuracies": "model", "pairs": "pair"}.get(exhibit.kind, "method")
+    first = {"accuracies": "model", "pairs": "pair", "sizes": "number of"}.get(exhibit.kind, "method")
     cell_of = {(cell.row, cell.column): cell for cell in cells}
     grid = [
         (head, column, show)
@@ -88,6 +95,10 @@ def _parts(exhibit: Exhibit, column: str, cells: Sequence[Cell]) -> Iterator[tup
     """Return the parts of a table's column: each part's head, and its text in a row."""
     if exhibit.kind == "pairs":
         yield column, lambda cell: _here(cell) or _number(cell.published)
+        return
+    if exhibit.kind == "sizes":
+        yield column, lambda cell: "" if cell.here is None else f"{cell.here:,.0f}"
+        yield "published", lambda cell: "" if cell.published is None else f"{cell.published:,.0f}"
         return
     ours = any(cell.here is not None for cell in cells)
     if ours:

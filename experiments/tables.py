@@ -249,8 +249,8 @@ def by_pair(exhibit: Exhibit, ranked: Rankings) -> Iterator[Cell]:
                     if row_result is not None and row_result.name == pair.method:
                         ours.append(Cell(f"{name}: {pair.a} > {pair.b}", row_result.name, here=100 * pair.accuracy))
     theirs = [
-        Cell(f"published: {pair}", row.label, published=row.published.get(pair))
-        for pair in exhibit.pairs
+        Cell(f"published: {pair} ({models})", row.label, published=row.published.get(pair))
+        for pair, models in exhibit.pairs.items()
         for row in exhibit.rows
     ]
     yield from (*ours, *theirs)
@@ -273,6 +273,19 @@ def by_model(exhibit: Exhibit, ranked: Rankings) -> Iterator[Cell]:
     for model in dict.fromkeys((*published, *(model for model, _ in ours))):
         for name in exhibit.sets:
             yield Cell(model, name, ours.get((model, name)), published=published.get(model, {}).get(name))
+
+
+def sizes(exhibit: Exhibit, run: Run) -> list[Cell]:
+    """Return cells with OOD sets as columns: rows of the set, rows that are explained, and those of a probe."""
+    published = {row.name: row.published for row in exhibit.rows}
+    cells = []
+    for name in run.sets or exhibit.sets:
+        loaded = sets.load(name, run.data_dir)
+        rows = len(loaded.examples)
+        explained = min(run.population or loaded.population, rows)
+        for row, number in (("rows", rows), ("explained", explained), ("probe", run.probe)):
+            cells.append(Cell(row, name, number, published=published[row].get(name)))
+    return cells
 
 
 KINDS: Mapping[str, Callable[[Exhibit, Rankings], Iterator[Cell]]] = {

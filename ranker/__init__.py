@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ranker.datasets.sets import from_rows as set_from_rows
     from ranker.datasets.sets import load as load_set
     from ranker.domains.compare import compare
+    from ranker.domains.select import select_sets
     from ranker.errors import DataError, ModelError, RankModelsError, StoreError, UsageError
     from ranker.progress import silent
     from ranker.report.plot import plot
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ranker.results.over_sets import OverSets
     from ranker.results.over_tasks import OverTasks
     from ranker.results.ranking import Ranking
-    from ranker.results.shift import Shift
+    from ranker.results.shift import Selection, Shift
     from ranker.runs.decide import decide
     from ranker.runs.explain import explain
     from ranker.runs.gather import labelled
@@ -85,6 +86,7 @@ __all__ = [
     "RankModelsError",
     "Ranking",
     "Runtime",
+    "Selection",
     "Shift",
     "SourceOptions",
     "Store",
@@ -107,6 +109,7 @@ __all__ = [
     "over_tasks",
     "plot",
     "rank",
+    "select_sets",
     "set_from_rows",
     "shift",
     "silent",
@@ -119,6 +122,7 @@ _HOME = {
     "ranker.datasets.marks": ("marker",),
     "ranker.datasets.sets": ("LabelledDataset", "unlabelled"),
     "ranker.domains.compare": ("compare",),
+    "ranker.domains.select": ("select_sets",),
     "ranker.errors": ("DataError", "ModelError", "RankModelsError", "StoreError", "UsageError"),
     "ranker.progress": ("silent",),
     "ranker.report.plot": ("plot",),
@@ -130,7 +134,7 @@ _HOME = {
     "ranker.results.over_sets": ("OverSets",),
     "ranker.results.over_tasks": ("OverTasks",),
     "ranker.results.ranking": ("Ranking",),
-    "ranker.results.shift": ("Shift",),
+    "ranker.results.shift": ("Selection", "Shift"),
     "ranker.runs.decide": ("decide",),
     "ranker.runs.explain": ("explain",),
     "ranker.runs.gather": ("labelled",),

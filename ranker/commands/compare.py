@@ -46,6 +46,14 @@ RUN_SUFFIX = ".json"
     help="Axes of trends: `plain`, or `probit` for normal quantiles.",
 )
 @click.option("--percent", is_flag=True, default=None, help="Read all values as percentages, also those below 1.")
+@click.option("--lower-is-better", is_flag=True, help="Rank low values first, such as error rates or perplexities.")
+@click.option(
+    "--measures",
+    type=options.PATH,
+    metavar="FILE",
+    help="Table of measures of the sets, a row for each set, to correlate with values and drops.",
+)
+@click.option("--level", metavar="NAME", help="Level of the sets that count, by the column `level`.  [default: all]")
 @options.STRICT
 @options.SEED
 @options.FORMAT
@@ -57,12 +65,14 @@ def compare(**values: Any) -> None:
     """Say who leads over many sets, what in-domain values say of others, or what changed between two runs.
 
     A table has the columns model, set, value and, where they are known, se, n, group (the task of a set) and kind
-    (in-domain or ood); a file or several. Runs that were kept with `--save` are read as such a table; of two runs on
+    (in-domain or ood) and level (genre, style, topic); a file or several. Or it is wide, with a row for each model and
+    a column for each set. Runs that were kept with `--save` are read as such a table; of two runs on
     the same set you see what changed. So are suites, and what they state of their members.
 
     \b
     rank-models compare results.csv
     rank-models compare results.csv --format html -o page.html     with figures
+    rank-models compare scores.csv --measures measures.csv         do measures of the sets go with the values?
     rank-models compare hans.json paws.json msgs.json              runs that were kept
     rank-models compare my-suite/                                  accuracies that a suite states
     rank-models compare run.json later.json                        what changed, in any format
@@ -113,6 +123,9 @@ def compare_files(values: Mapping[str, Any]) -> Document:
         rope=values["rope"],
         axes=values["axes"],
         percent=values["percent"],
+        lower_is_better=values["lower_is_better"],
+        measures=values["measures"],
+        level=values["level"],
         seed=values["seed"],
         limits=values["limits"],
     )

@@ -14,6 +14,7 @@ from ranker.commands.program import flag_error, name_flags
 from ranker.errors import look_up
 
 if TYPE_CHECKING:
+    from ranker.results.shift import Selection
     from ranker.runs.shift import SelectionSettings, ShiftRequest
 
 
@@ -54,7 +55,8 @@ if TYPE_CHECKING:
     "--select",
     is_flag=True,
     help="Choose the sets to test models on, as BOSS does: one of each text source, none too similar to the in-"
-    "domain set, and of these the ones on which --models lose most.",
+    "domain set, and of these the ones on which --models lose most. A single file is a table of numbers: set, source, "
+    "similarity, model, value, kind.",
 )
 @click.option(
     "--source",
@@ -100,6 +102,7 @@ def shift(**values: Any) -> None:
     rank-models shift reviews.csv --topics 5 -o topics.html
     rank-models shift news.jsonl talks.jsonl --columns text=document,summary=summary
     rank-models shift train.jsonl a.jsonl b.jsonl c.jsonl --models bert-a --models bert-b
+    rank-models shift --select candidates.csv     from a table of similarities and scores
     """
     from ranker.commands import arguments
     from ranker.report import GENERAL
@@ -110,6 +113,12 @@ def shift(**values: Any) -> None:
     format_name = arguments.format_name(values)
     look_up("format of shifts", format_name, GENERAL)
     outputs.check(values)
+    if values["select"] and len(values["texts"]) == 1:
+        selected = _select_from_table(values)
+        stderr.check_strict(values, selected.notes)
+        document = report.selection(selected)
+        outputs.write(outputs.render_document(document, format_name, values["output"]), values["output"])
+        return
     distances = answer_request(_question({**values, "more_models": ()}))
     distances = replace(distances, failures={model: name_flags(reason) for model, reason in distances.failures.items()})
     stderr.check_strict(values, distances.notes)
@@ -119,6 +128,23 @@ def shift(**values: Any) -> None:
         outputs.draw(document.drawn(), values["plots"])
     if distances.failures:
         raise SystemExit(1)
+
+
+def _select_from_table(values: Mapping[str, Any]) -> Selection:
+    """Choose test sets from a table of numbers."""
+    from ranker.domains.select import select_sets
+
+    for name in ("models", "sources", "by", "topics", "encoder", "plots"):
+        if values[name]:
+            flag = name.removesuffix("s") if name == "sources" else name
+            raise flag_error(flag, "is for texts, and `--select` with a single file reads a table", values[name])
+    return select_sets(
+        values["texts"][0],
+        similar=values["similar"],
+        sets=values["sets"],
+        keep=values["keep"],
+        limits=values["limits"],
+    )
 
 
 def _question(values: Mapping[str, Any]) -> ShiftRequest:

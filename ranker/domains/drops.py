@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from factors.types import Floats, Ints
+from ranker.domains.measures import correlate, warnings_of
 from ranker.results.shift import Correlation, LabelShiftEstimate, Score, Shift
-from ranker.statistics import correlation, shift
+from ranker.statistics import shift
 from ranker.statistics.paired import of_mean, standard_errors
-
-MIN_SETS_FOR_CORRELATION = 8
-"""Sets below which a correlation says almost nothing, so the report warns."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +51,7 @@ def add_model_scores(
     scored = replace(distances, metric=metric, scores=scores, failures=failures or {})
     estimated = () if true is None or not labels else tuple(_estimated(scored, answers, labels, true))
     correlations = tuple(_correlations(scored))
-    few = correlations[0].sets if correlations else MIN_SETS_FOR_CORRELATION
-    warning = (
-        f"The correlations are over {few} sets. Below {MIN_SETS_FOR_CORRELATION} sets they say almost nothing, and the "
-        f"highest of {len(correlations)} measures is too optimistic."
-    )
-    notes = (*distances.notes, warning) if few < MIN_SETS_FOR_CORRELATION else distances.notes
+    notes = (*distances.notes, *warnings_of(correlations))
     return replace(scored, estimated=estimated, correlations=correlations, notes=notes)
 
 
@@ -100,10 +93,4 @@ def _correlations(distances: Shift) -> Iterator[Correlation]:
         for measure in (*pair.measures, *summed_up[pair.b]):
             if measure.value is not None and pair.b in drops:
                 values_by_measure.setdefault(measure.name, {})[pair.b] = measure.value
-    for name, values in values_by_measure.items():
-        if len(values) < 3:
-            continue
-        first, second = np.array([*values.values()]), np.array([drops[domain] for domain in values])
-        r, rho = (correlate(first, second) for correlate in (correlation.pearson, correlation.spearman))
-        if r.value is not None:  # a measure that is the same for all goes with nothing
-            yield Correlation(name, len(values), r.value, r.low, r.high, rho.value, rho.low, rho.high)
+    return correlate(values_by_measure, drops, "drop")

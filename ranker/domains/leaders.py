@@ -77,7 +77,20 @@ def rank_over_tasks(values: Values, missing: str, rope: float, rng: np.random.Ge
         for task in counts.values.tasks
     }
     notes = (*values.notes, *_notes(counts, rule, test))
-    return OverSets(leader_records, tasks, rule, rope, differences, test, counts.left_out, notes, draws_of)
+    levels = {level: tuple(counts.values.at_level(level).places_by_name()) for level in counts.values.levels}
+    return OverSets(
+        leader_records,
+        tasks,
+        rule,
+        rope,
+        differences,
+        test,
+        counts.left_out,
+        notes,
+        draws_of,
+        lower_is_better=values.lower_is_better,
+        levels=levels,
+    )
 
 
 def select_complete_part(values: Values, missing: Missing) -> TableCounts:
@@ -86,6 +99,8 @@ def select_complete_part(values: Values, missing: Missing) -> TableCounts:
     Raises:
         UsageError: fewer than two models or no set is left.
     """
+    if len(values.models) < 2:
+        raise UsageError(f"at least two models are needed (got {len(values.models)})", value=len(values.models))
     lacks = np.isnan(values.values)
     ood = np.array([scored_set.kind == "ood" for scored_set in values.sets])
     wanting = lacks[:, ood].any(axis=1) if missing == "models" else lacks[:, ood].all(axis=1)  # the last are predicted
@@ -105,6 +120,7 @@ def select_complete_part(values: Values, missing: Missing) -> TableCounts:
         values.values[np.ix_(models, sets)],
         values.errors[np.ix_(models, sets)],
         {key: values.outcomes[key][models] for key in complete_sets if key in values.outcomes},
+        lower_is_better=values.lower_is_better,
     )
     lost_sets = zip(values.models, lacks[:, ood].sum(axis=1), strict=True)
     lost_models = zip(map(str, values.sets), lacks[models].sum(axis=0), strict=True)
@@ -115,8 +131,13 @@ def select_complete_part(values: Values, missing: Missing) -> TableCounts:
     }
     names = set(map(str, complete_sets))
     left_out |= {name: f"{counted(int(count), 'model')} missing" for name, count in lost_models if name not in names}
-    tasks, in_domain = (np.column_stack([_mean(part, task, kind) for task in part.tasks]) for kind in KINDS.values())
-    return TableCounts(part, left_out, tasks, in_domain)
+    return TableCounts(part, left_out, *_task_means(part))
+
+
+def _task_means(values: Values) -> tuple[Floats, Floats]:
+    """Return (M, tasks) means over the sets of each task, and the same of in-domain sets."""
+    ood, in_domain = (np.column_stack([_mean(values, task, kind) for task in values.tasks]) for kind in KINDS.values())
+    return ood, in_domain
 
 
 def _mean(values: Values, task: str, kind: Kind) -> Floats:
@@ -128,8 +149,11 @@ def _mean(values: Values, task: str, kind: Kind) -> Floats:
 def _leaders(counts: TableCounts, missing: Missing, rng: np.random.Generator) -> tuple[list[int], tuple[Leader, ...]]:
     """Return the models in order, as indices and as records."""
     values, in_domain = counts.tasks.mean(axis=1), counts.in_domain.mean(axis=1)  # nan where one task is missing
+    levels = counts.values.levels
     decay = np.full(len(values), np.nan)
-    np.divide(in_domain - values, in_domain, out=decay, where=in_domain > significance.TIE)
+    before = -in_domain if counts.values.lower_is_better else in_domain
+    np.divide(in_domain - values, before, out=decay, where=before > significance.TIE)
+    means = {level: [m.mean(axis=1) for m in _task_means(counts.values.at_level(level))] for level in levels}
     ranked = leaders.ranks(counts.tasks)
     mean_ranks = (leaders.impute_ranks(ranked) if missing == "ranks" else ranked).mean(axis=1)
     own_ranks = leaders.ranks(counts.in_domain).mean(axis=1)
@@ -153,6 +177,8 @@ def _leaders(counts: TableCounts, missing: Missing, rng: np.random.Generator) ->
             high=None if high is None else int(high[index]),
             p_first=None if first is None else float(first[index]),
             tasks={task: engine.none_if_nan(counts.tasks[index, column]) for column, task in columns},
+            levels={level: engine.none_if_nan(ood[index]) for level, (ood, _) in means.items()},
+            drops={level: engine.none_if_nan(home[index] - ood[index]) for level, (ood, home) in means.items()},
         )
         for index in order
     )

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from ranker.domains.rows import read_rows, require
+from ranker.domains.values import NEEDED, are_percentages, values_of_rows
+from ranker.errors import DataError, listed, look_up
+from ranker.limits import LIMITS, Limits
 from ranker.numbers import points
-from ranker.results.shift import SetChoice
+from ranker.results.shift import Selection, SetChoice
+
+SELECTION_COLUMNS = (*NEEDED, "source", "similarity", "kind")
+"""Columns of a table of candidates."""
 
 SIMILAR = 0.75
 """Cosine with the in-domain set from which on a candidate is too similar. BOSS states none; this value lies between
@@ -84,6 +94,74 @@ def choose_sets(
         reason = reasons.get(name, f"of its source, {origin}, the greatest drop: {_points(drop)}")
         choices.append(SetChoice(name, origin, candidate.similarity, drop, name not in reasons, reason))
     return tuple(choices)
+
+
+def select_sets(
+    table: Any,
+    *,
+    similar: float = SIMILAR,
+    sets: int = MAX_CHOSEN_SETS,
+    keep: Sequence[str] = (),
+    limits: Limits = LIMITS,
+) -> Selection:
+    """Choose the sets to test models on as BOSS does, from numbers alone.
+
+    Args:
+        table: a file, a data frame, or a list of rows, a row for each model and set: `set`, `source` (of its texts),
+            `similarity` (to the in-domain set, a cosine), `model`, `value` and `kind`, which is "in-domain" for one
+            set. Numbers may be percentages.
+        similar: the similarity from which on a set is too similar.
+        sets: largest number of chosen sets.
+        keep: sets that are never too similar.
+        limits: size limits of a file.
+
+    Raises:
+        UsageError: the table cannot be right (a `DataError` names the line).
+
+    Example:
+        >>> from ranker import select_sets
+        >>> columns = ("set", "source", "similarity", "model", "value", "kind")
+        >>> cells = [("train", "web", None, "m", 0.9, "in-domain"), ("a", "news", 0.3, "m", 0.7, "ood")]
+        >>> rows = [dict(zip(columns, row)) for row in (*cells, ("b", "news", 0.4, "m", 0.8, "ood"))]
+        >>> select_sets(rows)
+        test sets for train: a
+    """
+    rows, notes = read_rows(table, limits)
+    values = values_of_rows(require(rows, SELECTION_COLUMNS[:-1]), columns=SELECTION_COLUMNS)
+    homes = [index for index, scored in enumerate(values.sets) if scored.kind == "in-domain"]
+    if len(homes) != 1:
+        text = f"one set must be of the kind in-domain, from which the others are chosen (got {len(homes)})"
+        raise DataError(text, option="kind", value=len(homes))
+    home = values.sets[homes[0]]
+    new = [index for index, scored in enumerate(values.sets) if scored.kind == "ood"]
+    for name in keep:
+        look_up("set", name, dict.fromkeys(values.sets[index].name for index in new))
+    if without := [scored.name for scored in values.sets if not scored.source]:
+        text = f"every set needs a source, where its texts come from; {listed(without)} has none"
+        raise DataError(text, option="source", value=without[0])
+    similarities = np.array([_similarity(values.sets[index].similarity, values.sets[index].name) for index in new])
+    if are_percentages(similarities):
+        similarities = similarities / 100
+    candidates = []
+    for index, cosine in zip(new, similarities, strict=True):
+        scored, drops = values.sets[index], values.values[:, homes[0]] - values.values[:, index]
+        complete = drops[~np.isnan(drops)]
+        if not len(complete):
+            raise DataError(f"no model has values on both {home.name} and {scored.name}", value=scored.name)
+        if len(complete) < len(drops):
+            models = f"{len(complete)} of {len(drops)} models"
+            notes.append(f"{scored.name}: the drop is that of {models}, which have both values.")
+        candidates.append(Candidate(scored.name, scored.source, float(cosine), float(complete.mean())))
+    choices = choose_sets(home.source, candidates, similar, sets, keep)
+    return Selection(home.name, home.source, choices, (*notes, *values.notes))
+
+
+def _similarity(cell: str, name: str) -> float:
+    try:
+        return float(cell)
+    except ValueError as error:
+        text = f"every new set needs a number as `similarity`; {name} has {cell!r}"
+        raise DataError(text, option="similarity", value=cell) from error
 
 
 def _points(drop: float) -> str:

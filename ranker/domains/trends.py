@@ -32,6 +32,8 @@ def fit_trends(values: Values, axes: str, rng: np.random.Generator) -> Iterator[
         UsageError: there are no such axes, or a value has no normal quantile.
     """
     scale = look_up("kind of axes", axes, AXES)
+    if values.lower_is_better and scale != "plain":
+        raise UsageError.about("axes", f"must be plain where lower values are better (got {scale})", scale)
     for task in values.tasks:
         in_domain = values.places(task, "in-domain")
         if not in_domain:

@@ -1,16 +1,16 @@
 """Read a table of model scores on sets from files or rows, and check every cell.
 
 Columns: `model`, `set`, `value`; optional: `se` (standard error), `n` (rows), `group` (the task of a set), `kind`
-("in-domain" or, the default, "ood") and `run` (the training run that a model is a checkpoint of).
+("in-domain" or, the default, "ood"), `level` (of a hierarchy of sets) and `run` (the training run that a model is a
+checkpoint of). Candidates for test sets also have `source` and `similarity`.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -19,25 +19,23 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.datasets.stated import is_suite, stated_accuracies
+from ranker.domains.rows import number, optional, read_rows, require, required
 from ranker.errors import Assumption, DataError, UsageError, listed, look_up
-from ranker.files import reader
-from ranker.files.cells import cell_text
 from ranker.files.columns import Row
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
-from ranker.tasks.empty import is_empty_word
 
 NEEDED = ("model", "set", "value")
-COLUMNS = (*NEEDED, "se", "n", "group", "kind", "run")
+COLUMNS = (*NEEDED, "se", "n", "group", "kind", "level", "run")
+
+SET_COLUMNS = ("level", "source", "similarity")
+"""Columns that say something of a set, the same in each of its rows."""
 
 Kind = Literal["in-domain", "ood"]
 KINDS: Mapping[str, Kind] = {"ood": "ood", "in-domain": "in-domain"}
 
 MAX_MODELS_OR_SETS = 2_000
 """Models, and sets, of a table, at most: time and memory grow with their squares."""
-
-DASHES = ("-", "\N{EN DASH}")
-"""Cells that published tables use for a missing number, besides the usual words for nothing."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +44,19 @@ class Set:
 
     Attributes:
         name: of the set.
-        group: its task; "" for an in-domain set of all tasks.
+        group: its task; "" for an in-domain set of all tasks, or all of its level.
         kind: "in-domain" or "ood".
+        level: its level in a hierarchy of sets, such as genre, style and topic; "" without one.
+        source: origin of its texts; "" if unknown.
+        similarity: to the in-domain set, such as the cosine of their centroids; "" if unknown.
     """
 
     name: str
     group: str
     kind: Kind
+    level: str = ""
+    source: str = ""
+    similarity: str = ""
 
     def __str__(self) -> str:
         return self.name if self.group in ("", self.name) else f"{self.group}: {self.name}"
@@ -69,9 +73,10 @@ class Values:
         errors: (M, S) their standard errors; nan if unknown.
         outcomes: set -> (M, N) the outcomes that its values are means of, if the rows are known.
         notes: how the table was read, a sentence each.
+        lower_is_better: the values are negated, because lower ones are better.
 
     Raises:
-        UsageError: fewer than two models, or no set that is not in-domain.
+        UsageError: no set is out of domain.
     """
 
     models: tuple[str, ...]
@@ -80,10 +85,9 @@ class Values:
     errors: Floats
     outcomes: Mapping[Set, Floats] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    lower_is_better: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.models) < 2:
-            raise UsageError(f"at least two models are needed (got {len(self.models)})", value=len(self.models))
         if not any(scored_set.kind == "ood" for scored_set in self.sets):
             raise UsageError(f"at least one set must be of the kind ood (got {len(self.sets)} in-domain)")
         for array in (self.values, self.errors):
@@ -94,36 +98,91 @@ class Values:
         """The groups that have sets of the kind "ood", in the order of the table."""
         return tuple(dict.fromkeys(scored_set.group for scored_set in self.sets if scored_set.kind == "ood"))
 
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels of the sets of the kind "ood", in the order of the table."""
+        return tuple(dict.fromkeys(scored.level for scored in self.sets if scored.kind == "ood" and scored.level))
+
     def places(self, task: str, kind: Kind) -> list[int]:
-        """Return the columns of a task's sets; without own in-domain sets, those of all tasks."""
-        keys = [(scored_set.kind, scored_set.group) for scored_set in self.sets]
-        of_task, of_all = ([n for n, key in enumerate(keys) if key == (kind, group)] for group in (task, ""))
-        return of_task or of_all
+        """Return the columns of a task's sets; without own in-domain sets, those of its levels, or of all tasks."""
+        of_kind = [(index, scored) for index, scored in enumerate(self.sets) if scored.kind == kind]
+        levels = {scored.level for scored in self.sets if scored.group == task}
+        of_task = [index for index, scored in of_kind if scored.group == task]
+        of_level = [index for index, scored in of_kind if scored.group == "" and scored.level in levels]
+        return of_task or of_level or [index for index, scored in of_kind if scored.group == scored.level == ""]
+
+    def places_by_name(self) -> dict[str, tuple[str, list[int]]]:
+        """Map each task, and each set that shares its name with no other, to its task and its columns."""
+        sets = [(scored.name, scored.group, index) for index, scored in enumerate(self.sets) if scored.kind == "ood"]
+        shared = Counter(name for name, *_ in sets)
+        of_sets = {name: (task, [index]) for name, task, index in sets if shared[name] == 1}
+        return of_sets | {task: (task, self.places(task, "ood")) for task in self.tasks}
+
+    def select(self, places: Sequence[int]) -> Values:
+        """Return the same models on some of the sets.
+
+        Args:
+            places: columns of the sets.
+        """
+        return replace(
+            self,
+            sets=tuple(self.sets[index] for index in places),
+            values=self.values[:, places],
+            errors=self.errors[:, places],
+        )
+
+    def at_level(self, level: str) -> Values:
+        """Return the same models on the sets of a level, with the in-domain sets that have none.
+
+        Raises:
+            UsageError: no set has the level.
+        """
+        if not self.levels:
+            raise UsageError.about("level", f"needs sets with a level, by a column `level` (got {level})", level)
+        name = look_up("level", level, dict(zip(self.levels, self.levels, strict=True)))
+        levels = {"ood": (name,), "in-domain": (name, "")}
+        return self.select([index for index, scored in enumerate(self.sets) if scored.level in levels[scored.kind]])
 
 
 def read_values(
-    paths: Sequence[str | Path], *, percent: bool | None = None, encoding: str = "", limits: Limits = LIMITS
+    tables: Sequence[Any], percent: bool | None = None, lower_is_better: bool = False, limits: Limits = LIMITS
 ) -> Values:
-    """Read the table in one or several files.
+    """Read tables, long or wide, as one; see `ranker.domains.rows`.
 
     Args:
-        paths: .csv, .tsv, .txt, .jsonl or .parquet, a line for each model and set; or suites with stated values.
+        tables: .csv, .tsv, .txt, .jsonl or .parquet, suites with stated values, or tables in memory.
         percent: the values are percentages; None assumes so if all are above 1, or 0.
-        encoding: of files that are not UTF-8.
+        lower_is_better: lower values are better, and may have any size.
         limits: size limits of the files.
 
     Raises:
         DataError: a file cannot be read, or a cell cannot be right; file and line are named.
-        UsageError: fewer than two models, or no set that is not in-domain.
+        UsageError: no set is out of domain.
     """
-    files = [Path(path) for path in paths]
-    suites = [file for file in files if is_suite(file)]
-    tables = (row for file in files if file not in suites for row in reader.read_columns(file, encoding, limits).rows())
-    return values_of_rows(chain(stated_accuracies(suites, limits), tables), percent=percent)
+    suites = [Path(table) for table in tables if isinstance(table, (str, Path)) and is_suite(Path(table))]
+    rows: Iterable[Row] = stated_accuracies(suites, limits)
+    notes: list[str] = []
+    for table in tables:
+        if not (isinstance(table, (str, Path)) and is_suite(Path(table))):
+            table_rows, table_notes = read_rows(table, limits)
+            rows, notes = chain(rows, table_rows), [*notes, *table_notes]
+    values = values_of_rows(rows, percent=percent, lower_is_better=lower_is_better)
+    return replace(values, notes=(*notes, *values.notes))
 
 
-def values_of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
-    """Build the table from rows.
+def values_of_rows(
+    rows: Iterable[Row],
+    *,
+    percent: bool | None = None,
+    lower_is_better: bool = False,
+    columns: Sequence[str] = COLUMNS,
+) -> Values:
+    """Build the table from long rows.
+
+    Args:
+        rows: a row for each model and set.
+        percent, lower_is_better: see `read_values`.
+        columns: those that are read; a note names the others.
 
     Example:
         >>> cells = [("a", "x", 0.9), ("a", "y", 0.7), ("b", "x", 0.8)]
@@ -132,26 +191,27 @@ def values_of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Value
         >>> table.models, table.tasks, table.values.tolist()
         (('a', 'b'), ('x', 'y'), [[0.9, 0.7], [0.8, nan]])
     """
-    cells: dict[tuple[str, Set], tuple[str, float, float, float]] = {}
-    kinds: dict[tuple[str, str], tuple[Kind, str]] = {}
+    cells: dict[tuple[str, tuple[str, str]], tuple[str, float, float, float]] = {}
+    stated: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
     runs: dict[str, str] = {}
     unread: dict[str, None] = {}
-    for row in rows:
-        _check_columns(row)
-        unread |= dict.fromkeys(str(name) for name in row.cells if name not in COLUMNS)
-        model, name = _text(row, "model"), _text(row, "set")
-        kind = _kind(row)
-        group = _optional(row, "group") or ("" if kind == "in-domain" else name)
-        before, place = kinds.setdefault((group, name), (kind, row.place))
-        if before != kind:
-            raise DataError.at(row.place, f"{name} is {kind} here, and {before} in {place}", value=kind)
-        key = (model, Set(name, group, kind))
-        if key in cells:
-            raise DataError.at(
-                row.place, f"{model} on {key[1]} a second time; the first is {cells[key][0]}", value=model
-            )
-        cells[key] = (row.place, *_numbers(row))
-        run = _optional(row, "run")
+    for row in require(rows, NEEDED):
+        unread |= dict.fromkeys(str(name) for name in row.cells if name not in columns)
+        model, name = required(row, "model"), required(row, "set")
+        facts = {"kind": _kind(row)} | {column: optional(row, column) for column in SET_COLUMNS if column in columns}
+        group = optional(row, "group") or ("" if facts["kind"] == "in-domain" else name)
+        key = (group, name)
+        for column, fact in facts.items():
+            before, place = stated.setdefault(key, {}).setdefault(column, (fact, row.place))
+            if before != fact:
+                text_here, text_before = (stated_text or "blank" for stated_text in (fact, before))
+                raise DataError.at(row.place, f"{name} is {text_here} here, and {text_before} in {place}", value=fact)
+        if (model, key) in cells:
+            first = cells[model, key][0]
+            scored_set = Set(name, group, _kind(row))
+            raise DataError.at(row.place, f"{model} on {scored_set} a second time; the first is {first}", value=model)
+        cells[model, key] = (row.place, *_numbers(row))
+        run = optional(row, "run")
         if run != runs.setdefault(model, run):
             raise DataError.at(
                 row.place, f"{model} is of the run {run!r} here, and of {runs[model]!r} before", value=run
@@ -159,23 +219,28 @@ def values_of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Value
     if not cells:
         raise DataError("the table has no rows")
     models = tuple(dict.fromkeys(model for model, _ in cells))
-    sets = tuple(dict.fromkeys(scored_set for _, scored_set in cells))
+    sets = tuple(
+        Set(name, group, KINDS[facts["kind"][0]], *(facts.get(column, ("", ""))[0] for column in SET_COLUMNS))
+        for (group, name), facts in stated.items()
+    )
     for plural, names in (("models", models), ("sets", sets)):
         if len(names) > MAX_MODELS_OR_SETS:
             most = f"{MAX_MODELS_OR_SETS:,} {plural}, the most that are compared"
             raise DataError(f"more than {most} (got {len(names):,})", value=len(names), allowed=(0, MAX_MODELS_OR_SETS))
     values, errors, sizes = np.full((3, len(models), len(sets)), np.nan)
-    rows_of, columns_of = ({name: index for index, name in enumerate(names)} for names in (models, sets))
-    for (model, scored_set), (_, *numbers) in cells.items():
-        cell = rows_of[model], columns_of[scored_set]
+    rows_of = {model: index for index, model in enumerate(models)}
+    columns_of = {key: index for index, key in enumerate(stated)}
+    for (model, key), (_, *numbers) in cells.items():
+        cell = rows_of[model], columns_of[key]
         values[cell], errors[cell], sizes[cell] = numbers
     notes: list[str] = [Assumption(f"Unread columns: {listed(unread)}.")] if unread else []
     notes += _of_one_run(runs) if any(scored_set.kind == "in-domain" for scored_set in sets) else []
-    if _are_percentages(values, percent):
+    if are_percentages(values, percent, math.inf if lower_is_better else 100):
         values, errors = values / 100, errors / 100
         guess = Assumption("All values are above 1, or 0: they are read as percentages.")
         notes += [] if percent else [guess]
-    return Values(models, sets, values, _errors(values, errors, sizes), notes=tuple(notes))
+    errors = _errors(values, errors, sizes)
+    return Values(models, sets, -values if lower_is_better else values, errors, {}, tuple(notes), lower_is_better)
 
 
 def _of_one_run(runs: Mapping[str, str]) -> Iterator[str]:
@@ -189,37 +254,16 @@ def _of_one_run(runs: Mapping[str, str]) -> Iterator[str]:
         )
 
 
-def _check_columns(row: Row) -> None:
-    if lacking := [name for name in NEEDED if name not in row.cells]:
-        raise DataError.at(
-            row.place,
-            f"the columns {', '.join(NEEDED)} are needed, and {lacking[0]} is missing (got {listed(row.cells)})",
-            value=lacking[0],
-            allowed=NEEDED,
-        )
-
-
-def _optional(row: Row, column: str) -> str:
-    cell = row.cells.get(column)
-    return "" if cell is None else cell_text(cell)
-
-
-def _text(row: Row, column: str) -> str:
-    if not (text := _optional(row, column)):
-        raise DataError.at(row.place, f"the cell `{column}` is empty", option=column)
-    return text
-
-
 def _kind(row: Row) -> Kind:
     try:
-        return look_up("kind of sets", _optional(row, "kind") or "ood", KINDS)
+        return look_up("kind of sets", optional(row, "kind") or "ood", KINDS)
     except UsageError as error:
         raise DataError.at(row.place, error, option="kind") from error
 
 
 def _numbers(row: Row) -> tuple[float, float, float]:
     """Return value, standard error and number of rows; nan if missing."""
-    value, error, size = (_number(row, column) for column in ("value", "se", "n"))
+    value, error, size = (number(row, column) for column in ("value", "se", "n"))
     if not (0 <= error <= 100 or math.isnan(error)):
         raise DataError.about("se", f"must be in [0, 100] (got {error:g})", error, place=row.place, allowed=(0, 100))
     if size < 1:
@@ -227,27 +271,17 @@ def _numbers(row: Row) -> tuple[float, float, float]:
     return value, error, size
 
 
-def _number(row: Row, column: str) -> float:
-    text = _optional(row, column)
-    if text in DASHES or is_empty_word(text):  # nothing in a column of numbers can be a name
-        text = ""
-    try:
-        number = float(text or "nan")
-    except ValueError as error:
-        if re.fullmatch(r"[-+]?[0-9]*,[0-9]+", text):
-            predicate = f"has a decimal comma (got {text[:50]!r}); write a point"
-            raise DataError.about(column, predicate, text, place=row.place) from error
-        raise DataError.about(column, f"must be a number (got {text[:50]!r})", text, place=row.place) from error
-    if math.isinf(number):
-        raise DataError.about(column, f"must be finite (got {text[:50]!r})", text, place=row.place)
-    return number
+def are_percentages(values: Floats, stated: bool | None = None, limit: float = 100) -> bool:
+    """Decide whether values are percentages; raise if only some look so, or if `stated` contradicts them.
 
-
-def _are_percentages(values: Floats, stated: bool | None) -> bool:
-    """Decide whether values are percentages; raise if only some look so, or if `stated` contradicts them."""
+    Args:
+        values: of any shape; nan is no value.
+        stated: what the user says; None to decide by size.
+        limit: the largest percentage.
+    """
     finite = np.abs(values[~np.isnan(values)])
     above, most = finite > 1, float(finite.max(initial=0.0))
-    if most > 100 or (stated is False and most > 1):
+    if most > limit or (stated is False and most > 1):
         raise DataError(
             f"values must be fractions in [-1, 1], or percentages (got {most:g})", value=most, allowed=(-1, 1)
         )
@@ -265,17 +299,3 @@ def _errors(values: Floats, errors: Floats, sizes: Floats) -> Floats:
     """Return stated standard errors, else the largest that a mean of n outcomes in [0, 1] can have."""
     inside = np.where((values >= 0) & (values <= 1), values, np.nan)
     return np.where(np.isnan(errors), np.sqrt(inside * (1 - inside) / sizes), errors)
-
-
-def as_rows(table: Any) -> list[Row]:
-    """Convert a data frame, or a list of mappings from column to cell, to rows.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    if isinstance(table, str) or not (isinstance(table, Sequence) or hasattr(table, "to_dict")):
-        raise UsageError(
-            f"a table must be a file, a data frame or a list of rows (got {type(table).__name__})",
-            value=type(table).__name__,
-        )
-    return list(reader.of_rows(table).rows())

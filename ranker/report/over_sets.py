@@ -10,6 +10,7 @@ from ranker.errors import listed
 from ranker.numbers import counted, p_value, percent, points, probability
 from ranker.report import trends
 from ranker.report.answer import equals
+from ranker.report.correlations import correlations
 from ranker.report.document import Document
 from ranker.report.tables import Table, letters, table
 from ranker.report.trends import MAX_MODEL_ROWS, MAX_SET_COLUMNS
@@ -44,7 +45,7 @@ def answer(board: OverSets) -> list[str]:
     """Answer how sure the first place is, which models share it, and what the trends are."""
     first = board.models[0]
     by = (
-        f"highest mean, {percent(first.value)} %"
+        f"{'lowest' if board.lower_is_better else 'highest'} mean, {percent(first.value)} %"
         if board.missing != "ranks"
         else f"best mean rank, {first.friedman:.2f}"
     )
@@ -84,10 +85,13 @@ def tables(board: OverSets) -> Iterator[Table]:
         yield on_average(board, board.on_average)
     if 1 < len(board.tasks) <= MAX_SET_COLUMNS:
         yield by_task(board)
+    if board.levels:
+        yield from by_level(board)
     if any(pair.wilcoxon is not None or pair.nemenyi is not None for pair in board.differences):
         yield against_first(board)
     if board.trends:
         yield from trends.tables(board)
+    yield from correlations(sorted(board.correlations, key=lambda fit: fit.outcome == "drop"))
 
 
 def order(board: OverSets) -> Table:
@@ -148,6 +152,15 @@ def by_task(board: OverSets) -> Table:
     return table("Values by task", ["model"], list(board.tasks), rows)
 
 
+def by_level(board: OverSets) -> Iterator[Table]:
+    """Tabulate each model's mean value at each level, and what it loses there."""
+    rows = ((model.model, *map(percent, model.levels.values())) for model in board.models)
+    yield table("Values by level", ["model / value"], list(board.levels), rows)
+    if any(drop is not None for model in board.models for drop in model.drops.values()):
+        rows = ((model.model, *(points(drop) for drop in model.drops.values())) for model in board.models)
+        yield table("Drops by level, points", ["model / drop"], list(board.levels), rows)
+
+
 def against_first(board: OverSets) -> Table:
     """Tabulate the difference between the first model and each other, with its tests."""
     first = board.models[0].model
@@ -177,6 +190,11 @@ def remarks(board: OverSets) -> Iterator[str]:
         )
     if any(difference.p_same is not None for difference in board.differences):
         yield f"P(same): no more than {board.rope:g} apart, by the Bayesian signed-rank test over tasks."
+    if board.lower_is_better:
+        yield (
+            "Lower values are better: differences and robustness below 0 favour a model, and types of trends are those "
+            "of the negated values."
+        )
     if len(board.models) > MAX_MODEL_ROWS + 1:
         yield f"The JSON has {counted(len(board.models) - MAX_MODEL_ROWS - 1, 'more model')} against the first."
     if len(board.tasks) > MAX_SET_COLUMNS:

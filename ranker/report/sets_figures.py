@@ -1,8 +1,9 @@
-"""Figures of models over many sets: ranks with intervals, critical differences, and trends."""
+"""Figures of models over many sets: ranks with intervals, critical differences, trends, and measures of sets."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator, PercentFormatter
@@ -10,6 +11,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from ranker.errors import listed
 from ranker.numbers import counted, percent
 from ranker.report.figures import BLUE, INK, SOFT, VERMILION, Drawing, empty_axes, figure_style, lines, shorten
+from ranker.report.radar import radar
 from ranker.report.trends import TYPES, joint_interval, set_name
 from ranker.results.over_sets import OverSets, Trend
 from ranker.results.result import NAMES
@@ -21,8 +23,16 @@ MAX_RANKED_MODELS = 40
 def drawings(board: OverSets) -> list[Drawing]:
     """Draw the figures for which there is content."""
     with figure_style():
-        drawn = [ranks(board), critical_difference(board), *map(trend, board.trends)]
+        drawn = [ranks(board), critical_difference(board), *map(trend, board.trends), *radars(board)]
     return [drawing for drawing in drawn if drawing is not None]
+
+
+def radars(board: OverSets) -> Iterator[Drawing | None]:
+    """Plot the measures of the sets of each level, or of all sets if there are no levels."""
+    names = tuple(dict.fromkeys(name for numbers in board.measures.values() for name in numbers))
+    for level, sets in (board.levels or {"": names}).items():
+        title = f"Measures of sets: {level}" if level else "Measures of sets"
+        yield radar(f"measures-{_as_name(level)}", title, board.measures, [name for name in sets if name in names])
 
 
 def ranks(board: OverSets) -> Drawing | None:
@@ -113,7 +123,7 @@ def trend(fit: Trend) -> Drawing | None:
     meet = f" They meet at {percent(fit.joint)} % (95 % interval: {joint_interval(fit)})."
     joint = "" if fit.joint is None else meet
     return Drawing(
-        f"trend-{_as_name(fit)}",
+        f"trend-{_as_name(set_name(fit))}",
         f"{fit.set}: {name}",
         "A point for each model. The line is the trend, the band holds 95 % of new models; hollow points are "
         "predicted. Dotted: as good as in-domain.",
@@ -122,6 +132,6 @@ def trend(fit: Trend) -> Drawing | None:
     )
 
 
-def _as_name(fit: Trend) -> str:
-    """Return task and set in a form fit for a file name or an id."""
-    return re.sub(r"[^a-z0-9]+", "-", set_name(fit).casefold()).strip("-") or "set"
+def _as_name(text: str) -> str:
+    """Return a name in a form fit for a file name or an id."""
+    return re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-") or "set"

@@ -6,29 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ranker.numbers import interval, p_value, percent, points, signed
+from ranker.numbers import interval, p_value, percent, points
+from ranker.report.correlations import correlations, measure_name
 from ranker.report.document import Document
 from ranker.report.tables import Table, table
 from ranker.report.words import words
-from ranker.results.shift import Shift
+from ranker.results.shift import Selection, SetChoice, Shift
 
 if TYPE_CHECKING:
     from ranker.report.figures import Drawing
-
-MEASURES = {
-    "cosine": "cosine of centroids, words",
-    "mmd": "MMD^2, words",
-    "encoder_cosine": "cosine of centroids, encoder",
-    "encoder_mmd": "MMD^2, encoder",
-    "auc": "AUC of a classifier",
-    "word_overlap": "word overlap",
-    "vocabulary_overlap": "vocabulary overlap",
-    "length_ratio": "length, times",
-    "label_shift": "shift of labels",
-    "repeated": "texts that repeat one",
-    "nearly_repeated": "texts that nearly do",
-}
-"""Measure -> its name in a table."""
 
 PERCENT = (
     *("auc", "word_overlap", "vocabulary_overlap", "label_shift", "repeated", "nearly_repeated"),
@@ -58,6 +44,18 @@ def document(shift: Shift) -> Document:
     )
 
 
+def selection(selected: Selection) -> Document:
+    """Build the document of sets that were chosen from a table."""
+    return Document(
+        title=f"Test sets for {selected.first}",
+        tables=[_choices(selected.choices)],
+        remarks=list(selected.notes),
+        rows=selected.to_rows(),
+        content=selected.to_dict(),
+        answer=[_chosen(selected.choices)],
+    )
+
+
 def _drawings(shift: Shift) -> Sequence[Drawing]:
     from ranker.report.shift_figures import drawings  # and matplotlib with it
 
@@ -74,8 +72,11 @@ def _answer(shift: Shift) -> Iterator[str]:
         untold = "A distance does not tell what models lose: label ten rows (`rank-models label`), and rank the models."
         yield f"{''.join(of_halves)}{untold}"
     if shift.choices:
-        names = [choice.name for choice in shift.choices if choice.chosen]
-        yield f"Sets to test on: {', '.join(names) or 'none'}."
+        yield _chosen(shift.choices)
+
+
+def _chosen(choices: Sequence[SetChoice]) -> str:
+    return f"Sets to test on: {', '.join(choice.name for choice in choices if choice.chosen) or 'none'}."
 
 
 def _expected(shift: Shift, drop: float) -> str:
@@ -133,7 +134,7 @@ def _measured(caption: str, owner: str, value: str, measures_of: Mapping[str, Se
     """Tabulate measures with their intervals, grouped by set or pair."""
     rows = [
         [
-            *(name, _measure_name(measure.name), _cell(measure.name, measure.value)),
+            *(name, measure_name(measure.name), _cell(measure.name, measure.value)),
             interval(measure.low, measure.high, partial(_cell, measure.name)),
         ]
         for name, measures in measures_of.items()
@@ -171,26 +172,20 @@ def _of_models(shift: Shift) -> Iterator[Table]:
             for estimate in shift.estimated
         ]
         yield table("Labels estimated from predictions", ["set", "model"], [*labels, "shift", "condition"], rows)
-    if shift.correlations:
-        rows = [
-            [
-                *(_measure_name(fit.measure), str(fit.sets)),
-                *(_r(fit.pearson), interval(fit.pearson_low, fit.pearson_high, _r)),
-                *(_r(fit.spearman), interval(fit.spearman_low, fit.spearman_high, _r)),
-            ]
-            for fit in shift.correlations
-        ]
-        numbers = ["sets", "Pearson", "95 % interval", "Spearman", "95 % interval"]
-        yield table("Correlation with the drop", ["measure"], numbers, rows)
+    yield from correlations(shift.correlations)
     if shift.choices:
-        rows = [
-            [
-                *(choice.name, choice.source, f"{choice.similarity:.3f}", points(-choice.drop)),
-                *("yes" if choice.chosen else "no", choice.reason),
-            ]
-            for choice in shift.choices
+        yield _choices(shift.choices)
+
+
+def _choices(choices: Sequence[SetChoice]) -> Table:
+    rows = [
+        [
+            *(choice.name, choice.source, f"{choice.similarity:.3f}", points(-choice.drop)),
+            *("yes" if choice.chosen else "no", choice.reason),
         ]
-        yield table("Sets to test on", ["set", "source"], ["cosine", "change"], rows, last=["chosen", "reason"])
+        for choice in choices
+    ]
+    return table("Sets to test on", ["set", "source"], ["cosine", "change"], rows, last=["chosen", "reason"])
 
 
 def _scores(shift: Shift, names: Sequence[str]) -> Iterator[list[str]]:
@@ -198,14 +193,6 @@ def _scores(shift: Shift, names: Sequence[str]) -> Iterator[list[str]]:
         scores = [shift.score(name, model) for model in shift.models]
         drop = "" if name == shift.first else points(shift.drop(name))
         yield [name, *(percent(score.value) if score else "" for score in scores), drop]
-
-
-def _measure_name(name: str) -> str:
-    return MEASURES.get(name, name.replace("_", " "))
-
-
-def _r(value: float | None) -> str:
-    return "" if value is None else signed(value, decimals=2)
 
 
 def _telling(shift: Shift) -> Iterator[tuple[str, str, str]]:
@@ -225,7 +212,7 @@ def _matrix(shift: Shift, measure: str) -> Table:
         for i, a in enumerate(names)
     ]
     heads = [str(i + 1) for i in range(len(names))]
-    return table(f"All pairs of sets: {MEASURES[measure]}", ["set"], heads, rows)
+    return table(f"All pairs of sets: {measure_name(measure)}", ["set"], heads, rows)
 
 
 def _cell(name: str, value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Figures of a shift: a heatmap of every two sets, and a map of the sets."""
+"""Figures of a shift: heatmaps of every two sets, a map of the sets, and a radar chart of their summaries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
 from ranker.report.figures import BLUE, SOFT, VERMILION, WIDTH, Drawing, Floats, empty_axes, figure_style, grid, shorten
+from ranker.report.radar import radar
 from ranker.results.shift import Shift
 
 WARMTH = LinearSegmentedColormap.from_list("like", [(1, 1, 1), (0.27, 0.55, 0.9)])
@@ -16,27 +17,44 @@ CELL, LINE = 34, 11
 
 
 def drawings(shift: Shift) -> list[Drawing]:
-    """Draw the figures; none for two sets, or if a centroid has no direction."""
-    if len(shift.domains) < 3 or not shift.places:
-        return []
+    """Draw the figures for which there is content: pairs need three sets, and a map needs centroids with directions."""
     with figure_style():
-        return [heatmap(shift), positions(shift)]
+        drawn: list[Drawing | None] = []
+        if len(shift.domains) > 2:
+            if shift.places:
+                cosine = f"The cosine of the centroids of each pair of sets, by {shift.encoder or 'their words'}."
+                drawn += [heatmap(shift, "heatmap", "Similarity of sets", shift.closeness, cosine), positions(shift)]
+            share = "The share of words that two vocabularies have in common, of the smaller one (DomainSum, Figure 4)."
+            drawn.append(heatmap(shift, "overlap", "Overlap of vocabularies", "vocabulary_overlap", share))
+        drawn.append(_summaries(shift))
+    return [drawing for drawing in drawn if drawing is not None]
 
 
-def heatmap(shift: Shift) -> Drawing:
-    """Plot the cosine of the centroids of every two sets."""
+def _summaries(shift: Shift) -> Drawing | None:
+    measures: dict[str, dict[str, float]] = {}
+    for domain in shift.domains:
+        for measure in domain.summaries:
+            if measure.value is not None:
+                measures.setdefault(measure.name, {})[domain.name] = measure.value
+    return radar("summaries", "Measures of summaries", measures, [domain.name for domain in shift.domains])
+
+
+def heatmap(shift: Shift, name: str, title: str, measure: str, meaning: str) -> Drawing:
+    """Plot a measure from 0 to 1 of every two sets."""
     names = [domain.name for domain in shift.domains]
     size = len(names)
-    values = np.array([[_cosine(shift, a, b) for b in names] for a in names])
-    texts = [["" if i == j else f"{value:.2f}" for j, value in enumerate(row)] for i, row in enumerate(values)]
+    values_of = {pair: pair.measure(measure).value for pair in shift.pairs}
+    by_names = {frozenset((pair.a, pair.b)): value for pair, value in values_of.items()}
+    cells = [[np.nan if a == b else by_names[frozenset((a, b))] for b in names] for a in names]
+    values = np.array(cells, dtype=np.float64)
+    texts = [["" if np.isnan(value) else f"{value:.2f}" for value in row] for row in values]
+    np.fill_diagonal(values, 1.0)
     figure = grid(values, texts, list(map(shorten, names)), list(map(shorten, names)), WARMTH, (CELL, CELL))
-    nearest, furthest = (
-        pick(shift.pairs, key=lambda pair: pair.measure(shift.closeness).value or 0.0) for pick in (max, min)
-    )
+    nearest, furthest = (pick(shift.pairs, key=lambda pair: values_of[pair] or 0.0) for pick in (max, min))
     return Drawing(
-        "heatmap",
-        "Similarity of sets",
-        f"The cosine of the centroids of each pair of sets, by {shift.encoder or 'their words'}. Darker is more alike.",
+        name,
+        title,
+        f"{meaning} Darker is more alike.",
         f"{size} by {size} cells. Most alike: {nearest.a} and {nearest.b}; least: {furthest.a} and {furthest.b}.",
         figure,
     )
@@ -86,8 +104,3 @@ def _apart(heights: Floats, least: float) -> Floats:
         spaced[place] = max(spaced[place], least_of_all)
         least_of_all = spaced[place] + least
     return np.asarray(spaced)
-
-
-def _cosine(shift: Shift, a: str, b: str) -> float:
-    value = 1.0 if a == b else shift.pair(a, b).measure(shift.closeness).value
-    return np.nan if value is None else value

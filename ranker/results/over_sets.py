@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from ranker.errors import listed
 from ranker.numbers import counted, percent, probability
 from ranker.results.result import NAMES, Result, to_plain
+from ranker.results.shift import Correlation
 from ranker.statistics.leaders import Friedman
 from ranker.statistics.trend import Shape, Type
 
@@ -39,6 +40,8 @@ class Leader:
         low, high: 95 % interval of its rank, over tasks and, if they can be resampled, rows.
         p_first: share of these draws in which it is first.
         tasks: task -> its value.
+        levels: level -> mean over its tasks, if sets have levels; None if it lacks one.
+        drops: level -> mean loss against in-domain; None also without in-domain values.
     """
 
     model: str
@@ -53,6 +56,8 @@ class Leader:
     high: int | None
     p_first: float | None
     tasks: Mapping[str, float | None]
+    levels: Mapping[str, float | None] = field(default_factory=dict)
+    drops: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -189,6 +194,11 @@ class OverSets(Result):
         draws_of: units resampled for the intervals of ranks and `p_first`; empty without draws.
         trends: trend of each set whose task has in-domain values.
         on_average: posterior of the means from a few labelled rows of each set; None if values are no decisions.
+        lower_is_better: whether lower values are better. All numbers have the unit and the sign of the table, so that a
+            difference below 0 then favours `a`, and a robustness below 0 the model.
+        levels: level -> the names of its tasks and sets; empty if sets have no levels.
+        measures: measure -> set, or task -> number, as in the table of measures.
+        correlations: of the measures with the models' mean values and drops.
 
     Example:
         >>> OverSets((), {}, "sets", 0.01, (), None, {}, ()).title
@@ -208,6 +218,10 @@ class OverSets(Result):
     draws_of: tuple[Drawn, ...] = ()
     trends: tuple[Trend, ...] = ()
     on_average: OnAverage | None = None
+    lower_is_better: bool = False
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    measures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    correlations: tuple[Correlation, ...] = ()
 
     @property
     def title(self) -> str:
@@ -238,10 +252,11 @@ class OverSets(Result):
         return "\n".join([self.title, line, *([f"not told from the first: {listed(tied, NAMES)}"] if tied else [])])
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a row for each model, with the fields of `Leader` and a column `task: NAME` for each task."""
+        """Return a row for each model, with the fields of `Leader`, and a column for each task and each level."""
+        nested = {"tasks": "task", "levels": "level", "drops": "drop"}
         return [
-            {key: value for key, value in to_plain(leader).items() if key != "tasks"}
-            | {f"task: {task}": value for task, value in leader.tasks.items()}
+            {key: value for key, value in to_plain(leader).items() if key not in nested}
+            | {f"{kind}: {name}": value for key, kind in nested.items() for name, value in getattr(leader, key).items()}
             for leader in self.models
         ]
 

@@ -16,6 +16,9 @@ SCHEMA_VERSION = 1
 Verdict = Literal["near", "far", "other", "cannot be told"]
 """Verdict on a distance: like halves of one set, like sets of one task, like sets of two tasks, or unknown."""
 
+Outcome = Literal["drop", "value"]
+"""Outcome of models on a set: the loss against in-domain, or the mean value."""
+
 
 @dataclass(frozen=True)
 class DomainSummary:
@@ -109,15 +112,18 @@ class LabelShiftEstimate:
 
 @dataclass(frozen=True)
 class Correlation:
-    """Correlation between a measure and the models' losses in new domains.
+    """Correlation between a measure of sets and the models' scores on them.
 
     Attributes:
         measure: name of the measure.
-        sets: number of new domains.
-        pearson: r of the measure and the drop, averaged over models; None if undefined, as below.
+        sets: number of sets.
+        pearson: r of the measure and the outcome, averaged over models; None if undefined, as below.
         pearson_low, pearson_high: its 95 % interval.
+        p: two-sided p that r is 0.
         spearman: rho.
         spearman_low, spearman_high: its 95 % interval.
+        outcome: "drop" from in-domain, or "value".
+        level: the level of the sets in a hierarchy; "" for all.
     """
 
     measure: str
@@ -125,9 +131,12 @@ class Correlation:
     pearson: float | None
     pearson_low: float | None
     pearson_high: float | None
+    p: float | None
     spearman: float | None
     spearman_low: float | None
     spearman_high: float | None
+    outcome: Outcome = "drop"
+    level: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,6 +158,52 @@ class SetChoice:
     drop: float
     chosen: bool
     reason: str
+
+
+@dataclass(frozen=True, repr=False)
+class Selection(Result):
+    """Sets to test models on, chosen from numbers alone.
+
+    Attributes:
+        first: the in-domain set.
+        source: origin of its texts.
+        choices: decision on each other set.
+        notes: notes for a reader, a sentence each.
+
+    Example:
+        >>> Selection("train", "web", ())
+        test sets for train: none
+    """
+
+    first: str
+    source: str
+    choices: tuple[SetChoice, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Names of the chosen sets."""
+        return tuple(choice.name for choice in self.choices if choice.chosen)
+
+    @property
+    def answer(self) -> str:
+        """The chosen sets."""
+        return f"test sets for {self.first}: {', '.join(self.chosen) or 'none'}"
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each set, with the fields of `SetChoice`."""
+        return [to_plain(choice) for choice in self.choices]
+
+    def in_words(self) -> list[dict[str, str]]:
+        """Return each set with the reason for the decision."""
+        return [
+            {"set": choice.name, "chosen": "yes" if choice.chosen else "no", "reason": choice.reason}
+            for choice in self.choices
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the stable schema: see `docs/json-schema.md`."""
+        return {"schema_version": SCHEMA_VERSION, **to_plain(self)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -243,13 +298,14 @@ class Shift(Result):
         return "\n".join([self.title, *lines])
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a row for each measure of each pair."""
+        """Return a row for each measure of each pair, then of each set's summaries, whose `a` and `b` are this set."""
+        of_pairs = [((pair.a, pair.b), measure, pair) for pair in self.pairs for measure in pair.measures]
+        of_sets = [((domain.name,) * 2, measure, None) for domain in self.domains for measure in domain.summaries]
         return [
-            {"a": pair.a, "b": pair.b, "measure": measure.name}
+            {"a": a, "b": b, "measure": measure.name}
             | {"value": measure.value, "low": measure.low, "high": measure.high}
-            | {"verdict": pair.verdict, "p": pair.p if measure.name == "mmd" else None}
-            for pair in self.pairs
-            for measure in pair.measures
+            | {"verdict": pair and pair.verdict, "p": pair.p if pair and measure.name == "mmd" else None}
+            for (a, b), measure, pair in (*of_pairs, *of_sets)
         ]
 
     def in_words(self) -> list[dict[str, str]]:

@@ -30,6 +30,25 @@ def pearson(first: Floats, second: Floats) -> DistanceMeasure:
     return _fisher("pearson", _r(first, second), len(first), 1.0)
 
 
+def pearson_p(r: float, sets: int) -> float:
+    """Return the two-sided p of Pearson's r, by Student's t with S - 2 degrees of freedom.
+
+    Args:
+        r: from -1 to 1.
+        sets: S, at least three.
+
+    Example:
+        >>> round(pearson_p(0.886, 5), 3)
+        0.045
+
+    Source: Student 1908, "Probable error of a correlation coefficient".
+    """
+    from scipy.special import stdtr
+
+    left = (1 - r) * (1 + r)
+    return float(2 * stdtr(sets - 2, -abs(r) * np.sqrt((sets - 2) / left))) if left > 0 else 0.0
+
+
 def spearman(first: Floats, second: Floats) -> DistanceMeasure:
     """Measure Spearman's rho, Pearson's r of the ranks, with a wider interval.
 

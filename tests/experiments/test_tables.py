@@ -67,17 +67,18 @@ def test_published_numbers_are_the_papers():
     assert at["6", "electra", "hans-con"] == 72.5
     assert at["7", "FIRST-TOK", "hans-con"] == 81.3
     assert at["8", "INDEX-DIFF", "hans-sub"] == 85.8
-    assert len(at) == 18 + 27 + 7 + 35 + 18 + 22 + 24 + 24
+    assert at["9", "rows", "paws"] == 677
+    assert len(at) == 18 + 27 + 7 + 35 + 18 + 22 + 24 + 24 + 15
 
 
 def test_every_exhibit_and_tier_names_what_there_is():
-    """Tables 1 to 8 and figures 4 to 6; sets, methods, backends and recipes exist."""
-    assert list(KNOWN.tables) == list("12345678")
+    """Tables 1 to 9 and figures 4 to 6; sets, methods, backends and recipes exist."""
+    assert list(KNOWN.tables) == list("123456789")
     assert list(KNOWN.figures) == list("456")
     for one in (*KNOWN.tables.values(), *KNOWN.figures.values()):
         assert set(one.sets) <= set(sets.names())
         assert set(one.attributions) <= {"ig", "shap", "lime", "none"}
-        if one.kind != "accuracies":
+        if one.kind not in ("accuracies", "sizes"):
             known = {*BUILTIN, "RANDOM", "GUESS", "SET-DEPENDENT", "designed"}
             assert {row.name for row in one.rows} <= known
     for tier in KNOWN.tiers.values():
@@ -107,6 +108,41 @@ def test_a_row_may_read_another_attribution():
     ours, theirs = tables.cells(one, found)
     assert ours.here == pytest.approx(100 * found["hans-sub", "ig"].method("INDEX-DIFF").pairwise_accuracy)
     assert (ours.row, theirs.row, theirs.here, theirs.published) == ("designed, ig", "designed, lime", None, 80.0)
+
+
+def test_sizes_are_those_of_the_sets(capsys):
+    """Table 9: rows of a set, rows that are explained, and those of a probe; no model is run."""
+    status, out, _ = run(
+        capsys, "table", "9", "--ood", "paws", "--ood", "hans-sub", "--population", "90", "--probe", "5"
+    )
+    assert status == 0
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines() if line[:1] == "|"]
+    assert lines[0] == ["number of", "paws", "published", "hans-sub", "published"]
+    assert lines[2:] == [
+        ["rows", f"{len(sets.load('paws').examples)}", "677", f"{len(sets.load('hans-sub').examples)}", "10,000"],
+        ["explained", "90", "400", "90", "600"],
+        ["probe", "5", "10", "5", "10"],
+    ]
+    assert "section B. All numbers are rows." in out
+    rows = list(csv.DictReader(io.StringIO(run(capsys, "table", "9", "--ood", "paws", "--format", "csv")[1])))
+    assert [(row["row"], row["published"]) for row in rows] == [
+        ("rows", "677.0"),
+        ("explained", "400.0"),
+        ("probe", "10.0"),
+    ]
+
+
+def test_published_pairs_are_models_of_the_paper_tier():
+    """Each pair of Table 4 names two members of the recipe for PAWS, the better one of Table 6 first."""
+    accuracy = {row.name: row.published.get("paws") for row in KNOWN.tables["6"].rows}
+    members = recipe.load(KNOWN.tiers["paper"].across["paws"]).names
+    apart = {}
+    for pair, models in KNOWN.tables["4"].pairs.items():
+        better, worse = models.split(" > ")
+        assert {better, worse} <= {*members}
+        apart[pair] = accuracy[better] - accuracy[worse]
+    assert sorted(apart, key=apart.get)[:2] == ["R1-E", "D-R2"]
+    assert min(apart.values()) > 0
 
 
 def test_what_reads_no_attribution_is_there_with_any():
@@ -158,12 +194,12 @@ def test_pairs_across_families_are_pooled_over_sets():
 
 def test_pairs_across_are_of_two_families():
     """Four models of two families have four such pairs; within and across they are six."""
-    one = exhibit("pairs", PublishedRow("ACC", published={"R-E": 3.0}), pairs=("R-E",), models="across")
+    one = exhibit("pairs", PublishedRow("ACC", published={"R-E": 3.0}), pairs={"R-E": "r > e"}, models="across")
     cells = tables.cells(one, FOUND)
     assert [cell.row for cell in cells[:4]] == [f"hans-sub: {pair}" for pair in ("a > c", "a > d", "b > c", "b > d")]
     assert len([cell for cell in cells if cell.row.startswith("hans-con: ")]) == 4
     assert [(cell.row, cell.published) for cell in cells if cell.published is not None] == [
-        ("published: R-E", 3.0),
+        ("published: R-E (r > e)", 3.0),
         ("decided, published", 100.0),
     ]
     within = tables.cells(replace(one, models="inoculated", draw="scatter"), FOUND)
@@ -173,7 +209,7 @@ def test_pairs_across_are_of_two_families():
 
 def test_a_table_of_pairs_has_our_numbers_and_the_published_ones():
     """Each pair's accuracy in percent under its method, to the digit; those of the paper in rows of their own."""
-    shown = exhibit("pairs", PublishedRow("ACC", published={"A-B": 61.5}), pairs=("A-B",))
+    shown = exhibit("pairs", PublishedRow("ACC", published={"A-B": 61.5}), pairs={"A-B": "a > b"})
     text = render.markdown("Table 0", shown, FOUND, tables.cells(shown, FOUND))
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
     at = {line[0].replace("\\", ""): line[1] for line in lines}
@@ -185,7 +221,7 @@ def test_a_table_of_pairs_has_our_numbers_and_the_published_ones():
     }
     assert len(ours) == 8
     assert at == {**at, **ours}
-    assert at["published: A-B"] == "61.5"
+    assert at["published: A-B (a > b)"] == "61.5"
 
 
 def test_models_stand_beside_published_ones_of_their_name():
@@ -407,7 +443,7 @@ def test_a_table_says_what_its_numbers_were_computed_in(capsys, tmp_path, two_su
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["table", "9"], "there is no table '9'"),
+        (["table", "10"], "there is no table '10'"),
         (["figure", "5", "--tier", "minilmm"], "there is no tier 'minilmm'; did you mean minilm?"),
         (["table", "2", "--ood", "msgs-verb"], "there is no set of this exhibit 'msgs-verb'"),
         (["table", "2", "--target", "gold"], "'gold' is not one of 'declared', 'shortcut', 'evidence', 'true'"),

@@ -25,6 +25,7 @@ from asking import attributions
 from conftest import TASK
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from published_tables import TABLES as PUBLISHED
 from pyarrow import parquet
 from test_evaluation import suite
 from test_report_formats import decided, evaluated, telling
@@ -36,7 +37,7 @@ from ranker.commands import arguments
 from ranker.commands.run import run
 from ranker.datasets import cards, embedded, readers, sets
 from ranker.datasets.identity import text_names
-from ranker.domains import values
+from ranker.domains import measures, select, values
 from ranker.errors import MAX_MESSAGE_CHARACTERS, RankModelsError
 from ranker.files import reader
 from ranker.limits import LIMITS
@@ -415,6 +416,7 @@ STUDIO = [
          "result": [{"type": "choices", "value": {"choices": ["entailment"]}}]}]},
 ]  # fmt: skip
 MEASURED = "model,set,value,se,n,group,kind\na,x,0.9,0.01,50,g,ood\nb,x,0.8,,,g,\na,y,0.7,,,g,in-domain\n"
+LEADERBOARD = "Model,a: x,y (in-domain),Average\nb,0.5,0.6,-\nc,0.1,0.7,0.4\n"
 HARNESS = [log_making.choice_row(n, {"text": f"a {n}"}, "1", (-3, -1), acc=1.0) for n in range(2)]
 INSPECT = [log_making.header(), log_making.sample(1, "C"), log_making.sample(2, {"a": 0.5})]
 TOKENIZER = {
@@ -458,6 +460,9 @@ READERS = {
     "table npz": Reader("a.npz", of_bytes(*ARRAYS), table_of),
     "label studio": Reader("a.json", of_json(STUDIO), readers.read_sheet),
     "doccano": Reader("a.zip", of_bytes(zip_of({"text": "It ran.", "label": ["a"]})), readers.read_sheet),
+    "wide values": Reader("a.csv", of_bytes(LEADERBOARD), lambda file: values.read_values([file])),
+    "measures": Reader("a.csv", of_bytes(b"set,level,length\na,easy,0.5\nb,hard,0.25\n"), measures.read_measures),
+    "candidates": Reader("a.csv", of_bytes((PUBLISHED / "boss-sentiment.csv").read_bytes()), select.select_sets),
     "values": Reader("a.csv", of_bytes(MEASURED), lambda file: values.read_values([file])),
     "log jsonl": Reader("samples_a_2026-01-01T00-00-00.000000.jsonl", of_json(HARNESS, lines=True), log_of),
     "log list": Reader("samples_a_2026-01-01T00-00-00.000000.jsonl", of_json(HARNESS), log_of),

@@ -8,7 +8,7 @@ import pytest
 
 from ranker.cli import main
 from ranker.domains.references import reference_pairs
-from ranker.report.shift import MEASURES
+from ranker.report.correlations import MEASURES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "shift.md").read_text(encoding="utf-8")
 

@@ -46,6 +46,12 @@ def table():
                 yield row(m, f"{task} {s}", task, "ood", 0.3 + 0.05 * m + 0.04 * s + rng.normal(0, 0.01))
 
 
+def measures():
+    """Return three measures of each task, of which two are hard."""
+    for place, task in enumerate(("nli", "qa", "ner")):
+        yield {"set": task, "level": "hard" if place else "easy", "a": place, "b": 3 - place, "c": 1 + place % 2}
+
+
 def row(model, name, task, kind, value):
     """One line of the table."""
     return {"model": f"model-{model}", "set": name, "value": round(value, 4), "group": task, "kind": kind}
@@ -92,12 +98,15 @@ def test_json_and_csv_hold_fractions(run):
 
 def test_options_reach_the_library(run):
     """Each changes what is written as the argument of that name does."""
+    write("measures.csv", measures())
     for option, argument in (
         (["--missing", "models"], {"missing": "models"}),
         (["--rope", "0.05"], {"rope": 0.05}),
         (["--axes", "probit"], {"axes": "probit"}),
         (["--seed", "3"], {"seed": 3}),
         (["--percent"], {"percent": True}),
+        (["--lower-is-better"], {"lower_is_better": True}),
+        (["--measures", "measures.csv", "--level", "hard"], {"measures": "measures.csv", "level": "hard"}),
     ):
         wanted = written(over_sets.document(compare("table.csv", **argument)), "json")
         assert run("table.csv", "--format", "json", *option)[1] == wanted, option
@@ -113,6 +122,23 @@ def test_figures_are_files(run, tmp_path):
         *(f"trend-{task}-{task}-{s}" for task in ("nli", "qa", "ner") for s in (1, 2)),
     }
     assert names == {f"{stem}.{ending}" for stem in stems for ending in ("png", "svg", "pdf")}
+
+
+def test_measures_of_sets_are_drawn_by_level(run, tmp_path):
+    """A radar chart for each level of two sets; the terminal has values, drops and correlations by level."""
+    write("measures.csv", measures())
+    out = run("table.csv", "--measures", "measures.csv", "--plots", "figures")[1]
+    assert {file.name for file in (tmp_path / "figures").glob("measures-*.svg")} == {"measures-hard.svg"}
+    for head in ("model / value  easy  hard", "model / drop  easy  hard", "measure / value ", "measure / drop "):
+        assert head in re.sub(r" {3,}", "  ", out)
+    assert "Largest: a ner, b qa, c qa." in run("table.csv", "--measures", "measures.csv", "--format", "html")[1]
+
+
+def test_low_values_come_first_if_asked(run):
+    """The order is reversed, and says so."""
+    out = run("table.csv", "--lower-is-better")[1]
+    assert "model-0 has the lowest mean" in out
+    assert "Lower values are better: differences and robustness below 0 favour a model" in " ".join(out.split())
 
 
 def test_a_page_escapes_names(run, tmp_path):

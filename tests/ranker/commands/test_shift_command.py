@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from published_tables import TABLES
 
 from ranker.cli import main
 
@@ -77,6 +78,39 @@ def test_bad_input_gets_one_line(run, tmp_path, arguments, said):
     status, out, err = run("shift", *arguments, "--quiet")
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--models", "a"),
+        ("--source", "a=b"),
+        ("--by", "a"),
+        ("--topics", "3"),
+        ("--encoder", "a"),
+        ("--plots", "figures"),
+    ],
+)
+def test_options_of_texts_are_refused_with_a_table(run, option, value):
+    """A table for `--select` has neither rows nor models."""
+    status, out, err = run("shift", "--select", TABLES / "boss-sentiment.csv", option, value)
+    assert (status, out) == (2, "")
+    assert err == f"rank-models: `{option}` is for texts, and `--select` with a single file reads a table\n"
+
+
+def test_sets_are_chosen_from_a_table_in_every_format(run):
+    """With each decision and its number; columns that are not read are an error if that is asked."""
+    status, out, _ = run("shift", "--select", TABLES / "boss-sentiment.csv")
+    assert status == 0
+    assert out.startswith("Test sets for Amazon\n\nSets to test on: Dynasent, SemEval, SST.\n")
+    rows = csv.DictReader(io.StringIO(run("shift", "--select", TABLES / "boss-sentiment.csv", "--format", "csv")[1]))
+    assert {row["name"]: row["chosen"] for row in rows}["IMDb"] == "False"
+    for form in ("markdown", "latex", "html"):
+        assert (
+            "greatest drop: 43.6 points" in run("shift", "--select", TABLES / "boss-sentiment.csv", "--format", form)[1]
+        )
+    Path("more.csv").write_text((TABLES / "boss-sentiment.csv").read_text().replace("kind", "kind,note", 1))
+    assert run("shift", "--select", "more.csv", "--strict")[0] == 2
 
 
 def test_two_rows_are_answered(run, tmp_path):

@@ -4,85 +4,30 @@ Source: Yuan et al. 2023, "Revisiting out-of-distribution robustness in NLP", Ta
 (toxicity), 11 to 13 (inference), 14 to 16 (entities), 17 to 19 (questions).
 """
 
+import csv
+
 import pytest
+from published_tables import TABLES, answered
+from refusals import refuses
 
+from ranker import select_sets
 from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, Candidate, choose_sets
+from ranker.errors import DataError, UnknownName
 
-SENTIMENT = (
-    *("Product", 90.94),
-    {
-        "DSC": ("Product", 86.02, 95.63),
-        "Dynasent": ("Adversarial", 57.30, 47.38),
-        "IMDb": ("Movie", 36.67, 92.69),
-        "SemEval": ("Twitter", 24.74, 49.90),
-        "SST": ("Movie", 33.70, 75.16),
-        "Yelp": ("Product", 49.22, 89.25),
-    },
-)
-TOXICITY = (
-    *("Civil Comments", 87.15),
-    {
-        "AbuseAnalyzer": ("Grab", 79.60, 74.41),
-        "AdvCivil": ("Adversarial", 95.17, 57.47),
-        "Hate Speech": ("Stormfront", 66.89, 80.43),
-        "HSOL": ("Twitter", 50.96, 75.98),
-        "Implicit Hate": ("Twitter", 69.05, 63.77),
-        "OLID": ("Twitter", 76.20, 85.00),
-        "ToxiGen": ("Synthetic", 62.09, 68.83),
-    },
-)
-INFERENCE = (
-    *("Open American National Corpus", 89.40),
-    {
-        "ANLI": ("Adversarial", 16.27, 36.19),
-        "BioNLI": ("Biomedical", 2.28, 77.63),
-        "CB": ("Wall Street Journal & British National Corpus & Switchboard", 68.11, 63.40),
-        "ContractNLI": ("Legal", 3.62, 37.06),
-        "DocNLI": ("News & Wikipedia", 34.91, 75.67),
-        "SNLI": ("Flickr", 47.42, 87.32),
-        "WANLI": ("Synthetic", 85.23, 63.32),
-    },
-)
-ENTITIES = (
-    *("Wikipedia", 79.89),
-    {
-        "CoNLL": ("Reuters", 73.76, 69.10),
-        "CrossNER": ("Wikipedia", 87.47, 66.63),
-        "E-NER": ("Legal", 42.29, 48.01),
-        "WNUT": ("YouTube & Twitter & StackExchange & Reddit", 45.74, 45.45),
-    },
-)
-QUESTIONS = (
-    *("Wikipedia", 93.14),
-    {
-        "AdvQA": ("Adversarial", 96.29, 51.19),
-        "HotpotQA": ("Wikipedia", 72.99, 74.08),
-        "NaturalQuestions": ("Google search", 73.50, 64.54),
-        "NewsQA": ("CNN News", 51.98, 63.77),
-        "SearchQA": ("Google search & J!Archive", 69.22, 37.47),
-        "SQuAD Shifts": ("Wikipedia & Amazon & Reddit & New York Times", 42.83, 89.02),
-        "Trivia-QA": ("Wikipedia", 75.72, 73.15),
-    },
-)
+COLUMNS = ("set", "source", "similarity", "model", "value", "kind")
 
 
-def choose(task, **given):
-    """The decisions on the sets of a task."""
-    source, score, sets = task
-    candidates = [Candidate(name, of, like / 100, (score - here) / 100) for name, (of, like, here) in sets.items()]
-    return choose_sets(source, candidates, **given)
-
-
-def names(found):
-    """Those that are chosen."""
-    return {one.name for one in found if one.chosen}
+def choose(task, *options):
+    """Return the reason for each decision on the sets of a task, and the names of the chosen sets."""
+    found = answered("shift", "--select", f"boss-{task}.csv", *options)
+    reasons = {choice["name"]: choice["reason"] for choice in found["choices"]}
+    return reasons, {choice["name"] for choice in found["choices"] if choice["chosen"]}
 
 
 def test_boss_chooses_dynasent_semeval_and_sst():
     """From its Tables 1 to 3, and each decision has its number."""
-    found = choose(SENTIMENT)
-    assert names(found) == {"Dynasent", "SemEval", "SST"}
-    reasons = {one.name: one.reason for one in found}
+    reasons, chosen = choose("sentiment")
+    assert chosen == {"Dynasent", "SemEval", "SST"}
     assert reasons["DSC"] == "its texts have the source of the in-domain set: Product"
     assert reasons["IMDb"] == "of its source, Movie, SST has the greater drop: 15.8 points"
     assert reasons["Dynasent"] == "of its source, Adversarial, the greatest drop: 43.6 points"
@@ -91,37 +36,81 @@ def test_boss_chooses_dynasent_semeval_and_sst():
 @pytest.mark.parametrize(
     ("task", "kept", "expected"),
     [
-        (TOXICITY, ["AdvCivil"], {"AdvCivil", "Implicit Hate", "ToxiGen"}),
-        (INFERENCE, ["WANLI"], {"ANLI", "ContractNLI", "WANLI"}),
-        (ENTITIES, [], {"CoNLL", "E-NER", "WNUT"}),
-        (QUESTIONS, ["AdvQA"], {"AdvQA", "NewsQA", "SearchQA"}),
+        ("toxicity", ["AdvCivil"], {"AdvCivil", "Implicit Hate", "ToxiGen"}),
+        ("inference", ["WANLI"], {"ANLI", "ContractNLI", "WANLI"}),
+        ("entities", [], {"CoNLL", "E-NER", "WNUT"}),
+        ("questions", ["AdvQA"], {"AdvQA", "NewsQA", "SearchQA"}),
     ],
 )
 def test_its_other_choices_follow_too(task, kept, expected):
     """With the one threshold, and the sets that it keeps by hand though they are like the in-domain one."""
-    found = choose(task, exempt=kept)
-    assert names(found) == expected
-    for name in kept:
-        assert name not in names(choose(task))
+    assert choose(task, *(part for name in kept for part in ("--keep", name)))[1] == expected
+    if kept:
+        assert not {*kept} & choose(task)[1]
 
 
 def test_the_threshold_lies_between_what_boss_keeps_and_drops():
     """CoNLL is kept at 73.76, and OLID dropped at 76.20; it drops NaturalQuestions at 73.50 by hand."""
     assert 0.7376 < SIMILAR < 0.7620
     assert MAX_CHOSEN_SETS == 3
-    dropped = {one.name: one.reason for one in choose(TOXICITY)}
-    assert dropped["OLID"] == "too similar: a cosine of 0.762, and 0.75 is the most"
+    assert choose("toxicity")[0]["OLID"] == "too similar: a cosine of 0.762, and 0.75 is the most"
 
 
 def test_fewer_sets_are_those_with_the_greatest_drops():
     """Of toxicity with two sets, the third is told why it is none."""
-    found = choose(TOXICITY, exempt=["AdvCivil"], sets=2)
-    assert names(found) == {"AdvCivil", "Implicit Hate"}
-    assert {one.name: one.reason for one in found}["ToxiGen"] == "2 others have greater drops than 18.3 points"
+    reasons, chosen = choose("toxicity", "--keep", "AdvCivil", "--sets", "2")
+    assert chosen == {"AdvCivil", "Implicit Hate"}
+    assert reasons["ToxiGen"] == "2 others have greater drops than 18.3 points"
+
+
+def table(*changes):
+    """Return BOSS's sentiment sets as rows, with a second model 10 points worse, changed by (row, column, cell)."""
+    with open(TABLES / "boss-sentiment.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    rows += [{**row, "model": "second", "value": str(float(row["value"]) - 10)} for row in rows]
+    for place, column, cell in changes:
+        rows[place][column] = cell
+    return rows
+
+
+def test_drops_are_means_over_the_models_with_both_values():
+    """A constant loss changes no drop; a model that lacks a value is counted."""
+    (first, *_), (second, *_) = select_sets(table()[:7]).choices, select_sets(table()).choices
+    assert first.drop == pytest.approx(second.drop) == pytest.approx(0.9094 - 0.9563)
+    lacking = select_sets(table((8, "value", "-"), (9, "value", "47.38")))
+    assert lacking.choices[0].drop == pytest.approx(0.9094 - 0.9563)
+    assert lacking.choices[1].drop == pytest.approx((0.9094 + 0.8094) / 2 - 0.4738)
+    assert "DSC: the drop is that of 1 of 2 models, which have both values." in lacking.notes
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "fields"),
+    [
+        ([(0, "kind", "ood"), (7, "kind", "ood")], DataError, {"option": "kind", "value": 0}),
+        ([(1, "kind", "in-domain"), (8, "kind", "in-domain")], DataError, {"option": "kind", "value": 2}),
+        ([(1, "source", ""), (8, "source", "")], DataError, {"option": "source", "value": "DSC"}),
+        ([(1, "source", "TV")], DataError, {"value": "Product", "place": "row 9"}),
+        ([(1, "similarity", "near"), (8, "similarity", "near")], DataError, {"option": "similarity", "value": "near"}),
+        ([(1, "value", ""), (8, "value", "")], DataError, {"value": "DSC"}),
+        ([(1, "similarity", "8602"), (8, "similarity", "8602")], DataError, {"value": 8602.0, "allowed": (-1, 1)}),
+    ],
+)
+def test_tables_that_cannot_be_right_are_refused(changes, error, fields):
+    """In-domain sets but one, a source or a similarity that is missing or told in two ways, no drop."""
+    with refuses(error, **fields):
+        select_sets(table(*changes))
+
+
+def test_unknown_names_are_refused():
+    """A column that is missing, and a set to keep that is not there."""
+    with refuses(DataError, value="source"):
+        select_sets([{key: cell for key, cell in row.items() if key != "source"} for row in table()])
+    with refuses(UnknownName, value="Dyna"):
+        select_sets(table(), keep=["Dyna"])
 
 
 def test_equal_drops_take_the_first():
     """And none is chosen where all are too similar."""
-    found = choose_sets("web", [Candidate("a", "news", 0.1, 0.2), Candidate("b", "news", 0.1, 0.2)])
-    assert names(found) == {"a"}
-    assert names(choose_sets("web", [Candidate("a", "news", 0.9, 0.2)])) == set()
+    equal = choose_sets("web", [Candidate("a", "news", 0.1, 0.2), Candidate("b", "news", 0.1, 0.2)])
+    assert [choice.chosen for choice in equal] == [True, False]
+    assert not choose_sets("web", [Candidate("a", "news", 0.9, 0.2)])[0].chosen

@@ -6,7 +6,8 @@ import pytest
 from refusals import refuses
 
 from ranker.domains import values
-from ranker.errors import DataError, UsageError
+from ranker.domains.compare import compare
+from ranker.errors import Assumption, DataError, UnknownName, UsageError
 
 HEAD = "model,set,value,se,n,group,kind\n"
 
@@ -69,8 +70,7 @@ def test_files_data_frames_and_rows_say_the_same(tmp_path):
     frame.to_csv(tmp_path / "c.tsv", index=False, sep="\t")
     frame.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
     found = [values.read_values([tmp_path / name]) for name in ("a.csv", "b.csv.gz", "c.tsv", "d.jsonl")]
-    found.append(values.values_of_rows(values.as_rows(frame)))
-    found.append(values.values_of_rows(values.as_rows(frame.to_dict("records"))))
+    found += [values.read_values([frame]), values.read_values([frame.to_dict("records")])]
     assert {(one.models, one.sets, one.values.tobytes()) for one in found} == {
         (("a", "b"), (values.Set("x", "x", "ood"),), np.array([[0.5], [0.25]]).tobytes())
     }
@@ -115,7 +115,6 @@ def test_checkpoints_of_one_run_are_no_models_of_their_own(tmp_path):
         ("model,set,value\n", DataError, "", None, "table.csv"),
         ("model,set,value\na,x,0.91\nb,x,88.4\n", DataError, "percent", None, ""),
         ("model,set,value\na,x,910\nb,x,0.5\n", DataError, "", 910.0, ""),
-        ("model,set,value\na,x,0.9\na,y,0.5\n", UsageError, "", 1, ""),
         (HEAD + "a,x,0.9,,,,in-domain\nb,x,0.5,,,,in-domain\n", UsageError, "", None, ""),
     ],
 )
@@ -132,13 +131,86 @@ def test_a_table_of_very_many_models_or_sets_is_refused():
             {"model": "a", "set": "x", "value": 0.5} | {column: f"n{n}"} for n in range(values.MAX_MODELS_OR_SETS + 1)
         ]
         with refuses(DataError, value=2001):
-            values.values_of_rows(values.as_rows(rows))
+            values.read_values([rows])
 
 
-def test_what_is_no_table_is_refused():
-    """A number, a text, a list of numbers."""
-    for wrong in (3, "a", [1, 2]):
-        with refuses(UsageError, value="int" if wrong == [1, 2] else type(wrong).__name__):
-            values.as_rows(wrong)
+def test_inputs_that_are_no_table_are_refused():
+    """A number, a list of numbers, rows without cells; and a table of one model is not compared."""
+    for wrong in (3, [1, 2]):
+        with refuses(UsageError, value="int"):
+            values.read_values([wrong])
     with refuses(DataError, value="model", place="row 1"):
-        values.values_of_rows(values.as_rows([{}]))
+        values.read_values([[{}]])
+    with refuses(UsageError, value=1):
+        compare([{"model": "a", "set": "x", "value": 0.9}, {"model": "a", "set": "y", "value": 0.5}])
+
+
+def test_columns_may_be_in_any_case(tmp_path):
+    """As a spreadsheet has them; names in cells and unread columns keep theirs."""
+    found = table(tmp_path, " Model,SET,Value,N,Grp\nA,X,0.5,4,g\nb,X,0.5,4,g\n")
+    assert (found.models, found.sets[0].name, found.errors[0, 0]) == (("A", "b"), "X", 0.25)
+    assert found.notes == ("Unread columns: Grp.",)
+    with refuses(DataError, value="model", place=tmp_path / "table.csv, line 2"):
+        table(tmp_path, "model,Model,set,value\na,a,x,0.5\n")
+
+
+WIDE = """Model,Type,qa: x,qa: y,qa: home (in-domain),z,z (in-domain),Average
+a,small,50,60,90,-,70,55
+b,large,51,61,91,41,71,56
+"""
+
+
+def test_a_wide_table_is_the_long_table_of_its_cells(tmp_path):
+    """Heads give task and kind; an in-domain set has the task of its name, and a column of averages is no set."""
+    long = ["model,set,value,group,kind"]
+    for model, first in (("a", "-"), ("b", "41")):
+        more = 0 if model == "a" else 1
+        long += [f"{model},{name},{value + more},qa,ood" for name, value in (("x", 50), ("y", 60))]
+        long += [f"{model},home (in-domain),{90 + more},qa,in-domain", f"{model},z,{first},,ood"]
+        long += [f"{model},z (in-domain),{70 + more},z,in-domain"]
+    found, wanted = table(tmp_path, WIDE), table(tmp_path, "\n".join(long) + "\n")
+    assert (found.models, found.sets) == (wanted.models, wanted.sets)
+    assert found.values == pytest.approx(wanted.values, nan_ok=True)
+    sets = "qa: x, qa: y, qa: home (in-domain), z, z (in-domain)"
+    assert found.notes[:2] == (
+        f"Each column but the model is read as a set: {sets}.",
+        "Unread columns: Type, Average.",
+    )
+    assert isinstance(found.notes[1], Assumption)
+
+
+@pytest.mark.parametrize(
+    ("text", "option", "value", "place"),
+    [
+        ("model,x,y\na,0.5,good\nb,0.5,0.6\n", "value", "good", "table.csv, line 2, column 'y'"),
+        ("model,x,n\na,0.5,10\n", "n", "n", "table.csv, line 2"),
+        ("model,note\na,fine\n", "", "set", "table.csv, line 2"),
+        ("model,x\na,0.5\na,0.6\n", "", "a", "table.csv, line 3, column 'x'"),
+    ],
+)
+def test_wide_tables_that_cannot_be_right_are_refused(tmp_path, text, option, value, place):
+    """A cell that is no number, a column for rows of a long table, no set at all, a model twice."""
+    with refuses(DataError, option=option, value=value, place=tmp_path / place):
+        table(tmp_path, text)
+
+
+def test_in_domain_sets_of_a_level_belong_to_its_tasks(tmp_path):
+    """And a set has one level in all its rows."""
+    head = "model,set,value,kind,level\n"
+    rows = "a,news,0.9,in-domain,genre\na,web,0.8,in-domain,\na,x,0.5,,genre\na,y,0.5,,style\na,w,0.5,,\n"
+    found = table(tmp_path, head + rows)
+    assert found.levels == ("genre", "style")
+    assert [found.places(task, "in-domain") for task in "xyw"] == [[0], [1], [1]]
+    assert [scored.name for scored in found.at_level("Genre").sets] == ["news", "web", "x"]
+    with refuses(UnknownName, value="topic"):
+        found.at_level("topic")
+    with refuses(DataError, value="style", place=tmp_path / "table.csv, line 3"):
+        table(tmp_path, head + "a,x,0.5,,genre\nb,x,0.5,,style\n")
+
+
+def test_values_of_any_size_may_be_better_if_lower(tmp_path):
+    """Perplexities above 100 are refused as fractions, and read if lower ones are better."""
+    text = "model,set,value\na,x,250\nb,x,31.5\n"
+    with refuses(DataError, value=250.0):
+        table(tmp_path, text)
+    assert table(tmp_path, text, lower_is_better=True).values.tolist() == [[-2.5], [-0.315]]

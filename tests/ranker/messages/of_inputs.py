@@ -32,6 +32,7 @@ from logmaking import (
 )
 from pyarrow import parquet
 from tables_made import ROWS, TASK, npy, written
+from test_report_formats import toy as toy_ranking
 
 from factors import Example
 from ranker import LogOptions, SourceOptions, labelled, load_suite
@@ -43,6 +44,8 @@ from ranker.datasets.marks import marker
 from ranker.datasets.readers import examples, read_sheet
 from ranker.domains import values
 from ranker.domains.compare import compare
+from ranker.domains.measures import read_measures, with_levels
+from ranker.domains.select import select_sets
 from ranker.domains.words import count_words
 from ranker.files import encodings, footers, reader, text
 from ranker.limits import Limits
@@ -124,6 +127,10 @@ def fetched(folder, answer):
 
     with mock.patch("urllib.request.urlopen", open_url):
         fetch("hans-sub", folder, "https://example.org/a")
+
+
+MEASURED_CELL = {"model": "a", "set": "x", "value": 0.5}
+CANDIDATE = {"set": "home", "source": "web", "similarity": 0.5, "model": "a", "value": 0.9, "kind": "in-domain"}
 
 
 def compared(*cells, **options):
@@ -648,13 +655,51 @@ DOMAINS = [
      "at least one set must be of the kind ood (got 1 in-domain)"),
     ("too many models", lambda folder: compared(*((f"m{n}", "x", 0.5) for n in range(2_001))),
      "more than 2,000 models, the most that are compared (got 2,001)"),
-    ("no table", lambda folder: values.as_rows(3), "a table must be a file, a data frame or a list of rows (got int)"),
+    ("no table", lambda folder: values.read_values([3]),
+     "a table must be a file, a data frame or a list of rows (got int)"),
     ("no set of all models", lambda folder: compared(("a", "x", 0.9), ("b", "y", 0.8)),
      "no set has a value of every model; `missing` says what else to leave out: sets, models, ranks"),
     ("no model on all sets", lambda folder: compared(("a", "x", 0.9), ("b", "y", 0.8), missing="models"),
      "fewer than two models have a value on every set; `missing` says what else to leave out: sets, models, ranks"),
     ("no such rule for cells", lambda folder: compared(("a", "x", 0.9), ("b", "x", 0.8), missing="rank"),
      "there is no rule for missing cells 'rank'; did you mean ranks?"),
+    ("a column in two cases", lambda folder: of_values(folder, "a,a,x,0.5", head="model,Model,set,value"),
+     "a.csv, line 2: two columns are called model, in any case"),
+    ("a column of long tables", lambda folder: of_values(folder, "a,0.5,10", head="model,x,n"),
+     "a.csv, line 2: the column 'n' cannot stand in a wide table: write a row for each model and set"),
+    ("a cell of a wide table", lambda folder: of_values(folder, "a,0.5,good", "b,0.5,0.6", head="model,x,y"),
+     "a.csv, line 2, column 'y': `value` must be a number (got 'good')"),
+    ("two levels of a set", lambda folder: of_values(folder, "a,x,0.5,", "b,x,0.5,genre", head="model,set,value,level"),
+     "a.csv, line 3: x is genre here, and blank in a.csv, line 2"),
+    ("no such level", lambda folder: compared(*line_of(0.5), level="genre"),
+     "`level` needs sets with a level, by a column `level` (got genre)"),
+    ("no such level of several", lambda folder: values.read_values([[dict(MEASURED_CELL, level="g")]]).at_level("h"),
+     "there is no level 'h'; known: g"),
+    ("low runs", lambda folder: compare([toy_ranking()], lower_is_better=True),
+     "`lower_is_better` is for tables: outcomes of runs are better if higher"),
+    ("low values on probit axes", lambda folder: compared(*line_of(0.5), axes="probit", lower_is_better=True),
+     "`axes` must be plain where lower values are better (got probit)"),
+    ("no measures", lambda folder: read_measures([{"set": "x", "note": "long"}]),
+     "the table has no measures: a column of numbers for each, or the columns measure and value"),
+    ("a measure twice", lambda folder: read_measures([{"set": "x", "a": 1}, {"set": "x", "a": 2}]),
+     "row 2: a of x a second time"),
+    ("two levels in the measures", lambda folder: read_measures([{"set": "x", "a": 1, "level": n} for n in "gh"]),
+     "row 2: x is h here, and g before"),
+    ("another level of the measures",
+     lambda folder: with_levels(values.read_values([[dict(MEASURED_CELL, level="g")]]), {"x": "h"}),
+     "x is h in the measures, and g in the scores"),
+    ("measures of other sets", lambda folder: compared(*line_of(0.5), measures=[{"set": "y", "a": 1}]),
+     "no set of the measures has values (y); the sets are far"),
+    ("no in-domain set to choose from", lambda folder: select_sets([dict(CANDIDATE, kind="ood")]),
+     "one set must be of the kind in-domain, from which the others are chosen (got 0)"),
+    ("a set without a source", lambda folder: select_sets([CANDIDATE, dict(CANDIDATE, set="x", kind="ood", source="")]),
+     "every set needs a source, where its texts come from; x has none"),
+    ("a set without a similarity",
+     lambda folder: select_sets([CANDIDATE, dict(CANDIDATE, set="x", kind="ood", similarity="near")]),
+     "every new set needs a number as `similarity`; x has 'near'"),
+    ("a set without a drop",
+     lambda folder: select_sets([CANDIDATE, dict(CANDIDATE, set="x", kind="ood", model="b")]),
+     "no model has values on both home and x"),
     ("values without a probit", lambda folder: compared(*line_of(1.0), axes="probit"),
      "far: probit `axes` need values between 0 and 1, and neither of these (got 1)"),
     ("no such axes", lambda folder: compared(*line_of(0.5), axes="log"),

@@ -1,4 +1,4 @@
-"""docs/json-schema.md and the two schema files: every output keeps to them, and they say the same."""
+"""docs/json-schema.md and the schema files: every output keeps to them, and they say the same."""
 
 import copy
 import dataclasses
@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from goldens import REFRESH
+from published_tables import answered
 from test_changes import PAIRS
 from test_evaluation import suite
 from test_report_formats import decided, evaluated, toy, toy_decision, toy_parts
@@ -35,10 +36,10 @@ SCHEMAS = {
     name: json.loads((ROOT / "ranker" / "report" / name).read_text(encoding="utf-8"))
     for name in (
         *("ranking.schema.json", "changes.schema.json", "over_tasks.schema.json", "over_sets.schema.json"),
-        "shift.schema.json",
+        *("shift.schema.json", "selection.schema.json"),
     )
 }
-RUN, CHANGES, TASKS, SETS, SHIFT = SCHEMAS.values()
+RUN, CHANGES, TASKS, SETS, SHIFT, SELECTION = SCHEMAS.values()
 
 RECORDS = [
     (RUN, "header", header.Header),
@@ -69,12 +70,14 @@ RECORDS = [
     (SHIFT, "estimated", shift.LabelShiftEstimate),
     (SHIFT, "correlation", shift.Correlation),
     (SHIFT, "choice", shift.SetChoice),
+    (SELECTION, "choice", shift.SetChoice),
     (SETS, "leader", over_sets.Leader),
     (SETS, "difference", over_sets.Difference),
     (SETS, "friedman", leaders.Friedman),
     (SETS, "trend", over_sets.Trend),
     (SETS, "point", over_sets.Point),
     (SETS, "on_average", over_sets.OnAverage),
+    (SETS, "correlation", shift.Correlation),
 ]
 
 
@@ -211,6 +214,20 @@ def test_shifts_keep_to_the_schema():
         assert list(SHIFT["properties"]) == list(json.loads(written)) == SHIFT["required"]
 
 
+def test_sets_from_a_table_keep_to_the_schema():
+    """What `shift --select` writes as JSON of a table of numbers."""
+    content = answered("shift", "--select", "boss-sentiment.csv")
+    check(json.dumps(content), SELECTION)
+    assert list(SELECTION["properties"]) == list(content) == SELECTION["required"]
+
+
+def test_levels_and_measures_keep_to_the_schema():
+    """What `compare` writes as JSON of a table of sets with levels, beside their measures."""
+    content = answered("compare", "domainsum.csv", "--measures", "domainsum-measures.csv")
+    check(json.dumps(content), SETS)
+    assert content["levels"].keys() == content["models"][0]["levels"].keys() == content["models"][0]["drops"].keys()
+
+
 @pytest.mark.parametrize("few", [False, True])
 def test_models_over_sets_keep_to_the_schema(few):
     """What `compare` writes as JSON of a table, with trends, and of one that says next to nothing."""
@@ -232,6 +249,7 @@ def test_versions_are_those_of_the_program():
     assert CHANGES["properties"]["schema_version"]["const"] == changes.SCHEMA_VERSION
     assert TASKS["properties"]["schema_version"]["const"] == over_tasks.SCHEMA_VERSION
     assert SHIFT["properties"]["schema_version"]["const"] == shift.SCHEMA_VERSION
+    assert SELECTION["properties"]["schema_version"]["const"] == shift.SCHEMA_VERSION
     assert SETS["properties"]["schema_version"]["const"] == over_sets.SCHEMA_VERSION
 
 

@@ -24,6 +24,32 @@ def test_the_heatmap_has_every_cosine(found):
     assert drawing.alt == "3 by 3 cells. Most alike: hans-sub and hans-con; least: hans-con and paws."
 
 
+def test_overlaps_of_vocabularies_have_a_heatmap(found):
+    """DomainSum's Figure 4, for every two sets."""
+    drawing = plot(found, "overlap")
+    texts = [text.get_text() for text in drawing.figure.axes[0].texts]
+    assert sorted(texts) == sorted(2 * [f"{pair.measure('vocabulary_overlap').value:.2f}" for pair in found.pairs])
+    assert drawing.alt == "3 by 3 cells. Most alike: hans-sub and hans-con; least: hans-sub and paws."
+
+
+def test_summaries_have_a_radar_chart(tmp_path):
+    """DomainSum's Figure 3: a polygon for each set, whose corners are shares of the largest value."""
+    rows = {"news": "a b c d e f g h. i j", "talks": "a a a b b b. c d"}
+    for name, text in rows.items():
+        lines = "".join(f"{text} {n},{text[:5]} new {n}\n" for n in range(25))
+        (tmp_path / f"{name}.csv").write_text("document,summary\n" + lines)
+    both = shift(*(tmp_path / f"{name}.csv" for name in rows), columns={"text": ["document"], "summary": ["summary"]})
+    (drawing,) = shift_figures.drawings(both)
+    assert drawing.name == "summaries"
+    assert drawing.alt.startswith("2 sets by 8 measures. Largest: document length news")
+    axes = drawing.figure.axes[0]
+    polygons = {line.get_label(): np.hypot(*line.get_data()) for line in axes.lines if len(line.get_xdata()) == 9}
+    lengths = [domain.summaries[0].value for domain in both.domains]
+    assert polygons["news"][0] == pytest.approx(1)
+    assert polygons["talks"][0] == pytest.approx(lengths[1] / lengths[0])
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["news", "talks"]
+
+
 def test_the_map_has_every_set_at_its_place(found):
     """The in-domain one is a square of another colour, and each has its name."""
     axes = plot(found, "map").figure.axes[0]
@@ -48,7 +74,7 @@ def test_sets_at_one_place_have_a_map(tmp_path):
     for file in files:
         file.write_text("text\n" + "".join(f"Row {n} of the set.\n" for n in range(12)))
     same = shift(*files)
-    assert len(shift_figures.drawings(same)) == 2
+    assert len(shift_figures.drawings(same)) == 3
     assert "<svg" in write(document(same), "html")
 
 
@@ -60,11 +86,11 @@ def test_two_sets_have_no_figure():
         plot(two)
 
 
-def test_the_page_has_both(found):
+def test_the_page_has_all_three(found):
     """As drawings whose texts are texts; a page of two sets has none."""
     page = write(document(found), "html")
     svgs = re.findall(r"(?s)<svg.*?</svg>", page)
-    assert len(svgs) == 2
+    assert len(svgs) == 3
     for svg in svgs:
         assert ">hans-con</text>" in svg
     assert "<svg" not in write(document(shift("hans-sub", "hans-con")), "html")
@@ -77,4 +103,4 @@ def test_files_are_written(tmp_path, monkeypatch):
         main(["shift", "hans-sub", "hans-con", "paws", "--quiet", "--plots", "plots"])
     assert not stop.value.code
     names = sorted(file.name for file in (tmp_path / "plots").iterdir())
-    assert names == sorted(f"{name}.{end}" for name in ("heatmap", "map") for end in ("pdf", "png", "svg"))
+    assert names == sorted(f"{name}.{end}" for name in ("heatmap", "map", "overlap") for end in ("pdf", "png", "svg"))

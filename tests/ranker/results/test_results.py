@@ -13,6 +13,7 @@ from test_report_formats import toy, toy_decision
 
 from factors.types import Example
 from ranker.domains.compare import compare
+from ranker.domains.select import select_sets
 from ranker.domains.shift import Domain, measure_shift
 from ranker.errors import UsageError
 from ranker.results import result as base
@@ -55,6 +56,12 @@ def made():
         "several tasks": several(),
         "many sets": compare(
             [{"model": m, "set": s, "value": v} for m, v in ((HOSTILE, 0.9), ("b", 0.8), ("c", 0.7)) for s in "xyz"]
+        ),
+        "chosen sets": select_sets(
+            [
+                {"set": name, "source": HOSTILE, "similarity": 0.1, "model": "a", "value": 0.5, "kind": kind}
+                for name, kind in (("home", "in-domain"), (HOSTILE, "ood"))
+            ]
         ),
         "far sets": measure_shift([Domain(name, TEXTS, [None] * len(TEXTS)) for name in (HOSTILE, "b")]),
         "label ranking": LabelRanking(
