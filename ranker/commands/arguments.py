@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from factors import BUILTIN
 from ranker.commands import custom, stderr
 from ranker.commands.options import records
 from ranker.commands.outputs import format_of_path
@@ -42,7 +41,7 @@ from ranker.runs.gather import (
 )
 from ranker.runs.label import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
-from ranker.runs.plan import Plan, factors_for_decision, plan
+from ranker.runs.plan import Plan, plan, unnamed_factors
 from ranker.runs.rank import evaluate_plan
 from ranker.runs.task import NamedTask, takes_values
 from ranker.runtime.base import Executor
@@ -150,7 +149,7 @@ def run_evidence(values: OptionValues) -> Evidence:
     if not (values["data"] or decides_on_own(values)):
         return evidence(values)
     designed = sets.find_card(values["ood_name"], values["include"]).designed if values["ood_name"] else None
-    return evidence(values, [factor.name for factor in factors_for_decision(BUILTIN.values(), designed, None)])
+    return evidence(values, [factor.name for factor in unnamed_factors(truth=False, chosen=(designed,))])
 
 
 def _methods(values: OptionValues) -> tuple[PoolMethod, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -320,11 +320,15 @@ def default_factors(rows: RunRows, truth: bool, method: str | None = None) -> tu
         ['ACC', 'CONF', 'CONF-GT', 'NLL', 'CONF-H', 'SWAP-AVG']
     """
     marks = {mark for example in rows.population for mark in example.marks}
+    return unnamed_factors(truth, (rows.ood.designed, method), marks)
+
+
+def unnamed_factors(truth: bool, chosen: Collection[str | None], marks: Collection[str] = ()) -> tuple[Factor, ...]:
+    """Return the same, by the names of chosen factors and the marks of the rows."""
     return tuple(
         factor
         for factor in BUILTIN.values()
-        if (factor.mark in marks if factor.on_request else truth or factor.kind == "baseline")
-        or factor.name in (rows.ood.designed, method)
+        if (factor.mark in marks if factor.on_request else truth or factor.kind == "baseline") or factor.name in chosen
     )
 
 
