@@ -40,7 +40,7 @@ from ranker.statistics.engine import pairs
 from ranker.statistics.patterns import Patterns, fold
 from ranker.statistics.pool import Pool
 
-SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
+SIZES = (1, 2, 3, 5, 10, 12, 20, 50, 100)
 """Numbers of labels at which is said what was found."""
 
 CLASSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.01)
@@ -104,12 +104,14 @@ class MethodEstimate:
         given: (P,) probabilities that the first of a pair is better; 1/2 where it has none.
         best: the model that it says is best.
         within: how probable it is that this one is within the margin of the best; None where it does not say.
+        minority: labels shown that are not the most frequent one; None where they are not looked at.
     """
 
     score: Floats
     given: Floats
     best: int
     within: float | None = None
+    minority: int | None = None
 
 
 Method = Callable[[World, Sequence[int]], Iterator[MethodEstimate]]
@@ -154,29 +156,45 @@ def accuracy(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
         yield MethodEstimate(score, of_pairs(posterior.more_accurate(outcomes[:, :size])), int(score.argmax()))
 
 
-def vote_by(rule: Goal | Literal["random", "batch"], label_noise: float = LABEL_NOISE) -> Method:
-    """Return the method of a vote by Monte Carlo, on random rows, or on rows chosen one by one or all at once."""
+def vote_by(rule: Goal | Literal["random"], label_noise: float = LABEL_NOISE) -> Method:
+    """Return the method of a vote by Monte Carlo, on random rows, or on rows chosen one by one."""
 
     def method(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
         patterns = world.patterns
         rows = world.shuffled[: max(sizes)] if rule == "random" else np.zeros(0, dtype=np.int64)
         for size in range(max(sizes) + 1):
-            if size in sizes or rule in ("order", "best"):
-                labelled = rows[:size]
-                beliefs = believe(patterns, labelled, world.labels[labelled], label_noise)
+            if size in sizes or rule != "random":
+                labels = world.labels[rows[:size]]
+                beliefs = believe(patterns, rows[:size], labels, label_noise)
                 if size in sizes:
-                    yield said_by(beliefs)
-                if (rule == "order" or rule == "best") and size < max(sizes):
+                    yield said_by(beliefs, labels)
+                if rule != "random" and size < max(sizes):
                     rows = np.append(rows, next_rows(beliefs, goal=rule))
-                if rule == "batch" and size < max(sizes):
-                    rows = np.append(rows, next_rows(beliefs, max(sizes) - size))
 
     return method
 
 
-def said_by(beliefs: Beliefs) -> MethodEstimate:
-    """Scores, probabilities, and how sure it is that the leader is within the margin of the best."""
-    return MethodEstimate(beliefs.score, of_pairs(beliefs.beats()), int(beliefs.score.argmax()), beliefs.within(MARGIN))
+def vote_by_batch(rule: Goal) -> Method:
+    """Return the method of a vote by Monte Carlo on rows chosen all at once, a batch for each number of labels."""
+
+    def method(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
+        patterns, none = world.patterns, np.zeros(0, dtype=np.int64)
+        for size in sizes:
+            rows = next_rows(believe(patterns, none, none), size, rule)
+            yield said_by(believe(patterns, rows, world.labels[rows]), world.labels[rows])
+
+    return method
+
+
+def said_by(beliefs: Beliefs, labels: Ints) -> MethodEstimate:
+    """Scores, probabilities, how sure it is that the leader is near the best, and how unequal the labels are."""
+    return MethodEstimate(
+        beliefs.score,
+        of_pairs(beliefs.beats()),
+        int(beliefs.score.argmax()),
+        beliefs.within(MARGIN),
+        len(labels) - int(np.bincount(labels).max(initial=0)),
+    )
 
 
 def by_labels(kind: type[ModelPicker] | type[CODA]) -> Method:
@@ -214,7 +232,8 @@ METHODS: Mapping[str, Method] = {
     "vote, sequential": vote_by("order"),
     "vote, sequential, for the best": vote_by("best"),
     "vote, sequential, no noise": vote_by("order", 0.0),
-    "vote, all at once": vote_by("batch"),
+    "vote, all at once": vote_by_batch("order"),
+    "vote, all at once, for the best": vote_by_batch("best"),
     "ModelPicker": by_labels(ModelPicker),
     "CODA": by_labels(CODA),
     "LLM Selector": by_labels(LLMSelector),
@@ -311,7 +330,8 @@ def judge(truth: Floats, size: int, estimate: MethodEstimate) -> dict[str, Any]:
         "gap": float(np.diff(np.sort(truth)[-2:])[0]),
         "given": np.round(stated, 4).tolist(),
     }
-    return summary if estimate.within is None else summary | {"within": estimate.within}
+    stated_too = {"within": estimate.within, "minority": estimate.minority}
+    return summary | {name: value for name, value in stated_too.items() if value is not None}
 
 
 def lines(files: Iterable[Path]) -> Iterator[dict[str, Any]]:

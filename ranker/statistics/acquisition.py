@@ -10,6 +10,10 @@ and it needs no new worlds. A batch is chosen row by row; for each row, answers 
 of these answers weighs the worlds, in branches that count by their probability. Of more than `BRANCHES` branches, so
 many are drawn.
 
+Labels that are all alike measure the recall of that label alone. So a second label is sought where it may be missing.
+If all rows so far have one label with a probability above `ALIKE`, a row is chosen among those that most probably have
+another one. Of rows that are asked one by one, this is every `SAME`-th; of a batch, the last `LAST` rows.
+
 Source: expected loss after one more answer, Raiffa and Schlaifer 1961, "Applied statistical decision theory"; for
 models, Kay et al. 2025 and Okanovic et al. 2025 by other losses. Axis letters as in `beliefs`, and D branches.
 """
@@ -36,6 +40,16 @@ SHORTLIST = 2_000
 
 PAIRS = 256
 """Most pairs of models behind the loss; of more, so many are drawn."""
+
+SAME = 5
+"""Rows with one label after which one is spent on a second label; the others go on telling models apart."""
+
+ALIKE = 0.1
+"""Probability that all rows have one label, above which a second one is sought. It also is the distance from the most
+probable second label within which rows count as equally likely to bring one."""
+
+LAST = 2
+"""Rows of a batch spent on a second label: one for each of two labels that all others may have."""
 
 TINY = 1e-12
 """Floor that avoids division by zero."""
@@ -77,26 +91,44 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
     left = np.bincount(beliefs.patterns.pattern_of_row[open_], minlength=len(beliefs.patterns.counts))[
         beliefs.candidates
     ]
-    candidates = np.flatnonzero(left)
+    shortlist = np.flatnonzero(left)
     leads = beliefs.p_first_better_of(_goal_pairs(beliefs, goal))
     branches = np.ones((1, len(beliefs.accuracies)))
+    alike = _alike(beliefs)
     chosen: list[int] = []
-    while len(candidates) and len(chosen) < count:
+    while len(candidates := shortlist[left[shortlist] > 0]) and len(chosen) < count:
+        known = len(beliefs.readings.rows) + len(chosen)
+        seeks = known >= SAME and (count - len(chosen) <= LAST if count > 1 else known % SAME == 0)
+        if seeks and alike.sum(axis=0).mean() > ALIKE:
+            candidates = _likely_second_label(alike, beliefs.answers, np.flatnonzero(left))
         all_left = len(candidates) == len(left)
         gained = _row_gains(leads, branches, beliefs.answers if all_left else beliefs.answers[:, :, candidates])
-        if not chosen and count > 1:
-            shortlist = np.sort(np.argsort(-gained, kind="stable")[: max(SHORTLIST // beliefs.patterns.classes, 1)])
-            candidates, gained = candidates[shortlist], gained[shortlist]
+        if count > LAST and not chosen:
+            first = np.sort(np.argsort(-gained, kind="stable")[: max(SHORTLIST // beliefs.patterns.classes, 1)])
+            shortlist = candidates = candidates[first]
+            gained = gained[first]
         best = candidates[_first(gained)]
         chosen.append(int(np.argmax(open_ & (beliefs.patterns.pattern_of_row == beliefs.candidates[best]))))
         open_[chosen[-1]] = False
         left[best] -= 1
-        candidates = candidates[left[candidates] > 0]
         if len(chosen) < count:
-            branches = _split_branches(
-                branches, beliefs.answers[:, :, best], np.random.default_rng([beliefs.seed, len(chosen)])
-            )
+            answers = beliefs.answers[:, :, best]
+            alike = alike * answers
+            branches = _split_branches(branches, answers, np.random.default_rng([beliefs.seed, len(chosen)]))
     return np.array(chosen, dtype=np.int64)
+
+
+def _alike(beliefs: Beliefs) -> Floats:
+    """Return (C, S) whether all answers so far are one label."""
+    given = beliefs.readings.likelihood.argmax(axis=1)
+    alike = (given == np.arange(beliefs.patterns.classes)[:, None]).all(axis=1)
+    return np.repeat(alike[:, None].astype(np.float64), len(beliefs.accuracies), axis=1)
+
+
+def _likely_second_label(alike: Floats, answers: Floats, open_: Ints) -> Ints:
+    """Return the open candidates that most probably end the possibility that all rows have one label."""
+    still = np.einsum("cs,csv->v", alike.astype(answers.dtype), answers, optimize=True)[open_] / alike.sum()
+    return open_[still <= still.min() + ALIKE]
 
 
 def _first(gained: Floats) -> int:

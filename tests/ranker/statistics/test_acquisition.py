@@ -1,4 +1,5 @@
 import itertools
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -30,16 +31,19 @@ def open_for(found, goal):
     return [goal == "order" or int(found.score.argmax()) in pair for pair in both]
 
 
+def answer_chances(found, row):
+    """(S, C) the probability of each answer to a row, in each world."""
+    said = found.patterns.predicted[found.patterns.pattern_of_row[row]]
+    odds = np.exp(
+        found.worlds.biases
+        + sum(found.worlds.weights[:, [m]] * (np.arange(found.patterns.classes) == c) for m, c in enumerate(said))
+    )
+    return 0.95 * odds / odds.sum(axis=1, keepdims=True) + 0.05 / found.patterns.classes
+
+
 def left_open(found, rows, goal):
     """What is expected to be left open after answers to these rows: every combination of answers is gone through."""
-    chances = []
-    for row in rows:
-        said = found.patterns.predicted[found.patterns.pattern_of_row[row]]
-        odds = np.exp(
-            found.worlds.biases
-            + sum(found.worlds.weights[:, [m]] * (np.arange(found.patterns.classes) == c) for m, c in enumerate(said))
-        )
-        chances.append(0.95 * odds / odds.sum(axis=1, keepdims=True) + 0.05 / found.patterns.classes)
+    chances = [answer_chances(found, row) for row in rows]
     total = 0.0
     for answers in itertools.product(range(found.patterns.classes), repeat=len(rows)):
         weight = np.ones(S)
@@ -71,6 +75,52 @@ def test_each_row_of_a_batch_leaves_least_open(found, goal):
         assert tried[row] == pytest.approx(min(tried.values()), abs=5e-5)
         chosen.append(row)
         free.remove(row)
+
+
+def after_answers(seed, classes, labels):
+    """What answers to the first rows of a pool of sixteen tell, and the other rows."""
+    pool = fold(np.random.default_rng(seed).integers(classes, size=(3, 16)), classes)
+    found = believe(pool, np.arange(len(labels)), np.array(labels, dtype=np.int64), 0.05, worlds=S)
+    return found, range(len(labels), 16)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 999), st.integers(2, 3), st.sampled_from([4, 5, 6, 10]), st.booleans())
+def test_every_fifth_row_with_one_label_probably_has_another(seed, classes, count, alike):
+    """Then the row leaves least open of those nearly as likely to have one as any; else it leaves least of all."""
+    found, free = after_answers(seed, classes, [1] * (count - 1) + [1 if alike else 0])
+    second = {row: 1 - answer_chances(found, row)[:, 1].mean() for row in free}
+    likely = [row for row in free if second[row] >= max(second.values()) - acquisition.ALIKE - 1e-6]
+    tried = {row: left_open(found, [row], "best") for row in (likely if alike and count % 5 == 0 else free)}
+    (row,) = next_rows(found, 1, "best").tolist()
+    assert tried[row] == pytest.approx(min(tried.values()), abs=2e-5)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 999), st.sampled_from([[], [0], [0, 0, 0]]))
+def test_the_last_two_rows_of_a_batch_seek_a_second_label_where_it_may_be_missing(seed, labels):
+    """The probability that all rows have one label is that of the worlds, each row given the world."""
+    found, _ = after_answers(seed, 2, labels)
+    chosen = next_rows(found, 7, "order").tolist()
+    for size in (5, 6):
+        known = np.prod([answer_chances(found, row) for row in chosen[:size]], axis=0)
+        known = known * [1, not labels]
+        alike = {
+            row: (known * answer_chances(found, row)).sum() / known.sum()
+            for row in set(range(len(labels), 16)) - set(chosen[:size])
+        }
+        if known.sum() / S > acquisition.ALIKE + 1e-6:
+            assert alike[chosen[size]] <= min(alike.values()) + acquisition.ALIKE + 1e-5
+
+
+@pytest.mark.parametrize("goal", get_args(acquisition.Goal))
+def test_a_batch_of_steps_of_one_training_holds_a_second_label(goal):
+    """Each step gives label 1 on a part of the rows of the step before, which may all have label 0; the rest has 1."""
+    misled = np.arange(150) < np.array([150, 148, 140, 110, 80, 50, 20, 2])[:, None]
+    predicted = np.concatenate([np.ones((8, 150), dtype=int), misled.astype(int)], axis=1)
+    rows = next_rows(believe(fold(predicted, 2), NONE, NONE), 10, goal)
+    assert (rows[:8] >= 150).all()
+    assert (rows[8:] < 150).any()
 
 
 def test_the_expected_fall_is_that_of_the_definition():
