@@ -6,6 +6,7 @@ import numpy as np
 
 from ranker.errors import listed
 from ranker.numbers import LEAST_P, SHARES, Unit, counted, interval, p_value, percent, points, probability
+from ranker.report.decision import first_caveat
 from ranker.report.words import words_of
 from ranker.results.decision import DecidedModel, Decision
 from ranker.results.evaluation import Evaluation, equal_up_to_rounding
@@ -31,6 +32,8 @@ def answer(ranking: Ranking) -> tuple[str, list[str]]:
     lead, sentences = (
         evaluation_answer(ranking, outcome) if isinstance(outcome, Evaluation) else decision_answer(ranking, outcome)
     )
+    if isinstance(outcome, Decision):
+        lead = f"{first_caveat(ranking, outcome)}{lead}"
     same = "; ".join(f"{name} is {first}" for name, first in copies.items())
     return f"{lead} (the same model twice: {same})" if copies else lead, sentences
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ranker.numbers import counted, interval, p_value, probability, unit, with_interval
+from ranker.numbers import counted, interval, p_value, percent, probability, unit, with_interval
 from ranker.report.tables import MAX_PAIRED_MODELS, READ, Place, Table, letters, table
 from ranker.report.words import ACCURACY, MetricWords, words_of
+from ranker.results.balance import one_label, skewed
 from ranker.results.decision import Decision, RowResult
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
@@ -25,6 +26,9 @@ MAX_LISTED_ROWS = 200
 
 MAX_LABEL_COLUMNS = 50
 """True labels that are columns of a table, at most."""
+
+MAX_TERMINAL_LABELS = 6
+"""True labels that are columns of a table on a terminal, at most."""
 
 MAX_TEXT_CHARACTERS = 200
 """Characters shown of an answer or a reference that is no label."""
@@ -43,8 +47,11 @@ def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
     """Yield all tables, each for the formats that show it."""
     two, same = pair_table(decision, decision.names), comparison_table(decision)
     in_order = order(decision, words_of(ranking))
+    counts = label_counts(ranking, decision)
     yield replace(in_order, formats=tuple(name for name in READ if name != "html"))
     yield replace(in_order.select_columns(_page_columns(decision)), formats=("html",))
+    if skewed(counts) and len(counts) <= MAX_LABEL_COLUMNS:
+        yield by_label(decision, balanced=True)
     if ranking.table.factors and decision.models[0].scores:
         yield by_factor(decision, ranking.table)
     yield matrix(decision)
@@ -55,13 +62,24 @@ def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
         if len(decision.models) == 2:
             yield flips(ranking)
     if any(row.predicted for row in decision.rows):
-        graded = not answers_are_labels(ranking)
-        if not graded and len({row.label for row in decision.rows}) <= MAX_LABEL_COLUMNS:
+        if counts and not skewed(counts) and len(counts) <= MAX_LABEL_COLUMNS:
             yield by_label(decision)
         if len(decision.rows) <= MAX_LISTED_ROWS:
-            yield graded_rows(ranking) if graded else one_by_one(decision)
+            yield one_by_one(decision) if counts else graded_rows(ranking)
     first_pairs = pair_table(decision, decision.names[:MAX_PAIRED_MODELS])
     yield replace(first_pairs, help=f"{first_pairs.help}{_first_models(decision)}")
+
+
+def first_caveat(ranking: Ranking, decision: Decision) -> str:
+    """Return the caveat that comes before the answer: nearly all labels are one, so that its recall was measured."""
+    caveat = one_label(label_counts(ranking, decision))
+    return f"{caveat[:1].upper()}{caveat[1:]}. " if caveat else ""
+
+
+def label_counts(ranking: Ranking, decision: Decision) -> Counter[str]:
+    """Count the rows of each true label; none where answers are no labels."""
+    labelled = any(row.predicted for row in decision.rows) and answers_are_labels(ranking)
+    return Counter(row.label for row in decision.rows if labelled)
 
 
 def answers_are_labels(ranking: Ranking) -> bool:
@@ -286,17 +304,26 @@ def flips(ranking: Ranking) -> Table:
     )
 
 
-def by_label(decision: Decision) -> Table:
-    """Tabulate on how many rows of each true label a model is right."""
+def by_label(decision: Decision, balanced: bool = False) -> Table:
+    """Tabulate on how many rows of each true label a model is right.
+
+    Args:
+        decision: the decision.
+        balanced: whether balanced accuracy is shown as well, and the table on a terminal, since labels are skewed.
+    """
     true_labels = Counter(row.label for row in decision.rows)
     counts = []
     for model in decision.models:
         right = Counter(row.label for row in decision.rows if row.predicted[model.name] == row.label)
-        counts.append((model.name, *(str(right[label]) for label in true_labels)))
+        recalls = [right[label] / count for label, count in true_labels.items()]
+        mean = (percent(sum(recalls) / len(recalls)),) if balanced else ()
+        counts.append((model.name, *(str(right[label]) for label in true_labels), *mean))
     numbers = [f"{label}, {counted(count, 'row')}" for label, count in true_labels.items()]
+    formats = ("markdown", "html", "pairs")
+    meaning = " Balanced accuracy: the mean, over labels, of the percentage of its rows." if balanced else ""
     return table(
-        *("Right, by true label", ["model"], numbers, counts),
-        help="Number of rows of each true label on which a model is right.",
-        formats=("markdown", "html", "pairs"),
-        place=_place(counts),
+        *("Right, by true label", ["model"], [*numbers, *(["balanced accuracy"] if balanced else [])], counts),
+        help=f"Number of rows of each true label on which a model is right.{meaning}",
+        formats=("table", *formats) if balanced and len(true_labels) <= MAX_TERMINAL_LABELS else formats,
+        place="main" if balanced else _place(counts),
     )
