@@ -17,8 +17,9 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from ranker.files.saving import save
 from ranker.files.scratch import Scratch
 from ranker.numbers import probability
 from ranker.report.escapes import visible
+from ranker.report.explain import render
 from ranker.report.pages import page
 
 HOST = "127.0.0.1"
@@ -104,9 +106,14 @@ class LabelPage:
             Route("/state", self.state),
             Route("/models", self.models),
             Route("/change", self.change, methods=["POST"]),
-            Route("/report", self.report, methods=["POST"]),
+            *(Route(path, opened, methods=["POST"]) for path, opened in self._forms.items()),
         ]
         return Starlette(routes=routes, middleware=[Middleware(BaseHTTPMiddleware, dispatch=self._guard)])
+
+    @property
+    def _forms(self) -> dict[str, Callable[[Request], Awaitable[Response]]]:
+        """Path -> page that a form opens beside this one; a form has no headers, so its fields hold the token."""
+        return {"/report": self.report, "/attributions": self.attributions}
 
     async def _guard(self, request: Request, proceed: RequestResponseEndpoint) -> Response:
         """Refuse requests of other origins and without the token; the page itself holds nothing of the session."""
@@ -127,7 +134,7 @@ class LabelPage:
             return f"a request has at most {MAX_BODY:,} bytes"
         if path == "/":
             return ""
-        if path == "/report":  # a form, which has no headers
+        if path in self._forms:
             credentials = "Bearer " + parse_qs((await request.body()).decode("latin-1")).get("token", [""])[0]
         else:
             credentials = headers.get("authorization", "")
@@ -190,11 +197,11 @@ class LabelPage:
 
     async def report(self, _: Request) -> Response:
         """Return the report on the models by the answers so far."""
-        try:
-            text = _report(self.session)
-        except RankModelsError as error:
-            return PlainTextResponse(visible(str(error)), 500)
-        return HTMLResponse(text, headers={"content-security-policy": "frame-ancestors 'none'"})
+        return _page_beside(partial(_report, self.session))
+
+    async def attributions(self, _: Request) -> Response:
+        """Return the words behind the predictions for the last answered row."""
+        return _page_beside(lambda: render(self.session.explain(), "html"))
 
     def _state(self) -> dict[str, Any]:
         session, labelling = self.session, self.session.labelling
@@ -215,6 +222,7 @@ class LabelPage:
             "kept": visible(session.where_kept),
             "undoable": any(line.changed_to < 0 for line in labelling.lines),
             "last": self._last(),
+            "askable": not session.request.models.precomputed,
         }
 
     def _order(self) -> list[str]:
@@ -244,9 +252,8 @@ class LabelPage:
 
     def _segments(self, row: Example) -> list[dict[str, Any]]:
         """Return each segment's name, and its text in pieces that are marked or not."""
-        names = self.session.pool.sheet.layout.text
-        names = names if len(names) == len(row.segments) else ("",) * len(row.segments)
-        return [{"name": visible(name), "pieces": [*_pieces(row, number)]} for number, name in enumerate(names)]
+        names = enumerate(self.session.segment_names(row))
+        return [{"name": visible(name), "pieces": [*_pieces(row, number)]} for number, name in names]
 
 
 def _pieces(row: Example, number: int) -> Iterator[dict[str, Any]]:
@@ -275,6 +282,14 @@ def _parse(body: bytes) -> tuple[int, str, str] | None:
     if type(step) is int and isinstance(action, str) and action in ACTIONS and isinstance(label, str):
         return step, action, label
     return None
+
+
+def _page_beside(write: Callable[[], str]) -> Response:
+    """Return a page, or the error that prevents it."""
+    try:
+        return HTMLResponse(write(), headers={"content-security-policy": "frame-ancestors 'none'"})
+    except RankModelsError as error:
+        return PlainTextResponse(visible(str(error)), 500)
 
 
 def _report(session: SessionFile) -> str:

@@ -104,7 +104,7 @@ def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
     anew = True
     while row := session.ask():
         if anew:
-            show_row(ui, row)
+            ui.show(row_text(session, row), new=True)
         key = ui.key()
         if key in ("", "q", "\x04"):
             break
@@ -119,10 +119,13 @@ def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key:
     labelling = session.labelling
     if key in keys:
         session.record(labelling.tell, keys[key])
+        ui.show(Text(f"your answer: {visible(keys[key])}"))
     elif key == "0":
         session.record(labelling.cannot_tell)
+        ui.show(Text("no label: the row is not asked again"))
     elif key == "s":
         session.record(labelling.skip)
+        ui.show(Text("skipped: the row is asked again later"))
     elif key == "u":
         try:
             session.undo()
@@ -144,13 +147,14 @@ def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key:
     return True
 
 
-def show_row(ui: LabellingUI, row: Example) -> None:
-    """Show the texts of a row, newlines included, and nothing else."""
+def row_text(session: SessionFile, row: Example, style: str = "bold") -> Text:
+    """Return the texts of a row, newlines included, after their names if there are several."""
     text = Text()
-    for number, segment in enumerate(row.segments):
-        text.append("\n" if number else "")
-        text.append(visible(segment.replace("\r\n", "\n")), style="bold")
-    ui.show(text, new=True)
+    for name, segment in zip(session.segment_names(row), row.segments, strict=True):
+        text.append("\n" if text else "")
+        text.append(f"{visible(name)}: " if name and len(row.segments) > 1 else "")
+        text.append(visible(segment.replace("\r\n", "\n")), style=style)
+    return text
 
 
 def legend(keys: dict[str, str], guidelines: str) -> Text:
@@ -172,26 +176,26 @@ def reveal(session: SessionFile, ui: LabellingUI, keys: dict[str, str]) -> None:
     row = labelling.rows[line.event.row]
     lines = [f"your answer: {labelling.task.labels[line.event.label]}"]
     lines += [f"{name}: {label or 'no answer'}" for name, label in labelling.predictions_for(row).items()]
+    answered = row_text(session, row, "dim").split("\n")
+    ui.show(Text("\n    ").join([Text("the row that you have answered:"), *answered]))
     ui.show(Text(visible("\n".join(lines))))
     askable = not session.request.models.precomputed
     words_key = "w what they looked at  " if askable else ""
     ui.show(Text(f"{words_key}a label: your answer now (the first one counts)  other keys: on"))
     key = ui.key()
     if key == "w" and askable:
-        show_attributions(session, ui, row)
+        show_attributions(session, ui)
         key = ui.key()
     if key in keys:
         session.reveal(keys[key])
+        ui.show(Text(f"your answer now: {visible(keys[key])}"))
 
 
-def show_attributions(session: SessionFile, ui: LabellingUI, row: Example) -> None:
-    """Show the words behind the predictions, as `rank-models explain` does."""
+def show_attributions(session: SessionFile, ui: LabellingUI) -> None:
+    """Show the words behind the predictions, as `rank-models explain` does, without factors."""
     from ranker.report.explain import render
-    from ranker.runs.explain import explain
 
     try:
-        explanation = explain(session.request.models, session.labelling.task, row, runtime=session.request.runtime)
+        ui.show(Text(render(session.explain(), "terminal")))
     except RankModelsError as error:
         ui.show(Text(visible(str(error))))
-        return
-    ui.show(Text(render(explanation, "terminal")))

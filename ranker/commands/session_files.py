@@ -17,12 +17,13 @@ from factors import Example
 from ranker.commands.arguments import LabellingRequest
 from ranker.commands.outputs import path_error
 from ranker.datasets import readers
-from ranker.errors import DataError, RankModelsError
+from ranker.errors import DataError, RankModelsError, UsageError
 from ranker.files.reader import read_columns
 from ranker.files.saving import save
 from ranker.labelling.agreement import agreement
 from ranker.labelling.sheet import Line, cells_by_text, pool_column_names, read_lines, to_csv
 from ranker.numbers import counted, percent
+from ranker.results.explanation import Explanation
 from ranker.runs.label import Labelling, PoolFile, distinct_rows, read_pool
 from ranker.runs.label import label as labelling_of
 
@@ -81,21 +82,27 @@ class SessionFile:
     def _ending(self) -> str:
         """Return the reason to stop; "" to go on."""
         labelling = self.labelling
-        answers = len(labelling.session.answers[0])
-        if self.request.budget is not None and answers >= self.request.budget:
-            return f"the budget of {self.request.budget} answers is spent"
-        if not answers:
+        if not len(labelling.session.answers[0]):
             alike = (labelling.pool.answered_labels == labelling.pool.answered_labels[0]).all()
             text = "all models predict the same on every row of the pool: no label would tell them apart"
             return text if alike else ""
         ranking = labelling.ranking()
         if ranking.certain:
             return f"proven: the leader is within {ranking.points} of the best on this pool"
-        until = self.request.settings.until
-        claims = ranking.certain is None and not ranking.alarmed and labelling.session.rule != "random"
-        if claims and ranking.within >= until:
-            return f"enough: P(the leader is within {ranking.points} of the best) has reached {until:g}"
-        return ""
+        reasons = {
+            "until": f"enough: P(the leader is within {ranking.points} of the best) has reached {ranking.until}",
+            "budget": f"the budget of {self.request.budget} answers is spent",
+        }
+        return next((reasons[limit] for limit in self._limits), "")
+
+    @property
+    def _limits(self) -> list[str]:
+        """Options whose limits the session has reached."""
+        ranking, budget = self.labelling.ranking(), self.request.budget
+        claims = ranking.answers > 0 and not ranking.alarmed
+        enough = claims and ranking.until is not None and ranking.within >= ranking.until
+        spent = budget is not None and ranking.answers >= budget
+        return [name for name, reached in (("until", enough), ("budget", spent)) if reached]
 
     def record(self, entry: Callable[..., None], *label: str) -> None:
         """Record an entry for the row that waits, and save it.
@@ -134,16 +141,41 @@ class SessionFile:
         self.since = time.monotonic()
         self.keep()
 
+    def explain(self) -> Explanation:
+        """Return the words behind the predictions for the last answered row.
+
+        Raises:
+            UsageError: the predictions were not shown yet, or answers lie in files.
+            ModelError: no model could be run.
+        """
+        from ranker.runs.explain import explain
+        from ranker.scoring.score import Evidence
+
+        labelling, request = self.labelling, self.request
+        if not labelling.lines or labelling.lines[-1].changed_to < 0:
+            raise UsageError("what models looked at is shown after their predictions")
+        row = labelling.rows[labelling.lines[-1].event.row]
+        return explain(request.models, labelling.task, row, evidence=Evidence(factors=()), runtime=request.runtime)
+
     @property
     def last_words(self) -> str:
-        """The result, and where it is kept."""
+        """The result, where it is kept, how to go on, and the command that reports."""
         answers = len(self.labelling.session.answers[0])
-        return f"{self.labelling.ranking().answer}\n{self.where_kept}" if answers else self.where_kept
+        if not answers:
+            return self.where_kept
+        return f"{self.labelling.ranking().answer}\n{self.where_kept}\nreport: {self.request.report_command}"
 
     @property
     def where_kept(self) -> str:
-        """Place of the answers, and how to go on."""
-        return f"saved in {self.request.output}; the same command resumes"
+        """Place of the answers, and how to go on, if that is possible."""
+        options = " and ".join(f"--{name}" for name in self._limits)
+        more = f"; to go on, raise {options} in the same command" if options else ""
+        return f"saved in {self.request.output}{more if self.ending else '; the same command resumes'}"
+
+    def segment_names(self, row: Example) -> tuple[str, ...]:
+        """Return the name of each text of a row, such as premise and hypothesis; "" where it is unknown."""
+        names = self.pool.sheet.layout.text
+        return names if len(names) == len(row.segments) else ("",) * len(row.segments)
 
     def keep(self) -> None:
         """Replace the file by the current session, in one piece, and flush it to disk.

@@ -96,8 +96,9 @@ def _parts(explanation: Explanation, colour: bool) -> Iterator[RenderableType]:
                     line.append(" " if len(line) else "").append(printable_text(_word_text(reading, word)))
             yield Padding(line, (0, 0, 0, 2))
     yield Text()
-    yield rich_table(_factors(explanation))
-    yield Text()
+    if explanation.factors:
+        yield rich_table(_factors(explanation))
+        yield Text()
     for note in _notes(explanation):
         yield _text(f"- {note}")
 
@@ -266,7 +267,8 @@ def _factors(explanation: Explanation) -> Table:
 
 
 def _notes(explanation: Explanation) -> Iterator[str]:
-    yield "A factor is about the label in its row, which may differ from that of the colours; - means undefined."
+    if explanation.factors:
+        yield "A factor is about the label in its row, which may differ from that of the colours; - means undefined."
     undefined = {(name, reason): None for reading in explanation.readings for name, reason in reading.undefined.items()}
     for reason, names in by_reason(undefined).items():
         yield f"{names}: {reason}."

@@ -45,7 +45,7 @@ function show(state, moves) {
   const news = revealed && !(shown && shown.step === state.step) && same;
   shown = state;
   const ended = !state.row;
-  part("progress").textContent = state.progress;
+  part("progress").textContent = (state.last ? `Your last answer: ${state.last.label}. ` : "") + state.progress;
   part("asking").hidden = ended;
   part("end").hidden = !ended;
   part("more").hidden = state.stopped;
@@ -62,6 +62,7 @@ function show(state, moves) {
   if (revealed) showLast(state);
   if (ended) showEnd(state);
   else if (!same) showRow(state);
+  for (const form of document.forms) form.elements.token.value = location.hash.slice(1);
   showKeys();
   if (news) part("last-title").focus();
   else if (ended && !same) part("end-title").focus();
@@ -82,7 +83,6 @@ function showEnd(state) {
   part("order").replaceChildren(...state.order.map(line => element("li", line)));
   part("kept").textContent = state.kept;
   part("report").hidden = state.stopped;
-  part("report").elements.token.value = location.hash.slice(1);
 }
 
 function showLast(state) {
@@ -90,6 +90,7 @@ function showLast(state) {
   showSegments(part("last-segments"), segments);
   part("last-answer").textContent = `Your answer: ${label}` + (changed_to === label ? "" : `; now: ${changed_to}`);
   part("predictions").replaceChildren(...predictions.map(([model, said]) => element("li", `${model}: ${said}`)));
+  part("looked").hidden = !state.askable;
   part("changes").replaceChildren(...state.labels.map(({label, text}) =>
     button(text, "", () => change("reveal", label))));
 }

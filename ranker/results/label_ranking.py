@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ranker.numbers import counted, interval, percent, probability
+from ranker.results.balance import SAME, one_label
 from ranker.results.result import Result
 from ranker.statistics.forecast import Forecast
 
@@ -47,15 +49,17 @@ class LabelRanking(Result):
         certain: whether the first is proven to be within the margin of the best on the pool; None under other rules.
         alarmed: the models' votes do not describe these labels, so all figures are unreliable.
         failures: the models that could not be run.
+        labels: label -> number of answers.
+        until: probability of such a leader that is enough; None where no probability ends the session.
 
     Example:
         >>> from ranker import LabelRanking
         >>> from ranker.statistics.forecast import Forecast
-        >>> ranking = LabelRanking((), (), 7, 0.01, 0.83, Forecast(4, 12, 90, 0.965), None, False)
+        >>> ranking = LabelRanking((), (), 7, 0.01, 0.83, Forecast(4, 12, 90, 0.965), None, False, until=0.965)
         >>> print(ranking.line)
-        7 answers; P(the leader is within 1 point of the best) 83 %; 4 to 12 more answers for 96.5 %
+        7 answers; P(the leader is within 1 point of the best) 83 % (enough: 96.5 %); 4 to 12 more answers for 96.5 %
         >>> print(ranking.sentence.partition("; ")[0])
-        After 7 answers it is 83 % sure that the leading model is within 1 point of the best
+        After 7 answers it is 83 % sure that the leading model is within 1 point of the best (96.5 % is enough)
     """
 
     models: tuple[LabelledModel, ...]
@@ -67,17 +71,26 @@ class LabelRanking(Result):
     certain: bool | None
     alarmed: bool
     failures: tuple[str, ...] = ()
+    labels: Mapping[str, int] = field(default_factory=dict)
+    until: float | None = None
 
     @property
     def line(self) -> str:
-        """Its certainty and the answers still needed, in a line that names no model."""
+        """Its certainty and the answers still needed, in a line that names no model; and if all labels are alike."""
+        caveat = one_label(self.labels) if self.answers >= SAME else ""
+        return f"{self._certainty}; {caveat}" if caveat else self._certainty
+
+    @property
+    def _certainty(self) -> str:
         answers = counted(self.answers, "answer")
         if self.certain is not None:
             proven = "is proven" if self.certain else "is not yet proven"
             return f"{answers}; that the leader is within {self.points} of the best on this pool {proven}"
         if self.alarmed:
             return f"{answers}; {ALARM}"
-        return f"{answers}; P(the leader is within {self.points} of the best) {self._sure} %; {self._needed}"
+        enough = "" if self.until is None else f" (enough: {100 * self.until:g} %)"
+        sure = f"P(the leader is within {self.points} of the best) {self._sure} %{enough}"
+        return f"{answers}; {sure}; {self._needed}"
 
     @property
     def sentence(self) -> str:
@@ -85,7 +98,9 @@ class LabelRanking(Result):
         if self.certain is not None or self.alarmed:
             return f"{self.line}."
         sure = f"it is {self._sure} % sure that the leading model is within {self.points} of the best"
-        return f"After {counted(self.answers, 'answer')} {sure}; {self._needed}."
+        enough = "" if self.until is None else f" ({100 * self.until:g} % is enough)"
+        caveat = self.line.removeprefix(self._certainty)
+        return f"After {counted(self.answers, 'answer')} {sure}{enough}; {self._needed}{caveat}."
 
     @property
     def _sure(self) -> str:
@@ -111,10 +126,11 @@ class LabelRanking(Result):
 
     @property
     def answer(self) -> str:
-        """The models in order, and its certainty."""
+        """The models in order, and its certainty; before them, that one label alone was measured, if so."""
+        caveat = one_label(self.labels)
         failed = f"\nfailed: {', '.join(self.failures)}" if self.failures else ""
         order = ", ".join(f"{model.name} (P(best) {probability(model.p_best, 0)} %)" for model in self.models)
-        return f"{order}\n{self.line}{failed}"
+        return "\n".join(filter(None, (caveat, order, f"{self._certainty}{failed}")))
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each model, the best first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -21,7 +22,7 @@ from ranker.datasets.sets import LabelledDataset
 from ranker.errors import DataError, ModelError, UsageError, choice_error, range_error
 from ranker.labelling.session import RULES, LabelEvent, Rule, Session, rule_key
 from ranker.labelling.sheet import Line
-from ranker.numbers import counted
+from ranker.numbers import counted, probability
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.runs.collect import collect, unanswered
 from ranker.runs.gather import (
@@ -42,6 +43,7 @@ from ranker.runs.task import NamedTask, check_known_labels, decide_task, mask_em
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.diagnostics import constant_models
 from ranker.scoring.score import Evidence
+from ranker.statistics.acquisition import ALIKE, one_label_probability
 from ranker.statistics.beliefs import LABEL_NOISE
 from ranker.statistics.pool import Pool
 from ranker.statistics.sequential_tests import rows_apart
@@ -53,9 +55,6 @@ log = logging.getLogger(__name__)
 
 MAX_FIRST_ROWS = 1_000
 """Limit on the rows of a pool that models are asked about first, if their predictions are not stored yet."""
-
-MAX_LABEL_SHARE = 0.8
-"""Largest share of one predicted label on chosen rows without a warning that all of them may have it."""
 
 
 @dataclass(frozen=True)
@@ -277,6 +276,8 @@ class Labelling:
             certain=status.certain,
             alarmed=status.alarmed,
             failures=tuple(self.failures),
+            labels=Counter(self.task.labels[label] for label in self.session.answers[1].tolist()),
+            until=None if self.session.rule in ("certain", "random") else self.session.probable,
         )
 
     def inseparable_models(self) -> Iterator[str]:
@@ -303,15 +304,21 @@ class Labelling:
             yield "The models' in-domain accuracies count until labels say otherwise."
 
     def balance(self, rows: Sequence[Example]) -> str:
-        """Describe the share of each predicted label over all of these rows, so that no single row is revealed."""
-        predicted = self.pool.answered_labels[:, [self.place(row) for row in rows]]
+        """Describe the predicted labels of these rows, so that no single row is revealed: their shares, and P(all rows
+        have one label).
+        """
+        places = np.array([self.place(row) for row in rows])
+        predicted = self.pool.answered_labels[:, places]
         shares = {label: float(np.mean(predicted == number)) for number, label in enumerate(self.task.labels)}
         shares |= {"no answer": float(np.mean(predicted < 0))} if (predicted < 0).any() else {}
         ordered = sorted(shares.items(), key=lambda label_share: -label_share[1])
         shares_text = ", ".join(f"{label} {100 * share:.0f} %" for label, share in ordered)
-        caveat = "; if all of them get one label, label some more: a model that always predicts it looks perfect"
-        warning = caveat if ordered[0][1] >= MAX_LABEL_SHARE else ""
-        return f"on these rows the models predict {shares_text} of the time{warning}"
+        alike = one_label_probability(self.session.beliefs, places)
+        caveat = "; if so, label some more: a model that always predicts it looks perfect"
+        return (
+            f"on these rows the models predict {shares_text} of the time; all rows have one label with a probability "
+            f"of {probability(alike, 0)} %{caveat if alike > ALIKE else ''}"
+        )
 
 
 @dataclass(frozen=True)

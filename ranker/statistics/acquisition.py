@@ -118,6 +118,15 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
     return np.array(chosen, dtype=np.int64)
 
 
+def one_label_probability(beliefs: Beliefs, rows: Ints) -> float:
+    """Return P(all answers so far, and those to some more rows, are one label)."""
+    alike = _alike(beliefs)
+    for row in rows.tolist():
+        labels = beliefs.worlds.labels(*beliefs.patterns.ballots(beliefs.patterns.pattern_of_row[[row]]))[:, :, 0]
+        alike *= labels * (1 - beliefs.label_noise) + beliefs.label_noise / beliefs.patterns.classes
+    return float(alike.sum(axis=0).mean())
+
+
 def _alike(beliefs: Beliefs) -> Floats:
     """Return (C, S) whether all answers so far are one label."""
     given = beliefs.readings.likelihood.argmax(axis=1)
@@ -128,7 +137,7 @@ def _alike(beliefs: Beliefs) -> Floats:
 def _likely_second_label(alike: Floats, answers: Floats, open_: Ints) -> Ints:
     """Return the open candidates that most probably end the possibility that all rows have one label."""
     still = np.einsum("cs,csv->v", alike.astype(answers.dtype), answers, optimize=True)[open_] / alike.sum()
-    return open_[still <= still.min() + ALIKE]
+    return np.asarray(open_[still <= still.min() + ALIKE])
 
 
 def _first(gained: Floats) -> int:

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from ranker import LabelSettings, load_set, load_suite
 from ranker.cli import main
 from ranker.commands.label import label
 
+UNSTYLED = re.compile(r"\x1b\[[0-9;]*m")
 ROWS = 40
 KNOWN = ("bad", "good")
 
@@ -130,18 +132,21 @@ def test_a_session_in_a_terminal(folder):
     assert "\x1b[31m" not in shown.until("\\u001b[31mgood.")
     shown.press("1")
     said = shown.until("of the pool.")
+    assert "your answer: bad" in said
     assert "1 answer; P(the leader is within 1 point of the best)" in said
+    assert "% (enough: 100 %)" in said
     assert "alpha" not in said
     assert [row["label"] for row in kept(folder)] == ["bad"]
     shown.press("v")
     told = shown.until("other keys: on")
-    assert "your answer: bad" in told
-    assert "alpha: " in told
+    answered, _, said = told.partition("your answer: bad")
+    assert f"the row that you have answered:\r\n    {kept(folder)[0]['text']}" in UNSTYLED.sub("", answered)
+    assert "alpha: " in said
     shown.press("2")
-    shown.until("of the pool.")
-    for key in ("0", "s", "2"):
+    assert "your answer now: good" in shown.until("of the pool.")
+    for key, echo in (("0", "no label: the row is not asked again"), ("s", "skipped: "), ("2", "your answer: good")):
         shown.press(key)
-        shown.until("of the pool.")
+        assert echo in shown.until("of the pool.")
     assert [row["status"] for row in kept(folder)] == ["changed-after-reveal", "cannot-tell", "skipped", "answered"]
     first = kept(folder)[0]
     assert (first["label"], first["changed_to"], first["annotator"]) == ("bad", "good", "ann")
@@ -162,7 +167,7 @@ def test_a_session_in_a_terminal(folder):
 
 
 def test_w_shows_what_the_models_looked_at_once_they_were_shown(folder):
-    """By SHAP, each model's words; not before the answer, and an answer that is given after it is marked."""
+    """By SHAP, each model's words, and no factor; not before the answer, and an answer given after it is marked."""
     suite = load_suite(["hans-sub-mini"])
     models = [suite.models[at].source.path for at in (0, -1)]
     rows = [row.segments for row in load_set("hans-sub", limit=20).examples]
@@ -170,6 +175,7 @@ def test_w_shows_what_the_models_looked_at_once_they_were_shown(folder):
         csv.writer(file).writerows([("premise", "hypothesis"), *rows])
     shown = Terminal(folder, "--budget", "2", "--no-isolate", pool="pairs.csv", models=models)
     shown.until("q quit")
+    assert "premise: " in shown.until("hypothesis: ")
     shown.until(".\x1b[0m\r\n")
     shown.press("w")  # no key of a row: the keys are shown
     assert "speaks for" not in shown.until("q quit")
@@ -179,7 +185,8 @@ def test_w_shows_what_the_models_looked_at_once_they_were_shown(folder):
     shown.press("v")
     assert "speaks for" not in shown.until("other keys: on")
     shown.press("w")
-    told = shown.until("A factor is about the label in its row")
+    told = shown.until("Log-odds of entailment with every word hidden")
+    assert "factor" not in told
     assert "how much a word speaks for (+) or against (-) 'entailment'" in told
     for name in ("untouched", "inoc-4000"):
         assert f"{name}: " in told
@@ -363,6 +370,8 @@ def test_what_cannot_be_labelled_is_one_clear_line(folder, change, status, says)
     assert "Traceback" not in err
     if status:
         assert len(err.splitlines()) == 1, err
+    else:
+        assert re.search("^saved in labels.csv$", out, re.MULTILINE)  # no command goes on
 
 
 @pytest.mark.parametrize("rows", [9, 10])
@@ -423,12 +432,38 @@ def test_rows_that_were_drawn_for_another_promise_prove_nothing(folder, change):
 
 
 def test_it_ends_when_it_is_enough_or_the_budget_is_spent(folder):
-    """And says so."""
-    _, out, _ = plain(folder, "1111111", "--budget", "3")
+    """It says why, which option goes on, and which command reports; a session that was left goes on as it is."""
+    _, out, _ = plain(folder, "1111111", "--budget", "3", "--empty-words", "none,nil")
     assert "the budget of 3 answers is spent" in out
     assert len(kept(folder)) == 3
+    *_, saved, report = out.splitlines()
+    assert saved == "saved in labels.csv; to go on, raise --budget in the same command"
+    words = shlex.split(report.removeprefix("report: "))
+    models = ["--models", "alpha.csv", "beta.csv", "gamma.csv", "--store", "store"]
+    assert words == ["rank-models", "--data", "labels.csv", "--pool", "pool.csv", "--empty-words", "none,nil", *models]
+    with contextlib.chdir(folder), pytest.raises(SystemExit) as stop:
+        main([*words[1:], "-o", "report.md"])
+    assert not stop.value.code
+    assert "SURROGATE puts" in (folder / "report.md").read_text()
     _, out, _ = plain(folder, "1111111", "--until", "0.2", output="other.csv")
     assert "enough: P(the leader is within 1 point of the best) has reached 0.2" in out
+    assert "saved in other.csv; to go on, raise --until in the same command" in out
+    _, out, _ = plain(folder, "1q", output="left.csv")
+    assert "saved in left.csv; the same command resumes" in out
+
+
+def test_a_session_with_one_label_says_so_near_its_end_and_first_of_all_at_its_end(folder):
+    """From five answers on, in the line after each; before the models at the end, and not where labels differ."""
+    only = "all {} labels are bad: only the recall of bad is measured"
+    _, out, _ = plain(folder, "111111", "--budget", "6")
+    *lines, end = (block.splitlines() for block in out.split("your answer: bad\n"))
+    assert [only.format(count) in block[0] for count, block in enumerate([*lines[1:], end], 1)] == [False] * 4 + [
+        True
+    ] * 2
+    assert end[1:3] == ["the budget of 6 answers is spent", only.format(6)]
+    assert end[3].count("P(best)") == 3
+    _, out, _ = plain(folder, "112121", "--budget", "6", output="both.csv")
+    assert "recall" not in out
 
 
 def test_torch_is_not_imported(folder):

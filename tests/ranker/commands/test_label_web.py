@@ -1,6 +1,7 @@
 """The page of `rank-models label --web`, asked without a browser."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import stat
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from starlette.testclient import TestClient
 from test_label import ENVIRONMENT, ROWS, arguments, command, kept, plain, pool_folder  # noqa: F401  (a fixture)
+from test_report_formats import toy
 
 from factors import Example, Span
 from ranker.cli import main
@@ -146,6 +148,35 @@ def test_predictions_are_shown_after_the_answer_alone(served):
     assert served(visit) == 0
 
 
+def test_what_models_looked_at_is_shown_after_their_predictions(served, monkeypatch):
+    """On a page of its own, by the terminal's call, without factors; nothing of it is there before."""
+
+    asked = []
+
+    def looked_at(models, task, row, *, evidence, runtime):
+        asked.append((row.segments[0], evidence.factors))
+        return dataclasses.replace(toy().examples[0], factors=())
+
+    def visit(client):
+        def ask():
+            data = {"token": client.server.token}
+            return client.http.post("/attributions", data=data, headers={"content-type": FORM})
+
+        answered = texts(client.state())
+        client.change("answer", "bad")
+        assert (ask().status_code, ask().text) == (500, "what models looked at is shown after their predictions")
+        client.change("reveal")
+        assert not client.state()["askable"]  # these answers lie in files
+        assert "nobody can be asked" in ask().text
+        monkeypatch.setattr("ranker.runs.explain.explain", looked_at)
+        page = ask()
+        assert page.status_code == 200
+        assert asked == [(answered[0], ())]
+        assert "Factor values" not in page.text
+
+    assert served(visit) == 0
+
+
 def test_the_session_ends_with_the_answer_and_its_report(served):
     """In words, with no row; the last answer can be taken back, and the report is the one of `run --data --pool`."""
 
@@ -159,7 +190,7 @@ def test_the_session_ends_with_the_answer_and_its_report(served):
         assert [line.split(": ")[1].startswith("the best with a probability of ") for line in end["order"]] == [
             True
         ] * 3
-        assert end["kept"] == "saved in labels.csv; the same command resumes"
+        assert end["kept"] == "saved in labels.csv; to go on, raise --budget in the same command"
         assert "no row waits" in client.change("answer", "bad", status=409)["message"]
         form = client.http.post("/report", data={"token": client.server.token}, headers={"content-type": FORM})
         assert form.status_code == 200
@@ -183,7 +214,7 @@ def test_nothing_answers_without_the_token(served):
         before = client.state()
         for token in ("", "Bearer ", "Bearer x", client.server.token, f"Bearer {client.server.token}x"):
             stranger = Client(client.server, authorization=token)
-            for path in ("/state", "/models", "/change", "/report", "/docs"):
+            for path in ("/state", "/models", "/change", "/report", "/attributions", "/docs"):
                 assert stranger.http.get(path).status_code == 403
                 assert stranger.http.post(path, json={"step": 0, "action": "skip"}).status_code == 403
             shell = stranger.http.get("/")
