@@ -452,6 +452,36 @@ def tables(files: Sequence[Path], by_set: bool) -> None:
     click.echo(table(["", *ends, "80 or more", "log loss"], rows))
 
 
+@main.command()
+@click.argument("files", type=PATH, nargs=-1, required=True)
+@click.option("--size", "sizes", type=int, multiple=True, default=(10, 12, 20), show_default=True)
+def winners(files: Sequence[Path], sizes: Sequence[int]) -> None:
+    """Print how good the model said to be best is, for methods that state P(within the margin); sets count alike."""
+    results = {(row["set"], row["replicate"], row["method"]): row["found"] for row in lines(files)}
+    methods = list(dict.fromkeys(method for _, _, method in results))
+    complete = [
+        key for key in dict.fromkeys(key[:2] for key in results) if all((*key, method) in results for method in methods)
+    ]
+    rows = []
+    for method in methods:
+        for size in sizes:
+            by_set = defaultdict(list)
+            for key in complete:
+                row = at(results[*key, method], size)
+                right, few = row["regret"] <= MARGIN + 1e-9, row["minority"] <= size / 10
+                by_set[key[0]].append((row["pairs"], row["regret"], right, row["within"], not row["minority"], few))
+            means = np.array([np.mean(values, axis=0) for values in by_set.values()]).mean(axis=0)
+            errors = np.array([np.var(values, axis=0) / len(values) for values in by_set.values()]).sum(axis=0)
+            pairs_, regret, *shares = (
+                f"{percent(mean)} ({percent(error)})"
+                for mean, error in zip(means, np.sqrt(errors) / len(by_set), strict=True)
+            )
+            rows.append([method, str(size), pairs_, regret, *shares])
+    click.echo(f"{len({name for name, _ in complete})} sets, {len(complete)} replicates in all; standard errors\n")
+    head = ["", "K", "pairs", "regret", "within a point", "stated", "labels alike", "a tenth differ at most"]
+    click.echo(table(head, rows))
+
+
 def at(rows: Sequence[dict[str, Any]], size: int) -> dict[str, Any]:
     """Return the results after so many labels."""
     return next(row for row in rows if row["labels"] == size)

@@ -45,8 +45,9 @@ SAME = 5
 """Rows with one label after which one is spent on a second label; the others go on telling models apart."""
 
 ALIKE = 0.1
-"""Probability that all rows have one label, above which a second one is sought. It also is the distance from the most
-probable second label within which rows count as equally likely to bring one."""
+"""Probability that all rows have one label, above which a second one is sought; for a batch of more than ten rows, one
+by their number. It also is the distance from the most probable second label within which rows are equally likely to
+bring one."""
 
 LAST = 2
 """Rows of a batch spent on a second label: one for each of two labels that all others may have."""
@@ -99,7 +100,7 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
     while len(candidates := shortlist[left[shortlist] > 0]) and len(chosen) < count:
         known = len(beliefs.readings.rows) + len(chosen)
         seeks = known >= SAME and (count - len(chosen) <= LAST if count > 1 else known % SAME == 0)
-        if seeks and alike.sum(axis=0).mean() > ALIKE:
+        if seeks and alike.sum(axis=0).mean() > min(ALIKE, 1 / count):
             candidates = _likely_second_label(alike, beliefs.answers, np.flatnonzero(left))
         all_left = len(candidates) == len(left)
         gained = _row_gains(leads, branches, beliefs.answers if all_left else beliefs.answers[:, :, candidates])
