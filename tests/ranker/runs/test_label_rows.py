@@ -94,8 +94,13 @@ def test_how_often_each_label_is_predicted_is_said_of_the_rows_together(suite, r
     some = session.next_batch(10)
     seen, _, _ = predictions(suite, task, some, runtime)
     share = 100 * np.mean(seen.predicted == 1)
-    assert f"entailment {share:.0f} %" in session.balance(some)
-    assert "on these rows the models" in session.balance(some)
+    said = session.balance(some)
+    assert f"on these rows the models predict entailment {share:.0f} %" in said or f", entailment {share:.0f} %" in said
+    alike = re.search(r"; all rows have one label with a probability of <?(\d+) %(; if so, label some more)?", said)
+    assert alike
+    assert (int(alike[1]) > 10) == bool(alike[2])
+    (row,) = session.next_batch(1)
+    assert "a probability of >99 %; if so" in session.balance([row])
 
 
 def test_accuracies_that_a_suite_states_count(suite, rows, task, runtime):

@@ -113,6 +113,16 @@ def test_the_last_two_rows_of_a_batch_seek_a_second_label_where_it_may_be_missin
             assert alike[chosen[size]] <= min(alike.values()) + acquisition.ALIKE + 1e-5
 
 
+@pytest.mark.parametrize(("labels", "known"), [([], [1, 1]), ([0, 0], [1, 0]), ([0, 1], [0, 0])])
+def test_the_probability_of_one_label_is_that_of_the_worlds(labels, known):
+    """In each world rows are independent; once two labels are there it is 0."""
+    found, free = after_answers(1, 2, labels)
+    rows = list(free)[:3]
+    chances = np.prod([answer_chances(found, row) for row in rows], axis=0)
+    expected = (chances * known).sum(axis=1).mean()
+    assert acquisition.one_label_probability(found, np.array(rows)) == pytest.approx(expected, abs=1e-6)
+
+
 @pytest.mark.parametrize("goal", get_args(acquisition.Goal))
 def test_a_batch_of_steps_of_one_training_holds_a_second_label(goal):
     """Each step gives label 1 on a part of the rows of the step before, which may all have label 0; the rest has 1."""
