@@ -8,15 +8,11 @@ from __future__ import annotations
 import logging
 import math
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-
-import click
-from click.core import ParameterSource
 
 from ranker.commands import custom, stderr
 from ranker.commands.options import records
@@ -71,9 +67,6 @@ FOR_OWN_ROWS = ("pool", "pool_from_unlabelled", "method", "not_worse_than", "clu
 
 FOR_A_SET = ("data_dir", "limit", "population", "draws")
 """Options of `run` that only apply to a set whose truth is known."""
-
-LOG_OPTIONS = ("strict", "verbose", "quiet")
-"""Options about the messages of a command."""
 
 PROBE = 10
 """Default of K on a set whose truth is known."""
@@ -299,7 +292,9 @@ class LabellingRequest:
     runtime: Runtime
 
 
-def labelling_request(values: OptionValues, settings: LabelSettings, progress: Progress) -> LabellingRequest:
+def labelling_request(
+    values: OptionValues, settings: LabelSettings, progress: Progress, report_command: str = ""
+) -> LabellingRequest:
     """Read the options of `rank-models label`, other than how rows are picked."""
     models = inspect_models(suite(values, values["ood_name"]))
     point_out(values, models)
@@ -313,29 +308,10 @@ def labelling_request(values: OptionValues, settings: LabelSettings, progress: P
         output=values["output"],
         annotator=values["annotator"],
         budget=values["budget"],
-        report_command=report_command(),
+        report_command=report_command,
         settings=settings,
         runtime=runtime(values, progress),
     )
-
-
-def report_command() -> str:
-    """Return the command that ranks the models by the answers of a session: with its options that `run` has, too."""
-    from ranker.commands.run import run
-
-    context = click.get_current_context()
-    shared = {parameter.name for parameter in run.params} - {"pool", "output", "force", "seed", *LOG_OPTIONS}
-    arguments = ["rank-models", "--data", context.params["output"], "--pool", context.params["pool"]]
-    for parameter in context.command.params:
-        name, value = parameter.name or "", context.params.get(parameter.name or "")
-        typed = context.get_parameter_source(name) is not ParameterSource.DEFAULT
-        if name == "models":
-            arguments += [parameter.opts[0], *value, *context.params["more_models"]] if typed else []
-        elif typed and name in shared and isinstance(parameter, click.Option) and not isinstance(value, Limits):
-            flag = parameter.secondary_opts[0] if parameter.is_flag and not value else parameter.opts[0]
-            values = [()] if parameter.is_flag else [(each,) for each in (value if parameter.multiple else (value,))]
-            arguments += [word for words in values for word in (flag, *words)]
-    return shlex.join(map(str, arguments))
 
 
 def check_example(values: OptionValues) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import sys
 from contextlib import ExitStack
 from functools import partial
@@ -10,9 +11,10 @@ from importlib.util import find_spec
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ranker.commands import options, outputs, stderr
-from ranker.commands.config import CONFIG
+from ranker.commands.config import CONFIG, TABLE
 from ranker.commands.program import flag_error
 from ranker.errors import UsageError, look_up
 
@@ -20,6 +22,10 @@ log = logging.getLogger("ranker")
 
 FORMATS = {"csv": ".csv", "label-studio": ".json", "doccano": ".jsonl"}
 """Format of a batch -> suffix of its file."""
+
+
+LOG_OPTIONS = ("strict", "verbose", "quiet")
+"""Options about the messages of a command."""
 
 
 @click.command()
@@ -144,6 +150,25 @@ def label(**values: Any) -> None:
         _session(values)
 
 
+def report_command() -> str:
+    """Return the command that ranks the models by the answers of a session: with its options that `run` has, too."""
+    from ranker.commands.run import run
+
+    context = click.get_current_context()
+    shared = {parameter.name for parameter in run.params} - {"pool", "output", "force", "seed", *LOG_OPTIONS}
+    arguments = ["rank-models", "--data", context.params["output"], "--pool", context.params["pool"]]
+    for parameter in context.command.params:
+        name, value = parameter.name or "", context.params.get(parameter.name or "")
+        typed = context.get_parameter_source(name) is not ParameterSource.DEFAULT
+        if name == "models":
+            arguments += [parameter.opts[0], *value, *context.params["more_models"]] if typed else []
+        elif typed and name in shared and isinstance(parameter, click.Option) and name != TABLE:
+            flag = parameter.secondary_opts[0] if parameter.is_flag and not value else parameter.opts[0]
+            values = [()] if parameter.is_flag else [(text,) for text in (value if parameter.multiple else (value,))]
+            arguments += [word for words in values for word in (flag, *words)]
+    return shlex.join(map(str, arguments))
+
+
 def _settings(values: dict[str, Any]) -> Any:
     from ranker.labelling.session import RULES
     from ranker.runs.label import LabelSettings
@@ -259,7 +284,8 @@ def _session(values: dict[str, Any]) -> None:
         except OSError as error:
             raise outputs.path_error("output", path, f"cannot be written: {error.strerror}", RankModelsError) from error
         session = session_files.open_session(
-            arguments.labelling_request(values, settings, stderr.bars(values)), going_on=path.exists()
+            arguments.labelling_request(values, settings, stderr.bars(values), report_command()),
+            going_on=path.exists(),
         )
         ask(session, guidelines=guidelines)
     if session.labelling.failures:

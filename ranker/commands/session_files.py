@@ -169,8 +169,8 @@ class SessionFile:
     def where_kept(self) -> str:
         """Place of the answers, and how to go on, if that is possible."""
         options = " and ".join(f"--{name}" for name in self._limits)
-        more = f"; to go on, raise {options} in the same command" if options else ""
-        return f"saved in {self.request.output}{more if self.ending else '; the same command resumes'}"
+        to_continue = f"; to go on, raise {options} in the same command" if options else ""
+        return f"saved in {self.request.output}{to_continue if self.ending else '; the same command resumes'}"
 
     def segment_names(self, row: Example) -> tuple[str, ...]:
         """Return the name of each text of a row, such as premise and hypothesis; "" where it is unknown."""

@@ -33,11 +33,11 @@ def one_label(counts: Mapping[str, int]) -> str:
         '11 of 12 labels are toxic: it is mostly the recall of toxic that is measured'
     """
     total, label = sum(counts.values()), max(counts, key=lambda name: counts[name], default="")
-    others = total - counts.get(label, 0)
-    if total < MIN_ROWS or others > NEARLY or 10 * others > total:
+    minority = total - counts.get(label, 0)
+    if total < MIN_ROWS or minority > NEARLY or 10 * minority > total:
         return ""
-    if others:
-        return f"{total - others} of {total} labels are {label}: it is mostly the recall of {label} that is measured"
+    if minority:
+        return f"{total - minority} of {total} labels are {label}: it is mostly the recall of {label} that is measured"
     return f"all {total} labels are {label}: only the recall of {label} is measured"
 
 

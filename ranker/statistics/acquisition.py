@@ -12,7 +12,7 @@ many are drawn.
 
 Labels that are all alike measure the recall of that label alone. So a second label is sought where it may be missing.
 If all rows so far have one label with a probability above `ALIKE`, a row is chosen among those that most probably have
-another one. Of rows that are asked one by one, this is every `SAME`-th; of a batch, the last `LAST` rows.
+another one. Of rows that are asked one by one, this is one in `SAME`; of a batch, the last `LAST` rows.
 
 Source: expected loss after one more answer, Raiffa and Schlaifer 1961, "Applied statistical decision theory"; for
 models, Kay et al. 2025 and Okanovic et al. 2025 by other losses. Axis letters as in `beliefs`, and D branches.
@@ -98,8 +98,8 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
     alike = _alike(beliefs)
     chosen: list[int] = []
     while len(candidates := shortlist[left[shortlist] > 0]) and len(chosen) < count:
-        known = len(beliefs.readings.rows) + len(chosen)
-        seeks = known >= SAME and (count - len(chosen) <= LAST if count > 1 else known % SAME == 0)
+        size = len(beliefs.readings.rows) + len(chosen)
+        seeks = size >= SAME and (count - len(chosen) <= LAST if count > 1 else size % SAME == 0)
         if seeks and alike.sum(axis=0).mean() > min(ALIKE, 1 / count):
             candidates = _likely_second_label(alike, beliefs.answers, np.flatnonzero(left))
         all_left = len(candidates) == len(left)
@@ -130,15 +130,15 @@ def one_label_probability(beliefs: Beliefs, rows: Ints) -> float:
 
 def _alike(beliefs: Beliefs) -> Floats:
     """Return (C, S) whether all answers so far are one label."""
-    given = beliefs.readings.likelihood.argmax(axis=1)
-    alike = (given == np.arange(beliefs.patterns.classes)[:, None]).all(axis=1)
+    labels = beliefs.readings.likelihood.argmax(axis=1)
+    alike = (labels == np.arange(beliefs.patterns.classes)[:, None]).all(axis=1)
     return np.repeat(alike[:, None].astype(np.float64), len(beliefs.accuracies), axis=1)
 
 
 def _likely_second_label(alike: Floats, answers: Floats, open_: Ints) -> Ints:
     """Return the open candidates that most probably end the possibility that all rows have one label."""
-    still = np.einsum("cs,csv->v", alike.astype(answers.dtype), answers, optimize=True)[open_] / alike.sum()
-    return np.asarray(open_[still <= still.min() + ALIKE])
+    p_alike = np.einsum("cs,csv->v", alike.astype(answers.dtype), answers, optimize=True)[open_] / alike.sum()
+    return np.asarray(open_[p_alike <= p_alike.min() + ALIKE])
 
 
 def _first(gained: Floats) -> int:

@@ -34,15 +34,46 @@ SHOW = "RANK_MODELS_SHOW_JOURNEY"
 """Set it to a file that gets everything that is printed, to paste from."""
 
 
+KEYS = {"non-entailment": 1, "entailment": 2}
+"""Label -> its key."""
+
+
+def environment(folder):
+    """That of this process, with a store in the folder."""
+    return {**os.environ, "RANK_MODELS_STORE": str(folder / "store"), "OMP_NUM_THREADS": "1"}
+
+
 def run(folder, arguments, **options):
     """The program in a process of its own, as a user has it: what it prints, and what it says meanwhile."""
-    environment = {**os.environ, "RANK_MODELS_STORE": str(folder / "store"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "ranker", *arguments]
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8", check=False, **options
+        command,
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        **options,
     )
     assert done.returncode == 0, f"{shlex.join(arguments)}\n{done.stderr}"
     return done.stdout, done.stderr
+
+
+def label_rows(folder, arguments, truth):
+    """Answer the rows that the program shows, until it stops; what it prints, and what it says meanwhile."""
+    printed = []
+    with subprocess.Popen(
+        [sys.executable, "-m", "ranker", *arguments], cwd=folder, env=environment(folder), stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, encoding="utf-8",
+    ) as process:  # fmt: skip
+        for line in process.stdout:
+            printed.append(line)
+            if line.startswith("premise: "):
+                process.stdin.write(f"{KEYS[truth[line.removeprefix('premise: ').rstrip()]]}\n")
+                process.stdin.flush()
+    assert process.returncode == 0, "".join(printed)
+    return "".join(printed), ""
 
 
 def fill_in(file, truth, label="label"):
@@ -59,9 +90,10 @@ def fill_in(file, truth, label="label"):
 
 
 def test_the_section_has_the_whole_way():
-    """Choose, rank with the pool, rank without one, look at a text; what is shown is shown of the answers."""
-    assert [arguments[0] for arguments, _ in STEPS] == ["label", "--data", "--data", "explain"]
-    assert [bool(shown) for _, shown in STEPS] == [False, True, False, False]
+    """Label one by one, rank with the pool; the same with a batch; rank without a pool, look at a text."""
+    assert [arguments[0] for arguments, _ in STEPS] == ["label", "--data", "label", "--data", "--data", "explain"]
+    assert [bool(shown) for _, shown in STEPS] == [False, True, False, False, False, False]
+    assert ["--batch" in arguments for arguments, _ in STEPS] == [False, False, True, False, False, False]
 
 
 def test_the_journey_with_small_models(tmp_path):
@@ -79,11 +111,13 @@ def test_the_journey_with_small_models(tmp_path):
     truth = {pair["premise"]: label for pair, label in zip(pairs, labels, strict=True)}
     printed = []
     for arguments, shown in STEPS:
-        out, err = run(tmp_path, arguments)
+        asks = arguments[0] == "label" and "--batch" not in arguments
+        out, err = label_rows(tmp_path, arguments, truth) if asks else run(tmp_path, arguments)
         printed.append(f"$ {shlex.join(arguments)}\n{err}\n{out}")
-        if arguments[0] == "label":
+        if asks:
+            assert f"report: rank-models {shlex.join(STEPS[1][0])}" in out
+        elif arguments[0] == "label":
             assert "on these rows the models predict" in err
-            assert "predict" in SECTION
             fill_in(tmp_path / "to-label.csv", truth)
         if not os.environ.get(SHOW) and shown:
             assert agrees(shown, out), out
