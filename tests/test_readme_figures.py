@@ -20,6 +20,7 @@ METHODS = {method["name"]: method for method in DEMO["methods"]}
 MADE_TWICE, FINDINGS = ("tables-mini.md", "Made twice"), ("tables-minilm.md", "What holds of the paper's findings")
 BOTH_PROMPTS = ("llms.md", "Labels that order prompts")
 UNRELATED, FAMILY = ("labels.md", "Unrelated models"), ("labels.md", "Suites that share a shortcut")
+AT_ONCE = ("labels.md", "One at a time, or all at once")
 ASKED, RANDOM = "SURROGATE, asked for, for the best", "ACC, random rows"
 
 SOURCES = {
@@ -34,6 +35,12 @@ SOURCES = {
     "put # % of the pairs of prompts on two small models in order, and accuracy on ten labels # %": [
         (*BOTH_PROMPTS, "SURROGATE, random rows", "K = 10"),
         (*BOTH_PROMPTS, RANDOM, "K = 10"),
+    ],
+    "the model named after ten of them is # points behind the best. After ten rows asked for one at a time it is # "
+    "points behind, and after five # points": [
+        (*AT_ONCE, "at once, for the best, K = 10", "regret"),
+        (*AT_ONCE, "one at a time, for the best, K = 10", "regret"),
+        (*AT_ONCE, "one at a time, for the best, K = 5", "regret"),
     ],
     "Guessing scores # %": ["RANDOM"],
     "counts correct predictions: # %": ["ACC"],

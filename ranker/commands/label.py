@@ -40,7 +40,8 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     "--batch",
     type=click.IntRange(1),
     metavar="N",
-    help="Write N rows to a file to be filled in, instead of asking.",
+    help="Write N rows to a file to be filled in, instead of asking. Ten rows at once tell about as much as five asked "
+    "one at a time.",
 )
 @click.option(
     "--labelled",
@@ -55,7 +56,7 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     "--rule",
     metavar="NAME",
     help="Goal of picking rows: best (find the best model), order (of all models), or random (estimate "
-    "accuracies).  [default: best; with --batch order]",
+    "accuracies).  [default: best; order, if answers are no labels]",
 )
 @click.option("--certain", is_flag=True, help="Pick random rows until a winner is proven. For two or three models.")
 @click.option(
@@ -126,7 +127,8 @@ def label(**values: Any) -> None:
 
     The file is at all times one that `--data` reads. Each answer is on the disk before the next row is shown, and the
     same command goes on where one stopped. With --batch rows are written to be labelled elsewhere, without what models
-    say of them; for tags, spans, texts and numbers there is no other way.
+    say of them. None of them is chosen by the answers to others, so they tell less. For tags, spans, texts and numbers
+    there is no other way.
     """
     from ranker.runs.task import takes_values
 
@@ -172,8 +174,9 @@ def report_command() -> str:
 def _settings(values: dict[str, Any]) -> Any:
     from ranker.labelling.session import RULES
     from ranker.runs.label import LabelSettings
+    from ranker.runs.task import takes_values
 
-    usual = "order" if values["batch"] else "best"
+    usual = "order" if takes_values(values["task"]) else "best"
     rule_name = look_up("rule", values["rule"] or usual, dict(zip(RULES, RULES, strict=True)))
     rule = "certain" if values["certain"] else rule_name
     return LabelSettings(rule, values["label_noise"], values["margin"], values["until"], values["seed"])

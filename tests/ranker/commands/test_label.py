@@ -16,6 +16,7 @@ import time
 import numpy as np
 import pytest
 
+import ranker
 from ranker import LabelSettings, load_set, load_suite
 from ranker.cli import main
 from ranker.commands.label import label
@@ -204,6 +205,16 @@ def test_rows_are_asked_for_the_best_model_unless_something_else_is_said(more, p
     status, _, err = plain(folder, "12q", *more)
     assert (status, err) == (0, "")
     assert [row["picked"] for row in kept(folder)] == [picked] * 2
+
+
+@pytest.mark.parametrize(("more", "same"), [((), True), (("--rule", "best"), True), (("--rule", "order"), False)])
+def test_a_batch_is_picked_for_the_best_model_unless_something_else_is_said(more, same, folder):
+    """Its rows are those of the library's call for the best model, in their order."""
+    assert plain(folder, "", "--batch", "6", *more, "--force", output="batch.csv")[0] == 0
+    with contextlib.chdir(folder):
+        session = ranker.label("pool.csv", ["alpha.csv", "beta.csv", "gamma.csv"], settings=LabelSettings("best"))
+    picked = [row.segments[0] for row in session.next_batch(6)]
+    assert ([row["text"] for row in kept(folder, "batch.csv")] == picked) is same
 
 
 def test_w_is_not_offered_where_answers_lie_in_files(folder):
