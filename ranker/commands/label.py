@@ -160,7 +160,8 @@ def report_command() -> str:
     shared = {parameter.name for parameter in run.params} - {"pool", "output", "force", "seed", *LOG_OPTIONS}
     arguments = ["rank-models", "--data", context.params["output"], "--pool", context.params["pool"]]
     for parameter in context.command.params:
-        name, value = parameter.name or "", context.params.get(parameter.name or "")
+        name = parameter.name or ""
+        value: Any = context.params.get(name)
         typed = context.get_parameter_source(name) is not ParameterSource.DEFAULT
         if name == "models":
             arguments += [parameter.opts[0], *value, *context.params["more_models"]] if typed else []
