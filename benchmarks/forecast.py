@@ -1,4 +1,4 @@
-"""How often the number of labels until the best model is probably known lies in the range that was forecast.
+"""Share of sessions in which the labels until the best model is probably known lie in the range that was forecast.
 
     python -m benchmarks.forecast run matrices/*.npz suites/*.npz -o sessions.jsonl --replicates 12
     python -m benchmarks.forecast tables sessions.jsonl
@@ -115,7 +115,7 @@ def tables(files: Sequence[Path]) -> None:
     sessions, rows = [*lines(files)], []
     for rule in RULES:
         for after in AFTER:
-            of_rule = [one for one in sessions if one["rule"] == rule and str(after) in one["forecasts"]]
+            of_rule = [line for line in sessions if line["rule"] == rule and str(after) in line["forecasts"]]
             if of_rule:
                 rows.append([rule, str(after), *judged(of_rule, str(after))])
     click.echo(table(["rows", "labels", "sessions", "in the range", "before", "after", "low", "came", "high"], rows))
@@ -123,9 +123,9 @@ def tables(files: Sequence[Path]) -> None:
 
 def judged(sessions: Sequence[Mapping[str, Any]], after: str) -> list[str]:
     """Return the cells of some sessions' forecasts after one number of labels."""
-    ends = [[np.inf if end is None else end for end in one["forecasts"][after]] for one in sessions]
+    ends = [[np.inf if end is None else end for end in line["forecasts"][after]] for line in sessions]
     low, high = np.array(ends).T
-    came = np.array([one["reached"].get(after, np.inf) for one in sessions])
+    came = np.array([line["reached"].get(after, np.inf) for line in sessions])
     shares = [((low <= came) & (came <= high)).mean(), (came < low).mean(), (came > high).mean()]
     medians = (np.median(numbers) for numbers in (low, came, high))
     return [

@@ -22,8 +22,8 @@ from ranker.results import (
     shift,
 )
 from ranker.results.table import ScoreTable
-from ranker.statistics.leaders import Friedman
 from ranker.statistics.forecast import Forecast
+from ranker.statistics.leaders import Friedman
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.shift import DistanceMeasure
 

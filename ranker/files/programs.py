@@ -46,22 +46,22 @@ def promptfoo(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]] | None:
 
 
 def _of_promptfoo(results: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    prompts = {str(result.get("promptIdx")) for result in results}
+    prompts = {str(trial.get("promptIdx")) for trial in results}
     runs: Counter[tuple[str, str]] = Counter()
     tests = []
-    for result in results:
-        provider = result["provider"]
+    for trial in results:
+        provider = trial["provider"]
         name = str(_inside(provider, "label") or _inside(provider, "id") or provider)
-        model = f"{name} {result.get('promptIdx')}" if len(prompts) > 1 else name
-        test = str(result.get("testIdx"))
+        model = f"{name} {trial.get('promptIdx')}" if len(prompts) > 1 else name
+        test = str(trial.get("testIdx"))
         runs[test, model] += 1
-        tests.append((test, model, runs[test, model], result))
+        tests.append((test, model, runs[test, model], trial))
     repeated = max(runs.values(), default=1) > 1
-    for test, model, run, result in tests:
-        variables = result.get("vars")
+    for test, model, run, trial in tests:
+        variables = trial.get("vars")
         texts = [value for value in variables.values() if isinstance(value, str)] if isinstance(variables, dict) else []
         row = {"id": test, "text": "\n".join(texts), "model": model}
-        yield {**row, **({"run": run} if repeated else {}), "outcome": result.get("score", result.get("success"))}
+        yield {**row, **({"run": run} if repeated else {}), "outcome": trial.get("score", trial.get("success"))}
 
 
 def _inside(content: Any, key: str) -> Any:

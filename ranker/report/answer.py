@@ -208,10 +208,10 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
     """Advise one thing, by P(near best): to take the first of the order, or to label more rows before."""
     first, better, unit = decision.models[0], decision.against, words_of(ranking).unit
     if better:
-        evidence, other = "labels and pool" if decision.reads_pool else "the labels", decision.names[better]
+        evidence, rival = "labels and pool" if decision.reads_pool else "the labels", decision.names[better]
         return (
-            f"Next: look at the rows on which {first.name} and {other} differ. {decision.method} puts {first.name} "
-            f"first, but by {evidence} {other} is better with a probability of "
+            f"Next: look at the rows on which {first.name} and {rival} differ. {decision.method} puts {first.name} "
+            f"first, but by {evidence} {rival} is better with a probability of "
             f"{probability(decision.p_beats[better][0])} %."
         )
     near, forecast = first.p_near_best or 0.0, decision.forecast
@@ -222,10 +222,10 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
         return f"Next: label more rows. How many cannot be said: {_no_forecast(ranking, decision)}."
     goal = f"{probability(forecast.goal, 0)} % sure which model is within {unit.point} of the best"
     if forecast.low is None:
-        more = "a larger pool would" if decision.reads_pool else "rows without labels (--pool) would"
+        remedy = "a larger pool" if decision.reads_pool else "rows without labels (--pool)"
         return (
-            f"Next: take {first.name}, or a cheaper model that is not told from it. With {forecast.most:,} more labels "
-            f"it would hardly be {goal}; {more} help more."
+            f"Next: take {first.name}. With {forecast.most:,} more labels it would hardly be {goal}; {remedy} would "
+            "help more."
         )
     if forecast.high is None and forecast.low < forecast.most / WIDE:
         return f"Next: label {counted(LABELS, 'more row')} and ask again. How many it takes cannot be said yet."

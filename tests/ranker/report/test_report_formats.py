@@ -857,8 +857,8 @@ GOAL = "it is 90 % sure which model is within a point of the best."
         (Forecast(5, None, 290, 0.9), "label 10 more rows and ask again. How many it takes cannot be said yet."),
         (
             Forecast(None, None, 290, 0.9),
-            "take bert_large, or a cheaper model that is not told from it. With 290 more labels it would hardly be "
-            "90 % sure which model is within a point of the best; rows without labels (--pool) would help more.",
+            "take bert_large. With 290 more labels it would hardly be 90 % sure which model is within a point of the "
+            "best; rows without labels (--pool) would help more.",
         ),
         (None, "label more rows. How many cannot be said: ACC+TIES gives no forecast."),
     ],
