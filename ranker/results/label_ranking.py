@@ -57,7 +57,7 @@ class LabelRanking(Result):
         >>> from ranker.statistics.forecast import Forecast
         >>> ranking = LabelRanking((), (), 7, 0.01, 0.83, Forecast(4, 12, 90, 0.965), None, False, until=0.965)
         >>> print(ranking.line)
-        7 answers; P(the leader is within 1 point of the best) 83 % (enough: 96.5 %); 4 to 12 more answers for 96.5 %
+        7 answers; P(the leader is within 1 point of the best) 83 % (enough: 96.5 %); 4 to 12 more answers
         >>> print(ranking.sentence.partition("; ")[0])
         After 7 answers it is 83 % sure that the leading model is within 1 point of the best (96.5 % is enough)
     """
@@ -113,11 +113,10 @@ class LabelRanking(Result):
         low, high = self.forecast.low, self.forecast.high
         if high == 0:
             return "that is enough"
-        goal = f"for {probability(self.forecast.goal)} %"
         if low is None:
-            return f"the rows of this pool will hardly do {goal}"
+            return "the rows of this pool will hardly do"
         count = f"{low:,}" if low == high else f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
-        return f"{count} more answer{'' if high == 1 else 's'} {goal}"
+        return f"{count} more answer{'' if high == 1 else 's'}"
 
     @property
     def points(self) -> str:
