@@ -55,6 +55,9 @@ GAPS = (0.0, 0.01, 0.03, 0.06, 1.0)
 MARGIN = 0.01
 """How much worse than the best a winner may be."""
 
+NEAR_DRAWS = 4_000
+"""Draws behind the probability that a winner of random rows alone is within the margin."""
+
 
 @dataclass(frozen=True)
 class World:
@@ -153,7 +156,10 @@ def accuracy(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
     outcomes = world.outcomes[:, world.shuffled]
     for size in sizes:
         score = outcomes[:, :size].mean(axis=1)
-        yield MethodEstimate(score, of_pairs(posterior.more_accurate(outcomes[:, :size])), int(score.argmax()))
+        leader, rng = int(score.argmax()), np.random.default_rng(size)
+        _, near, _ = posterior.best(outcomes[:, :size], rng, NEAR_DRAWS, MARGIN)
+        better = of_pairs(posterior.more_accurate(outcomes[:, :size]))
+        yield MethodEstimate(score, better, leader, float(near[leader]))
 
 
 def vote_by(rule: Goal | Literal["random"], label_noise: float = LABEL_NOISE) -> Method:
