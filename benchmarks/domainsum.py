@@ -107,7 +107,9 @@ def correlate(real_files: Path) -> None:
         ]
         of_rows = np.array([measures(*pair) for pair in texts])
         rouge = [scores(copied(system, [row["text"] for row in of_set]), of_set) for system in COPIED]
-        domain = Domain(name, [Example(str(n), (row["text"],), 0) for n, row in enumerate(of_set)])
+        domain = Domain(
+            name, [Example(str(n), (row["text"],), 0) for n, row in enumerate(of_set)], [None] * len(of_set)
+        )
         for part in by_topic(domain, TOPICS, np.random.default_rng(0)):
             places = [int(example.id) for example in part.examples]
             performance = [np.prod(metrics[:, places].mean(axis=1)) ** (1 / len(RECALLED)) for metrics in rouge]

