@@ -21,10 +21,8 @@ from benchmarks.heads import write_lines
 from benchmarks.labels import table
 from benchmarks.shift_domains import Row, summaries
 from benchmarks.summaries import EXTRACTS
-from factors.types import Example, Floats
+from factors.types import Floats
 from ranker.commands.options import PATH
-from ranker.domains.parts import by_topic
-from ranker.domains.shift import Domain
 from ranker.domains.words import tokens_of
 from ranker.numbers import percent
 from ranker.statistics.correlation import pearson
@@ -37,8 +35,8 @@ ROWS, SPARE, TOKENS = 50, 20, 200
 COPIED = ("lead-3", "textrank-3")
 """Summarisers that copy sentences."""
 
-TOPICS, RECALLED = 5, ("rouge-1", "rouge-2", "rouge-l")
-"""Topics that a set is parted into; metrics whose geometric mean is DomainSum's ROUGE."""
+RECALLED = ("rouge-1", "rouge-2", "rouge-l")
+"""Metrics whose geometric mean is DomainSum's ROUGE."""
 
 
 def shuffled(real_files: Path) -> Mapping[str, Sequence[Row]]:
@@ -79,7 +77,7 @@ def rows(real_files: Path, folder: Path, model: Path, count: int) -> None:
 
     tokenizer = AutoTokenizer.from_pretrained(model)
     for name, of_set in shuffled(real_files).items():
-        cut = [tokenizer.decode(tokenizer(row["text"])["input_ids"][:TOKENS]) for row in of_set[: ROWS + SPARE]]
+        cut = [str(tokenizer.decode(tokenizer(row["text"])["input_ids"][:TOKENS])) for row in of_set[: ROWS + SPARE]]
         lines = [
             {"id": str(n), "document": text, "reference": row["summary"]}
             for n, (text, row) in enumerate(zip(cut, of_set, strict=False))
@@ -94,35 +92,33 @@ def rows(real_files: Path, folder: Path, model: Path, count: int) -> None:
 @main.command("measures")
 @DATA
 def correlate(real_files: Path) -> None:
-    """Correlate the eight measures of topics of sets with what copied summaries score there, whole documents."""
-    found: list[tuple[str, Floats]] = []
+    """Correlate the eight measures of sets and of rows with what copied summaries of whole documents score."""
+    measured, scored, columns = {}, {}, []
     for name, of_set in shuffled(real_files).items():
         numbers: dict[str, int] = {}
-        texts = [
+        pairs = [[tokens_of(row[part]) for part in ("text", "summary")] for row in of_set]
+        measured[name] = np.array(
             [
-                [numbers.setdefault(token, len(numbers)) for token in tokens_of(row[part])]
-                for part in ("text", "summary")
+                measures(*([numbers.setdefault(token, len(numbers)) for token in text] for text in pair))
+                for pair in pairs
             ]
-            for row in of_set
-        ]
-        of_rows = np.array([measures(*pair) for pair in texts])
-        rouge = [scores(copied(system, [row["text"] for row in of_set]), of_set) for system in COPIED]
-        domain = Domain(
-            name, [Example(str(n), (row["text"],), 0) for n, row in enumerate(of_set)], [None] * len(of_set)
         )
-        for part in by_topic(domain, TOPICS, np.random.default_rng(0)):
-            places = [int(example.id) for example in part.examples]
-            performance = [np.prod(metrics[:, places].mean(axis=1)) ** (1 / len(RECALLED)) for metrics in rouge]
-            found.append((name, np.array([*of_rows[places].mean(axis=0), *performance])))
-            click.echo(
-                f"{part.name}: {len(places)} rows, {' '.join(percent(value) for value in performance)}", err=True
-            )
-    cells = []
-    for place, measure in enumerate(MEASURES):
-        groups = [found, *([pair for pair in found if pair[0] == name] for name in dict.fromkeys(n for n, _ in found))]
-        columns = [np.array([values for _, values in group]) for group in groups]
-        cells.append([measure, *(f"{pearson(c[:, place], c[:, 8:].mean(axis=1)).value:+.2f}" for c in columns)])
-    click.echo(table(["", f"{len(found)} topics", *dict.fromkeys(n for n, _ in found)], cells))
+        texts = [row["text"] for row in of_set]
+        rouge = np.array([scores(copied(system, texts), of_set) for system in COPIED])
+        scored[name] = np.prod(rouge.mean(axis=2), axis=1) ** (1 / len(RECALLED))
+        columns.append([pearson(column, rouge.mean(axis=(0, 1))).value for column in measured[name].T])
+    means = np.array([rows.mean(axis=0) for rows in measured.values()])
+    drops = next(iter(scored.values())) - np.array(list(scored.values()))
+    over_sets = [[pearson(column, drop).value for drop in drops.T] for column in means.T]
+    click.echo(table(["ROUGE", *scored], [
+        [system, *(percent(values[n]) for values in scored.values())] for n, system in enumerate(COPIED)
+    ]))  # fmt: skip
+    head = ["", *(f"{name}, mean" for name in scored), *(f"drop of {system}" for system in COPIED), *scored]
+    cells = zip(MEASURES, means.T, over_sets, zip(*columns, strict=True), strict=True)
+    click.echo("\n" + table(head, [
+        [name, *(f"{value:.3g}" for value in of_sets), *(f"{r:+.2f}" for r in (*sets, *rows))]
+        for name, of_sets, sets, rows in cells
+    ]))  # fmt: skip
 
 
 def scores(answers: Sequence[str], of_set: Sequence[Row]) -> Floats:
