@@ -1,4 +1,4 @@
-"""Train small classifiers in the ways of BOSS's Table 5 and GLUE-X's Figure 2: see docs/results/boss.md and glue-x.md.
+"""Train small classifiers in the ways of BOSS's Table 5 and GLUE-X's Figure 2: see docs/coverage.md.
 
     python -m benchmarks.robustness rows DATA WORK --vader hutto_ICWSM_2014
     python -m benchmarks.robustness train WORK toxicity

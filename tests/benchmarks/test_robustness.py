@@ -1,4 +1,4 @@
-"""Rows and stages behind docs/results/boss.md, and the copied summaries behind docs/results/domainsum.md."""
+"""Rows and stages of classifiers trained for robustness, and the copied summaries behind docs/results/domainsum.md."""
 
 import pytest
 
