@@ -54,10 +54,9 @@ class LabelRanking(Result):
 
     Example:
         >>> from ranker import LabelRanking
-        >>> from ranker.statistics.forecast import Forecast
-        >>> ranking = LabelRanking((), (), 7, 0.01, 0.83, Forecast(4, 12, 90, 0.965), None, False, until=0.965)
+        >>> ranking = LabelRanking((), (), 7, 0.01, 0.83, None, None, False, until=0.965)
         >>> print(ranking.line)
-        7 answers; P(the leader is within 1 point of the best) 83 % (enough: 96.5 %); 4 to 12 more answers
+        7 answers; P(the leader is within 1 point of the best) 83 % (enough: 96.5 %); no row is left
         >>> print(ranking.sentence.partition("; ")[0])
         After 7 answers it is 83 % sure that the leading model is within 1 point of the best (96.5 % is enough)
     """

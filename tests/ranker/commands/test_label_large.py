@@ -58,7 +58,7 @@ def run(capsys, monkeypatch):
 def label(run, output="labels.csv", keys="1q", **given):
     """A session: the texts that it showed, and what it said on stderr."""
     out, err = run("label", "--pool", "pool.csv", "-o", output, keys=keys, **given)
-    return [text for text in TEXTS if "\n".join(text) in out], err
+    return [text for text in TEXTS if all(segment in out for segment in text)], err
 
 
 def test_models_are_asked_about_a_thousand_rows_first(folder, run, asked):
@@ -86,7 +86,7 @@ def test_models_are_asked_about_a_thousand_rows_first(folder, run, asked):
         [sys.executable, "-c", code, "label", "--pool", "pool.csv", "-o", "labels.csv", "--models", *MODELS, "--store",
          "store"], input="q\n", capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (done.returncode, "\n".join(first[1]) in done.stdout) == (0, True), done.stderr
+    assert (done.returncode, first[1][0] in done.stdout) == (0, True), done.stderr
 
 
 def test_once_all_rows_are_predicted_all_are_used(folder, run, asked):

@@ -105,7 +105,7 @@ def test_each_command_has_its_own_options():
         ),
         ("label --pool pair.csv --batch 9 --models {one} {two}", "`--batch` must be between 1 and 1, the rows of "),
         ("store info --store none", "`--store`: there is no folder none"),
-        ("fetch hans-sub --data-dir x --url ftp://x", "`--url` must begin with https:// or http:// (got ftp://x)"),
+        ("fetch hans-sub --data-dir x --url ftp://x", "`--url` must begin with https://, http:// or hf:// (got ftp://x)"),
     ],
 )  # fmt: skip
 def test_an_error_names_the_options_of_the_command_that_ran(run, tmp_path, arguments, said):

@@ -370,8 +370,6 @@ def crowd(count):
     was, names = toy_decision(), tuple(f"organisation/model-number-{n}" for n in range(count))
     places = np.arange(count)
     p_beats = np.clip(0.5 + 3 * (places[None] - places[:, None]) / count, 0.01, 0.99)
-    more = np.where(np.maximum(p_beats, 1 - p_beats) >= 0.9, 0, 40)
-    np.fill_diagonal(more, 0)
     shares = 1 - places / (2 * count)
     decision = dataclasses.replace(
         was.found,
@@ -380,7 +378,6 @@ def crowd(count):
             for n, name in enumerate(names)
         ),
         p_beats=tuple(map(tuple, p_beats.tolist())),
-        more_labels=tuple(map(tuple, more.tolist())),
         rows=tuple(
             RowResult(f"row{k}", "yes", {name: "no" if (k + n) % 3 else "yes" for n, name in enumerate(names)})
             for k in range(100)
