@@ -78,6 +78,7 @@ def folder(tmp_path, monkeypatch):
     tasks = (("x", "in-domain"), ("y", "ood"), ("z", "ood"))
     values = [f"m{m},{task},{40 + 5 * m + 3 * n},{kind}" for m in range(8) for n, (task, kind) in enumerate(tasks)]
     (tmp_path / "results.csv").write_text("\n".join(["model,set,value,kind", *values]) + "\n", encoding="utf-8")
+    (tmp_path / "measures.csv").write_text("set,level,length,overlap\ny,genre,8,3\nz,style,9,5\n", encoding="utf-8")
     words = ("rain", "sun", "wind", "snow", "fog", "hail", "frost", "heat")
     for name, word in (("news", "court"), ("talks", "match")):
         texts = [f"The {word} of {words[n % 8]} and {words[n % 7]} saw {words[n % 5]}." for n in range(24)]
