@@ -30,9 +30,9 @@ import numpy as np
 import psutil
 
 from factors.types import Example
+from ranker import silent
 from ranker.attribution.settings import SHAPSettings
 from ranker.datasets import sets
-from ranker.progress import Advance, silent
 from ranker.runs.collect import RawResponses, RequestMatrix, run_models
 from ranker.runs.gather import InspectedModels, inspect_models
 from ranker.runtime.base import Executor, Request
@@ -194,7 +194,7 @@ class Sleeper:
         """Load nothing."""
         return self
 
-    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[ClassProbabilities]:
+    def predict(self, examples: Sequence[Example], advance: Callable[[int], object]) -> Iterator[ClassProbabilities]:
         """Sleep, and answer."""
         time.sleep(SLEEP)
         advance(len(examples))

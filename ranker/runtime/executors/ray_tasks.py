@@ -95,8 +95,8 @@ class RayTasks:
         """
         if not jobs:
             return
-        with connected(self.address), _shown_store(store) as shown:
-            expected = Expected.of(jobs, shown)
+        with connected(self.address), _marked_store(store) as marked:
+            expected = Expected.of(jobs, *marked)
             check_nodes(expected)
             yield from _Run(self, store, expected, jobs).outcomes(progress)
 
@@ -178,10 +178,12 @@ class Expected(NamedTuple):
     paths: Sequence[str]
 
     @classmethod
-    def of(cls, jobs: Sequence[Job], shown: tuple[str, str]) -> Expected:
+    def of(cls, jobs: Sequence[Job], store: str, mark: str) -> Expected:
         """Return the conditions of jobs, whose paths exist on this machine."""
         names = {name.partition("#")[0] for job in jobs for name in (job.source.place, job.source.shares)}
-        return cls(versions(), *shown, sorted(name for name in names if os.path.isabs(name) and os.path.exists(name)))
+        return cls(
+            versions(), store, mark, sorted(name for name in names if os.path.isabs(name) and os.path.exists(name))
+        )
 
 
 def versions() -> dict[str, str | None]:
@@ -190,7 +192,7 @@ def versions() -> dict[str, str | None]:
 
 
 @contextmanager
-def _shown_store(store: Store) -> Iterator[tuple[str, str]]:
+def _marked_store(store: Store) -> Iterator[tuple[str, str]]:
     """Put a file into the store that each node must see; gives the store's place and the name of the file."""
     mark = store.root / f".{uuid.uuid4().hex}.tmp"
     with failures(store.root, "written to"):
@@ -220,8 +222,8 @@ def trouble_here(expected: Expected) -> str:
         return f"cannot write to the store {expected.store} ({_one_line(error)})"
     hidden = [path for path in expected.paths if not os.path.exists(path)]
     if hidden:
-        others = f" and {len(hidden) - 1} more" if hidden[1:] else ""
-        return f"does not see {hidden[0]}{others}; models must lie in a shared folder or on the hub"
+        count = f" and {len(hidden) - 1} more" if hidden[1:] else ""
+        return f"does not see {hidden[0]}{count}; models must lie in a shared folder or on the hub"
     return ""
 
 
@@ -267,12 +269,15 @@ def _cause(error: BaseException) -> str:
     return printed(lines[-1] if lines else type(error).__name__)
 
 
-def resources(jobs: Sequence[Job], memory: int) -> dict[str, float]:
+def resources(jobs: Sequence[Job]) -> dict[str, float]:
     """Return the resources of a group of models that Ray is asked for: cores, bytes of memory, and a GPU."""
     on_gpu = any(job.needs.accelerator and job.machine.device != "cpu" for job in jobs)
     cores = 0.0 if all(job.needs.network for job in jobs) else float(jobs[0].machine.threads or 1)
-    size = PROCESS + min(memory, COPIES * max(job.size for job in jobs))
-    return {"num_cpus": cores, "memory": size, "num_gpus": float(on_gpu)}
+    return {
+        "num_cpus": cores,
+        "memory": PROCESS + COPIES * max(job.size for job in jobs),
+        "num_gpus": float(on_gpu),
+    }
 
 
 def rows_as_bytes(examples: Sequence[Example]) -> bytes:
@@ -337,13 +342,17 @@ def run_group(task: GroupTask, tally: Any, *contents: bytes) -> bytes:
         jobs = [
             replace(
                 job,
-                requests=tuple(replace(request, examples=rows[n]) for request, n in zip(job.requests, of, strict=True)),
+                requests=tuple(
+                    replace(request, examples=rows[n]) for request, n in zip(job.requests, numbers, strict=True)
+                ),
             )
-            for job, of in zip(task.jobs, task.rows, strict=True)
+            for job, numbers in zip(task.jobs, task.rows, strict=True)
         ]
         store = Store(place(task.expected.store))
-        here = Processes(1, limits=task.rules.limits, memory=task.rules.memory)
-        for number, outcome in here.run(jobs, store, lambda label, total: nullcontext(_reporting(task.number, tally))):
+        executor = Processes(1, limits=task.rules.limits, memory=task.rules.memory)
+        for number, outcome in executor.run(
+            jobs, store, lambda label, total: nullcontext(_reporting(task.number, tally))
+        ):
             keys = [store.key(digest) for digest in outcome.keys]
             outcomes[number] = {**asdict(outcome), "keys": keys}
             for digest in dict.fromkeys(outcome.keys):
@@ -464,8 +473,7 @@ class _Run:
             self.expected,
             log.getEffectiveLevel(),
         )
-        asked = resources(jobs, self.rules.memory)
-        remote = self.ray.remote(run_group).options(max_retries=REPEATS, **asked)
+        remote = self.ray.remote(run_group).options(max_retries=REPEATS, **resources(jobs))
         self.at_work[remote.remote(task, self.tally, *refs.values())] = number, deque(group)
         self.left[number] = sum(len(request.examples) for job in jobs for request in job.requests)
 
@@ -494,9 +502,9 @@ class _Run:
         if message["end"]:
             raise StoreError(message["end"], option="store", value=self.expected.store)
         for number, task in enumerate(group):
-            told = message["outcomes"][str(number)]
-            keys = tuple(self.store.entry(key, task.job.source.name).digest for key in told["keys"])
-            yield task.number, JobOutcome(keys, told["content"], estimate_of(told["estimate"]), told["failure"])
+            reply = message["outcomes"][str(number)]
+            keys = tuple(self.store.entry(key, task.job.source.name).digest for key in reply["keys"])
+            yield task.number, JobOutcome(keys, reply["content"], estimate_of(reply["estimate"]), reply["failure"])
 
     def stop(self) -> None:
         """Cancel the tasks that are left, and give them time to store their rows."""
