@@ -83,9 +83,9 @@ class ProcessorTime:
             self._look()
 
     def _look(self) -> None:
-        this = psutil.Process()
-        self._record(this, "driver")
-        for child in this.children():
+        driver = psutil.Process()
+        self._record(driver, "driver")
+        for child in driver.children():
             self._walk(child, "local")
 
     def _walk(self, process: psutil.Process, kind: str) -> None:
@@ -132,8 +132,8 @@ def measured(
         runtime = Runtime(Machine(threads=1), Path(folder), executor, silent)
         responses, failures = run_models(inspected, task, requests, runtime)
         wall = time.perf_counter() - began
-    for model, why in failures.items():
-        print(f"{model}: {why}")
+    for model, failure in failures.items():
+        print(f"{model}: {failure}")
     seconds = ", ".join(f"{kind} {number:.1f}" for kind, number in sorted(spent.by_kind().items()))
     print(f"{name}: {wall:.1f} s on the clock; processor time: {seconds}", flush=True)
     return responses
@@ -141,14 +141,14 @@ def measured(
 
 def compare(rows: int = 600) -> None:
     """Compare this process, local processes and Ray."""
-    suite, data = suites.load(["hans-sub-mini"]), sets.load("hans-sub")
-    examples = list({example.segments: example for example in data.examples}.values())[:rows]
+    suite, dataset = suites.load(["hans-sub-mini"]), sets.load("hans-sub")
+    examples = list({example.segments: example for example in dataset.examples}.values())[:rows]
     requests = [[Request(examples), Request(examples, SHAPSettings())]] * len(suite.models)
     inspected = inspect_models(suite)
-    runs = {"this process": measured("this process", inspected, data.task, requests, Serial())}
+    runs = {"this process": measured("this process", inspected, dataset.task, requests, Serial())}
     with cluster(2, 1):
         for name, executor in (("two processes", Processes(2)), ("Ray", RayTasks()), ("Ray again", RayTasks())):
-            runs[name] = measured(name, inspected, data.task, requests, executor)
+            runs[name] = measured(name, inspected, dataset.task, requests, executor)
     for name, responses in runs.items():
         gaps = [
             np.abs(got - expected).max()

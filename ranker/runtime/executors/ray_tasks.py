@@ -13,6 +13,7 @@ import logging
 import os
 import platform
 import socket
+import sys
 import time
 import uuid
 from collections import deque
@@ -350,13 +351,13 @@ def run_group(task: GroupTask, tally: Any, *contents: bytes) -> bytes:
         ]
         store = Store(place(task.expected.store))
         executor = Processes(1, limits=task.rules.limits, memory=task.rules.memory)
-        for number, outcome in executor.run(
-            jobs, store, lambda label, total: nullcontext(_reporting(task.number, tally))
-        ):
-            keys = [store.key(digest) for digest in outcome.keys]
-            outcomes[number] = {**asdict(outcome), "keys": keys}
-            for digest in dict.fromkeys(outcome.keys):
-                store.close(digest)
+        advance = _reporting(task.number, tally)
+        with _without_main_file():
+            for number, outcome in executor.run(jobs, store, lambda label, total: nullcontext(advance)):
+                keys = [store.key(digest) for digest in outcome.keys]
+                outcomes[number] = {**asdict(outcome), "keys": keys}
+                for digest in dict.fromkeys(outcome.keys):
+                    store.close(digest)
     except StoreError as error:
         end = str(error)
     except Exception as error:  # whatever it is, it is of these models alone
@@ -366,6 +367,18 @@ def run_group(task: GroupTask, tally: Any, *contents: bytes) -> bytes:
         logger.handlers, logger.propagate = before[:2]
         logger.setLevel(before[2])
     return json.dumps({"outcomes": outcomes, "log": lines.kept, "end": end}).encode()
+
+
+@contextmanager
+def _without_main_file() -> Iterator[None]:
+    """Hide the program of this process from processes that it starts, which would run it, and so import Ray."""
+    main = vars(sys.modules["__main__"])
+    file = main.pop("__file__", None)
+    try:
+        yield
+    finally:
+        if file is not None:
+            main["__file__"] = file
 
 
 class _Lines(logging.Handler):
