@@ -5,8 +5,8 @@
 
 `compare` asks eight small models for SHAP of rows of HANS: in this process, in two local processes, and on Ray with two
 nodes of one core each. Processor time is that of all processes below, read five times a second; that of Ray's own
-processes and of idle workers is listed apart. `simulate` is no measurement of models: each of them sleeps a second
-instead of computing, on so many logical cores, so that what is left is the work of Ray and of the executor.
+processes and of idle workers is listed apart. `simulate` is no measurement of models: each of them sleeps half a
+second instead of computing, on so many logical cores, so that what is left is the work of Ray and of the executor.
 
 It needs `pip install 'rank-models[ray]' psutil`, and starts a cluster of its own.
 """
@@ -48,7 +48,7 @@ from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 LOOK_EVERY = 0.2
 """Seconds between two readings of processor time."""
 
-SLEEP = 1.0
+SLEEP = 0.5
 """Seconds that a simulated model sleeps."""
 
 TASK = ClassificationTask("mood", ("bad", "good"))
@@ -205,11 +205,12 @@ def simulate(models: int = 2_000, cores: int = 8) -> None:
     """Run simulated models on one node, and print what a task costs and how the driver's memory grows."""
     examples = [Example(str(n), (f"row {n}",)) for n in range(100)]
     with cluster(1, cores):
-        for count in (models // 10, models):
+        for count, limits in ((cores, False), (models // 10, False), (models, False), (models // 20, True)):
             inspected = inspect_models([Sleeper(f"model {n}") for n in range(count)])
-            measured(f"{count} models", inspected, TASK, [[Request(examples)]] * count, RayTasks(memory=1))
+            name = f"{count} models {'in processes of their own' if limits else 'in the processes of Ray'}"
+            measured(name, inspected, TASK, [[Request(examples)]] * count, RayTasks(limits=limits))
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            print(f"{count} models: the driver's memory was at most {peak:.0f} MB", flush=True)
+            print(f"{name}: the driver's memory was at most {peak:.0f} MB", flush=True)
 
 
 if __name__ == "__main__":

@@ -130,13 +130,12 @@ def connected(address: str) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
     target = address or os.environ.get("RAY_ADDRESS", "")
     _knock(target)
+    dashboard = False if target in ("", "local") else None  # None where the cluster has decided
     try:
-        ray.init(
-            target or None, include_dashboard=None if target else False, log_to_driver=False, logging_level="ERROR"
-        )
-    except (ConnectionError, RuntimeError, ValueError, ImportError, OSError) as error:
-        raise _refusal(f"Ray cannot be used at {target or 'this machine'}: {_one_line(error)}", target) from error
-    try:
+        try:
+            ray.init(target or None, include_dashboard=dashboard, log_to_driver=False, logging_level="ERROR")
+        except Exception as error:  # of another version, of the network, of a daemon that has ended
+            raise _refusal(f"Ray cannot be used at {target or 'this machine'}: {_one_line(error)}", target) from error
         yield
     finally:
         ray.shutdown()

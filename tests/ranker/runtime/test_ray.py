@@ -38,7 +38,7 @@ pytestmark = [
 ]
 
 HERE = Path(__file__).parent
-PORT = 23_400 + os.getpid() % 500
+PORT = 10_100 + os.getpid() % 500
 KILLS = int(os.environ.get("RANK_MODELS_KILLS", "2"))
 
 
