@@ -111,9 +111,9 @@ class ProcessorTime:
 @contextmanager
 def cluster(nodes: int, cores: int) -> Iterator[None]:
     """Start a cluster on this machine."""
+    os.environ.update(RAY_raylet_start_wait_time_s="120", RAY_USAGE_STATS_ENABLED="0")  # read as Ray is imported
     from ray.cluster_utils import Cluster
 
-    os.environ.update(RAY_raylet_start_wait_time_s="120", RAY_USAGE_STATS_ENABLED="0")
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
     started = Cluster(initialize_head=True, head_node_args={"num_cpus": cores, "include_dashboard": False})
     for _ in range(nodes - 1):
@@ -205,7 +205,7 @@ def simulate(models: int = 2_000, cores: int = 8) -> None:
     """Run simulated models on one node, and print what a task costs and how the driver's memory grows."""
     examples = [Example(str(n), (f"row {n}",)) for n in range(100)]
     with cluster(1, cores):
-        for count, limits in ((cores, False), (models // 10, False), (models, False), (models // 20, True)):
+        for count, limits in ((cores, False), (models // 20, True), (models // 4, False), (models, False)):
             inspected = inspect_models([Sleeper(f"model {n}") for n in range(count)])
             name = f"{count} models {'in processes of their own' if limits else 'in the processes of Ray'}"
             measured(name, inspected, TASK, [[Request(examples)]] * count, RayTasks(limits=limits))
