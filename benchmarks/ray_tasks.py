@@ -91,10 +91,12 @@ class ProcessorTime:
     def _walk(self, process: psutil.Process, kind: str) -> None:
         try:
             line = " ".join(process.cmdline())
-            if "raylet" in line or "gcs_server" in line or "ray/_private" in line or "ray/dashboard" in line:
-                kind = "Ray"
             if "ray::" in line:
                 kind = "tasks"
+            elif kind != "tasks" and any(
+                name in line for name in ("raylet", "gcs_server", "ray/_private", "ray/dashboard")
+            ):
+                kind = "Ray"
             self._record(process, "idle workers" if "ray::IDLE" in line else kind)
             for child in process.children():
                 self._walk(child, kind)
