@@ -42,7 +42,9 @@ class Here:
 
         def start(*given):
             if isinstance(work, type):
-                return SimpleNamespace(take=SimpleNamespace(remote=dict), add=SimpleNamespace(remote=None))
+                return SimpleNamespace(
+                    take=SimpleNamespace(remote=dict), add=SimpleNamespace(remote=lambda *rows: None)
+                )
             self.tasks.append(given)
             return self.put(work(*(self.stored.get(one, one) if isinstance(one, str) else one for one in given)))
 
