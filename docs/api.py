@@ -50,7 +50,7 @@ PARTS = {
         "Selection",
     ),
     "What models are ranked by, and how they are run": (
-        *("Evidence", "LabelSettings", "Runtime", "Machine", "Store", "USER_STORE", "Processes", "silent"),
+        *("Evidence", "LabelSettings", "Runtime", "Machine", "Store", "USER_STORE", "Processes", "RayTasks", "silent"),
     ),
     "What rows and models are": (
         "ClassificationTask",
@@ -117,7 +117,8 @@ plain rows, without pandas), and `ranker.plot` draws a ranking.
 Answers of models are kept in your store, the one that `rank-models` uses: `$RANK_MODELS_STORE`, else
 a folder in your cache. A second call asks no model. `Runtime(store="DIR")` takes another place, and
 `Runtime(store=None)` keeps nothing. A call works in this process. `Runtime(executor=Processes())`
-starts others, and nothing else does, in a notebook either.
+starts others, `Runtime(executor=RayTasks())` uses a cluster ([SCALE.md](SCALE.md)), and nothing else
+does, in a notebook either.
 """
 
 SECTION = re.compile(r"(?m)^(Args|Attributes|Returns|Yields|Raises|Example|Source):[ \n]")

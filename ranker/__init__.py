@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ranker.runs.shift import shift
     from ranker.runs.within import decide_within
     from ranker.runtime.executors.processes import Processes
+    from ranker.runtime.executors.ray_tasks import RayTasks
     from ranker.runtime.runtime import Runtime
     from ranker.runtime.storage import USER_STORE
     from ranker.runtime.store import Store
@@ -85,6 +86,7 @@ __all__ = [
     "PromptedModel",
     "RankModelsError",
     "Ranking",
+    "RayTasks",
     "Runtime",
     "Selection",
     "Shift",
@@ -144,6 +146,7 @@ _HOME = {
     "ranker.runs.shift": ("shift",),
     "ranker.runs.within": ("decide_within",),
     "ranker.runtime.executors.processes": ("Processes",),
+    "ranker.runtime.executors.ray_tasks": ("RayTasks",),
     "ranker.runtime.runtime": ("Runtime",),
     "ranker.runtime.storage": ("USER_STORE",),
     "ranker.runtime.store": ("Store",),

@@ -93,9 +93,9 @@ def choose_batch(
         text = f"nothing to choose by: {len(collected.failures)} of {len(models.infos)} models failed"
         raise ModelError(text, option="models")
     answers = {reply.model.name: population_answers(reply).predictions for reply in collected.answered}
-    asked = np.flatnonzero(np.all([of_model.state <= NO_ANSWER for of_model in answers.values()], axis=0))
-    if not len(asked):
+    answered = np.flatnonzero(np.all([of_model.state <= NO_ANSWER for of_model in answers.values()], axis=0))
+    if not len(answered):
         raise ModelError("nothing to choose by: no row is in the files of all models", option="models")
-    anchors = compare_answers(task, {name: of_model.part(asked) for name, of_model in answers.items()}, runtime)
-    chosen: Sequence[int] = asked[choose_rows(anchors, count)].tolist()
+    anchors = compare_answers(task, {name: of_model.part(answered) for name, of_model in answers.items()}, runtime)
+    chosen: Sequence[int] = answered[choose_rows(anchors, count)].tolist()
     return ChosenRows(tuple(candidates[place] for place in chosen), sheet, examples, collected.failures)

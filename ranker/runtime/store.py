@@ -136,6 +136,10 @@ class Store:
         """
         return self.entry(*self._keys[digest])
 
+    def key(self, digest: str) -> Mapping[str, Any]:
+        """Return the key of a digest, after a call of `entry` with it."""
+        return self._keys[digest][0]
+
     def close(self, digest: str) -> None:
         """Merge the shards of a key and forget its rows, when no more of it is needed.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from ranker.errors import UsageError, look_up
@@ -24,11 +24,13 @@ class ExecutorOptions:
         workers: how many models work at a time, or "auto": as many as there is room for.
         limits: whether models work within limits, so that one that fails ends no other.
         memory: bytes that a model may take, beside its weights.
+        address: of a cluster, such as ``ray://HOST:PORT``; "" where the executor's name is none.
     """
 
     workers: int | Literal["auto"] = "auto"
     limits: bool = True
     memory: int = MEMORY
+    address: str = ""
 
 
 BUILTIN: Mapping[str, Callable[[ExecutorOptions], Executor]] = {
@@ -42,8 +44,8 @@ def executor_named(name: str, options: ExecutorOptions = ExecutorOptions()) -> E
     """Make an executor.
 
     Args:
-        name: one of `BUILTIN`, or of an installed package; "auto" is processes, and serial for one worker without
-            limits.
+        name: one of `BUILTIN`, or of an installed package, or the address of a cluster, which begins with such a name;
+            "auto" is processes, and serial for one worker without limits.
         options: of the run.
 
     Raises:
@@ -54,6 +56,8 @@ def executor_named(name: str, options: ExecutorOptions = ExecutorOptions()) -> E
         >>> executor_named("auto", ExecutorOptions(workers=1, limits=False))
         Serial()
     """
+    if "://" in name:
+        name, options = name.partition("://")[0], replace(options, address=name)
     if name == "auto":
         name = "serial" if options.workers == 1 and not options.limits else "processes"
     if name in BUILTIN:

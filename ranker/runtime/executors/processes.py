@@ -35,7 +35,7 @@ from ranker.runtime.executors import worker_process
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.executors.supervision import WorkerTask, handle_message, missing_work
 from ranker.runtime.executors.worker_process import Inbox
-from ranker.sources.base import Needs
+from ranker.sources.base import Needs, Source
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
@@ -154,6 +154,15 @@ def group_by_sharing(tasks: Sequence[WorkerTask]) -> list[list[WorkerTask]]:
     return list(groups.values())
 
 
+def next_of(waiting: Sequence[deque[WorkerTask]], at_work: Sequence[Source]) -> deque[WorkerTask] | None:
+    """Return the first group that may start now, within the stated limit of models of its kind at a time."""
+    for group in waiting:
+        most, kind = group[0].job.needs.at_once, type(group[0].job.source)
+        if most is None or sum(type(source) is kind for source in at_work) < most:
+            return group
+    return None
+
+
 def worker_count(groups: Sequence[Sequence[WorkerTask]]) -> int:
     """Return the number of processes for "auto": as many as groups, cores, and room in memory for the largest model.
 
@@ -259,7 +268,7 @@ class Supervisor:
         looked = time.monotonic()
         try:
             while waiting or self.workers:
-                while len(self.workers) < self.count and (group := self.next_of(waiting)):
+                while len(self.workers) < self.count and (group := next_of(waiting, self.sources())):
                     waiting.remove(group)
                     self.workers.append(self.start(context, group))
                 wait([worker.pipe for worker in self.workers], LOOK_EVERY)
@@ -278,14 +287,9 @@ class Supervisor:
         finally:
             self.stop()
 
-    def next_of(self, waiting: deque[deque[WorkerTask]]) -> deque[WorkerTask] | None:
-        """Return the first group that may start now, within the stated limit of models of its kind."""
-        for group in waiting:
-            most, kind = group[0].job.needs.at_once, type(group[0].job.source)
-            alike = sum(type(worker.tasks[0].job.source) is kind for worker in self.workers if worker.tasks)
-            if most is None or alike < most:
-                return group
-        return None
+    def sources(self) -> list[Source]:
+        """Return the sources of the models at work."""
+        return [worker.tasks[0].job.source for worker in self.workers if worker.tasks]
 
     def start(self, context: ForkServerContext | SpawnContext, tasks: deque[WorkerTask]) -> WorkerProcess:
         """Start a process for a group of models."""

@@ -137,6 +137,12 @@ class Asked:
         """With signs of life, for some seconds."""
         self.is_slow(5)
 
+    def logs(self):
+        """A line in its file each time that it is asked, and a second of work."""
+        with open(self.file, "a", encoding="utf-8") as file:
+            file.write(f"{self.name}\n")
+        self.is_slow(1)
+
     def hoards(self):
         """Far more memory than there is."""
         self.__dict__["hoard"] = [np.ones(1 << 27) for _ in range(64)]

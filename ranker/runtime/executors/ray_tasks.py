@@ -1,0 +1,527 @@
+"""Executor on a Ray cluster: each group of models that share something is one task, which Ray places and repeats.
+
+A task works as `Processes` does on one machine: it computes the keys, finds the missing rows, runs each model in a
+process with limits, checks its shards and writes them to the store. The store is the only way of answers; a task
+returns JSON with keys and reasons. So a worker or a node that dies costs its unfinished shards, and the driver holds
+no prediction.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import socket
+import sys
+import time
+import uuid
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from factors.types import Example
+from ranker.datasets.identity import Texts
+from ranker.errors import StoreError, UsageError, printed
+from ranker.progress import Advance, Progress
+from ranker.runtime.base import NOTHING, Executor, Job, JobOutcome, Known
+from ranker.runtime.executors.named import ExecutorOptions
+from ranker.runtime.executors.processes import (
+    COPIES,
+    GRACE,
+    LOOK_EVERY,
+    MEMORY,
+    PROCESS,
+    Processes,
+    group_by_sharing,
+    next_of,
+)
+from ranker.runtime.executors.supervision import WorkerTask
+from ranker.runtime.executors.worker_process import estimate_of, reason
+from ranker.runtime.storage import contents_of, failures, place, put
+from ranker.runtime.store import Store
+from ranker.sources.base import version
+
+log = logging.getLogger(__name__)
+
+PACKAGES = ("rank-models", "torch", "transformers", "tokenizers", "captum", "peft")
+"""Packages whose versions must be the same on all nodes, since numbers depend on them."""
+
+REPEATS = 3
+"""Times that Ray repeats a task whose worker or node has died."""
+
+CONNECT = 5.0
+"""Seconds in which a cluster must answer; Ray itself would try for minutes."""
+
+CLIENT_PORT = 10001
+"""Port of Ray's client server where an address names none."""
+
+REPORT_EVERY = 2.0
+"""Seconds between two reports of a task's progress, which all reach one actor."""
+
+MAX_LINES = 100
+"""Most log lines of a task that are repeated by the driver."""
+
+
+@dataclass(frozen=True)
+class RayTasks:
+    """Executor that runs models as tasks on a Ray cluster: `Runtime(executor=RayTasks())`.
+
+    Attributes:
+        address: of a cluster, ``ray://HOST:PORT``; "" for that of RAY_ADDRESS, else the one that runs on this machine,
+            else one that is started for the run.
+        workers: most groups of models at a time, or "auto": as many as Ray has room for.
+        limits: whether models run in processes with limits, see `Processes`.
+        memory: bytes that a model's process may take, beside three times its weights.
+
+    Example:
+        >>> RayTasks("ray://head:10001").workers
+        'auto'
+    """
+
+    address: str = ""
+    workers: int | Literal["auto"] = "auto"
+    limits: bool = True
+    memory: int = MEMORY
+
+    def run(
+        self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
+    ) -> Generator[tuple[int, JobOutcome], None, None]:
+        """Run jobs on the cluster. See `ranker.runtime.base.Executor`.
+
+        Raises:
+            UsageError: the cluster cannot be reached, or one of its nodes cannot do the work.
+        """
+        if not jobs:
+            return
+        with connected(self.address), _marked_store(store) as marked:
+            expected = Expected.of(jobs, *marked)
+            check_nodes(expected)
+            yield from _Run(self, store, expected, jobs).outcomes(progress)
+
+
+if TYPE_CHECKING:
+    _can: Executor = RayTasks()  # checked by mypy
+
+
+def of_options(options: ExecutorOptions) -> RayTasks:
+    """Make the executor that the command line names: ``ray``, or ``ray://HOST:PORT``."""
+    return RayTasks(options.address, options.workers, options.limits, options.memory)
+
+
+@contextmanager
+def connected(address: str) -> Iterator[None]:
+    """Connect to a cluster, or start one; one that a script is connected to is used and left.
+
+    Raises:
+        UsageError: Ray is not installed, the cluster does not answer, or has another version of Ray or Python.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise UsageError(
+            "`executor`: ray needs a package: `pip install 'rank-models[ray]'`", option="executor"
+        ) from error
+    if ray.is_initialized():
+        yield
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+    target = address or os.environ.get("RAY_ADDRESS", "")
+    _knock(target)
+    dashboard = False if target in ("", "local") else None  # None where the cluster has decided
+    try:
+        try:
+            ray.init(target or None, include_dashboard=dashboard, log_to_driver=False, logging_level="ERROR")
+        except Exception as error:  # of another version, of the network, of a daemon that has ended
+            raise _refusal(f"Ray cannot be used at {target or 'this machine'}: {_one_line(error)}", target) from error
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _knock(target: str) -> None:
+    """Refuse an address where nothing listens."""
+    host, _, port = target.rpartition("//")[2].rstrip("/").partition(":")
+    if not host or (target == host and not port):  # none, "auto" or "local"
+        return
+    if port and not port.isdecimal():
+        raise _refusal(f"a cluster's address is ray://HOST:PORT (got {target})", target)
+    try:
+        socket.create_connection((host, int(port or CLIENT_PORT)), CONNECT).close()
+    except OSError as error:
+        raise _refusal(f"no Ray cluster answers at {target} ({error.strerror or error})", target) from error
+
+
+def _refusal(text: str, value: object) -> UsageError:
+    return UsageError(f"`executor`: {text}", option="executor", value=value)
+
+
+def _one_line(error: BaseException) -> str:
+    return printed(" ".join(str(error).split()) or type(error).__name__)
+
+
+class Expected(NamedTuple):
+    """Conditions that a node must meet.
+
+    Attributes:
+        versions: package -> version.
+        store: the store's folder or URL.
+        mark: name of a file in the store.
+        paths: files and folders of the models.
+    """
+
+    versions: Mapping[str, str | None]
+    store: str
+    mark: str
+    paths: Sequence[str]
+
+    @classmethod
+    def of(cls, jobs: Sequence[Job], store: str, mark: str) -> Expected:
+        """Return the conditions of jobs, whose paths exist on this machine."""
+        names = {name.partition("#")[0] for job in jobs for name in (job.source.place, job.source.shares)}
+        return cls(
+            versions(), store, mark, sorted(name for name in names if os.path.isabs(name) and os.path.exists(name))
+        )
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of Python and of all `PACKAGES` here."""
+    return {"Python": ".".join(platform.python_version_tuple()[:2]), **{name: version(name) for name in PACKAGES}}
+
+
+@contextmanager
+def _marked_store(store: Store) -> Iterator[tuple[str, str]]:
+    """Put a file into the store that each node must see; gives the store's place and the name of the file."""
+    mark = store.root / f".{uuid.uuid4().hex}.tmp"
+    with failures(store.root, "written to"):
+        put(mark, b"")
+    try:
+        yield str(store.root if "://" in str(store.root) else os.path.abspath(str(store.root))), mark.name
+    finally:
+        with suppress(OSError):
+            mark.unlink(missing_ok=True)
+
+
+def trouble_here(expected: Expected) -> str:
+    """Return the reason why this machine cannot do the work, in a line; "" if it can."""
+    for name, number in versions().items():
+        if number != expected.versions[name]:
+            return f"has {name} {number or '(none)'}, and this machine {expected.versions[name] or 'none'}"
+    try:
+        mark = place(expected.store) / expected.mark
+        contents_of(mark)
+    except (OSError, UsageError) as error:
+        return (
+            f"does not see the store {expected.store} ({_one_line(error)}); `store` must be a shared folder or a bucket"
+        )
+    try:
+        put(mark, b"")
+    except OSError as error:
+        return f"cannot write to the store {expected.store} ({_one_line(error)})"
+    hidden = [path for path in expected.paths if not os.path.exists(path)]
+    if hidden:
+        count = f" and {len(hidden) - 1} more" if hidden[1:] else ""
+        return f"does not see {hidden[0]}{count}; models must lie in a shared folder or on the hub"
+    return ""
+
+
+def probe_node(content: bytes) -> bytes:
+    """Return `trouble_here`, as a task."""
+    return trouble_here(Expected(*json.loads(content))).encode()
+
+
+def check_nodes(expected: Expected) -> None:
+    """Refuse a cluster with a node that cannot do the work, before any work.
+
+    Raises:
+        UsageError: which node, and why.
+    """
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    content = json.dumps(expected).encode()
+    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+    if not nodes:
+        log.warning("the Ray cluster has no cores yet; the run waits for them")
+    probe = ray.remote(probe_node)
+    probes = [
+        probe.options(
+            num_cpus=0, max_retries=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        ).remote(content)
+        for node in nodes
+    ]
+    for node, ref in zip(nodes, probes, strict=True):
+        try:
+            trouble = ray.get(ref).decode()
+        except ray.exceptions.RayError as error:
+            missing = "No module named 'ranker'" in str(error)
+            trouble = "lacks the package rank-models" if missing else f"runs no task ({_cause(error)})"
+        if trouble:
+            address = node["NodeManagerAddress"]
+            raise _refusal(f"the node {address} of the Ray cluster {trouble}", address)
+
+
+def _cause(error: BaseException) -> str:
+    """Return the last line of an error of Ray, which may hold the trace of a task."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return printed(lines[-1] if lines else type(error).__name__)
+
+
+def resources(jobs: Sequence[Job]) -> dict[str, float]:
+    """Return the resources of a group of models that Ray is asked for: cores, bytes of memory, and a GPU."""
+    on_gpu = any(job.needs.accelerator and job.machine.device != "cpu" for job in jobs)
+    cores = 0.0 if all(job.needs.network for job in jobs) else float(jobs[0].machine.threads or 1)
+    return {
+        "num_cpus": cores,
+        "memory": PROCESS + COPIES * max(job.size for job in jobs),
+        "num_gpus": float(on_gpu),
+    }
+
+
+def rows_as_bytes(examples: Sequence[Example]) -> bytes:
+    """Return the ids and texts of rows as bytes: a model's machine needs neither labels nor marks.
+
+    Example:
+        >>> rows_of_bytes(rows_as_bytes([Example("a", ("A dog ran.",), 1)]))[0]
+        Example(id='a', segments=('A dog ran.',), target=None, ...)
+    """
+    return json.dumps([[example.id, *example.segments] for example in examples]).encode()
+
+
+def rows_of_bytes(content: bytes) -> Texts:
+    """Invert `rows_as_bytes`."""
+    return Texts([Example(name, tuple(segments)) for name, *segments in json.loads(content)])
+
+
+@dataclass(frozen=True)
+class GroupTask:
+    """Work of a task.
+
+    Attributes:
+        number: of the group.
+        jobs: of its models, whose requests have no rows.
+        rows: the rows of each request, as places among the rows that the task is given.
+        rules: the executor.
+        expected: conditions that the node must meet, since it may have joined late.
+        level: of the log.
+    """
+
+    number: int
+    jobs: Sequence[Job]
+    rows: Sequence[Sequence[int]]
+    rules: RayTasks
+    expected: Expected
+    level: int
+
+
+def run_group(task: GroupTask, tally: Any, *contents: bytes) -> bytes:
+    """Run the models of a group here, as a task; their answers are in the store afterwards.
+
+    Args:
+        task: the work.
+        tally: handle of the `Tally`.
+        contents: the rows.
+
+    Returns:
+        JSON: an outcome for each model, log lines, and the reason why the run must end.
+    """
+    lines = _Lines()
+    logger = logging.getLogger("ranker")
+    before = logger.handlers, logger.propagate, logger.level
+    logger.handlers, logger.propagate = [lines], False
+    logger.setLevel(task.level)
+    outcomes: dict[int, dict[str, Any]] = {}
+    end = ""
+    try:
+        trouble = trouble_here(task.expected)
+        if trouble:
+            raise UsageError(f"its node {trouble}")
+        rows = [rows_of_bytes(content) for content in contents]
+        jobs = [
+            replace(
+                job,
+                requests=tuple(
+                    replace(request, examples=rows[n]) for request, n in zip(job.requests, numbers, strict=True)
+                ),
+            )
+            for job, numbers in zip(task.jobs, task.rows, strict=True)
+        ]
+        store = Store(place(task.expected.store))
+        executor = Processes(1, limits=task.rules.limits, memory=task.rules.memory)
+        advance = _reporting(task.number, tally)
+        with _without_main_file():
+            for number, outcome in executor.run(jobs, store, lambda label, total: nullcontext(advance)):
+                keys = [store.key(digest) for digest in outcome.keys]
+                outcomes[number] = {**asdict(outcome), "keys": keys}
+                for digest in dict.fromkeys(outcome.keys):
+                    store.close(digest)
+    except StoreError as error:
+        end = str(error)
+    except Exception as error:  # whatever it is, it is of these models alone
+        failed = JobOutcome(failure=reason(error, None))
+        outcomes = {number: asdict(failed) for number in range(len(task.jobs))} | outcomes
+    finally:
+        logger.handlers, logger.propagate = before[:2]
+        logger.setLevel(before[2])
+    return json.dumps({"outcomes": outcomes, "log": lines.kept, "end": end}).encode()
+
+
+@contextmanager
+def _without_main_file() -> Iterator[None]:
+    """Hide the program of this process from processes that it starts, which would run it, and so import Ray."""
+    main = vars(sys.modules["__main__"])
+    file = main.pop("__file__", None)
+    try:
+        yield
+    finally:
+        if file is not None:
+            main["__file__"] = file
+
+
+class _Lines(logging.Handler):
+    """Handler that keeps the first log lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[tuple[int, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if len(self.kept) < MAX_LINES:
+            self.kept.append((record.levelno, record.getMessage()))
+
+
+def _reporting(group: int, tally: Any) -> Advance:
+    """Return a function that reports rows done to the tally, now and then."""
+    rows, reported = 0, time.monotonic()
+
+    def advance(done: int) -> None:
+        nonlocal rows, reported
+        rows += done
+        if rows and time.monotonic() - reported >= REPORT_EVERY:
+            tally.add.remote(group, rows)
+            rows, reported = 0, time.monotonic()
+
+    return advance
+
+
+class Tally:
+    """Actor that counts the rows that the tasks of a run have done."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, int] = {}
+
+    def add(self, group: int, rows: int) -> None:
+        """Count rows of a group."""
+        self.rows[group] = self.rows.get(group, 0) + rows
+
+    def take(self) -> dict[int, int]:
+        """Return the rows counted since the last call, by group."""
+        rows, self.rows = self.rows, {}
+        return rows
+
+
+class _Run:
+    """One run on a connected cluster.
+
+    Args:
+        rules: the executor.
+        store: of the answers.
+        expected: conditions of nodes.
+        jobs: all jobs.
+    """
+
+    def __init__(self, rules: RayTasks, store: Store, expected: Expected, jobs: Sequence[Job]) -> None:
+        import ray
+
+        self.ray: Any = ray
+        self.rules, self.store, self.expected, self.jobs = rules, store, expected, jobs
+        self.at_work: dict[Any, tuple[int, deque[WorkerTask]]] = {}
+        self.rows: dict[int, Any] = {}  # id of some requests' rows -> reference to them
+        self.tally = ray.remote(Tally).options(num_cpus=0, max_restarts=-1).remote()
+        self.left: dict[int, int] = {}  # group -> its rows that no report has named
+
+    def outcomes(self, progress: Progress) -> Iterator[tuple[int, JobOutcome]]:
+        """Run all groups, and yield the outcome of each of their models."""
+        tasks = [WorkerTask(number, job, JobOutcome(), ()) for number, job in enumerate(self.jobs)]
+        groups = group_by_sharing(tasks)
+        waiting = deque(map(deque, groups))
+        most = len(groups) if self.rules.workers == "auto" else self.rules.workers
+        total = sum(len(request.examples) for job in self.jobs for request in job.requests)
+        with progress(f"{len(self.jobs)} models on Ray", total) as advance:
+            try:
+                while waiting or self.at_work:
+                    sources = [group[0].job.source for _, group in self.at_work.values()]
+                    while len(self.at_work) < most and (group := next_of(waiting, sources)):
+                        waiting.remove(group)
+                        sources.append(group[0].job.source)
+                        self.start(len(self.left), group)
+                    ended, _ = self.ray.wait(list(self.at_work), timeout=LOOK_EVERY)
+                    self.report(advance)
+                    for ref in ended:
+                        number, group = self.at_work.pop(ref)
+                        yield from self.outcomes_of(ref, group)
+                        advance(self.left[number])
+                        self.left[number] = 0
+            finally:
+                self.stop()
+
+    def start(self, number: int, group: Sequence[WorkerTask]) -> None:
+        """Submit a group's task; rows that several models are asked about are put into Ray's memory once."""
+        jobs = [task.job for task in group]
+        refs: dict[int, Any] = {}
+        for request in (request for job in jobs for request in job.requests):
+            key = id(request.examples)
+            if key not in self.rows:
+                self.rows[key] = self.ray.put(rows_as_bytes(request.examples))
+            refs[key] = self.rows[key]
+        places = {key: place for place, key in enumerate(refs)}
+        task = GroupTask(
+            number,
+            [replace(job, requests=tuple(replace(request, examples=()) for request in job.requests)) for job in jobs],
+            [[places[id(request.examples)] for request in job.requests] for job in jobs],
+            self.rules,
+            self.expected,
+            log.getEffectiveLevel(),
+        )
+        remote = self.ray.remote(run_group).options(max_retries=REPEATS, **resources(jobs))
+        self.at_work[remote.remote(task, self.tally, *refs.values())] = number, deque(group)
+        self.left[number] = sum(len(request.examples) for job in jobs for request in job.requests)
+
+    def report(self, advance: Advance) -> None:
+        """Show the rows that tasks have reported; a repeated task reports some again."""
+        with suppress(self.ray.exceptions.RayError):  # while its node is replaced
+            for group, rows in self.ray.get(self.tally.take.remote(), timeout=GRACE).items():
+                done = min(rows, self.left[group])
+                self.left[group] -= done
+                advance(done)
+
+    def outcomes_of(self, ref: Any, group: Sequence[WorkerTask]) -> Iterator[tuple[int, JobOutcome]]:
+        """Yield the outcomes of a task that has ended.
+
+        Raises:
+            StoreError: the task could not write its answers.
+        """
+        try:
+            message = json.loads(self.ray.get(ref))
+        except self.ray.exceptions.RayError as error:
+            for task in group:
+                yield task.number, JobOutcome(failure=f"its Ray task failed ({_cause(error)})")
+            return
+        for level, text in message["log"]:
+            log.log(level, "%s", text)
+        if message["end"]:
+            raise StoreError(message["end"], option="store", value=self.expected.store)
+        for number, task in enumerate(group):
+            reply = message["outcomes"][str(number)]
+            keys = tuple(self.store.entry(key, task.job.source.name).digest for key in reply["keys"])
+            yield task.number, JobOutcome(keys, reply["content"], estimate_of(reply["estimate"]), reply["failure"])
+
+    def stop(self) -> None:
+        """Cancel the tasks that are left, and give them time to store their rows."""
+        for ref in self.at_work:
+            self.ray.cancel(ref)
+        if self.at_work:
+            self.ray.wait(list(self.at_work), num_returns=len(self.at_work), timeout=GRACE)
+        self.ray.kill(self.tally)

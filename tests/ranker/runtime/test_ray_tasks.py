@@ -1,0 +1,188 @@
+"""Tasks for Ray without Ray: what they ask for, what stands in them, and which machines they refuse."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from refusals import refuses
+from toys import ROWS, TASK, Toy, truth
+
+from ranker.errors import StoreError, UsageError
+from ranker.progress import silent
+from ranker.runs.collect import run_models
+from ranker.runs.gather import inspect_models
+from ranker.runtime.base import Job, Request
+from ranker.runtime.executors import ray_tasks
+from ranker.runtime.executors.processes import COPIES, MEMORY, PROCESS
+from ranker.runtime.executors.ray_tasks import Expected, RayTasks, resources, trouble_here, versions
+from ranker.runtime.runtime import Runtime
+from ranker.sources.base import Machine, ModelInfo, Needs
+
+
+class Here:
+    """What the executor asks of Ray, done in this process, and what it was asked for."""
+
+    exceptions = SimpleNamespace(RayError=ZeroDivisionError)
+
+    def __init__(self):
+        self.stored, self.tasks, self.options_of = {}, [], []
+
+    def is_initialized(self):
+        """A script has connected to it."""
+        return True
+
+    def nodes(self):
+        """None to be checked."""
+        return []
+
+    def remote(self, work):
+        """A function as a task, or an actor."""
+
+        def start(*given):
+            if isinstance(work, type):
+                return SimpleNamespace(
+                    take=SimpleNamespace(remote=dict), add=SimpleNamespace(remote=lambda *rows: None)
+                )
+            self.tasks.append(given)
+            return self.put(work(*(self.stored.get(one, one) if isinstance(one, str) else one for one in given)))
+
+        def options(**asked):
+            self.options_of.append(asked)
+            return SimpleNamespace(remote=start)
+
+        return SimpleNamespace(options=options)
+
+    def put(self, content):
+        """A reference to it."""
+        reference = f"reference {len(self.stored)}"
+        self.stored[reference] = content
+        return reference
+
+    def get(self, reference, timeout=None):
+        """The content of a reference."""
+        return self.stored[reference] if isinstance(reference, str) else reference
+
+    def cancel(self, reference):
+        """Nothing is to be ended."""
+
+    def wait(self, references, timeout, num_returns=1):
+        """All are done."""
+        return references, []
+
+    def kill(self, actor):
+        """Nothing is to be ended."""
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Ray in this process."""
+    fake = Here()
+    strategies = SimpleNamespace(NodeAffinitySchedulingStrategy=None)
+    for name, module in (("ray", fake), ("ray.util", None), ("ray.util.scheduling_strategies", strategies)):
+        monkeypatch.setitem(sys.modules, name, module)
+    return fake
+
+
+def test_a_task_carries_references_to_rows_and_gives_bytes(here, tmp_path):
+    """Rows that several models are asked about are sent once, without their labels; answers come through the store."""
+    toys = [Toy("a"), Toy("b", shares="base"), Toy("c", shares="base"), Toy("d", "fails")]
+    runtime = Runtime(store=tmp_path, executor=RayTasks(limits=False), progress=silent)
+    answers, failures = run_models(inspect_models(toys), TASK, [[Request(ROWS)]] * 4, runtime)
+    assert failures == {"d": "d cannot be run"}
+    for name in "abc":
+        assert np.array_equal(answers[name].answers[0].predictions.probs, truth(name, ROWS))
+    assert [[job.source.name for job in task.jobs] for task, *_ in here.tasks] == [["a"], ["b", "c"], ["d"]]
+    for task, _, *references in here.tasks:
+        assert references == ["reference 0"]
+        assert all(request.examples == () for job in task.jobs for request in job.requests)
+    first, *messages = here.stored.values()
+    assert json.loads(first)[:2] == [["0", "row number 0"], ["1", "row number 1"]]
+    assert {type(content) for content in here.stored.values()} == {bytes}
+    assert [sorted(json.loads(message)) for message in messages] == [["end", "log", "outcomes"]] * 3
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_store_that_fails_on_a_node_ends_the_run(here, tmp_path, monkeypatch):
+    """As one that fails here does."""
+    monkeypatch.setattr("ranker.runtime.store.put", refused)
+    runtime = Runtime(store=tmp_path, executor=RayTasks(limits=False), progress=silent)
+    with refuses(StoreError, option="store"):
+        run_models(inspect_models([Toy("a")]), TASK, [[Request(ROWS)]], runtime)
+
+
+def refused(*_):
+    """No right to write."""
+    raise PermissionError("Access Denied")
+
+
+def job(size=0, device="cpu", threads=None, **needs):
+    """A model of a size."""
+    return Job(Toy("a"), TASK, (), Machine(device, threads=threads), size=size, needs=Needs(**needs))
+
+
+@pytest.mark.parametrize(
+    ("jobs", "asked"),
+    [
+        ([job()], (1, PROCESS, 0)),
+        ([job(10**8), job(10**9)], (1, PROCESS + COPIES * 10**9, 0)),
+        ([job(threads=4)], (4, PROCESS, 0)),
+        ([job(device="cuda", accelerator=True)], (1, PROCESS, 1)),
+        ([job(accelerator=True)], (1, PROCESS, 0)),
+        ([job(network=True)], (0, PROCESS, 0)),
+    ],
+    ids=["small", "the largest", "threads", "a GPU", "no GPU", "a server"],
+)
+def test_cores_memory_and_gpus_are_asked_for(jobs, asked):
+    """Ray places a group where its largest model has room; what waits for a server needs no core."""
+    assert resources(jobs) == dict(zip(("num_cpus", "memory", "num_gpus"), asked, strict=True))
+
+
+def test_a_machine_says_why_it_cannot_do_the_work(tmp_path, monkeypatch):
+    """Another version, a store or a model that it does not see, a store that it cannot write to."""
+    (tmp_path / "mark").write_bytes(b"")
+    right = Expected(versions(), str(tmp_path), "mark", [str(tmp_path)])
+    assert trouble_here(right) == ""
+    other = {**versions(), "torch": "1.0"}
+    assert trouble_here(right._replace(versions=other)).endswith(", and this machine 1.0")
+    assert "does not see the store" in trouble_here(right._replace(mark="other"))
+    assert trouble_here(right._replace(paths=["/only/here"])).startswith("does not see /only/here; ")
+    monkeypatch.setattr(ray_tasks, "put", refused)
+    assert "cannot write to the store" in trouble_here(right)
+
+
+def test_a_store_without_the_right_to_write_is_refused_by_the_driver(here, tmp_path, monkeypatch):
+    """Before any node is asked."""
+    monkeypatch.setattr(ray_tasks, "put", refused)
+    runtime = Runtime(store=tmp_path, executor=RayTasks(), progress=silent)
+    with refuses(StoreError, place=str(tmp_path)):
+        run_models(inspect_models([Toy("a")]), TASK, [[Request(ROWS)]], runtime)
+    assert here.tasks == []
+
+
+def test_an_address_is_checked_before_ray_tries_for_minutes(here, monkeypatch):
+    """Where nothing listens, and where no port stands."""
+    monkeypatch.setattr(here, "is_initialized", lambda: False)
+    for address in ("ray://127.0.0.1:1", "ray://head:port"):
+        with refuses(UsageError, option="executor", value=address):
+            next(RayTasks(address).run([job()], None, silent))
+
+
+def test_models_of_a_kind_wait_for_each_other(here, tmp_path, monkeypatch):
+    """No more tasks at a time than `workers`, or than their source allows."""
+    seen = []
+    here.wait = lambda references, **_: (seen.append(len(references)) or references[:1], [])
+    for workers, needs, most in ((3, Needs(), 3), ("auto", Needs(), 5), ("auto", Needs(at_once=2), 2)):
+        seen.clear()
+        monkeypatch.setattr(Toy, "inspect", lambda self, shelf, needs=needs: ModelInfo(self, needs=needs))
+        runtime = Runtime(store=tmp_path, executor=RayTasks(workers=workers, limits=False), progress=silent)
+        run_models(inspect_models([Toy(str(n)) for n in range(5)]), TASK, [[Request(ROWS)]] * 5, runtime)
+        assert max(seen) == most
+
+
+def test_what_a_model_may_take_is_in_its_task():
+    """The options of the command line reach the node."""
+    options = ray_tasks.ExecutorOptions(2, False, 10**9, "ray://head:1")
+    assert ray_tasks.of_options(options) == RayTasks("ray://head:1", 2, False, 10**9)
+    assert RayTasks().memory == MEMORY
