@@ -165,6 +165,7 @@ def run(**values: Any) -> None:
     from ranker.runs.plan import is_recorded_by
     from ranker.scoring.gate import of_decision
     from ranker.sources.base import ResourceCache
+    from ranker.sources.endpoint.prices import read_prices
 
     stderr.log(values)
     format_name = arguments.format_name(values)
@@ -194,7 +195,7 @@ def run(**values: Any) -> None:
     arguments.point_out(values, run_plan.inputs.inspected)
     arguments.point_out_sample(values, run_plan.rows.ood)
     if values["dry_run"]:
-        for line in dry_run_lines(run_plan, request.runtime):
+        for line in dry_run_lines(run_plan, request.runtime, read_prices(values["prices"] or "")):
             say(line)
         return
     ranking = outputs.name_flags_in_ranking(request.answer(run_plan)).made_by(click.get_current_context().obj)

@@ -12,14 +12,14 @@ from factors.rationales import erasures
 from factors.types import Example
 from ranker.datasets.identity import Texts
 from ranker.errors import ModelError, UsageError, listed
-from ranker.numbers import minutes
 from ranker.runs.gather import InspectedModels
 from ranker.runs.plan import Plan
-from ranker.runtime.base import Answer, Job, JobOutcome, Request
+from ranker.runtime.base import Answer, Job, JobOutcome, Request, Usage
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.runtime.worker import answer, content_of, find_work, read_precomputed
 from ranker.sources.base import Bill, ModelInfo, ResourceCache
+from ranker.sources.endpoint.prices import NO_PRICES, Prices
 from ranker.sources.suites import Model
 from ranker.tasks.base import Task
 
@@ -160,6 +160,7 @@ def run_models(
     """
     raw: dict[int, RawResponses] = {}
     failures: dict[int, str] = {}
+    used, todo = Usage(), Usage()
     with runtime.open_store() as store, closing(run_jobs(inspected, task, requests, runtime, store)) as outcomes:
         for number, outcome in outcomes:
             model = inspected.models[number]
@@ -179,8 +180,12 @@ def run_models(
             except ModelError as error:
                 failures[number] = str(error)
                 log.error("%s is left out: %s", model.name, error)
-            for key in dict.fromkeys(outcome.keys):
-                store.close(key)
+            written = [store.close(key) for key in dict.fromkeys(outcome.keys)]
+            if outcome.used is not None:
+                used += outcome.used + Usage(stored=sum(written))
+                todo += (outcome.estimate and outcome.estimate.usage) or Usage()
+    if used.seconds:
+        log.info("models took %s; estimated: %s", used, todo)
     names = [model.name for model in inspected.models]
     return {names[n]: raw[n] for n in sorted(raw)}, {names[n]: failures[n] for n in sorted(failures)}
 
@@ -261,10 +266,10 @@ def check_unseen(info: ModelInfo, examples: Sequence[Example]) -> None:
         raise UsageError.of(info.source.name, text, option="demonstrations", value=known_rows[0])
 
 
-def dry_run_lines(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
-    """Describe what a run would do, one line per model: what is missing from the store, and the time it takes.
+def dry_run_lines(plan: Plan, runtime: Runtime = Runtime(), prices: Prices = NO_PRICES) -> Iterator[str]:
+    """Describe what a run would do, one line per model: what is missing from the store, and what it costs.
 
-    A model with missing answers is loaded, and its speed is measured on a few rows.
+    A model with missing answers is loaded, and its speed is measured on some rows, where the executor would run it.
     """
     rows, suite = plan.rows, plan.suite
     attributed_rows = {example.segments for example in (*rows.population, *(rows.pool if plan.explains_pool else ()))}
@@ -276,7 +281,7 @@ def dry_run_lines(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
     attributed = f", {len(attributed_rows)} to explain with {plan.settings.name}" if plan.settings.function else ""
     size = f"{len(suite.models)} models, {len(all_rows)} rows{attributed}"
     yield f"{suite.name} on {rows.ood.name}: {size}"
-    seconds, bills = 0.0, dict[str, Bill]()
+    usage, bills = Usage(), dict[str, Bill]()
     with runtime.open_store() as store:
         outcomes = dict(run_jobs(plan.inputs.inspected, plan.task, plan.request_matrix, runtime, store, dry=True))
     for number, model in enumerate(suite.models):
@@ -284,10 +289,10 @@ def dry_run_lines(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
         if outcome.failure:
             yield f"{model.name}: cannot be run: {outcome.failure}"
             continue
-        seconds += outcome.estimate.seconds if outcome.estimate else 0.0
+        usage += (outcome.estimate and outcome.estimate.usage) or Usage()
         yield f"{model.name}: {outcome.estimate or 'all is cached'}"
         if outcome.estimate and (bill := outcome.estimate.bill):
             bills[bill.host] = bills[bill.host] + bill if bill.host in bills else bill
     yield from (f"in all {bill}; nothing was sent" for bill in bills.values())
-    if not bills or seconds:
-        yield f"in all at least {minutes(seconds)}"
+    if not bills or usage.seconds:
+        yield f"in all {usage}{prices.of_hours(usage.seconds, usage.accelerated)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -107,6 +108,37 @@ class WorkItem:
 
 
 @dataclass(frozen=True)
+class Usage:
+    """Cost of some work on a machine.
+
+    Attributes:
+        seconds: of processor time; on an accelerator, seconds on the clock.
+        memory: bytes of the largest process.
+        stored: bytes written to the store.
+        accelerated: whether an accelerator worked.
+
+    Example:
+        >>> print(Usage(90.0, 480_000_000, 2_000_000) + Usage(30.0, 500_000_000, 1_000_000))
+        2.0 min of processor time, 500 MB of memory a worker, 3.00 MB to store
+    """
+
+    seconds: float = 0.0
+    memory: int = 0
+    stored: int = 0
+    accelerated: bool = False
+
+    def __add__(self, other: Usage) -> Usage:
+        seconds, memory = self.seconds + other.seconds, max(self.memory, other.memory)
+        return Usage(seconds, memory, self.stored + other.stored, self.accelerated or other.accelerated)
+
+    def __str__(self) -> str:
+        """Return the cost in a line."""
+        kind = "GPU" if self.accelerated else "processor"
+        memory = f"{self.memory / 1e6:,.0f} MB of memory a worker"
+        return f"{minutes(self.seconds)} of {kind} time, {memory}, {self.stored / 1e6:,.3g} MB to store"
+
+
+@dataclass(frozen=True)
 class TimeEstimate:
     """Work left for one model.
 
@@ -114,20 +146,23 @@ class TimeEstimate:
         predict: examples whose probabilities are missing.
         explain: examples whose attributions are missing; the most over several backends.
         passes: forward passes for all of that; a backward pass counts as two.
-        rate: passes a second, measured; nan where it cannot be.
+        load: seconds to load the model, measured.
+        usage: of all that, loading included, as measured on some rows; None behind a server, which is not asked.
         bill: requests to a server, if the model is behind one.
     """
 
     predict: int
     explain: int
     passes: int
-    rate: float
+    load: float = 0.0
+    usage: Usage | None = None
     bill: Bill | None = None
 
     @property
-    def seconds(self) -> float:
-        """Time of the passes alone; 0 where unknown. Small models need as much again between passes."""
-        return self.passes / self.rate if self.rate > 0 else 0.0
+    def rate(self) -> float:
+        """Forward passes a second; nan where unknown."""
+        seconds = 0.0 if self.usage is None else self.usage.seconds - self.load
+        return self.passes / seconds if seconds > 0 else math.nan
 
     def __str__(self) -> str:
         """Return the estimate in a line."""
@@ -137,9 +172,9 @@ class TimeEstimate:
         if self.bill is not None:
             return f"rows: {', '.join(parts)}; {self.bill}"
         rows, passes = f"rows: {', '.join(parts)}", f"{self.passes:,} forward passes"
-        if not self.rate > 0:
+        if self.usage is None:
             return f"{rows} ({passes})"
-        return f"{rows}; at least {minutes(self.seconds)} ({passes}, {self.rate:,.0f} a second)"
+        return f"{rows}; {self.usage} ({passes}, {self.rate:,.0f} a second)"
 
 
 @dataclass(frozen=True)
@@ -149,13 +184,15 @@ class JobOutcome:
     Attributes:
         keys: one for each request: the store's digest of its answers.
         content: the identity of the model, wherever it lies.
-        estimate: of a dry job: the work left; None where nothing is missing.
+        estimate: of the work, before it began; None where nothing was missing, or no estimate was asked for.
+        used: cost of the work; None where nothing was missing, and in a dry job.
         failure: the reason why the job failed, in a line; "" if it succeeded.
     """
 
     keys: tuple[str, ...] = ()
     content: str = ""
     estimate: TimeEstimate | None = None
+    used: Usage | None = None
     failure: str = ""
 
 

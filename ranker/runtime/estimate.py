@@ -1,63 +1,111 @@
-"""Time estimate of the work on a model, before it begins: missing examples times the time of a pass here."""
+"""Estimate of the work on a model before it begins, from the work itself on some rows; the cost of finished work."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+import time
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from factors.types import Example
 from ranker.attribution.settings import Settings
-from ranker.runtime.base import TimeEstimate, WorkItem
-from ranker.sources.base import Bill, Predictor, is_billed, is_perturbed, is_timed
+from ranker.datasets.identity import text_names
+from ranker.runtime import shards
+from ranker.runtime.base import TimeEstimate, Usage, WorkItem
+from ranker.runtime.store import Block, table_of_blocks
+from ranker.sources.base import Machine, Predictor, is_billed, is_perturbed
 
 SAMPLE = 32
 """Examples on which passes are counted."""
 
+MEASURED_ROWS, MEASURED_SECONDS, GROWTH = 1024, 0.5, 4
+"""Most examples on which the speed is measured, as many as are read ahead; seconds that suffice; and the factor by
+which their number grows until they do."""
+
+Ask = Callable[[Predictor, WorkItem], Iterable[Block]]
+"""Function that yields the answers of a model to an item."""
+
+
+class Meter:
+    """Cost of work since the meter was made.
+
+    Args:
+        machine: that does it.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._accelerated = machine.device != "cpu"
+        self._clock = time.perf_counter if self._accelerated else time.process_time
+        self._began = self._clock()
+
+    @property
+    def usage(self) -> Usage:
+        """The cost up to now, without what was stored."""
+        return Usage(self._clock() - self._began, peak_memory(), accelerated=self._accelerated)
+
+
+def peak_memory() -> int:
+    """Return the most bytes of memory that this process has taken; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
 
 def estimate(
-    opened: Callable[[Settings | None], Predictor], missing: Sequence[WorkItem], timed_from: int = 0
+    opened: Callable[[Settings | None], Predictor], ask: Ask, missing: Sequence[WorkItem], machine: Machine
 ) -> TimeEstimate:
-    """Count the passes that are left, and time the model on one batch, if it can be timed.
+    """Count the passes that are left, and measure loading and some of the work.
 
     Args:
         opened: returns the model in the number format of a backend, or of answers.
+        ask: asks it; a model behind a server is not asked.
         missing: the missing work, at least one item.
-        timed_from: number of passes from which on the model is timed, which takes passes, too.
+        machine: of the work.
 
     Raises:
         ModelError: the model cannot be loaded or run.
     """
-    passes, rate, bill = 0.0, float("nan"), None
-    measure_speed: Callable[[], float] | None = None
-    most = max(missing, key=lambda order: len(order.examples))
+    passes, load, usage, bill = 0.0, 0.0, Usage(), None
     for order in missing:
+        meter, count = Meter(machine), len(order.examples)
         model = opened(order.settings)
-        before = passes
-        if not is_perturbed(model):
-            passes += len(order.examples)
-            bill = _add(bill, model, order, len(order.examples))
-            continue
-        encodings = list(model.encodings(order.examples[:: max(len(order.examples) // SAMPLE, 1)][:SAMPLE]))
-        passes_of_each = [
-            1 if order.settings is None else order.settings.passes(encoding.segment, encoding.word)
-            for encoding in encodings
-        ]
-        passes += len(order.examples) * float(np.mean(passes_of_each))
-        bill = _add(bill, model, order, round(passes - before))
-        if order is most and is_timed(model):
-            measure_speed = partial(model.speed, sorted(encodings, key=len)[len(encodings) // 2])
-    if measure_speed is not None and passes >= timed_from:
-        rate = measure_speed()
+        load += meter.usage.seconds
+        passes_of_order = float(count)
+        if is_perturbed(model) and order.settings is not None:
+            settings = order.settings
+            encodings = model.encodings(_spread(order.examples, SAMPLE))
+            passes_of_each = [settings.passes(encoding.segment, encoding.word) for encoding in encodings]
+            passes_of_order = count * float(np.mean(passes_of_each))
+        passes += passes_of_order
+        if is_billed(model):
+            bill_of_order = model.bill(order.examples, round(passes_of_order))
+            bill = bill_of_order if bill is None else bill + bill_of_order
+        else:
+            usage += _measure(model, ask, order, machine)
     counts = [(order.settings, len(order.examples)) for order in missing]
     predict = max((count for settings, count in counts if settings is None), default=0)
     explain = max((count for settings, count in counts if settings is not None), default=0)
-    return TimeEstimate(predict, explain, round(passes), rate, bill)
+    return TimeEstimate(predict, explain, round(passes), load, None if bill is not None else usage + Usage(load), bill)
 
 
-def _add(bill: Bill | None, model: Predictor, order: WorkItem, passes: int) -> Bill | None:
-    """Return a bill with that of further work on a model, if it has one."""
-    if not is_billed(model):
-        return bill
-    bill_of_order = model.bill(order.examples, passes)
-    return bill_of_order if bill is None else bill + bill_of_order
+def _measure(model: Predictor, ask: Ask, order: WorkItem, machine: Machine) -> Usage:
+    """Measure work on more and more examples, until it takes long enough, and extrapolate to all."""
+    size, most = 1, min(len(order.examples), MEASURED_ROWS)
+    while True:
+        part = WorkItem(order.key, order.settings, _spread(order.examples, size), order.optional)
+        meter = Meter(machine)
+        blocks = list(ask(model, part))
+        usage, count = meter.usage, len(part.examples)
+        if usage.seconds >= MEASURED_SECONDS or count == most:
+            break
+        size = min(GROWTH * size, most)
+    share = len(order.examples) / count
+    stored = len(shards.serialize(table_of_blocks(text_names(part.examples), blocks), ""))
+    return Usage(usage.seconds * share, usage.memory, round(stored * share), usage.accelerated)
+
+
+def _spread(examples: Sequence[Example], most: int) -> Sequence[Example]:
+    """Return at most so many examples, spread over all."""
+    return examples[:: max(len(examples) // most, 1)][:most]

@@ -140,16 +140,21 @@ class Store:
         """Return the key of a digest, after a call of `entry` with it."""
         return self._keys[digest][0]
 
-    def close(self, digest: str) -> None:
+    def close(self, digest: str) -> int:
         """Merge the shards of a key and forget its rows, when no more of it is needed.
 
         A disk that is too full for the merged shard leaves the others as they are: nothing is lost.
+
+        Returns:
+            The bytes of the rows that this run has added.
         """
         entry = self._entries.pop(digest, None)
-        if entry is not None:
-            with suppress(StoreError):
-                entry.write_key()
-                entry.compact()
+        if entry is None:
+            return 0
+        with suppress(StoreError):
+            entry.write_key()
+            entry.compact()
+        return entry.written
 
     def forget(self) -> None:
         """Forget all rows that were read, so that the next run sees those that others have written since."""
@@ -166,6 +171,7 @@ class Entry:
 
     Attributes:
         digest: of the key.
+        written: bytes of the rows added by this run.
     """
 
     def __init__(self, keys: Place, key: Mapping[str, Any], called: str) -> None:
@@ -173,6 +179,7 @@ class Entry:
         self.digest = key_digest(key)
         self._known_shards = set[str]()
         self._described = False
+        self.written = 0
         self.folder = keys / self.digest[:32]
 
     @cached_property
@@ -227,6 +234,7 @@ class Entry:
         content = shards.serialize(table, self.digest)
         with failures(self.folder, "written to"):
             put(self.folder / shards.shard_name(content), content)
+        self.written += len(content)
         self._known.append(table)
         self._known_shards.add(shards.shard_name(content))
 
@@ -384,7 +392,7 @@ def collect_blocks(examples: Sequence[Example], add: Callable[[pa.Table], None])
             waiting.clear()
             if len(new) != count:
                 raise ValueError(f"{len(names)} answers were asked for (got {done})")
-            add(_table(new, blocks))
+            add(table_of_blocks(new, blocks))
 
     def keep(block: Block) -> None:
         waiting.append(block)
@@ -401,8 +409,8 @@ def collect_blocks(examples: Sequence[Example], add: Callable[[pa.Table], None])
         raise ValueError(f"{len(names)} answers were asked for (got {done})")
 
 
-def _table(names: Sequence[bytes], blocks: Sequence[Block]) -> pa.Table:
-    """Return blocks of one kind as one table."""
+def table_of_blocks(names: Sequence[bytes], blocks: Sequence[Block]) -> pa.Table:
+    """Return blocks of one kind as one table of N names."""
     answers = [block for block in blocks if not isinstance(block, Sequence)]
     if answers:
         return shards.answers(names, type(answers[0]).joined(answers).columns())

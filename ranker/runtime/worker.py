@@ -14,8 +14,8 @@ from factors.types import Floats
 from ranker.attribution import attribute
 from ranker.attribution.settings import Settings, settle
 from ranker.errors import ModelError
-from ranker.runtime.base import Answer, Job, JobOutcome, Request, WorkItem
-from ranker.runtime.estimate import estimate
+from ranker.runtime.base import Answer, Job, JobOutcome, Request, TimeEstimate, Usage, WorkItem
+from ranker.runtime.estimate import Meter, estimate
 from ranker.runtime.store import Block, Keep, collect_blocks
 from ranker.sources.base import Machine, Predictor, ResourceCache, is_perturbed, version
 from ranker.tasks.answers import answer_class
@@ -31,12 +31,6 @@ REVISION = 1
 """Version of answers, raised when the same model gives other numbers; part of the store's key."""
 
 NOT_FINITE = "the model gives numbers that are not finite"
-
-WORTH_SAYING = 2.0
-"""Seconds of work from which on an estimate is logged as information."""
-
-WORTH_TIMING = 1000
-"""Forward passes from which on a model is timed before it works; a small batch of them takes a hundred."""
 
 
 def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[str, Any]:
@@ -123,7 +117,7 @@ def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) ->
             return done
         opened = model_opener(job, shelf)
         if job.dry:
-            return replace(done, estimate=estimate(opened, missing))
+            return replace(done, estimate=estimate_job(job, opened, missing))
         for order in missing:
             store.entry(order.key).prepare()
 
@@ -133,8 +127,8 @@ def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) ->
                 store.entry(order.key).note(notes_of(job, shelf))
             return model
 
-        carry_out(
-            job.source.name,
+        todo, used = carry_out(
+            job,
             open_and_note,
             missing,
             lambda order: collect_blocks(order.examples, store.entry(order.key).add),
@@ -142,34 +136,38 @@ def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) ->
         )
         for order in missing:
             store.entry(order.key).note(notes_of(job, shelf))
-        return done
+        return replace(done, estimate=todo, used=used)
     except ModelError as error:
         return JobOutcome(failure=str(error))
 
 
 def carry_out(
-    name: str,
+    job: Job,
     opened: Callable[[Settings | None], Predictor],
     missing: Sequence[WorkItem],
     keeping: Callable[[WorkItem], AbstractContextManager[Keep]],
     progress: Progress,
-) -> None:
+) -> tuple[TimeEstimate | None, Usage]:
     """Ask a model for its missing answers.
 
     Args:
-        name: the model's.
+        job: the model.
         opened: opens it, see `model_opener`.
         missing: the missing work.
         keeping: opens a function that takes the answers of an item, block by block.
         progress: opens a stage of the work.
 
+    Returns:
+        An estimate from before the work, where it is logged; and the cost of the work.
+
     Raises:
         ModelError: the model cannot be loaded or run, or gives no finite number.
     """
+    name, todo = job.source.name, None
     if log.isEnabledFor(logging.INFO):
-        todo = estimate(opened, missing, WORTH_TIMING)
-        level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
-        log.log(level, "%s: %s", name, todo)
+        todo = estimate_job(job, opened, missing)
+        log.info("%s: %s", name, todo)
+    meter = Meter(job.machine)
     for order in missing:
         try:
             with (
@@ -181,6 +179,16 @@ def carry_out(
         except ModelError:
             if not order.optional:
                 raise
+    return todo, meter.usage + Usage(0.0 if todo is None else todo.load)
+
+
+def estimate_job(job: Job, opened: Callable[[Settings | None], Predictor], missing: Sequence[WorkItem]) -> TimeEstimate:
+    """Estimate the missing work of a job. See `estimate`."""
+
+    def ask(model: Predictor, order: WorkItem) -> Iterator[Block]:
+        return answer_blocks(model, job.source.name, order, lambda done: None)
+
+    return estimate(opened, ask, missing, job.machine)
 
 
 def model_opener(job: Job, shelf: ResourceCache) -> Callable[[Settings | None], Predictor]:

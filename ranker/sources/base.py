@@ -477,18 +477,6 @@ class Embedded(Perturbed[E], Protocol[E]):
         """
 
 
-class Timed(Perturbed[E], Protocol[E]):
-    """A model that can measure its speed."""
-
-    def speed(self, encoding: E) -> float:
-        """Measure the rows like this one a second, in a full batch."""
-
-
-def is_timed(model: Perturbed[E]) -> TypeGuard[Timed[E]]:
-    """Return True if a model can measure its speed."""
-    return hasattr(type(model), "speed")
-
-
 @dataclass(frozen=True)
 class Bill:
     """Requests to a server, and what they cost, before they are sent.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ranker.errors import ModelError
 from ranker.runtime.base import NOTHING, Job, JobOutcome, Known, WorkItem
-from ranker.runtime.executors.worker_process import Message, WorkerSession, estimate_of, printable
+from ranker.runtime.executors.worker_process import Message, WorkerSession, estimate_of, printable, usage_of
 from ranker.runtime.worker import find_work
 from ranker.sources.base import Machine, ResourceCache
 
@@ -104,8 +104,10 @@ def handle_message(message: Message, task: WorkerTask, store: Store, advance: Ad
                 store.entry(order.key).note(message.head["notes"])
         case "ended":
             failure = printable(str(message.head["failure"]))
-            estimate = estimate_of(message.head["estimate"])
-            return JobOutcome(failure=failure) if failure else replace(task.done, estimate=estimate)
+            if failure:
+                return JobOutcome(failure=failure)
+            numbers = message.head["estimate"], message.head["used"]
+            return replace(task.done, estimate=estimate_of(numbers[0]), used=usage_of(numbers[1]))
         case what:
             raise ValueError(f"{what!r} is no message")
     return None

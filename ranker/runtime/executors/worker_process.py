@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any
 from ranker.errors import ModelError, first_line
 from ranker.progress import Advance
 from ranker.runtime import shards
-from ranker.runtime.base import Job, TimeEstimate, WorkItem
-from ranker.runtime.estimate import estimate
+from ranker.runtime.base import Job, TimeEstimate, Usage, WorkItem
 from ranker.runtime.store import Keep, collect_blocks, key_digest
-from ranker.runtime.worker import carry_out, key_of, model_opener, notes_of
+from ranker.runtime.worker import carry_out, estimate_job, key_of, model_opener, notes_of
 from ranker.sources.base import Bill, ResourceCache
 
 if TYPE_CHECKING:
@@ -224,15 +223,16 @@ def report_session(session: WorkerSession, shelf: ResourceCache, outbox: Outbox,
         outbox: to the supervisor.
         memory: bytes that this process may take, for the message of a model that needs more.
     """
-    failure, left = "", None
+    failure, left, used = "", None, None
     try:
-        left = run_session(session, shelf, outbox)
+        left, used = run_session(session, shelf, outbox)
     except SystemExit:
         raise
     except BaseException as error:  # anything a model's code may raise, and panics of native libraries
         failure = reason(error, memory)
     outbox.flush()
-    outbox.send(what="ended", failure=failure, estimate=None if left is None else asdict(left))
+    numbers = {"estimate": left and asdict(left), "used": used and asdict(used)}
+    outbox.send(what="ended", failure=failure, **numbers)
 
 
 def reason(error: BaseException, memory: int | None) -> str:
@@ -251,8 +251,10 @@ def reason(error: BaseException, memory: int | None) -> str:
     return f"{text}; its process may take {memory / 1e9:.1f} GB of memory" if scarce and memory else text
 
 
-def run_session(session: WorkerSession, shelf: ResourceCache, outbox: Outbox) -> TimeEstimate | None:
-    """Do one model's work; return an estimate of the time for a dry job.
+def run_session(
+    session: WorkerSession, shelf: ResourceCache, outbox: Outbox
+) -> tuple[TimeEstimate | None, Usage | None]:
+    """Do one model's work; return an estimate of it, if one was asked for, and its cost, if it is not a dry job.
 
     The model is opened before it is compared with the supervisor's key, so that its files are hashed only once, while
     they are loaded.
@@ -274,15 +276,15 @@ def run_session(session: WorkerSession, shelf: ResourceCache, outbox: Outbox) ->
         return model
 
     if job.dry:
-        return estimate(checked, session.missing)
+        return estimate_job(job, checked, session.missing), None
     numbers = {id(order): number for number, order in enumerate(session.missing)}
 
     def keeping(order: WorkItem) -> AbstractContextManager[Keep]:
         return collect_blocks(order.examples, partial(hand_over, outbox, numbers[id(order)], key_digest(order.key)))
 
-    carry_out(job.source.name, checked, session.missing, keeping, outbox.progress)
+    done = carry_out(job, checked, session.missing, keeping, outbox.progress)
     outbox.send(what="notes", notes=notes_of(job, shelf))
-    return None
+    return done
 
 
 def hand_over(outbox: Outbox, order: int, key: str, table: pa.Table) -> None:
@@ -320,12 +322,23 @@ def estimate_of(sent: Any) -> TimeEstimate | None:
     """
     if sent is None:
         return None
-    counts = (int(sent["predict"]), int(sent["explain"]), int(sent["passes"]), float(sent["rate"]))
-    bill = sent.get("bill")
+    counts = (int(sent["predict"]), int(sent["explain"]), int(sent["passes"]), float(sent["load"]))
+    usage, bill = usage_of(sent["usage"]), sent["bill"]
     if bill is None:
-        return TimeEstimate(*counts)
+        return TimeEstimate(*counts, usage)
     numbers = (int(bill["requests"]), int(bill["prompt_tokens"]), int(bill["output_tokens"]), float(bill["money"]))
-    return TimeEstimate(*counts, Bill(printable(str(bill["host"])), *numbers, printable(str(bill["currency"]))))
+    return TimeEstimate(*counts, usage, Bill(printable(str(bill["host"])), *numbers, printable(str(bill["currency"]))))
+
+
+def usage_of(sent: Any) -> Usage | None:
+    """Return a cost from a message.
+
+    Raises:
+        TypeError, ValueError: it is malformed.
+    """
+    if sent is None:
+        return None
+    return Usage(float(sent["seconds"]), int(sent["memory"]), int(sent["stored"]), bool(sent["accelerated"]))
 
 
 def printable(text: str) -> str:

@@ -57,8 +57,11 @@ class EndpointOptions(LMOptions):
     concurrency: int = option(8, "Requests to servers at a time.", metavar="N")
     request_timeout: float = option(60.0, "Seconds to wait for an answer of a server.", metavar="SECONDS")
     prices: str = option(
-        "", "Prices of models, for `--dry-run`: a TOML file, see docs/endpoints.md.", metavar="FILE"
-    )  # fmt: skip
+        "",
+        "Prices of models behind servers, and of hours, for `--dry-run`: a TOML file, see docs/endpoints.md.",
+        metavar="FILE",
+        of_run=True,
+    )
     refetch: bool = option(False, "Ask servers everything anew, although their answers are stored.")
 
     def __post_init__(self) -> None:

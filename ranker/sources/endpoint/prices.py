@@ -35,6 +35,7 @@ class Prices:
     Attributes:
         currency: of the prices.
         models: name of a model, as in ``openai:URL#NAME`` -> its `Price`.
+        core_hour, gpu_hour: of an hour of a processor core, and of an accelerator; nan where unknown.
 
     Example:
         >>> Prices("EUR", {"small": Price(0.5, 2.0)}).of("small", prompt=2_000_000, output=500_000)
@@ -43,11 +44,26 @@ class Prices:
 
     currency: str = ""
     models: Mapping[str, Price] = field(default_factory=dict)
+    core_hour: float = math.nan
+    gpu_hour: float = math.nan
 
     def of(self, model: str, prompt: int, output: int) -> float:
         """Return the price of tokens of prompts and answers; nan for a model without one."""
         price = self.models.get(model)
         return math.nan if price is None else (price.prompt * prompt + price.output * output) / 1e6
+
+    def of_hours(self, seconds: float, accelerated: bool) -> str:
+        """Return the price of time on our own machines, as the end of a sentence; "" where it has none.
+
+        Example:
+            >>> Prices("EUR", core_hour=0.04).of_hours(5400, accelerated=False)
+            ', 0.06 EUR'
+        """
+        price = self.gpu_hour if accelerated else self.core_hour
+        return "" if math.isnan(price) else f", {price * seconds / 3600:,.3g} {self.currency}".rstrip()
+
+
+NO_PRICES = Prices()
 
 
 def read_prices(file: str) -> Prices:
@@ -57,16 +73,13 @@ def read_prices(file: str) -> Prices:
         DataError: it cannot be read, or has other fields.
     """
     if not file:
-        return Prices()
+        return NO_PRICES
     try:
         content: dict[str, Any] = dict(read_toml(Path(file), "a list of prices"))
         models = content.pop("models", {})
         if not isinstance(models, Mapping):
             raise ValueError('`models` must be tables: [models."NAME"]')
         priced = {name: record(Price, fields, label=f"the price of {name}") for name, fields in models.items()}
-        currency = content.pop("currency", "")
-        if content:
-            raise UnknownName("field of a list of prices", next(iter(content)), ["currency", "models"])
-        return Prices(str(currency), priced)
+        return record(Prices, content | {"models": priced}, label="the list of prices")
     except (ValueError, UnknownName) as error:
         raise DataError.at(file, error) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import time
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -19,7 +18,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from factors.types import Bools, Example, Floats, Ints
 from ranker.errors import ModelError, first_line
-from ranker.sources import packing
 from ranker.sources.base import Baseline, Hide
 from ranker.sources.hf import align, batching, hidden
 from ranker.sources.hf.align import Cells, TokenIds
@@ -93,22 +91,6 @@ class EmbeddedNetwork(LoadedNetwork):
         for (state, encoding), outputs in answered:
             stacked = torch.from_numpy(np.stack(outputs))
             yield state, self.answers_of(stacked, [encoding] * len(stacked)).numpy()
-
-    def speed(self, encoding: TokenIds) -> float:
-        """Measure the rows like this one a second, in a full batch or the largest that fits into memory."""
-        count = max(self.token_budget // max(len(encoding), 1), 1)
-        seconds = []
-
-        def run(rows: list[int]) -> None:
-            batch = self.batch([encoding] * len(rows))
-            with torch.inference_mode():
-                self.network(batch).cpu()  # the first pass includes setup
-                began = time.perf_counter()
-                self.network(batch).cpu()
-            seconds.append(time.perf_counter() - began)
-
-        packing.run_in_batches([len(encoding)] * count, self.token_budget, run)
-        return count / sum(seconds)
 
     def network(self, batch: Batch) -> torch.Tensor:
         """Run a batch of R rows of ids from their embeddings -> (R, ...) float32 outputs of the head."""

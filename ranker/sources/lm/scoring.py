@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,6 @@ import numpy as np
 import torch
 
 from factors.types import Bools, Example, Floats, Ints
-from ranker.sources import packing
 from ranker.sources.base import Baseline, Embedded, Hide
 from ranker.sources.hf import batching, hidden
 from ranker.sources.hf.batching import TokenRow
@@ -248,22 +246,6 @@ class LabelScorer:
             probs = ClassProbabilities.joined(list(plain.predict(empty))).probs
             self._offsets[texts] = np.log(probs.mean(axis=0))
         return self._offsets[texts]
-
-    def speed(self, encoding: PromptIds) -> float:
-        """Measure the rows like this one a second, in a full batch or the largest that fits into memory."""
-        rows = self._rows(encoding.ids, encoding)
-        copies = [row for row in rows for _ in range(max(self.token_budget // row.size, 1))]
-        seconds: list[float] = []
-
-        def run(places: list[int]) -> None:
-            with torch.inference_mode():
-                self._run([copies[place] for place in places])  # the first pass includes setup
-                began = time.perf_counter()
-                self._run([copies[place] for place in places])
-            seconds.append(time.perf_counter() - began)
-
-        packing.run_in_batches([row.size for row in copies], self.token_budget, run)
-        return len(copies) / len(rows) / sum(seconds)
 
     def embed(self, encodings: Sequence[PromptIds]) -> torch.Tensor:
         """Return (R, T, D) embeddings of R examples of one length."""

@@ -385,8 +385,12 @@ def test_a_dry_run_says_what_is_missing(run):
     for _ in range(2):
         first = run(*command, "--dry-run")[1].splitlines()
         assert first[0] == "models on hans-sub: 2 models, 12 rows, 12 to explain with lime"
-        assert "untouched: rows: 12 to predict, 12 to explain; at least " in first[1]
-        assert first[-1].startswith("in all at least ")
+        assert re.search(r"untouched: rows: 12 to predict, 12 to explain; \d+ s of processor time, \d+ MB", first[1])
+        assert re.fullmatch(r"in all \d+ s of processor time, \d+ MB of memory a worker, [\d.]+ MB to store", first[-1])
+    Path("prices.toml").write_text('currency = "EUR"\ncore_hour = 3600000\ngpu_hour = 1\n')
+    assert re.search(
+        r"in all .* to store, [\d.e+]+ EUR$", run(*command, "--dry-run", "--prices", "prices.toml")[1].strip()
+    )
     run(*command)
     assert "untouched: all is cached" in run(*command, "--dry-run")[1]
     status, out, err = run(*command, "--dry-run", "--probe", 9999)
@@ -435,12 +439,12 @@ def test_a_dry_run_of_a_decision_counts_the_pool(run, tmp_path):
     command = ("--data", ten, "--models", *few_models(2), "--dry-run", "--attribution", "lime:samples=10")
     out = run(*command, "--task", "nli", "--pool", pool)[1].splitlines()
     assert out[0] == "models on ten: 2 models, 50 rows, 4 to explain with lime"
-    assert "untouched: rows: 50 to predict, 4 to explain; at least " in out[1]
-    assert "untouched: rows: 4 to explain; at least " in run(*command)[1]
+    assert "untouched: rows: 50 to predict, 4 to explain; " in out[1]
+    assert "untouched: rows: 4 to explain; " in run(*command)[1]
     by_factor = ("--ood", "hans-sub", "--pool", pool, "--method", "pool-factor")
-    assert "untouched: rows: 50 to explain; at least " in run(*command, *by_factor)[1]
+    assert "untouched: rows: 50 to explain; " in run(*command, *by_factor)[1]
     home = ("--task", "nli", "--in-domain", ten)
-    assert "untouched: rows: 4 to predict, 4 to explain; at least " in run(*command, *home)[1]
+    assert "untouched: rows: 4 to predict, 4 to explain; " in run(*command, *home)[1]
     status, _, err = run(*command, "--task", "nli", "--pool", tmp_path / "none.jsonl")
     assert (status, "none.jsonl" in one_line(err)) == (2, True)
 

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from asking import Subject
@@ -9,13 +10,15 @@ from ranker.attribution.settings import LIMESettings, OcclusionSettings
 from ranker.datasets import sets
 from ranker.numbers import minutes
 from ranker.progress import silent
-from ranker.runtime.base import Request, TimeEstimate
+from ranker.runtime.base import Request, TimeEstimate, Usage, WorkItem
+from ranker.runtime.estimate import estimate
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.runtime.worker import run_job
 from ranker.sources import suites
 from ranker.sources.base import Machine, ResourceCache
 from ranker.sources.hf.classifiers import Classifier, TextClassifier
+from ranker.tasks.classes import ClassProbabilities
 
 SOURCE = suites.load(["hans-sub-mini"]).models[0].source
 NLI = sets.cards()["hans-sub"].task
@@ -39,8 +42,9 @@ def test_what_is_known_costs_nothing(tmp_path, monkeypatch):
     asked = [Request(EXAMPLES), Request(EXAMPLES[:2], LIME), Request(EXAMPLES[1:2], LIME)]
     first = estimated(subject, *asked)
     assert (first.predict, first.explain, first.passes) == (3, 2, 3 + 2 * 10)
-    assert first.rate > 0
-    assert first.seconds == pytest.approx(first.passes / first.rate)
+    assert first.rate == pytest.approx(first.passes / (first.usage.seconds - first.load))
+    assert first.usage.memory > 50_000_000
+    assert first.usage.stored > 1_000
     subject.predictions(EXAMPLES)
     subject.attributions(EXAMPLES[:1], LIME)
     assert estimated(subject, *asked).passes == 10
@@ -73,10 +77,62 @@ def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
 
 def test_an_estimate_reads_as_a_line():
     """Passes, speed and time stand in one line; a speed that is not known does not."""
-    assert str(TimeEstimate(600, 600, 93_000, 1550.0)) == (
-        "rows: 600 to predict, 600 to explain; at least 1.0 min (93,000 forward passes, 1,550 a second)"
+    assert str(TimeEstimate(600, 600, 93_000, 2.0, Usage(62.0, 400_000_000, 1_230_000))) == (
+        "rows: 600 to predict, 600 to explain; 1.0 min of processor time, 400 MB of memory a worker, 1.23 MB to store "
+        "(93,000 forward passes, 1,550 a second)"
     )
-    assert str(TimeEstimate(600, 0, 600, float("nan"))) == "rows: 600 to predict (600 forward passes)"
+    assert str(TimeEstimate(600, 0, 600)) == "rows: 600 to predict (600 forward passes)"
+
+
+class Clock:
+    """A clock that a model moves: 3 s to load, and .01 s for each row."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.asked = 0.0, []
+        monkeypatch.setattr("ranker.runtime.estimate.time.process_time", lambda: self.now)
+
+    def open(self, settings):
+        """Load."""
+        self.now += 3.0
+        return self
+
+    def ask(self, model, order):
+        """Answer each row, in one block."""
+        self.now += 0.01 * len(order.examples)
+        self.asked.append(len(order.examples))
+        return [ClassProbabilities(np.full((len(order.examples), 2), 0.5))]
+
+
+def test_the_work_is_measured_on_a_part_of_it(monkeypatch):
+    """On 1, 4, 16 and 64 rows, until they take half a second; all 5,000 then take 50 s, and loading 3 s more."""
+    clock, examples = Clock(monkeypatch), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(5_000)]
+    todo = estimate(clock.open, clock.ask, [WorkItem({}, None, examples, False)], Machine())
+    assert clock.asked == [1, 4, 16, 64]
+    assert (todo.predict, todo.passes, todo.load) == (5_000, 5_000, 3.0)
+    assert todo.usage.seconds == pytest.approx(53.0)
+    assert todo.rate == pytest.approx(100.0)
+    assert todo.usage.stored / 5_000 == pytest.approx(60, rel=0.5)  # 32 for the name, 16 and 8 before compression
+
+
+def test_no_more_rows_are_measured_than_there_are(monkeypatch):
+    """Where all rows take less than half a second, all are measured."""
+    clock, examples = Clock(monkeypatch), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(7)]
+    assert estimate(clock.open, clock.ask, [WorkItem({}, None, examples, False)], Machine()).usage.seconds == (
+        pytest.approx(3.07)
+    )
+    assert clock.asked == [1, 4, 7]
+
+
+def test_finished_work_states_its_cost(tmp_path):
+    """Time and memory of the work, none where all is known, and no estimate, since none was asked for."""
+    subject = Subject(SOURCE, NLI, store=Store(tmp_path))
+    with Runtime(store=subject.store).open_store() as store:
+        done = run_job(subject.job(Request(EXAMPLES)), store, ResourceCache(), silent)
+        assert done.used.seconds > 0
+        assert done.used.memory > 50_000_000
+        assert done.estimate is None
+        assert sum(store.close(key) for key in done.keys) > 1_000
+        assert run_job(subject.job(Request(EXAMPLES)), store, ResourceCache(), silent).used is None
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59, "59 s"), (61, "1.0 min"), (3600, "1.0 h")])

@@ -364,7 +364,7 @@ def test_bills_add_up():
 @pytest.mark.parametrize(("text", "message"), [
     ("[models.tiny]\nprompt = 'x'\noutput = 1", "`prompt` must be a number"),
     ("[models.tiny]\nprompt = 1", "the price of tiny needs the key `output`"),
-    ("price = 1", "there is no field of a list of prices 'price'"),
+    ("price = 1", "there is no key of the list of prices 'price'"),
     ("models = 3", "`models` must be tables"),
 ])  # fmt: skip
 def test_a_list_of_prices_is_checked(tmp_path, text, message):
