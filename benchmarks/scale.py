@@ -17,6 +17,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -91,11 +93,55 @@ def ranked(models: int, folder: Path) -> Callable[[], object]:
     return lambda: render(Ranking(header, evaluate(table, probe=10), table), "json")
 
 
+def answered(rows: int, folder: Path) -> Callable[[], object]:
+    """Decide between 1,000 models by a table of their labels on so many rows, ten of them labelled.
+
+    The file is read, SURROGATE ranks the models, the next row to label is chosen, and the page is written.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rng = np.random.default_rng(0)
+    truth, labels = rng.integers(0, 2, rows), pa.array(["no", "yes"])
+    shown = set(rng.choice(rows, 10, replace=False).tolist())
+    columns = {
+        "id": pa.array([f"r{row}" for row in range(rows)]),
+        "text": pa.array([f"The doctor {row} saw the actor dance." for row in range(rows)]),
+        "label": pa.array([labels[int(c)].as_py() if row in shown else None for row, c in enumerate(truth)]),
+    }
+    shared = rng.normal(size=rows)  # hard rows are hard for all models
+    for number, level in enumerate(rng.uniform(0.1, 1.3, 1_000)):
+        right = 0.5 * shared + 0.87 * rng.normal(size=rows) < level
+        codes = pa.array(np.where(right, truth, 1 - truth).astype(np.int8))
+        columns[f"model{number:04d}"] = pa.DictionaryArray.from_arrays(codes, labels)
+    parquet.write_table(pa.table(columns), folder / "wide.parquet")
+    del columns, shared
+    return lambda: _decide(folder / "wide.parquet")
+
+
+def _decide(file: Path) -> object:
+    from ranker import Runtime, decide, load_suite
+    from ranker.report import render
+    from ranker.statistics.acquisition import next_rows
+    from ranker.statistics.beliefs import believe
+
+    believed = []
+
+    def remember(*arguments: Any, **options: Any) -> Any:
+        believed.append(believe(*arguments, **options))
+        return believed[-1]
+
+    with mock.patch("ranker.statistics.methods.believe", remember):
+        ranking = decide(load_suite([str(file)]).models, pool_from_unlabelled=True, runtime=Runtime(store=None))
+    return ranking, next_rows(believed[-1]), render(ranking, "html")
+
+
 CASES = {
     "rows of a file": (read, (12_500, 25_000, 50_000, 100_000)),
     "characters of a text": (text, (25_000, 50_000, 100_000)),
     "rows of a store": (kept, (12_500, 25_000, 50_000, 100_000)),
     "models of a suite": (ranked, (13, 25, 50)),
+    "rows of a wide table": (answered, (25_000, 50_000, 100_000)),
 }
 
 

@@ -299,7 +299,7 @@ def measure(task: str, data_folder: Path, encoder: Path, work: Path) -> None:
         runtime=Runtime(store=work / "store"),
     )
     for form, ending in (("json", "json"), ("markdown", "md"), ("html", "html"), ("table", "txt")):
-        (work / f"{task}.{ending}").write_text(written(document(measured), form), encoding="utf-8")
+        (work / f"{task}.{ending}").write_text(str(written(document(measured), form)), encoding="utf-8")
     print((work / f"{task}.txt").read_text(encoding="utf-8"), flush=True)
 
 

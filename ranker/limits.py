@@ -53,6 +53,7 @@ class Limits:
     memory: int = _most(1 << 31, "bytes of memory", "for a group of rows of a Parquet file, whatever it states")
     table_rows: int = _most(1 << 24, "rows", "of a table; 1,000 models on 10,000 rows, a line each, are 10 million")
     table_cells: int = _most(1 << 25, "cells", "of a table; 1,000 models on 10,000 rows with three classes")
+    parquet_cells: int = _most(1 << 27, "cells", "of a table in Parquet, a byte each; 1,000 models on 100,000 rows")
     footer: int = _most(1 << 24, "bytes", "of what a Parquet file states of itself; 20,000 columns have some 4 MB")
     words: int = _most(1 << 24, "words", "of a set of texts that `shift` compares; 90 MB of English")
     distinct_words: int = _most(1 << 20, "different words", "of such a set; a million words of English have 60,000")

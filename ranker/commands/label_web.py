@@ -309,7 +309,7 @@ def _report(session: SessionFile) -> str:
         evidence=Evidence(methods=tuple(custom.available_methods().values())),
         runtime=request.runtime,
     )
-    return report.render(outputs.name_flags_in_ranking(ranking), "html")
+    return str(report.render(outputs.name_flags_in_ranking(ranking), "html"))
 
 
 def bind(port: int) -> socket.socket:

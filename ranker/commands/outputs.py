@@ -128,7 +128,7 @@ def save_each(rankings: Mapping[str, Ranking], folder: Path) -> None:
         ranking.save(folder / f"{task.replace(os.sep, '_')}.json")
 
 
-def render_document(document: Document, format_name: str, path: Path | None) -> str:
+def render_document(document: Document, format_name: str, path: Path | None) -> str | bytes:
     """Render the document in a format; on a terminal a table is wrapped to its width."""
     from ranker import report
 

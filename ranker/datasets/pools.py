@@ -34,6 +34,33 @@ def with_labelled(pool: Sequence[Example], labelled: Sequence[Example]) -> tuple
     return rows, np.array(places, dtype=np.int64)
 
 
+def sample_pool(rows: Sequence[Example], places: Ints, most: int) -> tuple[list[Example], Ints]:
+    """Return the labelled rows of a pool and as many random others as there is room for, in order.
+
+    The sample is always the same. Differences between two models' accuracies on it have a standard error of at most
+    1 / sqrt(most) from the sampling, 0.7 points with 20,000 rows.
+
+    Args:
+        rows: the pool.
+        places: indices of the labelled rows in it.
+        most: how many rows are returned, unless more are labelled.
+
+    Returns:
+        The rows, and the indices of the labelled ones.
+
+    Example:
+        >>> pool = [Example(f"{n}", (f"Row {n}.",), None) for n in range(100)]
+        >>> rows, places = sample_pool(pool, np.array([70, 3]), 10)
+        >>> len(rows), [rows[place].id for place in places]
+        (10, ['70', '3'])
+    """
+    labelled = np.unique(places)
+    others = np.setdiff1d(np.arange(len(rows)), labelled)
+    drawn = np.random.default_rng(0).choice(others, max(most - len(labelled), 0), replace=False)
+    chosen = np.sort(np.concatenate([labelled, drawn]))
+    return [rows[place] for place in chosen.tolist()], np.searchsorted(chosen, places)
+
+
 def check_text_counts(rows: Sequence[Example]) -> None:
     """Raise if rows of one text stand beside rows of two, since models' outputs on them are not comparable.
 

@@ -67,7 +67,7 @@ def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) ->
         check_distinct(path, "columns", schema.names)
         limits.check(path, "columns", len(schema.names))
         limits.check(path, "table_rows", about.num_rows)
-        limits.check(path, "table_cells", about.num_rows * len(schema.names))
+        limits.check(path, "parquet_cells", about.num_rows * len(schema.names))
         stated = _stated_sizes(path, file, limits)
         lists = {column.name for column in schema if pa.types.is_nested(column.type)}
         columns_read = [
@@ -78,7 +78,7 @@ def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) ->
         size = sum(stated[name].size for name in columns_read)
         limits.check(path, "file", size)
         limits.check_ratio(path, size, os.path.getsize(path))
-        limits.check(path, "table_cells", sum(stated[name].values for name in columns_read))
+        limits.check(path, "parquet_cells", sum(stated[name].values for name in columns_read))
         limits.check(path, "values", sum(stated[name].values for name in lists & set(nested)))
         texts = [name for name in columns_read if name not in lists and _is_text(file, name)]
     parts = _Parts(
@@ -94,7 +94,7 @@ def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) ->
                     _unpack(path, name, table.column(name), parts, limits, name in nested)
     order = (*schema.names, *_add_range(path, schema, about.num_rows, parts))
     limits.check(path, "columns", len(parts.cells))
-    limits.check(path, "table_cells", about.num_rows * len(parts.cells))
+    limits.check(path, "parquet_cells", about.num_rows * len(parts.cells))
     return Columns(
         str(path),
         about.num_rows,

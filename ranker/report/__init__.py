@@ -1,4 +1,4 @@
-"""Reports: a result becomes a `Document`, and each format is one module with one function `write(document) -> str`."""
+"""Reports: a result becomes a `Document`, and each format is one module with one function `write(document)`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Format:
     ending: str
 
 
-FORMATS = {
+TEXTS = {
     "table": Format("ranker.report.terminal", "txt"),
     "pairs": Format("ranker.report.pairs", "txt"),
     "json": Format("ranker.report.json", "json"),
@@ -36,22 +36,26 @@ FORMATS = {
     "latex": Format("ranker.report.latex", "tex"),
     "html": Format("ranker.report.html", "html"),
 }
-"""The formats by name."""
+"""The formats that are text, by name."""
+
+FORMATS = {**TEXTS, "parquet": Format("ranker.report.parquet", "parquet")}
+"""All formats by name."""
 
 GENERAL = {name: form for name, form in FORMATS.items() if name != "pairs"}
 """Formats of results that are no ranking; only a ranking has tables by pairs."""
 
 
-def write(document: Document, name: str) -> str:
-    """Write the document in the named format.
+def write(document: Document, name: str) -> str | bytes:
+    """Write the document in the named format; bytes are of a format that is no text.
 
     Raises:
         UnknownName: there is no such format.
     """
-    return visible(str(import_module(look_up("format", name, FORMATS).module).write(document)))
+    content: str | bytes = import_module(look_up("format", name, FORMATS).module).write(document)
+    return content if isinstance(content, bytes) else visible(content)
 
 
-def render(ranking: Ranking, name: str) -> str:
+def render(ranking: Ranking, name: str) -> str | bytes:
     """Write the ranking in the named format.
 
     Raises:

@@ -23,7 +23,7 @@ CHANGE = ("difference", "low", "high", "beyond", "paired")
 
 def document(changes: Changes) -> Document:
     """Build the document of the changes."""
-    return Document(changes.title, tables(changes), remarks(changes), list(_rows(changes)), changes.to_dict())
+    return Document(changes.title, tables(changes), remarks(changes), list(_rows(changes)), changes.to_dict)
 
 
 def tables(changes: Changes) -> list[Table]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from ranker.numbers import counted, interval, p_value, percent, probability, unit, with_interval
-from ranker.report.tables import MAX_PAIRED_MODELS, READ, Place, Table, letters, table
+from ranker.report.tables import MANY_MODELS, MAX_LETTERS, MAX_PAIRED_MODELS, READ, Place, Table, letters, table
 from ranker.report.words import ACCURACY, MetricWords, words_of
 from ranker.results.balance import one_label, skewed
 from ranker.results.decision import Decision, RowResult
@@ -17,6 +17,9 @@ from ranker.results.table import ScoreTable
 
 MAX_TERMINAL_MODELS = 10
 """Models whose pairs a terminal shows as a matrix, at most."""
+
+PLACES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+"""Numbers of first models for which the probability is shown that the best is among them."""
 
 MAX_RANKED = 8
 """Models in the order of a factor, at most."""
@@ -45,17 +48,20 @@ MAX_UNFOLDED_ROWS = 20
 
 def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
     """Yield all tables, each for the formats that show it."""
-    two, same = pair_table(decision, decision.names), comparison_table(decision)
+    many, same = len(decision.models) > MANY_MODELS, comparison_table(decision)
+    two = pair_table(decision, decision.names[:MANY_MODELS])
     in_order = order(decision, words_of(ranking))
     counts = label_counts(ranking, decision)
-    yield replace(in_order, formats=tuple(name for name in READ if name != "html"))
+    yield replace(first_models(in_order) if many else in_order, formats=tuple(name for name in READ if name != "html"))
     yield replace(in_order.select_columns(_page_columns(decision)), formats=("html",))
     if skewed(counts) and len(counts) <= MAX_LABEL_COLUMNS:
         yield by_label(decision, balanced=True)
     if ranking.table.factors and decision.models[0].scores:
         yield by_factor(decision, ranking.table)
+    if many:
+        yield places(decision)
     yield matrix(decision)
-    yield replace(two, formats=("pairs",), help="")
+    yield replace(two, formats=("pairs",), help=_first_models(decision, MANY_MODELS).strip())
     if decision.versus:
         yield same
         yield replace(same, formats=("pairs",), help="Every two models on the same rows")
@@ -102,7 +108,8 @@ def outcomes_by_row(ranking: Ranking) -> Mapping[str, Mapping[str, float]]:
 
 def order(decision: Decision, terms: MetricWords) -> Table:
     """Tabulate the models in the predicted order; models that share a letter cannot be told apart."""
-    rows = []
+    many = len(decision.groups) > MAX_LETTERS
+    tied, rows = _tied_ranks(decision) if many else letters(decision.groups), []
     for model in decision.models:
         score = model.score
         rows.append(
@@ -110,7 +117,7 @@ def order(decision: Decision, terms: MetricWords) -> Table:
                 *(
                     str(model.rank),
                     model.name,
-                    letters(model.name, decision.groups),
+                    tied[model.name],
                     "" if score is None else f"{score:.3g}",
                 ),
                 terms.unit.value(model.outcome),
@@ -121,11 +128,44 @@ def order(decision: Decision, terms: MetricWords) -> Table:
     numbers = [decision.method, terms.column, "in the domain (95 %)", "P(near best)"]
     meaning = terms.over if decision.metric else "right: percent of the rows"
     mean = terms.what if decision.metric else ACCURACY.what
+    of_tied = (
+        "tied: from the first to the last rank of the models that cannot be told from this one"
+        if many
+        else "Models that share a letter cannot be told apart"
+    )
     return table(
         *("Order", ["rank", "model", "tied"], numbers, rows),
-        help=f"Models that share a letter cannot be told apart. {meaning}. In the domain: the {mean} that is expected "
+        help=f"{of_tied}. {meaning}. In the domain: the {mean} that is expected "
         "there, and its 95 % interval. "
         f"P(near best) is the probability that no other model is better there by more than {terms.unit.point}.",
+    )
+
+
+def first_models(by_rank: Table) -> Table:
+    """Return the first rows of the order of many models, for formats that list no more."""
+    caption = f"Order: the first {MANY_MODELS} of {len(by_rank.rows):,} models (csv, parquet, json, html: all)"
+    return replace(by_rank, caption=caption, rows=by_rank.rows[:MANY_MODELS])
+
+
+def _tied_ranks(decision: Decision) -> Mapping[str, str]:
+    """Return model -> the first and the last rank among the models that cannot be told from it; "" for none."""
+    rank = {model.name: model.rank for model in decision.models}
+    spans = {name: (ranking, ranking) for name, ranking in rank.items()}
+    for group in decision.groups:
+        first, last = min(rank[name] for name in group), max(rank[name] for name in group)
+        for name in group:
+            spans[name] = min(first, spans[name][0]), max(last, spans[name][1])
+    return {name: f"{first:,}-{last:,}" if first < last else "" for name, (first, last) in spans.items()}
+
+
+def places(decision: Decision) -> Table:
+    """Tabulate the probability that the best model is among the first ones of the order."""
+    among = list(accumulate(model.p_best for model in decision.models))
+    counts = [count for count in PLACES if count < len(among)]
+    return table(
+        *("Where is the best model?", [], ["among the first", "probability"]),
+        [(f"{count:,}", probability(min(among[count - 1], 1.0))) for count in counts],
+        help="The probability, in percent, that the best model in the domain is among so many first ones of the order.",
     )
 
 

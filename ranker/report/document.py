@@ -37,7 +37,8 @@ class Document:
         tables: from top to bottom; each names the formats that show it.
         remarks: remarks for a reader of the tables, a sentence each.
         rows: rows of the tidy CSV table, all with the same columns; numbers as raw fractions.
-        content: everything, as JSON values.
+        content: returns everything, as JSON values.
+        lists: returns further columns of a list for each row, for formats that hold lists.
         lead: the answer in a few words; "" without one.
         answer: paragraphs before the tables.
         heading: the title in words that need no explanation, for a page; "" for the title.
@@ -51,13 +52,14 @@ class Document:
     tables: Sequence[Table]
     remarks: Sequence[str]
     rows: Sequence[Mapping[str, Any]]
-    content: Mapping[str, Any]
+    content: Callable[[], Mapping[str, Any]]
     lead: str = ""
     answer: Sequence[str] = ()
     heading: str = ""
     first: Sequence[str] = ()
     drawn: Callable[[], Sequence[Drawing]] = tuple
     examples: Sequence[Explanation] = ()
+    lists: Callable[[], Mapping[str, Sequence[Sequence[Any]]]] = dict
     origin: Origin | None = None
 
     @property

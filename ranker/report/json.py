@@ -12,7 +12,7 @@ from ranker.report.escapes import visible
 
 def write(document: Document) -> str:
     """Write everything as one JSON object, keys in a fixed order; equal results give equal bytes."""
-    return to_json(document.content)
+    return to_json(document.content())
 
 
 def to_json(content: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ def document(board: OverSets) -> Document:
         tables=list(tables(board)),
         remarks=list(remarks(board)),
         rows=board.to_rows(),
-        content=board.to_dict(),
+        content=board.to_dict,
         lead=f"First: {board.models[0].model}",
         answer=answer(board),
         drawn=partial(_drawings, board),
@@ -130,13 +130,13 @@ def by_rank(board: OverSets) -> Table:
 
 def on_average(board: OverSets, average: OnAverage) -> Table:
     """Tabulate P(best on average) of each model, and the others not told from it."""
-    rows = []
+    rows, tied = [], letters(average.groups)
     for i, name in enumerate(board.names):
         beats = ("" if i == j else probability(p) for j, p in enumerate(average.p_beats[i][:MAX_SET_COLUMNS]))
         rows.append(
             (
                 name,
-                letters(name, average.groups),
+                tied.get(name, ""),
                 probability(average.p_best[name]),
                 probability(average.p_near_best[name]),
                 *beats,

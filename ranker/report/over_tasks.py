@@ -28,7 +28,7 @@ def document(board: OverTasks) -> Document:
         tables=tables(board),
         remarks=list(remarks(board)),
         rows=list(_rows(board)),
-        content=board.to_dict(),
+        content=board.to_dict,
         lead=lead,
         answer=[sentences, HINT],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from ranker.report import decision, evaluation, parts
 from ranker.report.answer import answer
 from ranker.report.document import Document, Origin
 from ranker.report.remarks import remarks
-from ranker.report.tables import Table, table
+from ranker.report.tables import Table, group_numbers, table
 from ranker.report.words import words_of
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation
@@ -43,13 +43,14 @@ def document(ranking: Ranking) -> Document:
         tables=list(tables(ranking)),
         remarks=remarks(ranking),
         rows=list(_rows(ranking)),
-        content=ranking.to_dict(),
+        content=ranking.to_dict,
         lead=lead,
         answer=[" ".join(statements), *_comparison(ranking), to_do],
         heading=_heading(ranking),
         first=[*_certainty(ranking.found), to_do] if isinstance(ranking.found, Decision) else (),
         drawn=partial(_drawings, ranking),
         examples=_examples(ranking),
+        lists=partial(_lists, ranking),
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
     )
 
@@ -125,9 +126,10 @@ def _rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
     if isinstance(outcome, Evaluation):
         yield from (run | {field: getattr(method, field) for field in METHOD_FIELDS} for method in outcome.methods)
         return
+    groups_of = group_numbers(outcome.groups)
     for model in outcome.models:
         # two models that share a group cannot be told apart
-        groups = [str(g) for g, group in enumerate(outcome.groups, 1) if model.name in group]
+        groups = [str(group) for group in groups_of[model.name]]
         numbers = {key: getattr(model, key) for key in ("score", "outcome", "low", "high", "p_best", "p_near_best")}
         place = {"rank": model.rank, "name": model.name, "groups": " ".join(groups), "method": outcome.method}
         levels = {
@@ -135,6 +137,11 @@ def _rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
             for part in model_parts
         }
         yield run | place | numbers | levels
+
+
+def _lists(ranking: Ranking) -> Mapping[str, Sequence[Sequence[Any]]]:
+    """Return for each model of a decision the probability that it beats every other one."""
+    return {"p_beats": ranking.found.p_beats} if isinstance(ranking.found, Decision) else {}
 
 
 def quality(ranking: Ranking) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ranker.numbers import counted, percent
 from ranker.report import parts
+from ranker.report.tables import MAX_LETTERS
 from ranker.report.words import MISLED, words_of
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation
@@ -33,7 +34,8 @@ def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
         f"{terms.over}. In the domain: what is expected of {terms.what} there, with a 95 % interval; P(near best) and "
         "P(row > column) are about the domain, too. "
         f"P(near best) is the probability that no other model is better by more than {terms.unit.point}. If two models "
-        f"share a letter, neither is better with a probability of {decision.level:.0%} or more."
+        f"share a {'letter' if len(decision.groups) <= MAX_LETTERS else 'group'}, neither is better with a probability "
+        f"of {decision.level:.0%} or more."
     )
     near = [model.p_near_best or 0.0 for model in decision.models]
     if max(near) > near[0] + NOISE and not decision.against:

@@ -38,7 +38,7 @@ def document(shift: Shift) -> Document:
         tables=tables(shift),
         remarks=list(_remarks(shift)),
         rows=shift.to_rows(),
-        content=shift.to_dict(),
+        content=shift.to_dict,
         answer=list(_answer(shift)),
         drawn=partial(_drawings, shift),
     )

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_letters
 from typing import Any, Literal
 
 Place = Literal["main", "end", "folded"]
 """Place of a table on a page: beside the figures, below the examples, or folded at the end."""
+
+MANY_MODELS = 50
+"""Models that all formats list, at most; of more, a page and formats for programs list all."""
+
+MAX_LETTERS = len(ascii_letters)
+"""Most groups that letters name."""
 
 READ = ("table", "markdown", "latex", "html")
 """Default formats of a table: all that people read."""
@@ -75,11 +81,28 @@ def table(
     return Table(caption, (*texts, *numbers, *last), numeric, tuple(map(tuple, rows)), tuple(sections), **options)
 
 
-def letters(name: str, groups: Iterable[Sequence[str]]) -> str:
-    """Return the letters of the groups that a name is in: two models that share one cannot be told apart.
+def group_numbers(groups: Iterable[Sequence[str]]) -> Mapping[str, Sequence[int]]:
+    """Return name -> the numbers of the groups that it is in, from 1: two models that share one cannot be told apart.
 
     Example:
-        >>> letters("b", [["a", "b"], ["b", "c"], ["d"]])
-        'ab'
+        >>> dict(group_numbers([["a", "b"], ["b", "c"], ["d"]]))
+        {'a': [1], 'b': [1, 2], 'c': [2], 'd': [3]}
     """
-    return "".join(letter for letter, group in zip(ascii_letters, groups, strict=False) if name in group)
+    numbers: dict[str, list[int]] = {}
+    for number, group in enumerate(groups, 1):
+        for name in group:
+            numbers.setdefault(name, []).append(number)
+    return numbers
+
+
+def letters(groups: Sequence[Sequence[str]]) -> Mapping[str, str]:
+    """Return name -> the letters of its groups, of which there are no more than `MAX_LETTERS`.
+
+    Example:
+        >>> letters([["a", "b"], ["b", "c"], ["d"]])
+        {'a': 'a', 'b': 'ab', 'c': 'b', 'd': 'c'}
+    """
+    return {
+        name: "".join(ascii_letters[number - 1] for number in numbers)
+        for name, numbers in group_numbers(groups).items()
+    }

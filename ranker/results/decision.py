@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ class Decision(Result):
         names, together = self.names, tied_groups(self.p_beats, self.level)
         object.__setattr__(self, "groups", tuple(tuple(names[m] for m in members) for members in together))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """(M,) names of the models."""
         return tuple(model.name for model in self.models)
@@ -210,6 +211,13 @@ class Decision(Result):
         ]
 
 
+def undecided_pairs(p_beats: Sequence[Sequence[float]], level: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return (M, M) True where neither of two models is more accurate with a probability of at least that level."""
+    above = np.triu(np.asarray(p_beats), 1)
+    near = np.triu(np.maximum(above, 1 - above) < level, 1)
+    return np.asarray(near | near.T)
+
+
 def are_told_apart(p_beats: Sequence[Sequence[float]], i: int, j: int, level: float) -> bool:
     """Tell whether one of two models, whichever, is more accurate with a probability of at least that level.
 
@@ -235,9 +243,7 @@ def tied_groups(p_beats: Sequence[Sequence[float]], level: float) -> list[list[i
         >>> tied_groups([[0.5, 0.7, 0.95], [0.3, 0.5, 0.8], [0.05, 0.2, 0.5]], 0.9)
         [[0, 1], [1, 2]]
     """
-    above = np.triu(np.asarray(p_beats), 1)
-    near = np.triu(np.maximum(above, 1 - above) < level, 1)
-    near |= near.T
+    near = undecided_pairs(p_beats, level)
     sets, uncovered = list[list[int]](), np.triu(near)
     for i in range(len(near)):
         while uncovered[i].any():

@@ -80,6 +80,8 @@ def _row(tag: str, cells: Sequence[str]) -> str:
 
 def to_plain(value: Any) -> Any:
     """Convert a record to JSON values: its fields by name, mappings as objects, tuples as lists."""
+    if type(value) in (float, int, str):  # most values, and the tests below take longer
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from factors.rationales import erasures
-from factors.types import Example
 from ranker.datasets.identity import Texts
 from ranker.errors import ModelError, UsageError, listed
 from ranker.runs.gather import InspectedModels
@@ -234,7 +233,7 @@ def _job(
 ) -> Job:
     info = inspected.infos[number]
     requests = tuple(requests_of[number])
-    check_unseen(info, [example for request in requests for example in request.examples])
+    check_unseen(info, requests)
     if not dry:
         check_budget(info, requests)
     return Job(info.source, task, requests, runtime.machine, dry, info.size, info.preload, info.needs)
@@ -251,13 +250,14 @@ def check_budget(info: ModelInfo, requests: Sequence[Request]) -> None:
         raise UsageError.of(info.source.name, f"{text} or `max_tokens`", option="max_requests")
 
 
-def check_unseen(info: ModelInfo, examples: Sequence[Example]) -> None:
+def check_unseen(info: ModelInfo, requests: Sequence[Request]) -> None:
     """Refuse to ask a model about rows that it was shown with their answers.
 
     Raises:
         UsageError: it was shown one.
     """
     shown_texts = set(info.demonstrations)
+    examples = (example for request in requests if shown_texts for example in request.examples)
     if known_rows := [example.id for example in examples if example.segments in shown_texts]:
         text = (
             f"was shown rows that models are ranked on, as demonstrations: {listed(dict.fromkeys(known_rows))}; draw "

@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar, cast
 from factors import Example
 from factors.types import Ints
 from ranker.datasets import readers, row_notes, sets
-from ranker.datasets.pools import check_text_counts, with_labelled
+from ranker.datasets.pools import check_text_counts, sample_pool, with_labelled
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset, sample
 from ranker.errors import Assumption, DataError, UnknownName, UsageError, listed
@@ -24,6 +24,7 @@ from ranker.scoring.score import check_probe
 from ranker.sources.base import BundledRows, ModelInfo, ResourceCache, Source, SourceOptions
 from ranker.sources.logs.kind import value_for_task
 from ranker.sources.suites import Model, Suite, name_models
+from ranker.statistics.patterns import ROWS as POOL_ROWS
 from ranker.tasks.base import Task
 from ranker.tasks.classes import has_labels, label_names, require_labels
 from ranker.tasks.precomputed import PrecomputedScores, PrecomputedTask
@@ -427,6 +428,10 @@ def gather_without_truth(
     check_text_counts(everything)
     if pool and len(everything) > len(pool):
         log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
+    if pool and len(everything) > POOL_ROWS:
+        note = f"{POOL_ROWS:,} of the {len(everything):,} rows of the pool are read, drawn at random."
+        examples = replace(examples, notes=(*examples.notes, note))
+        everything, places = sample_pool(everything, places, POOL_ROWS)
     rows = RunRows(
         examples,
         examples.examples[:probe],

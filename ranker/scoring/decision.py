@@ -320,9 +320,9 @@ def _notes(
         notes.append(f"{decision.method} ties all models; they are in the given order.")
     # counted, not taken from `p_beats`: with a pool these are no statement about the labels alone
     above = score[:, None] > score + TIE
-    against = [(decision.names[j], decision.names[i]) for i, j in np.argwhere(above & (won < won.T)).tolist()]
+    against = np.argwhere(above & (won < won.T)).tolist()
     if against:
-        b, a = against[0]
+        a, b = (decision.names[m] for m in against[0])
         count_others = len(against) - 1
         more_pairs = f", and {counted(count_others, 'more pair')} like this" if count_others else ""
         notes.append(

@@ -93,7 +93,7 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
         beliefs.candidates
     ]
     shortlist = np.flatnonzero(left)
-    leads = beliefs.p_first_better_of(_goal_pairs(beliefs, goal))
+    leads = beliefs.p_first_better(*_goal_pairs(beliefs, goal).T)
     branches = np.ones((1, len(beliefs.accuracies)))
     alike = _alike(beliefs)
     chosen: list[int] = []

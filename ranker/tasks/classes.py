@@ -258,7 +258,7 @@ class ClassProbabilities:
         wrong = self.state[(self.state < ANSWERED) | (self.state > MISSING)]
         if len(wrong):
             raise ValueError(f"a state must be between {ANSWERED} and {MISSING} (got {wrong[0]})")
-        if not np.isfinite(self.probs[self.state == ANSWERED]).all():
+        if not (np.isfinite(self.probs).all(axis=1) | (self.state != ANSWERED)).all():
             raise ValueError("the model gives numbers that are not finite")
         for array in (self.probs, self.state):
             array.flags.writeable = False
@@ -307,4 +307,6 @@ class ClassProbabilities:
             >>> len(ClassProbabilities.joined([first, second]))
             3
         """
+        if len(blocks) == 1:
+            return blocks[0]
         return cls(np.concatenate([block.probs for block in blocks]), np.concatenate([block.state for block in blocks]))

@@ -49,7 +49,7 @@ def rows(path):
 
 def saved(path):
     found = Ranking.load(path)
-    return str(sum(len(report.render(found, name)) for name in report.FORMATS))
+    return str(sum(len(report.render(found, name)) for name in report.TEXTS))
 
 def peak():
     lines = Path("/proc/self/status").read_text().splitlines()

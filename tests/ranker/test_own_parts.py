@@ -120,7 +120,7 @@ def test_all_three_stand_in_every_format_of_an_evaluation(graded):
     assert set(found.method("HALVES").curve) == set(found.method("SURENESS").curve)
     assert "SURENESS+TIES" in {method.name for method in found.evaluation.methods}
     assert {model.name for model in found.evaluation.models} == {"flat", "steep", "turned"}
-    for name in report.FORMATS:
+    for name in report.TEXTS:
         text = report.render(found, name)
         for word in ("SURENESS", "HALVES", "steep") if name != "csv" else ("SURENESS", "HALVES"):
             assert word in text, (name, word)
@@ -141,7 +141,7 @@ def test_all_three_stand_in_every_format_of_a_decision(graded):
     assert any(0 < model.outcome < 1 and model.outcome * 10 % 1 for model in found.decision.models)
     assert all(model.low < model.outcome < model.high for model in found.decision.models)
     assert "HALVES believes the crowd by half." in found.notes
-    for name in report.FORMATS:
+    for name in report.TEXTS:
         text = report.render(found, name)
         assert ("SURENESS" in text) == (name != "pairs"), name
         assert "steep" in text

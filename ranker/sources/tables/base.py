@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -101,16 +100,15 @@ class TableAnswerColumn:
     def __len__(self) -> int:
         return len(self.state)
 
-    @cached_property
+    @property
     def probs(self) -> Floats | None:
         """(N, C) probabilities: one-hot for labels, nan without an answer; None for outcomes."""
         if not self.classes:
             return None
         if self.answers.ndim == 2:
             return self.answers
-        answered = self.state == ANSWERED
-        probs = np.full((len(self), self.classes), np.nan)
-        probs[answered] = np.eye(self.classes)[self.answers[answered]]
+        of_label = np.vstack([np.eye(self.classes), np.full(self.classes, np.nan)])
+        probs = of_label[np.where(self.state == ANSWERED, self.answers, NONE)]
         probs.flags.writeable = False
         return probs
 
@@ -159,9 +157,10 @@ class TableAnswerColumn:
         Raises:
             ValueError: the column holds outcomes only.
         """
-        if self.probs is None:
+        probs = self.probs
+        if probs is None:
             raise ValueError(f"{self.name}: outcomes say what was right, and not what was said")
-        return ClassProbabilities(self.probs.copy(), self.state.astype(np.int64))
+        return ClassProbabilities(probs, self.state.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

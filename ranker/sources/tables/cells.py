@@ -273,8 +273,9 @@ def no_number(text: str) -> str:
 def label_counts(columns: Columns, column: str) -> tuple[list[Any], Ints, Ints]:
     """Return the distinct values of a column, (n,) the index of each cell, -1 if empty, and the count of each value."""
     values, codes = dictionary_codes(columns.cells[column])
-    codes = np.where(np.isin(codes, [place for place, value in enumerate(values) if is_blank(value)]), -1, codes)
-    return values, codes, np.bincount(codes[codes >= 0], minlength=len(values))
+    if blank := [place for place, value in enumerate(values) if is_blank(value)]:
+        codes = np.where(np.isin(codes, blank), -1, codes)
+    return values, codes, np.bincount(codes + 1, minlength=len(values) + 1)[1:]
 
 
 def read_label_column(columns: Columns, column: str, name: str, labels: Labels) -> TableAnswerColumn:
@@ -284,13 +285,12 @@ def read_label_column(columns: Columns, column: str, name: str, labels: Labels) 
         DataError: fewer than half of the filled cells are labels of the task; or the others seem to be labels of
             another task: they repeat while a label of this one never occurs; or they are numbers beyond the order.
     """
-    values, _, counts = label_counts(columns, column)
-    class_codes = np.array([*map(labels.index, values), NONE])
-    codes = label_codes(columns, column, labels)
-    wrong = np.flatnonzero((class_codes[:-1] == UNKNOWN) & (counts > 0))
-    readable, unread = int((codes >= 0).sum()), int((codes == UNKNOWN).sum())
+    values, codes, counts = label_counts(columns, column)
+    class_codes = np.array([*map(labels.index, values)], dtype=np.int64)
+    wrong = np.flatnonzero((class_codes == UNKNOWN) & (counts > 0))
+    readable, unread = int(counts[class_codes >= 0].sum()), int(counts[wrong].sum())
     beyond = labels.by_number(values) and any(whole_number(cell_text(values[place])) is not None for place in wrong)
-    unsaid = len({*codes[codes >= 0].tolist()}) < len(labels.task.labels)
+    unsaid = len({*class_codes[(class_codes >= 0) & (counts > 0)].tolist()}) < len(labels.task.labels)
     # "neutral", again and again, where "non-entailment" never is
     strangers = unsaid and bool((counts[wrong] > 1).any())
     if unread and (beyond or strangers or readable < READABLE * (readable + unread)):
@@ -305,8 +305,9 @@ def read_label_column(columns: Columns, column: str, name: str, labels: Labels) 
         notes.append(note if labels.has_stated_order else Assumption(note))
     notes += _alike(values, column, labels)
     classes = len(labels.task.labels)
-    answers = np.maximum(codes, NONE).astype(np.int8 if classes <= 127 else np.int32)
-    return TableAnswerColumn(name, "labels", classes, answers, states(codes >= 0, NO_ANSWER), True, tuple(notes))
+    code_of: Ints = np.array([*np.maximum(class_codes, NONE), NONE], np.int8 if classes <= 127 else np.int32)
+    answers = code_of[codes]
+    return TableAnswerColumn(name, "labels", classes, answers, states(answers >= 0, NO_ANSWER), True, tuple(notes))
 
 
 def silent_notes(columns: Columns, column: str, labels: Labels, meaning: str) -> Iterable[str]:

@@ -44,19 +44,19 @@ def test_pairs_are_short_for_their_format(run):
     assert err == "rank-models: `--pairs` is a format of its own (got `--format csv` beside it)\n"
 
 
-@pytest.mark.parametrize("name", report.FORMATS)
+@pytest.mark.parametrize("name", report.TEXTS)
 def test_the_ending_of_a_file_means_its_format(run, tmp_path, name):
     """In capitals, too; that of plain text means the table, which has it before the pairs."""
-    file = f"page.{report.FORMATS[name].ending.upper()}"
+    file = f"page.{report.TEXTS[name].ending.upper()}"
     assert run("report", "run.json", "-o", file) == (0, "", "")
     assert (tmp_path / file).read_text(encoding="utf-8") == report.render(toy(), "table" if name == "pairs" else name)
 
 
-@pytest.mark.parametrize("name", report.FORMATS)
+@pytest.mark.parametrize("name", report.TEXTS)
 def test_several_runs_are_a_file_each(run, tmp_path, name):
     """What each would be alone, in a folder, under the run's own name."""
     assert run("report", "run.json", "decision.json", "--format", name.upper(), "-o", "all") == (0, "", "")
-    ending = report.FORMATS[name].ending
+    ending = report.TEXTS[name].ending
     written = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "all").iterdir()}
     assert written == {
         f"run.{ending}": report.render(toy(), name),
@@ -167,7 +167,7 @@ def test_a_run_of_an_older_program(run, tmp_path):
     for method in found["methods"]:
         del method["curve"], method["splits"], method["dropped"], method["rule"], method["designed"]
     (tmp_path / "run.json").write_text(json.dumps(whole))
-    for name in report.FORMATS:
+    for name in report.TEXTS:
         status, out, _ = run("report", "run.json", "--format", name)
         assert status == 0
         assert "INDEX-DIFF" in out
@@ -190,7 +190,7 @@ def test_what_a_run_was_made_from_is_checked(run, tmp_path, key, value, message)
     """A value of another type is named when the run is read, not met in the middle of a report."""
     whole = json.loads((tmp_path / "run.json").read_text())
     (tmp_path / "run.json").write_text(json.dumps(whole | {"header": whole["header"] | {key: value}}))
-    for name in report.FORMATS:
+    for name in report.TEXTS:
         status, out, err = run("report", "run.json", "--format", name)
         assert (status, out) == (2, "")
         assert message in err

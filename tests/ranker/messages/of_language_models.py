@@ -8,6 +8,7 @@ from conftest import TASK
 
 from factors import Example
 from ranker.runs.collect import check_unseen
+from ranker.runtime.base import Request
 from ranker.sources.base import ModelInfo, ResourceCache, SourceOptions
 from ranker.sources.lm import demonstrations, kind, prompts
 from ranker.sources.lm.answers import check_apart
@@ -46,7 +47,7 @@ def encoder(size, cut, texts):
 def shown_rows():
     """A model that was shown the rows that it is ranked on."""
     info = ModelInfo(SimpleNamespace(name="m"), demonstrations=(("a",),))
-    return check_unseen(info, [Example("7", ("a",))])
+    return check_unseen(info, [Request([Example("7", ("a",))])])
 
 
 def sources_of(folder, **options):

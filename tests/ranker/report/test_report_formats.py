@@ -272,7 +272,7 @@ class Reader(HTMLParser):
 
 
 @pytest.mark.parametrize("mode", RANKINGS)
-@pytest.mark.parametrize("name", report.FORMATS)
+@pytest.mark.parametrize("name", report.TEXTS)
 def test_golden(name, mode):
     """The report of the toy is the one that was read and kept."""
     check_golden(mode, name, report.render(RANKINGS[mode](), name))
@@ -294,7 +294,7 @@ def test_each_drawing_of_a_page_stands_in_a_section_of_its_own(mode):
 def test_each_table_stands_in_formats_that_there_are(mode):
     """A format that no table knows by name would be empty; JSON and CSV have rows of their own."""
     shown = {name for one in document(RANKINGS[mode]()).tables for name in one.formats}
-    assert shown == set(report.FORMATS) - {"json", "csv"}
+    assert shown == set(report.TEXTS) - {"json", "csv"}
 
 
 @pytest.mark.parametrize("mode", RANKINGS)
@@ -351,7 +351,7 @@ def models_in(text, name):
     return {match[1]: float(match[2]) / 100 for match in map(row.match, lines) if match}
 
 
-@pytest.mark.parametrize("name", [name for name in report.FORMATS if name != "pairs"])
+@pytest.mark.parametrize("name", [name for name in report.TEXTS if name != "pairs"])
 def test_numbers_read_from_every_format_are_the_rankings(name):
     """A reader of any format finds the accuracies, intervals and probabilities that the one `Ranking` holds."""
     made = evaluated(suite(), designed="INDEX-DIFF")
@@ -1079,7 +1079,7 @@ OBEYED = "\x1b[31m\x9b\x7f\u202e\u2066\u200f\u061c\u2028"
 
 
 @pytest.mark.parametrize("mode", RANKINGS)
-@pytest.mark.parametrize("name", report.FORMATS)
+@pytest.mark.parametrize("name", report.TEXTS)
 def test_controls_are_shown_as_escapes(name, mode):
     """In names of models, and wherever else others' text stands: none is in the report, and each can be read in it."""
     models = tuple(f"{name}{OBEYED}" for name in MODELS)

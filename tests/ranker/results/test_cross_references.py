@@ -77,7 +77,7 @@ def test_one_string_changed_anywhere_is_one_line_or_a_report(saved, mode, new, t
         refused += ranking is None
         assert "\n" not in said, path
         quick = ("table", "json")  # the slow cases make all formats
-        for name in (quick if new == "changed" else report.FORMATS) if ranking else ():
+        for name in (quick if new == "changed" else report.TEXTS) if ranking else ():
             assert report.render(ranking, name), path
         if ranking:
             assert report.write(changes.document(what_changed(ranking, ranking)), "table"), path

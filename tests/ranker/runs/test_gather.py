@@ -211,6 +211,20 @@ def test_a_pool_is_read_from_wherever_it_is(kind, models, tmp_path):
     assert [row.target for row in found.pool[:3]] == [None] * 3
 
 
+def test_a_pool_larger_than_is_read_is_sampled_with_its_labelled_rows(models, monkeypatch):
+    """Ten of a hundred rows are left, in order and the same each time, the two labelled ones among them; a note."""
+    monkeypatch.setattr("ranker.runs.gather.POOL_ROWS", 10)
+    pool = [{"text": f"Row {n}."} for n in range(100)]
+    labelled = [{"text": "Row 70.", "label": "negative"}, {"text": "Row 3.", "label": "positive"}]
+    runs = [gather_without_truth(models(POLAR, POLAR), labelled, pool).rows for _ in range(2)]
+    numbers = [int(row.segments[0][4:-1]) for row in runs[0].pool]
+    assert len(numbers) == 10
+    assert numbers == sorted(numbers)
+    assert [numbers[place] for place in runs[0].places] == [70, 3]
+    assert [row.segments for row in runs[1].pool] == [row.segments for row in runs[0].pool]
+    assert "10 of the 100 rows of the pool are read, drawn at random." in runs[0].ood.notes
+
+
 def test_a_pool_in_memory_that_cannot_be_read_is_one_line(models):
     """It is said what it lacks, as of a file."""
     with refuses(DataError, place="rows in memory"):

@@ -26,7 +26,7 @@ from ranker import (
 )
 from ranker.cli import main
 from ranker.errors import UnknownName, UsageError
-from ranker.report import FORMATS
+from ranker.report import TEXTS
 from ranker.results.ranking import Ranking
 from ranker.runs.gather import RowsFile
 
@@ -130,7 +130,7 @@ def run(capsys):
 
 
 @pytest.mark.parametrize("metric", ["macro-f1", "mcc"])
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", TEXTS)
 def test_every_format_writes_values_and_no_percent(files, answers, run, metric, name):
     """A value has three decimals, and what is said of right rows is not said of it."""
     rows, models = files
@@ -417,7 +417,7 @@ def test_an_evaluation_takes_the_metric_for_the_truth(run, tmp_path):
     jsonschema.validate(
         found.to_dict(), json.loads((Path(ranker.__file__).parent / "report/ranking.schema.json").read_text())
     )
-    for name in FORMATS:
+    for name in TEXTS:
         assert report.render(found, name)
     assert f"Truly best: {models[0].name} (macro-f1 {models[0].outcome:.3f} on hans-sub)" in report.render(
         found, "markdown"

@@ -46,7 +46,7 @@ def test_a_run_says_which_part_matters_more(run, tmp_path):
     ranking.save(tmp_path / "run.json")
     loaded = Ranking.load(tmp_path / "run.json")
     assert loaded.parts == ranking.parts
-    for name in report.FORMATS:
+    for name in report.TEXTS:
         assert report.render(loaded, name) == report.render(ranking, name)
     assert "Prompts matter more than models, with a probability of" in report.render(ranking, "markdown")
     assert json.loads(report.render(ranking, "json"))["parts"]["parts"][0]["levels"][0]["models"][0] == "large+plain"

@@ -151,7 +151,7 @@ def test_the_page_shows_the_rows_that_flip(run, tmp_path):
     assert run("report", "run.json", "--format", "html") == (0, page, "")
     loaded = Ranking.load(tmp_path / "run.json")
     assert loaded.decision.versus[0].better == 3
-    assert all(report.render(loaded, name) for name in report.FORMATS)
+    assert all(report.render(loaded, name) for name in report.TEXTS)
 
 
 def test_logs_of_one_folder_and_files_of_one_name_are_told_apart(tmp_path):
@@ -602,7 +602,7 @@ def test_what_a_table_lacks_is_counted_apart(run, tmp_path):
     assert rows_of["r0"]["a"] == "no answer"
     assert rows_of["r38"]["a"] == rows_of["r39"]["b"] == "missing"
     assert rows_of["r5"]["b"] == "failed"
-    for name in report.FORMATS:
+    for name in report.TEXTS:
         assert run("--data", "rows.csv", "--models", "a.csv", "b.csv", "--format", name)[0] == 0
 
 

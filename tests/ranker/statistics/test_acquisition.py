@@ -25,6 +25,11 @@ def beliefs(draw):
     return believe(pool, asked, rng.integers(classes, size=len(asked)), 0.05, worlds=S)
 
 
+def _leads(found):
+    """(S, P) P(the first of two models is better), in each world."""
+    return found.p_first_better(*np.triu_indices(found.patterns.models, 1))
+
+
 def open_for(found, goal):
     """Which pairs count: all, or those of the model of the highest score."""
     both = itertools.combinations(range(found.patterns.models), 2)
@@ -49,7 +54,7 @@ def left_open(found, rows, goal):
         weight = np.ones(S)
         for chance, answer in zip(chances, answers, strict=True):
             weight = weight * chance[:, answer]
-        p = weight @ found.p_first_better / weight.sum()
+        p = weight @ _leads(found) / weight.sum()
         total += weight.mean() * (p * (1 - p))[open_for(found, goal)].sum()
     return total
 
@@ -137,8 +142,8 @@ def test_the_expected_fall_is_that_of_the_definition():
     """What rows gain is what is open now, less what is expected to be left open."""
     rng = np.random.default_rng(0)
     found = believe(fold(rng.integers(2, size=(4, 12)), 2), np.array([0]), np.array([1]), 0.05, worlds=S)
-    p = found.p_first_better.mean(axis=0)
-    gained = acquisition._loss_reductions(found.p_first_better, np.ones((1, S)), found.answers) / S
+    p = _leads(found).mean(axis=0)
+    gained = acquisition._loss_reductions(_leads(found), np.ones((1, S)), found.answers) / S
     for at, pattern in enumerate(found.candidates):
         row = int(np.flatnonzero(found.patterns.pattern_of_row == pattern)[0])
         assert gained[at] == pytest.approx((p * (1 - p)).sum() - left_open(found, [row], "order"), abs=1e-5)
@@ -152,9 +157,9 @@ def test_few_pairs_stand_for_very_many():
     shares = []
     for known in range(10):
         found = believe(fold(predicted, 2), np.arange(known), labels[:known])
-        assert found.p_first_better.shape[1] > acquisition.PAIRS
-        branches = np.ones((1, len(found.p_first_better)))
-        expected = acquisition._loss_reductions(found.p_first_better, branches, found.answers)
+        assert _leads(found).shape[1] > acquisition.PAIRS
+        branches = np.ones((1, len(_leads(found))))
+        expected = acquisition._loss_reductions(_leads(found), branches, found.answers)
         (row,) = next_rows(found)
         shares.append(
             expected[np.flatnonzero(found.candidates == found.patterns.pattern_of_row[row])[0]] / expected.max()
