@@ -103,11 +103,11 @@ def answered(rows: int, folder: Path) -> Callable[[], object]:
 
     rng = np.random.default_rng(0)
     truth, labels = rng.integers(0, 2, rows), pa.array(["no", "yes"])
-    shown = set(rng.choice(rows, 10, replace=False).tolist())
+    labelled = set(rng.choice(rows, 10, replace=False).tolist())
     columns = {
         "id": pa.array([f"r{row}" for row in range(rows)]),
         "text": pa.array([f"The doctor {row} saw the actor dance." for row in range(rows)]),
-        "label": pa.array([labels[int(c)].as_py() if row in shown else None for row, c in enumerate(truth)]),
+        "label": pa.array([labels[int(c)].as_py() if row in labelled else None for row, c in enumerate(truth)]),
     }
     shared = rng.normal(size=rows)  # hard rows are hard for all models
     for number, level in enumerate(rng.uniform(0.1, 1.3, 1_000)):

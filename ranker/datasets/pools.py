@@ -55,8 +55,8 @@ def sample_pool(rows: Sequence[Example], places: Ints, most: int) -> tuple[list[
         (10, ['70', '3'])
     """
     labelled = np.unique(places)
-    others = np.setdiff1d(np.arange(len(rows)), labelled)
-    drawn = np.random.default_rng(0).choice(others, max(most - len(labelled), 0), replace=False)
+    unlabelled = np.setdiff1d(np.arange(len(rows)), labelled)
+    drawn = np.random.default_rng(0).choice(unlabelled, max(most - len(labelled), 0), replace=False)
     chosen = np.sort(np.concatenate([labelled, drawn]))
     return [rows[place] for place in chosen.tolist()], np.searchsorted(chosen, places)
 

@@ -179,9 +179,9 @@ def run_models(
             except ModelError as error:
                 failures[number] = str(error)
                 log.error("%s is left out: %s", model.name, error)
-            written = [store.close(key) for key in dict.fromkeys(outcome.keys)]
+            sizes = [store.close(key) for key in dict.fromkeys(outcome.keys)]
             if outcome.used is not None:
-                used += outcome.used + Usage(stored=sum(written))
+                used += outcome.used + Usage(stored=sum(sizes))
                 todo += (outcome.estimate and outcome.estimate.usage) or Usage()
     if used.seconds:
         log.info("models took %s; estimated: %s", used, todo)
