@@ -1,23 +1,36 @@
 """Places of a store: a local folder, or a prefix of an object store such as S3, through fsspec.
 
 A store needs few operations of a place: list, read, write, rename and remove whole files. A local one is a
-`pathlib.Path`; `Remote` has the same few methods by the same names. `put` writes a file so that nobody sees half of it.
+`pathlib.Path`; `Remote` has the same few methods by the same names. `put` writes a file so that nobody sees half of it,
+and `put_new` one whose name is the checksum of its content, which is never written twice.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ranker.errors import StoreError, UsageError
 from ranker.files.saving import save
 from ranker.limits import open_regular
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PAUSES = (0.2, 1.0, 5.0)
+"""Seconds before each further attempt of a request to an object store that failed for no lasting reason."""
+
+LASTING = (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError)
+"""Failures that another attempt does not change."""
 
 
 def place(text: str) -> Path | Remote:
@@ -125,9 +138,8 @@ class Remote:
 
     def iterdir(self) -> Iterator[Remote]:
         """Yield the entries directly below, listed anew each time, since other machines write here, too."""
-        with _as_os_errors():
-            self.system.invalidate_cache(self.path)
-            paths = self.system.ls(self.path, detail=False)
+        self.system.invalidate_cache(self.path)
+        paths = _request(lambda: self.system.ls(self.path, detail=False))
         return (Remote(path.rstrip("/"), self.system) for path in paths if path.rstrip("/") != self.path)
 
     def glob(self, pattern: str) -> Iterator[Remote]:
@@ -140,48 +152,63 @@ class Remote:
 
     def is_dir(self) -> bool:
         """Return whether anything lies below."""
-        with _as_os_errors():
-            return bool(self.system.isdir(self.path))
+        return bool(_request(lambda: self.system.isdir(self.path)))
 
     def is_file(self) -> bool:
         """Return whether there is a file of this name."""
-        with _as_os_errors():
-            return bool(self.system.isfile(self.path))
+        return bool(_request(lambda: self.system.isfile(self.path)))
 
     def read_bytes(self) -> bytes:
         """Return the content of the file."""
-        with _as_os_errors():
-            return bytes(self.system.cat_file(self.path))
+        return bytes(_request(lambda: self.system.cat_file(self.path)))
 
     def write_bytes(self, content: bytes) -> None:
         """Write the file in one request: a reader sees all of it or none."""
-        with _as_os_errors():
-            self.system.pipe_file(self.path, content)
+        _request(lambda: self.system.pipe_file(self.path, content))
+
+    def create(self, content: bytes) -> None:
+        """Write the file in one request unless there is one of this name, where the service can tell.
+
+        Raises:
+            FileExistsError: there is one, perhaps of an earlier attempt whose answer was lost.
+        """
+        try:
+            _request(lambda: self.system.pipe_file(self.path, content, mode="create"))
+        except NotImplementedError:
+            self.write_bytes(content)
 
     def rename(self, target: Remote) -> None:
         """Copy to another path, and remove; object stores cannot rename."""
-        with _as_os_errors():
-            self.system.mv(self.path, target.path)
+        _request(lambda: self.system.mv(self.path, target.path))
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Remove the file."""
         try:
-            with _as_os_errors():
-                self.system.rm_file(self.path)
+            _request(lambda: self.system.rm_file(self.path))
         except FileNotFoundError:
             if not missing_ok:
                 raise
 
 
-@contextmanager
-def _as_os_errors() -> Iterator[None]:
-    """Turn errors of the libraries behind fsspec (no credentials, no network, no such bucket) into OSError."""
-    try:
-        yield
-    except OSError:
-        raise
-    except Exception as error:
-        raise OSError(next(iter(str(error).splitlines()), type(error).__name__)) from error
+def _request(send: Callable[[], T]) -> T:
+    """Send a request, and again after pauses if it fails for no lasting reason.
+
+    Errors of the libraries behind fsspec (no credentials, no such bucket) become OSErrors, and are not tried again.
+    """
+    pauses = iter(PAUSES)
+    while True:
+        try:
+            return send()
+        except (*LASTING, NotImplementedError):
+            raise
+        except OSError as error:
+            pause = next(pauses, None)
+            if pause is None:
+                raise
+            log.info("a request to the store failed (%s); it is sent again in %s s", error, pause)
+            time.sleep(pause)
+        except Exception as error:
+            raise OSError(next(iter(str(error).splitlines()), type(error).__name__)) from error
 
 
 Place = Path | Remote
@@ -194,6 +221,18 @@ def put(target: Place, content: bytes) -> None:
         target.write_bytes(content)
         return
     save(target, content)
+
+
+def put_new(target: Place, content: bytes) -> None:
+    """Write a file whose name is the checksum of its content; one that is there already is the same.
+
+    So several writers, and attempts whose answer was lost, never replace what others read.
+    """
+    if not isinstance(target, Remote):
+        put(target, content)
+        return
+    with suppress(FileExistsError):
+        target.create(content)
 
 
 def contents_of(file: Place) -> bytes:

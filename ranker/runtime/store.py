@@ -31,7 +31,7 @@ from ranker.files.saving import sync
 from ranker.numbers import counted
 from ranker.records import digest, parse_json
 from ranker.runtime import arrays, shards
-from ranker.runtime.storage import USER_STORE, Place, Remote, UserStore, contents_of, failures, place, put
+from ranker.runtime.storage import USER_STORE, Place, Remote, UserStore, contents_of, failures, place, put, put_new
 from ranker.tasks.answers import answer_class
 from ranker.tasks.base import Predictions
 
@@ -233,7 +233,7 @@ class Entry:
         self.prepare()
         content = shards.serialize(table, self.digest)
         with failures(self.folder, "written to"):
-            put(self.folder / shards.shard_name(content), content)
+            put_new(self.folder / shards.shard_name(content), content)
         self.written += len(content)
         self._known.append(table)
         self._known_shards.add(shards.shard_name(content))
@@ -310,7 +310,7 @@ class Entry:
         content = shards.serialize(merged[0], self.digest)
         merged_name = shards.shard_name(content)
         with failures(self.folder, "written to"):
-            put(self.folder / merged_name, content)
+            put_new(self.folder / merged_name, content)
             for name in self._known_shards & files.keys() - {merged_name}:
                 files[name].unlink(missing_ok=True)
         self._known[:], self._known_shards = merged, {merged_name}

@@ -12,7 +12,7 @@ from test_store import EXAMPLES, KEY, Counter, row_of, same
 from ranker.cli import main
 from ranker.errors import StoreError, UsageError
 from ranker.runtime import store as store_module
-from ranker.runtime.storage import Remote, place
+from ranker.runtime.storage import Remote, place, put_new
 from ranker.runtime.store import Store, key_digest
 from ranker.runtime.upkeep import contents, prune, verify
 
@@ -153,3 +153,66 @@ def test_the_command_line_takes_a_url(capsys):
     MemoryFileSystem.store.clear()
     assert codes == [0, 0, 0]
     assert "8 rows" in capsys.readouterr().out
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """Seconds that would be slept."""
+    slept = []
+    monkeypatch.setattr("ranker.runtime.storage.time.sleep", slept.append)
+    return slept
+
+
+@pytest.mark.parametrize("name", ["pipe_file", "cat_file", "ls"])
+def test_a_request_that_fails_in_passing_is_sent_again(root, monkeypatch, pauses, name):
+    """Every third attempt succeeds, after two pauses, the second longer; what is kept is the same."""
+    attempts, whole = [], getattr(type(root.system), name)
+
+    def flaky(*arguments, **options):
+        attempts.append(arguments)
+        if len(attempts) % 3:
+            raise TimeoutError("slow down") if len(attempts) % 2 else OSError(5, "internal error")
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr(type(root.system), name, flaky)
+    for _ in range(2):
+        attributions(Store(root).entry(KEY), EXAMPLES, Counter())
+        assert len(Store(root).entry(KEY).missing(EXAMPLES)) == 0
+    assert pauses == [0.2, 1.0] * (len(attempts) // 3)
+    assert pauses
+
+
+def test_a_request_that_keeps_failing_is_given_up(root, monkeypatch, pauses):
+    """After four attempts, in one line; a right that is missing is told at once."""
+
+    def refuse(*arguments, **options):
+        raise failure
+
+    monkeypatch.setattr(type(root.system), "pipe_file", refuse)
+    for failure, slept in ((TimeoutError("slow down"), [0.2, 1.0, 5.0]), (PermissionError("denied"), [])):
+        pauses.clear()
+        with pytest.raises(type(failure)):
+            root.check()
+        assert pauses == slept
+
+
+def test_a_shard_that_is_there_is_not_written_again(root, monkeypatch):
+    """Its name is its checksum: a second writer leaves it as it is, and so does an attempt whose answer was lost."""
+    attributions(Store(root).entry(KEY), EXAMPLES, Counter())
+    [entry] = contents(root)
+    [shard] = entry.folder.glob("*.parquet")
+    content = shard.read_bytes()
+    with pytest.raises(FileExistsError):
+        shard.create(b"another")
+    put_new(shard, b"another")
+    assert shard.read_bytes() == content
+    whole = type(root.system).pipe_file
+
+    def lost(system, path, value, **options):
+        whole(system, path, value, **options)
+        raise TimeoutError("no answer")
+
+    monkeypatch.setattr("ranker.runtime.storage.time.sleep", lambda seconds: None)
+    monkeypatch.setattr(type(root.system), "pipe_file", lost)
+    put_new(root / "new.parquet", b"content")
+    assert (root / "new.parquet").read_bytes() == b"content"
