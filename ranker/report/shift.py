@@ -51,7 +51,7 @@ def selection(selected: Selection) -> Document:
         tables=[_choices(selected.choices)],
         remarks=list(selected.notes),
         rows=selected.to_rows(),
-        content=selected.to_dict(),
+        content=selected.to_dict,
         answer=[_chosen(selected.choices)],
     )
 

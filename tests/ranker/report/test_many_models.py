@@ -36,7 +36,7 @@ def tables(ranking):
 def test_a_page_lists_all_models_and_other_texts_the_first(tables):
     """The caption says how many there are, and where all are."""
     assert len(tables["html"]["Order"].rows) == MODELS
-    (first,) = (table for caption, table in tables["table"].items() if caption.startswith("Order"))
+    (first,) = (table for caption, table in tables["table"].items() if caption.startswith("Order: "))
     assert first.caption == "Order: the first 50 of 120 models (csv, parquet, json, html: all)"
     assert [row[1] for row in first.rows] == [row[1] for row in tables["html"]["Order"].rows[:MANY_MODELS]]
 
