@@ -127,9 +127,9 @@ class Usage:
     stored: int = 0
     accelerated: bool = False
 
-    def __add__(self, other: Usage) -> Usage:
-        seconds, memory = self.seconds + other.seconds, max(self.memory, other.memory)
-        return Usage(seconds, memory, self.stored + other.stored, self.accelerated or other.accelerated)
+    def __add__(self, usage: Usage) -> Usage:
+        seconds, memory = self.seconds + usage.seconds, max(self.memory, usage.memory)
+        return Usage(seconds, memory, self.stored + usage.stored, self.accelerated or usage.accelerated)
 
     def __str__(self) -> str:
         """Return the cost in a line."""
