@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import click
+from click.shell_completion import CompletionItem
 
-from ranker.commands.program import check_flags, run_program, use_flag_names
+from ranker.commands.program import check_flags, run_program, say, use_flag_names
 from ranker.errors import look_up
 
 COMMANDS = {
@@ -24,16 +25,34 @@ COMMANDS = {
     "ls": "List OOD sets, suites, factors, methods, backends, formats.",
     "fetch": "Fetch the official file of an OOD set.",
     "store": "List, check and tidy up what was computed.",
+    "completion": "Print a script that completes commands in a shell.",
 }
 """Command -> its line in the list. `ranker/commands/NAME.py` defines NAME."""
 
 
+START = """\
+you have                 you type
+  checkpoints, ten rows  rank-models --data ten.jsonl --models DIR DIR DIR
+  ... and unlabelled     rank-models --data ten.jsonl --pool rows.jsonl --models DIR DIR
+  no labels yet          rank-models label --pool rows.jsonl --models DIR DIR DIR
+  answers, or two logs   rank-models --models answers-a.csv answers-b.csv
+  an LM and prompts      rank-models --data ten.jsonl --models LM --prompts nli
+  results on many sets   rank-models compare results.csv
+  a new domain           rank-models shift train.jsonl new.jsonl
+  nothing: see a demo    rank-models --ood hans-sub --probe 10
+all flags: rank-models run --help    all commands: rank-models --help"""
+"""Ten lines that tell a newcomer what to type for what they have."""
+
+
 class DefaultToRun(click.Group):
-    """`rank-models --ood hans-sub` is `rank-models run --ood hans-sub`."""
+    """`rank-models --ood hans-sub` is `rank-models run --ood hans-sub`; `rank-models` alone says what to type."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `run` before options that are not the group's own; keep the original command, quoted for a shell."""
         ctx.obj = shlex.join(["rank-models", *args])
+        if not args and not ctx.resilient_parsing:
+            say(START)
+            ctx.exit()
         group_options = {name for parameter in self.get_params(ctx) for name in parameter.opts}
         if args and args[0].startswith("-") and args[0] not in group_options:
             args = ["run", *args]
@@ -43,12 +62,21 @@ class DefaultToRun(click.Group):
         """Return the names of the commands, the most used first."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return the command of that name; an error suggests a similar one."""
+    def get_command(self, ctx: click.Context, name: str) -> click.Command:
+        """Return the command of that name; an error suggests a similar one, but not while a shell completes."""
+        if ctx.resilient_parsing and name not in COMMANDS:
+            return click.Command(name, add_help_option=False)
         command_name = look_up("command", name, {key: key for key in COMMANDS})
         command = getattr(import_module(f"ranker.commands.{command_name}"), command_name)
         check_flags(command)
         return use_flag_names(command)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands, and flags of `run`, whose name may be left out."""
+        if not incomplete.startswith("-"):
+            return [CompletionItem(name, help=line) for name, line in COMMANDS.items() if name.startswith(incomplete)]
+        run = self.get_command(ctx, "run")
+        return [*super().shell_complete(ctx, incomplete), *run.shell_complete(click.Context(run), incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of the commands, without importing them."""
@@ -56,18 +84,22 @@ class DefaultToRun(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=DefaultToRun, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+HELP = f"""Which of several fine-tuned language models will do best in a new domain, told from about ten labelled
+examples.
+
+\b
+{START}
+"""
+
+
+@click.group(
+    cls=DefaultToRun,
+    help=HELP,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="rank-models")
 def cli() -> None:
-    """Which of several fine-tuned language models will do best in a new domain, told from about ten labelled examples.
-
-    \b
-    rank-models --ood hans-sub --probe 10             the embedded models on the embedded examples
-    rank-models --ood hans-sub --models DIR DIR DIR   your own checkpoints
-    rank-models shift train.jsonl new.jsonl           how far a new domain is
-    rank-models ls ood                                what there is to rank on
-    rank-models run --help                            every option
-    """
+    """Group the commands; each does its own work."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

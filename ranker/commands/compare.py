@@ -12,6 +12,7 @@ import click
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
 from ranker.errors import UsageError, look_up
+from ranker.sources.options import Heading
 
 if TYPE_CHECKING:
     from ranker.report.document import Document
@@ -21,9 +22,10 @@ RUN_SUFFIX = ".json"
 """File name suffix of a saved run."""
 
 
-@click.command()
+@click.command(cls=options.HeadedCommand)
 @click.argument("files", metavar="FILE ...", type=options.PATH, nargs=-1, required=True)
-@click.option(
+@options.option(
+    Heading.ROWS,
     "--missing",
     metavar="RULE",
     default="sets",
@@ -31,29 +33,38 @@ RUN_SUFFIX = ".json"
     help="Treatment of missing values: `sets` drops the sets that have some, `models` drops the models, `ranks` "
     "gives the middle rank.",
 )
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--rope",
     type=click.FloatRange(0, 1),
     default=0.01,
     show_default=True,
     help="Difference up to which two models count as equally good, as a fraction.",
 )
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--axes",
     metavar="NAME",
     default="plain",
     show_default=True,
     help="Axes of trends: `plain`, or `probit` for normal quantiles.",
 )
-@click.option("--percent", is_flag=True, default=None, help="Read all values as percentages, also those below 1.")
-@click.option("--lower-is-better", is_flag=True, help="Rank low values first, such as error rates or perplexities.")
-@click.option(
+@options.option(
+    Heading.ROWS, "--percent", is_flag=True, default=None, help="Read all values as percentages, also those below 1."
+)
+@options.option(
+    Heading.ROWS, "--lower-is-better", is_flag=True, help="Rank low values first, such as error rates or perplexities."
+)
+@options.option(
+    Heading.ROWS,
     "--measures",
     type=options.PATH,
     metavar="FILE",
     help="Table of measures of the sets, a row for each set, to correlate with values and drops.",
 )
-@click.option("--level", metavar="NAME", help="Level of the sets that count, by the column `level`.  [default: all]")
+@options.option(
+    Heading.ROWS, "--level", metavar="NAME", help="Level of the sets that count, by the column `level`.  [default: all]"
+)
 @options.STRICT
 @options.SEED
 @options.FORMAT

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from ranker.commands.options import PATH
+from ranker.commands.options import PATH, option
 from ranker.errors import UsageError, look_up
 from ranker.limits import LIMITS, Limits
+from ranker.sources.options import Heading
 
 TABLE = "limits"
 """Table of the file with limits, and name of the command's argument for them."""
@@ -50,7 +51,8 @@ def words(value: Any, several: bool) -> str | list[str]:
     return [str(element) for element in (value if isinstance(value, list) else [value])]
 
 
-CONFIG = click.option(
+CONFIG = option(
+    Heading.MACHINE,
     "--config",
     TABLE,
     type=PATH,

@@ -13,33 +13,47 @@ from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
 from ranker.commands.program import name_flags
 from ranker.errors import look_up
+from ranker.sources.options import Heading
 
 
-@click.command()
-@click.option("--ood", "ood_name", metavar="NAME", help="OOD set whose task, marks and models are used.")
-@click.option(
+@click.command(cls=options.HeadedCommand)
+@options.option(
+    Heading.COMMON,
+    "--ood",
+    "ood_name",
+    metavar="NAME",
+    shell_complete=options.set_names,
+    help="OOD set whose task, marks and models are used.",
+)
+@options.option(
+    Heading.COMMON,
     "--data",
     type=options.PATH,
     metavar="FILE",
     help="Your own rows, labelled or not (.jsonl, .csv, .tsv, .parquet).",
 )
-@click.option(
+@options.option(
+    Heading.ROWS,
     "--id",
     "example_id",
     metavar="ID",
     help="Id of an example of the set or file; its number from 1 if there are no ids.",
 )
 @options.OWN_ROWS
-@click.option(
+@options.option(
+    Heading.ROWS,
     "--text",
     "texts",
     multiple=True,
     metavar="TEXT",
     help="Your own text instead, twice for a pair. Without `--ood` or `--task` the models' labels are the task.",
 )
-@click.option("--label", metavar="LABEL", help="True label of `--text`.  [default: not known]")
-@click.option(
-    "--toward", metavar="LABEL", help="Label to explain: positive scores speak for it.  [default: the shortcut's]"
+@options.option(Heading.ROWS, "--label", metavar="LABEL", help="True label of `--text`.  [default: not known]")
+@options.option(
+    Heading.METHODS,
+    "--toward",
+    metavar="LABEL",
+    help="Label to explain: positive scores speak for it.  [default: the shortcut's]",
 )
 @options.MODELS
 @options.flags_from(*options.records())
@@ -49,7 +63,8 @@ from ranker.errors import look_up
 @options.MACHINE
 @options.ISOLATE
 @options.STORE
-@click.option(
+@options.option(
+    Heading.OUTPUT,
     "--format",
     "format_name",
     metavar="NAME",
@@ -64,9 +79,9 @@ def explain(**values: Any) -> None:
 
     \b
     rank-models explain --models bert-a bert-b --text "What a waste of time."
-    rank-models explain --ood hans-sub --id sn_past_participle-0 --models bert-a bert-b
-    rank-models explain --ood hans-sub --text "The poets near the bridge ran." --text "The bridge ran."
-    rank-models explain --ood hans-sub --id sn_past_participle-0 --format html -o example.html
+    rank-models explain --ood hans-sub --id sn_past_participle-0 --models bert-a
+    rank-models explain --ood hans-sub --text "The poets ran." --text "They ran."
+    rank-models explain --ood hans-sub --id sn_past_participle-0 -o example.html
     rank-models explain --data ten.jsonl --id 3 --models bert-a bert-b
     """
     from ranker.commands import arguments

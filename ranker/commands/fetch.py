@@ -11,12 +11,13 @@ from ranker.commands import options
 from ranker.commands.config import CONFIG
 from ranker.commands.program import say
 from ranker.limits import Limits
+from ranker.sources.options import Heading
 
 
-@click.command()
+@click.command(cls=options.HeadedCommand)
 @click.argument("name")
-@click.option("--data-dir", type=options.PATH, required=True, help="Folder to put the file in.")
-@click.option("--url", help="Other address to download the same file from.")
+@options.option(Heading.ROWS, "--data-dir", type=options.PATH, required=True, help="Folder to put the file in.")
+@options.option(Heading.ROWS, "--url", help="Other address to download the same file from.")
 @options.INCLUDE
 @CONFIG
 def fetch(name: str, data_dir: Path, url: str | None, include: Sequence[Path], limits: Limits) -> None:

@@ -17,6 +17,7 @@ from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG, TABLE
 from ranker.commands.program import flag_error
 from ranker.errors import UsageError, look_up
+from ranker.sources.options import Heading
 
 log = logging.getLogger("ranker")
 
@@ -28,38 +29,55 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
 """Options about the messages of a command."""
 
 
-@click.command()
-@click.option(
+@click.command(cls=options.HeadedCommand)
+@options.option(
+    Heading.COMMON,
     "--pool",
     type=options.PATH,
     required=True,
     metavar="FILE",
     help="Rows of the new domain (.jsonl, .csv, .tsv, .parquet).",
 )
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--batch",
     type=click.IntRange(1),
     metavar="N",
     help="Write N rows to a file to be filled in, instead of asking. Ten rows at once tell about as much as five asked "
     "one at a time.",
 )
-@click.option(
+@options.option(
+    Heading.ROWS,
     "--labelled",
     type=options.PATH,
     multiple=True,
     metavar="FILE",
     help="Rows that others have labelled, as for `run --data`. Repeat for several files.",
 )
-@click.option("--ood", "ood_name", metavar="NAME", help="OOD set of the same task, instead of `--task`.")
+@options.option(
+    Heading.COMMON,
+    "--ood",
+    "ood_name",
+    metavar="NAME",
+    shell_complete=options.set_names,
+    help="OOD set of the same task, instead of `--task`.",
+)
 @options.OWN_ROWS
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--rule",
     metavar="NAME",
     help="Goal of picking rows: best (find the best model), order (of all models), or random (estimate "
     "accuracies).  [default: best; order, if answers are no labels]",
 )
-@click.option("--certain", is_flag=True, help="Pick random rows until a winner is proven. For two or three models.")
-@click.option(
+@options.option(
+    Heading.METHODS,
+    "--certain",
+    is_flag=True,
+    help="Pick random rows until a winner is proven. For two or three models.",
+)
+@options.option(
+    Heading.METHODS,
     "--until",
     type=click.FloatRange(0, 1),
     default=0.965,
@@ -67,31 +85,41 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     metavar="P",
     help="Probability that the leader is within --margin of the best, at which to stop.",
 )
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--margin",
     type=click.FloatRange(0, 1),
     default=0.01,
     show_default=True,
     help="Margin by which a winner may be less accurate than the best, as a fraction.",
 )
-@click.option("--budget", type=click.IntRange(1), metavar="N", help="Stop once the file holds N answers.")
-@click.option(
+@options.option(
+    Heading.METHODS, "--budget", type=click.IntRange(1), metavar="N", help="Stop once the file holds N answers."
+)
+@options.option(
+    Heading.METHODS,
     "--label-noise",
     type=click.FloatRange(0, 1),
     default=0.02,
     show_default=True,
     help="Share of answers assumed to be given at random.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
-@click.option("--annotator", metavar="NAME", help="Name of the person who answers.  [default: the user's name]")
-@click.option("--guidelines", type=options.PATH, metavar="FILE", help="Text file with guidelines, shown by a key.")
-@click.option("--plain", is_flag=True, help="Read one key a line, for screen readers and scripts.")
-@click.option(
+@options.option(Heading.METHODS, "--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
+@options.option(
+    Heading.OUTPUT, "--annotator", metavar="NAME", help="Name of the person who answers.  [default: the user's name]"
+)
+@options.option(
+    Heading.OUTPUT, "--guidelines", type=options.PATH, metavar="FILE", help="Text file with guidelines, shown by a key."
+)
+@options.option(Heading.MACHINE, "--plain", is_flag=True, help="Read one key a line, for screen readers and scripts.")
+@options.option(
+    Heading.MACHINE,
     "--web",
     is_flag=True,
     help="Ask on a page in the browser instead of the terminal. Labels only; texts and tags need `--batch`.",
 )
-@click.option(
+@options.option(
+    Heading.MACHINE,
     "--port",
     type=click.IntRange(1, 65535),
     metavar="N",
@@ -105,7 +133,8 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
 @options.WORKERS
 @options.ISOLATE
 @options.STORE
-@click.option(
+@options.option(
+    Heading.OUTPUT,
     "--format",
     "format_name",
     default="csv",
@@ -123,7 +152,7 @@ def label(**values: Any) -> None:
     \b
     rank-models label --pool rows.jsonl --models bert-a bert-b -o labels.csv
     rank-models label --pool rows.jsonl --models bert-a bert-b -o labels.csv --web
-    rank-models label --pool rows.jsonl --models bert-a bert-b --batch 10 -o to-label.csv
+    rank-models label --pool rows.jsonl --models bert-a bert-b --batch 10 -o rows.csv
 
     The file is at all times one that `--data` reads. Each answer is on the disk before the next row is shown, and the
     same command goes on where one stopped. With --batch rows are written to be labelled elsewhere, without what models

@@ -2,24 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, reduce
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.hf.options import CheckpointOptions
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.logs.options import LogOptions
-from ranker.sources.options import added_records, flags_of
+from ranker.sources.options import Heading, added_records, flags_of
 from ranker.sources.tables.options import TableOptions
 
 Command = Callable[..., None]
 Option = Callable[[Command], Command]
 
 PATH = click.Path(path_type=Path)
+
+
+class HeadedOption(click.Option):
+    """Option that stands under a heading of `--help`."""
+
+    def __init__(self, *arguments: Any, heading: str, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.heading = heading
+
+
+def option(heading: str, *names: str, **settings: Any) -> Option:
+    """Return click's option of these names and settings, under a heading of `--help`."""
+    return click.option(*names, cls=HeadedOption, heading=heading, **settings)
+
+
+class HeadedCommand(click.Command):
+    """Command whose `--help` lists options under their headings, with examples.
+
+    Attributes:
+        examples: heading -> command lines.
+    """
+
+    def __init__(self, *arguments: Any, examples: Mapping[str, tuple[str, ...]] | None = None, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.examples = examples or {}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the headings in their order, those of packages last; under each its examples and its options."""
+        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in Heading}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option) and (entry := parameter.get_help_record(ctx)) is not None:
+                sections.setdefault(getattr(parameter, "heading", Heading.OUTPUT), []).append(entry)
+        for heading, entries in sections.items():
+            if entries:
+                lines = (*self.examples.get(heading, ()), "", *_option_lines(entries, formatter.width))
+                formatter.write("".join((f"\n{heading}:\n", *(f"  {line}\n" for line in lines))))
+
+
+def _option_lines(entries: list[tuple[str, str]], width: int) -> Iterator[str]:
+    """Yield a line for each option's names and lines for its help; long words, such as paths, are not broken."""
+    for names, text in entries:
+        yield names
+        indent = " " * 6
+        yield from fill(
+            text, width - 2, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False,
+            break_long_words=False,
+        ).splitlines()  # fmt: skip
+
+
+def set_names(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the embedded OOD sets that begin with what was typed, for completion in a shell."""
+    from ranker.datasets.embedded import cards
+
+    return [name for name in cards() if name.startswith(incomplete)]
+
+
+def files(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Let the shell complete a path, where a value may also be something else."""
+    return [CompletionItem(incomplete, type="file")]
 
 
 def combine(*options: Option) -> Option:
@@ -36,31 +97,35 @@ def combine(*options: Option) -> Option:
 
 
 LOADING = combine(
-    click.option(
+    option(
+        Heading.MODELS,
         "--label-map",
         metavar="MAP",
         help="Map labels of models to labels of the rows: JSON, a JSON file, or `a,b = label; c = label`.",
     ),
-    click.option(
+    option(
+        Heading.MODELS,
         "--trust-remote-code",
         multiple=True,
         metavar="NAME",
         help="Run the code that the checkpoint of this model brings. Repeat for each model.",
     ),
-    click.option("--allow-pickle", is_flag=True, help="Load weights that are pickled (not safetensors)."),
+    option(Heading.MODELS, "--allow-pickle", is_flag=True, help="Load weights that are pickled (not safetensors)."),
 )
 
 MODELS = combine(
-    click.option(
+    option(
+        Heading.COMMON,
         "--models",
         multiple=True,
+        shell_complete=files,
         metavar="PATH ...",
         help="Models to compare: directories, folders of checkpoints, hub ids (org/name@revision), GGUF files, "
         "suite.json files, embedded suites; or files of answers: tables of predictions (answers.csv, "
         "wide.parquet#gpt), logs of lm-evaluation-harness and Inspect. NAME=PATH names a model.  [default: the "
         "set's embedded mini suite]",
     ),
-    click.argument("more_models", nargs=-1, metavar=""),
+    click.argument("more_models", nargs=-1, metavar="", shell_complete=files),
     LOADING,
 )
 
@@ -73,7 +138,8 @@ def flag(record: type, name: str) -> Option:
     """Return the option for a field of an options record."""
     spec = flags_of(record)[name]
     silent = spec.default in (None, "", False, ())
-    return click.option(
+    return option(
+        spec.heading or getattr(record, "heading", Heading.MODELS),
         f"--{spec.name or name.replace('_', '-')}",
         name,
         type=click.Choice(spec.choices) if spec.choices else spec.type or (None if silent else type(spec.default)),
@@ -121,7 +187,8 @@ class Workers(click.ParamType[int | str]):
 
 
 WORKERS = combine(
-    click.option(
+    option(
+        Heading.MACHINE,
         "--workers",
         type=Workers(),
         default="auto",
@@ -130,7 +197,8 @@ WORKERS = combine(
         help="Number of processes that run models side by side. auto: as many as work, cores and memory "
         "allow; one on an accelerator.",
     ),
-    click.option(
+    option(
+        Heading.MACHINE,
         "--executor",
         default="auto",
         show_default=True,
@@ -142,13 +210,15 @@ WORKERS = combine(
 )
 
 ISOLATE = combine(
-    click.option(
+    option(
+        Heading.MACHINE,
         "--isolate/--no-isolate",
         default=None,
         help="Run each model in a process of its own. A model that crashes, hangs or takes too much memory is"
         " left out. These are limits, not a sandbox.  [default: on Linux]",
     ),
-    click.option(
+    option(
+        Heading.MACHINE,
         "--memory",
         type=click.FloatRange(0, min_open=True),
         default=4,
@@ -158,9 +228,12 @@ ISOLATE = combine(
     ),
 )
 
-DEVICE = click.option("--device", default="cpu", show_default=True, help="Torch device: cpu, cuda, cuda:1, mps ...")
+DEVICE = option(
+    Heading.MACHINE, "--device", default="cpu", show_default=True, help="Torch device: cpu, cuda, cuda:1, mps ..."
+)
 
-DTYPE = click.option(
+DTYPE = option(
+    Heading.MACHINE,
     "--dtype",
     type=click.Choice(["float32", "bfloat16", "auto"]),
     default="float32",
@@ -172,7 +245,8 @@ DTYPE = click.option(
 MACHINE = combine(
     DEVICE,
     DTYPE,
-    click.option(
+    option(
+        Heading.MACHINE,
         "--batch-size",
         type=click.IntRange(1),
         metavar="TOKENS",
@@ -181,13 +255,15 @@ MACHINE = combine(
 )
 
 ATTRIBUTION = combine(
-    click.option(
+    option(
+        Heading.METHODS,
         "--attribution",
         metavar="NAME[:KEY=VALUE,...]",
         help="Attribution backend, with settings to change: ig:steps=50,baseline=pad. See `rank-models ls "
         "backends`.  [default: shap, if something reads attributions]",
     ),
-    click.option(
+    option(
+        Heading.METHODS,
         "--factors",
         "factor_names",
         metavar="NAMES|FILE.py",
@@ -202,20 +278,22 @@ ATTRIBUTION = combine(
     ),
 )
 
-DATA_DIR = click.option(
-    "--data-dir", type=PATH, help="Folder or file of the official data.  [default: the embedded sample]"
+DATA_DIR = option(
+    Heading.ROWS, "--data-dir", type=PATH, help="Folder or file of the official data.  [default: the embedded sample]"
 )
 
-INCLUDE = click.option("--include", type=PATH, multiple=True, help="Folder with your own OOD sets.")
+INCLUDE = option(Heading.ROWS, "--include", type=PATH, multiple=True, help="Folder with your own OOD sets.")
 
-COLUMNS = click.option(
+COLUMNS = option(
+    Heading.ROWS,
     "--columns",
     metavar="ROLE=NAME,...",
     help="Columns of your own rows: text=premise,text=hypothesis,label=gold,id=key,rationale=why.",
 )
 
 OWN_ROWS = combine(
-    click.option(
+    option(
+        Heading.ROWS,
         "--task",
         metavar="NAME",
         help="Task of your own rows: nli, paraphrase, ...; tags, spans, text or number, if answers are no labels."
@@ -225,9 +303,10 @@ OWN_ROWS = combine(
     *(flag(TableOptions, name) for name in ROW_OPTIONS),
 )
 
-SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
+SEED = option(Heading.METHODS, "--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 
-TARGET = click.option(
+TARGET = option(
+    Heading.METHODS,
     "--target",
     type=click.Choice(["declared", "shortcut", "evidence", "true", "predicted"]),
     default="declared",
@@ -235,7 +314,8 @@ TARGET = click.option(
     help="Label that attribution factors are about: as each declares, or one rule for all.",
 )
 
-STORE = click.option(
+STORE = option(
+    Heading.MACHINE,
     "--store",
     "store_folder",
     metavar="FOLDER|URL",
@@ -243,18 +323,22 @@ STORE = click.option(
     " the user's cache]",
 )
 
-FORMAT = click.option(
+FORMAT = option(
+    Heading.OUTPUT,
     "--format",
     "format_name",
     metavar="NAME",
     help="Format of the report: see `rank-models ls formats`.  [default: by the ending of --output (.html, .json "
     "...), else table]",
 )
-OUTPUT = click.option("--output", "-o", type=PATH, help="File to write the report to.  [default: stdout]")
-PLOTS = click.option("--plots", type=PATH, metavar="DIR", help="Folder to write the figures to, as PNG, SVG and PDF.")
-FORCE = click.option("--force", is_flag=True, help="Overwrite files that exist.")
+OUTPUT = option(Heading.COMMON, "--output", "-o", type=PATH, help="File to write the report to.  [default: stdout]")
+PLOTS = option(
+    Heading.OUTPUT, "--plots", type=PATH, metavar="DIR", help="Folder to write the figures to, as PNG, SVG and PDF."
+)
+FORCE = option(Heading.OUTPUT, "--force", is_flag=True, help="Overwrite files that exist.")
 
-STRICT = click.option(
+STRICT = option(
+    Heading.CHECKS,
     "--strict",
     is_flag=True,
     help="Make every guess an error, for CI: a dropped row, an unread column, an assumption.",
@@ -262,6 +346,6 @@ STRICT = click.option(
 
 TALK = combine(
     STRICT,
-    click.option("--verbose", "-v", is_flag=True, help="Show more messages on stderr."),
-    click.option("--quiet", "-q", is_flag=True, help="Show only errors on stderr."),
+    option(Heading.OUTPUT, "--verbose", "-v", is_flag=True, help="Show more messages on stderr."),
+    option(Heading.OUTPUT, "--quiet", "-q", is_flag=True, help="Show only errors on stderr."),
 )

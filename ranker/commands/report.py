@@ -14,15 +14,20 @@ from ranker.commands import options, outputs
 from ranker.commands.config import CONFIG
 from ranker.commands.program import flag_error
 from ranker.errors import UsageError, look_up
+from ranker.sources.options import Heading
 
 
-@click.command()
+@click.command(cls=options.HeadedCommand)
 @click.argument("files", metavar="RUN ...", type=options.PATH, nargs=-1, required=True)
 @options.FORMAT
-@click.option(
-    "--pairs", is_flag=True, help="Short for `--format pairs`: every pair of models, and every row of a decision."
+@options.option(
+    Heading.OUTPUT,
+    "--pairs",
+    is_flag=True,
+    help="Short for `--format pairs`: every pair of models, and every row of a decision.",
 )
-@click.option(
+@options.option(
+    Heading.COMMON,
     "--output",
     "-o",
     type=options.PATH,
@@ -38,7 +43,7 @@ def report(**values: Any) -> None:
     rank-models --ood hans-sub --save run.json
     rank-models report run.json --pairs
     rank-models report run.json --format html -o report.html
-    rank-models report shap.json ig.json lime.json --format html -o pages     pages/shap.html, ...
+    rank-models report shap.json ig.json lime.json --format html -o pages
     """
     from ranker import report as reports
     from ranker.commands import arguments

@@ -10,29 +10,85 @@ from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
 from ranker.commands.program import flag_error, say
 from ranker.errors import look_up
+from ranker.sources.options import Heading
+
+EXAMPLES = {
+    Heading.COMMON: (
+        "rank-models --data ten.jsonl --pool rows.jsonl --models bert-a bert-b",
+        "rank-models --ood hans-sub --models bert-a org/bert-b@main -o report.html",
+    ),
+    Heading.ROWS: (
+        "rank-models --data ten.jsonl --within source --models bert-a bert-b",
+        "rank-models --ood hans-sub --data-dir data/hans --models bert-a bert-b",
+    ),
+    Heading.MODELS: (
+        "rank-models --data ten.jsonl --models a=bert-a b=bert-b --label-map map.json",
+        "rank-models --data ten.jsonl --models checkpoints/ --allow-pickle",
+    ),
+    Heading.ANSWERS: (
+        "rank-models --data rows.csv --metric macro-f1 --models a.csv b.csv",
+        "rank-models --models run-a run-b --runs newest    # folders of logs, by task",
+    ),
+    Heading.PROMPTS: (
+        "rank-models --data ten.jsonl --models org/lm --prompts nli --shots 0 --shots 4",
+        "rank-models --data ten.jsonl --models lm.gguf --prompts my-prompts/",
+    ),
+    Heading.SERVERS: (
+        "rank-models --data ten.jsonl --models openai:URL#gpt --max-requests 500",
+        "rank-models --data ten.jsonl --models openai:URL#gpt --send-texts --dry-run",
+    ),
+    Heading.METHODS: (
+        "rank-models --ood hans-sub --probe 10 --methods all",
+        "rank-models --ood hans-sub --factors ACC,INDEX-DIFF,my_factors.py",
+    ),
+    Heading.CHECKS: (
+        "rank-models --models wide.csv --not-worse-than bert-a --by 0.02",
+        "rank-models --data rows.csv --pool rest.csv --models a.csv b.csv --strict",
+    ),
+    Heading.MACHINE: (
+        "rank-models --ood hans-sub --device cuda --dtype auto",
+        "rank-models --data ten.jsonl --models bert-a bert-b --workers 4 --memory 8",
+    ),
+    Heading.OUTPUT: (
+        "rank-models --ood hans-sub --format json -o ranking.json",
+        "rank-models --data rows.csv --metric mcc --models a.csv b.csv --save run.json",
+    ),
+}
+"""Heading of `run --help` -> command lines."""
 
 
-@click.command()
-@click.option("--ood", "ood_name", metavar="NAME", help="The OOD set: see `rank-models ls ood`.")
-@click.option(
+@click.command(cls=options.HeadedCommand, examples=EXAMPLES)
+@options.option(
+    Heading.COMMON,
+    "--ood",
+    "ood_name",
+    metavar="NAME",
+    shell_complete=options.set_names,
+    help="The OOD set: see `rank-models ls ood`.",
+)
+@options.option(
+    Heading.COMMON,
     "--data",
     type=options.PATH,
     metavar="FILE",
     help="Your own labelled rows (.jsonl, .csv, .tsv, .parquet), to decide between models.",
 )
-@click.option(
+@options.option(
+    Heading.COMMON,
     "--pool",
     type=options.PATH,
     metavar="FILE",
     help="Unlabelled rows of the same domain, beside --data. They make ten labels worth many (see `label`).",
 )
-@click.option(
+@options.option(
+    Heading.ROWS,
     "--pool-from-unlabelled",
     is_flag=True,
     default=None,
     help="Use rows without a true label, of --data or the models' files, as the pool.",
 )
-@click.option(
+@options.option(
+    Heading.ROWS,
     "--within",
     metavar="COLUMN",
     help="Column of --data, such as a source: rank within each of its values, and say whether the best model differs.",
@@ -40,23 +96,29 @@ from ranker.errors import look_up
 @options.OWN_ROWS
 @options.MODELS
 @options.flags_from(*options.records())
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--method",
     metavar="NAME",
     help="Method to order models by, with --data.  [default: ACC+TIES; with --pool SURROGATE]",
 )
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--probe",
     type=int,
     metavar="K",
     help="Number of labelled examples.  [default: 10; with --data all of its rows]",
 )
-@click.option(
-    "--draws", metavar="B|exact", help="Number of probes to draw, or exact: all that there are.  [default: exact]"
+@options.option(
+    Heading.METHODS,
+    "--draws",
+    metavar="B|exact",
+    help="Number of probes to draw, or exact: all that there are.  [default: exact]",
 )
 @options.SEED
 @options.ATTRIBUTION
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--methods",
     "method_names",
     metavar="NAMES|FILE.py|all",
@@ -64,7 +126,8 @@ from ranker.errors import look_up
     "ls methods`.  [default: SURROGATE, SURROGATE+LABEL, DAWID-SKENE]",
 )
 @options.TARGET
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--normalise",
     "norm",
     type=click.Choice(["raw", "l1", "max"]),
@@ -73,7 +136,8 @@ from ranker.errors import look_up
     help="Divisor of the attributions of an example: none (raw), the sum of their magnitudes (l1), or the "
     "greatest magnitude (max).",
 )
-@click.option(
+@options.option(
+    Heading.ROWS,
     "--in-domain",
     type=options.PATH,
     metavar="FILE",
@@ -82,13 +146,15 @@ from ranker.errors import look_up
 )
 @options.DATA_DIR
 @options.INCLUDE
-@click.option(
+@options.option(
+    Heading.ROWS,
     "--limit",
     type=click.IntRange(1),
     metavar="N",
     help="Number of rows of the set to use, drawn at random, for a quick try. True accuracies are those on these rows.",
 )
-@click.option(
+@options.option(
+    Heading.ROWS,
     "--population",
     type=click.IntRange(1),
     metavar="N",
@@ -101,31 +167,38 @@ from ranker.errors import look_up
 @options.STORE
 @options.FORMAT
 @options.OUTPUT
-@click.option(
-    "--save", type=options.PATH, metavar="FILE", help="File to save the whole run to, for `rank-models report`."
+@options.option(
+    Heading.OUTPUT,
+    "--save",
+    type=options.PATH,
+    metavar="FILE",
+    help="File to save the whole run to, for `rank-models report`.",
 )
 @options.PLOTS
 @options.FORCE
 @CONFIG
-@click.option(
+@options.option(
+    Heading.CHECKS,
     "--not-worse-than",
     metavar="MODEL",
     help="Model to hold the others to, for CI: exit with 3 unless each is shown to be no worse, within --by.",
 )
-@click.option(
+@options.option(
+    Heading.CHECKS,
     "--by",
     type=click.FloatRange(0, 1),
     metavar="MARGIN",
     help="Margin of --not-worse-than, as a fraction: the 95 % interval of the difference must lie above minus "
     "this.  [default: 0.02, two points]",
 )
-@click.option(
+@options.option(
+    Heading.CHECKS,
     "--allow-absent",
     is_flag=True,
     default=None,
     help="Let --not-worse-than pass although tasks or rows are absent, or a log is partial.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would run, and how much of it is cached.")
+@options.option(Heading.MACHINE, "--dry-run", is_flag=True, help="Show what would run, and how much of it is cached.")
 @options.TALK
 def run(**values: Any) -> None:
     """Rank a suite of models: on an OOD set whose labels are known, or on a few labelled rows of your own.
@@ -133,18 +206,6 @@ def run(**values: Any) -> None:
     With --ood the report says how often each method, shown K examples, would have put two models in the right order:
     its pairwise accuracy. With --data it says which model to take, which cannot be told apart, and how many more labels
     would do it. Tables of predictions and logs may bring the rows, and their truth, themselves.
-
-    \b
-    rank-models --ood hans-sub --probe 10
-    rank-models --ood hans-sub --data-dir data/hans --models bert-a bert-b org/bert-c@main
-    rank-models --ood hans-sub --factors ACC,INDEX-DIFF,my_factors.py --format json -o ranking.json
-    rank-models --data ten.jsonl --models bert-a bert-b bert-c
-    rank-models --data ten.jsonl --pool unlabelled.jsonl --models bert-a bert-b bert-c
-    rank-models --data ten.jsonl --within source --models bert-a bert-b
-    rank-models --data rows.csv --metric macro-f1 --models a.csv b.csv
-    rank-models --models run-a/samples_x.jsonl run-b/samples_x.jsonl
-    rank-models --models run-a run-b                       folders of logs, matched by task
-    rank-models --models wide.csv --not-worse-than bert-a --by 0.02
 
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right; 3 what
     --not-worse-than asks for does not hold; 130, 143 and 129 stopped by Ctrl-C, SIGTERM and SIGHUP.

@@ -12,37 +12,45 @@ from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
 from ranker.commands.program import flag_error, name_flags
 from ranker.errors import look_up
+from ranker.sources.options import Heading
 
 if TYPE_CHECKING:
     from ranker.results.shift import Selection
     from ranker.runs.shift import SelectionSettings, ShiftRequest
 
 
-@click.command()
+@click.command(cls=options.HeadedCommand)
 @click.argument("texts", nargs=-1, metavar="TRAIN NEW ...")
-@click.option(
-    "--by", metavar="COLUMN", help="Column to split the last file by, into a set for each value: domain, source, year."
+@options.option(
+    Heading.ROWS,
+    "--by",
+    metavar="COLUMN",
+    help="Column to split the last file by, into a set for each value: domain, source, year.",
 )
-@click.option("--topics", type=int, metavar="K", help="Number of topics to split the last file into.")
-@click.option(
+@options.option(Heading.ROWS, "--topics", type=int, metavar="K", help="Number of topics to split the last file into.")
+@options.option(
+    Heading.MODELS,
     "--encoder",
     metavar="PATH",
     help="Sentence encoder (directory or hub id), to measure cosine and MMD^2 by its vectors, too.",
 )
-@click.option(
+@options.option(
+    Heading.MODELS,
     "--layer",
     type=click.IntRange(0),
     metavar="N",
     help="Layer of --encoder to use; 0 for the embeddings.  [default: last]",
 )
-@click.option(
+@options.option(
+    Heading.MODELS,
     "--pooling",
     type=click.Choice(["mean", "cls"]),
     default="mean",
     show_default=True,
     help="Pooling of --encoder: the mean of the tokens, or the first.",
 )
-@click.option(
+@options.option(
+    Heading.COMMON,
     "--models",
     multiple=True,
     metavar="PATH",
@@ -51,21 +59,24 @@ if TYPE_CHECKING:
 )
 @options.LOADING
 @options.flags_from(*options.added_kinds())
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--select",
     is_flag=True,
     help="Choose the sets to test models on, as BOSS does: one of each text source, none too similar to the in-"
     "domain set, and of these the ones on which --models lose most. A single file is a table of numbers: set, source, "
     "similarity, model, value, kind.",
 )
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--source",
     "sources",
     multiple=True,
     metavar="SET=SOURCE",
     help="Text source of a set, for --select. Repeat for each set.",
 )
-@click.option(
+@options.option(
+    Heading.METHODS,
     "--similar",
     type=click.FloatRange(-1, 1),
     default=0.75,
@@ -73,10 +84,17 @@ if TYPE_CHECKING:
     metavar="COSINE",
     help="Similarity from which on --select drops a set as too similar to the in-domain one.",
 )
-@click.option(
-    "--sets", type=click.IntRange(1), default=3, show_default=True, help="Number of sets that --select chooses."
+@options.option(
+    Heading.METHODS,
+    "--sets",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Number of sets that --select chooses.",
 )
-@click.option("--keep", multiple=True, metavar="SET", help="Set that --select never drops as too similar.")
+@options.option(
+    Heading.METHODS, "--keep", multiple=True, metavar="SET", help="Set that --select never drops as too similar."
+)
 @options.OWN_ROWS
 @options.MACHINE
 @options.WORKERS

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from enum import StrEnum
+from typing import Any, ClassVar
 
 from ranker.errors import UsageError, choice_error
 from ranker.sources.packages import load_entry_points
@@ -27,6 +28,21 @@ ERRORS = ("left-out", "wrong")
 """Treatments of an answer that failed or was not scored."""
 
 
+class Heading(StrEnum):
+    """Headings of `--help`, in their order; each flag has one."""
+
+    COMMON = "Common"
+    ROWS = "Rows"
+    MODELS = "Models"
+    ANSWERS = "Files of answers"
+    PROMPTS = "Language models"
+    SERVERS = "Servers"
+    METHODS = "Methods"
+    CHECKS = "Checks"
+    MACHINE = "Machine"
+    OUTPUT = "Output"
+
+
 @dataclass(frozen=True)
 class Flag:
     """Command line flag of a field.
@@ -40,6 +56,7 @@ class Flag:
         type: of its value for click; None for that of the default, and for text.
         parse: converts the typed value to the field's.
         of_run: the run reads it beside the models, as files of rows are; so it may concern none of them.
+        heading: of the flag in `--help`; "" for that of its record, its class variable `heading`, else Models.
     """
 
     default: Any
@@ -50,6 +67,7 @@ class Flag:
     type: Any = None
     parse: Callable[[Any], Any] | None = None
     of_run: bool = False
+    heading: str = ""
 
 
 def option(default: Any, help: str, **more: Any) -> Any:
@@ -60,7 +78,8 @@ def option(default: Any, help: str, **more: Any) -> Any:
             times.
         help: of the flag.
         more: `name` of the flag, if it is not the field's; `metavar`; `choices`; `type`, for click; `parse`, which
-            converts the typed value; `of_run`, if the run itself reads it, too.
+            converts the typed value; `of_run`, if the run itself reads it, too; `heading`, if `--help` lists it under
+            another than the record's class variable `heading` names (Models if there is none).
 
     Example:
         >>> from dataclasses import dataclass
@@ -103,6 +122,8 @@ def from_flags(record: type, typed: Mapping[str, Any]) -> Any:
 @dataclass(frozen=True)
 class AnswerOptions:
     """Options of files of answers, tables and logs alike: see `LogOptions`."""
+
+    heading: ClassVar[str] = Heading.ANSWERS
 
     runs: str = option(
         "",

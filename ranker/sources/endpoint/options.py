@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ranker.errors import UsageError
 from ranker.sources.lm.options import LMOptions
-from ranker.sources.options import option
+from ranker.sources.options import Heading, option
 
 API_KEY = "OPENAI_API_KEY"
 """Environment variable with the key of a server, unless another is named."""
@@ -34,6 +35,8 @@ class EndpointOptions(LMOptions):
         >>> EndpointOptions(max_requests=500).concurrency
         8
     """
+
+    heading: ClassVar[str] = Heading.SERVERS
 
     send_texts: bool = option(
         False, "Allow texts to be sent to servers on other machines. Without it only this machine's are asked."

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ranker.errors import UsageError, choice_error
-from ranker.sources.options import option
+from ranker.sources.options import Heading, option
 
 Calibration = Literal["none", "content-free"]
 """Correction of the probabilities: none, or by those of rows without content."""
@@ -39,6 +39,8 @@ class LMOptions:
         >>> SourceOptions(kinds=[LMOptions(shots=(0, 4))]).of(LMOptions).shots
         (0, 4)
     """
+
+    heading: ClassVar[str] = Heading.PROMPTS
 
     prompts: tuple[str, ...] = option(
         (),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ranker.sources.options import AnswerOptions, option
+from ranker.sources.options import AnswerOptions, Heading, option
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class LogOptions(AnswerOptions):
         "FILE.py with a function.  [default: accuracy]",
         metavar="NAME",
         of_run=True,
+        heading=Heading.COMMON,
     )
     filter: str = option(
         "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ranker.errors import choice_error
-from ranker.sources.options import AnswerOptions, option
+from ranker.sources.options import AnswerOptions, Heading, option
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -56,6 +56,7 @@ class TableOptions(AnswerOptions):
         metavar="WORD,...",
         parse=words,
         of_run=True,
+        heading=Heading.ROWS,
     )
     by_order: bool = option(False, "Match rows of tables by their order, whatever ids and texts they hold.")
     encoding: str = option(
@@ -63,6 +64,7 @@ class TableOptions(AnswerOptions):
         "Encoding of files of rows and answers, such as cp1252.  [default: UTF-8, or what a file says]",
         metavar="NAME",
         of_run=True,
+        heading=Heading.ROWS,
     )
 
     def __post_init__(self) -> None:

@@ -1,0 +1,169 @@
+"""Help: what to type for what one has, flags under headings, completion in shells, no colours where none are wanted."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+from ranker.cli import COMMANDS, START, cli
+from ranker.commands.options import option
+from ranker.sources.options import Heading
+
+COMMON = ("ood", "data", "pool", "models", "metric", "output")
+"""Names of the six flags that `run --help` lists first."""
+
+
+@pytest.fixture
+def help_of(monkeypatch):
+    """Returns the help of a command at a width of 80."""
+    monkeypatch.setenv("COLUMNS", "80")
+    return lambda *names: CliRunner().invoke(cli, [*names, "--help"]).stdout
+
+
+def sections(text):
+    """Split a help page: heading -> its lines, without the indentation."""
+    found = {}
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            found[line.rstrip(":")] = lines = []
+        elif line:
+            lines.append(line)
+    return found
+
+
+def commands(text):
+    """Return the command lines of a text, without the remark behind one."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line[line.index("rank-models") :].split("  ")[0] for line in lines if "rank-models " in line]
+
+
+def parse(line):
+    """Return the options that a command line sets, by name; click refuses a wrong one."""
+    context = cli.make_context("rank-models", shlex.split(line)[1:])
+    _, command, arguments = cli.resolve_command(context, [*context._protected_args, *context.args])
+    typed = command.make_context(command.name, arguments, parent=context)
+    return {name for name, value in typed.params.items() if value not in (None, (), False)}
+
+
+def test_nothing_typed_gets_ten_lines():
+    """They are an answer, on stdout; each has a command that can be parsed; `--help` begins with the same lines."""
+    done = CliRunner().invoke(cli, [])
+    assert (done.exit_code, done.stdout, done.stderr) == (0, f"{START}\n", "")
+    lines = START.splitlines()
+    assert len(lines) == 10
+    assert all(len(line) <= 80 for line in lines)
+    for line in commands(START)[:-1]:
+        assert parse(line)
+    assert len(commands(START)) >= 9
+    assert textwrap.indent(START, "  ") in CliRunner().invoke(cli, ["--help"]).stdout
+
+
+def test_flags_stand_under_headings(help_of):
+    """The common ones come first; then each heading, in the order of `Heading`, with each flag of `run` once."""
+    page = sections(help_of("run"))
+    titles = [title for title in page if not title.startswith("Usage")]
+    assert titles == [*Heading]
+    flags = {title: [line.strip().split()[0] for line in page[title] if line.startswith("  -")] for title in titles}
+    assert flags["Common"] == ["--ood", "--data", "--pool", "--models", "--metric", "-o,"]
+    assert {"--encoding", "--within", "--columns"} <= set(flags["Rows"])
+    assert {"--label-map", "--null-answers"} <= set(flags["Models"])
+    assert {"--prediction", "--filter", "--runs"} <= set(flags["Files of answers"])
+    assert {"--prompts", "--shots"} <= set(flags["Language models"])
+    assert {"--send-texts", "--token-budget"} <= set(flags["Servers"])
+    assert {"--method", "--factors", "--seed"} <= set(flags["Methods"])
+    assert {"--strict", "--by"} <= set(flags["Checks"])
+    assert {"--device", "--workers", "--store"} <= set(flags["Machine"])
+    assert {"--format", "--help", "-h,"} & set(flags["Output"])
+    command = cli.get_command(click.Context(cli), "run")
+    options = [
+        parameter for parameter in command.get_params(click.Context(command)) if parameter.param_type_name == "option"
+    ]
+    assert sum(map(len, flags.values())) == len(options)
+
+
+def test_each_heading_has_two_examples(help_of):
+    """Each can be parsed, and each common flag stands in two or more."""
+    page = sections(help_of("run"))
+    typed = []
+    for title in Heading:
+        examples = commands("\n".join(line for line in page[title] if line.startswith("  rank-models")))
+        assert len(examples) == 2, title
+        typed += map(parse, examples)
+    for name in COMMON:
+        assert sum(name.replace("ood", "ood_name") in names for names in typed) >= 2, name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_into_80_columns(help_of, name):
+    """Also what is not wrapped, such as examples; no word is broken at its hyphen."""
+    lines = help_of(name).splitlines()
+    assert len(lines) > 5
+    assert [line for line in lines if len(line) > 80] == []
+    assert [line for line in lines if line.endswith(("rank-", "text="))] == []
+
+
+def test_a_flag_of_a_package_without_a_heading_is_of_models():
+    """A kind of sources adds models, so its flags stand there; a heading of its own comes behind ours."""
+    command = click.command(cls=type(cli.get_command(click.Context(cli), "run")))(
+        option("Mine", "--ours", help="Of mine.")(option(Heading.MODELS, "--size", help="Of it.")(lambda: None))
+    )
+    page = sections(CliRunner().invoke(command, ["--help"]).stdout)
+    assert [title for title in page if not title.startswith("Usage")] == ["Models", "Output", "Mine"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(shell):
+    """The script asks the program itself, by click's protocol; a shell that is there can parse it."""
+    done = CliRunner().invoke(cli, ["completion", shell])
+    assert done.exit_code == 0
+    assert f"_RANK_MODELS_COMPLETE={shell}_complete" in done.stdout
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=done.stdout, text=True, check=True)
+
+
+def completed(words):
+    """Return what click offers behind some words, the last of which is not yet finished."""
+    _, *before, last = words.split(" ")
+    return ShellComplete(cli, {}, "rank-models", "_RANK_MODELS_COMPLETE").get_completions(before, last)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered", "absent"),
+    [
+        ("rank-models co", {"compare", "completion"}, "run"),
+        ("rank-models --da", {"--data", "--data-dir"}, "--pool"),
+        ("rank-models --ood hans-sub --po", {"--pool", "--population"}, "--data"),
+        ("rank-models label --until 0.9 --ma", {"--margin"}, "--models"),
+        ("rank-models run --dtype ", {"float32", "bfloat16", "auto"}, "--data"),
+        ("rank-models --ood hans-", {"hans-sub", "hans-con", "hans-lex"}, "paws"),
+        ("rank-models nothing --mo", set(), "--models"),
+        ("rank-models nothing ", set(), "run"),
+    ],
+)
+def test_words_are_completed(words, offered, absent):
+    """Commands, flags of `run` without its name, values, and names of sets; nothing for a command that there is not."""
+    values = {item.value for item in completed(words)}
+    assert values >= offered
+    assert bool(values) == bool(offered)
+    assert absent not in values
+
+
+def test_models_are_completed_as_files():
+    """The shell itself lists files for `--models`, and for the ones behind it."""
+    for words in ("rank-models --models a", "rank-models --models a b"):
+        assert [item.type for item in completed(words)] == ["file"]
+
+
+def test_the_program_answers_a_shell():
+    """As the script asks: by variables of the environment, with a word in each line of stdout."""
+    asked = {"_RANK_MODELS_COMPLETE": "bash_complete", "COMP_WORDS": "rank-models sh", "COMP_CWORD": "1"}
+    line = [sys.executable, "-m", "ranker"]
+    done = subprocess.run(line, env=os.environ | asked, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "plain,shift\n", "")
