@@ -270,7 +270,8 @@ ATTRIBUTION = combine(
         help="Factors to measure: comma-separated names, and files with your own.  [default: all; with --data "
         "those that need no attributions, and the one designed for the set]",
     ),
-    click.option(
+    option(
+        Heading.METHODS,
         "--shortcut",
         metavar="LABEL",
         help="Label that a shortcut points to, for factors that explain it.  [default: that of the task, if it has "
