@@ -39,7 +39,7 @@ from ranker.runtime.executors.processes import (
     next_of,
 )
 from ranker.runtime.executors.supervision import WorkerTask
-from ranker.runtime.executors.worker_process import estimate_of, reason
+from ranker.runtime.executors.worker_process import estimate_of, reason, usage_of
 from ranker.runtime.storage import contents_of, failures, place, put
 from ranker.runtime.store import Store
 from ranker.sources.base import version
@@ -516,7 +516,8 @@ class _Run:
         for number, task in enumerate(group):
             reply = message["outcomes"][str(number)]
             keys = tuple(self.store.entry(key, task.job.source.name).digest for key in reply["keys"])
-            yield task.number, JobOutcome(keys, reply["content"], estimate_of(reply["estimate"]), reply["failure"])
+            numbers = estimate_of(reply["estimate"]), usage_of(reply["used"])
+            yield task.number, JobOutcome(keys, reply["content"], *numbers, reply["failure"])
 
     def stop(self) -> None:
         """Cancel the tasks that are left, and give them time to store their rows."""
