@@ -1,4 +1,4 @@
-"""Each figure of README.md is that of the page, or of the frozen demo, that it is from."""
+"""Each figure of README.md and two other pages is that of the page, or of the frozen demo, that it is from."""
 
 import json
 import re
@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-PROSE = " ".join(re.sub(r"(?ms)^```.*?^```", "", README).split())
+README, METHODS_PAGE, JOURNEY = (
+    (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/methods.md", "docs/which-model.md")
+)
+PROSE = " ".join(re.sub(r"(?ms)^```.*?^```", "", "\n".join((README, METHODS_PAGE, JOURNEY))).split())
 NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
 NUMBER = rf"(?:\d[\d.,]*|\b(?:{'|'.join(NUMBERS)})\b)"
 FIGURE = re.compile(
@@ -18,23 +20,24 @@ DEMO = json.loads((ROOT / "tests" / "frozen" / "demo.json").read_text(encoding="
 METHODS = {method["name"]: method for method in DEMO["methods"]}
 
 MADE_TWICE, FINDINGS = ("tables-mini.md", "Made twice"), ("tables-minilm.md", "What holds of the paper's findings")
-BOTH_PROMPTS = ("llms.md", "Labels that order prompts")
+PROMPTS = ("llms.md", "Labels that order prompts")
 UNRELATED, FAMILY = ("labels.md", "Unrelated models"), ("labels.md", "Suites that share a shortcut")
+HELD_OUT = ("labels.md", "Held out: MiniLM checkpoints")
+TEXTS, TAGGERS = ("anchors.md", ""), ("tasks.md", "Taggers in other domains")
+NAMED_WORDS, HANS_PROMPTS = (
+    ("rationales.md", ""),
+    (
+        "llms.md",
+        "ACC orders # % (1.6) of the pairs with 10 random labels and 68.4 (1.6) with 50, SURROGATE #",
+    ),
+)
 AT_ONCE = ("labels.md", "One at a time, or all at once")
-ASKED, RANDOM = "SURROGATE, asked for, for the best", "ACC, random rows"
+ASKED, RANDOM, CHOSEN = "SURROGATE, asked for, for the best", "ACC, random rows", "ANCHORS, chosen rows"
 
 SOURCES = {
-    "it put # % of the pairs of unrelated models in the right order, and # % of models of one family.": [
-        (*UNRELATED, ASKED, "K = 10"),
-        (*FAMILY, ASKED, "K = 10"),
-    ],
-    "Accuracy on ten random labels put # and # % in order": [
-        (*UNRELATED, RANDOM, "K = 10"),
-        (*FAMILY, RANDOM, "K = 10"),
-    ],
-    "put # % of the pairs of prompts on two small models in order, and accuracy on ten labels # %": [
-        (*BOTH_PROMPTS, "SURROGATE, random rows", "K = 10"),
-        (*BOTH_PROMPTS, RANDOM, "K = 10"),
+    "CODA's best model is # points behind the true best, ours # points": [
+        (*UNRELATED, "CODA", "K = 1", 2),
+        (*UNRELATED, ASKED, "K = 1", 2),
     ],
     "the model named after ten of them is # points behind the best. After ten rows asked for one at a time it is # "
     "points behind, and after five # points": [
@@ -64,8 +67,23 @@ SOURCES = {
         (*FINDINGS, "MSGS-VERB", "minus ACC"),
     ],
 }
-"""Words of README around its figures, each a # -> where each is from: a page's section, row and column; a method of the
-demo, of which it is the accuracy; or a model of it, by rank, of which it is how often it is misled."""
+"""Words of the three pages around their figures, each a # -> where each is from: a page's section, row and column, and
+which number of the cell in which such row; words of a page and which # of them; a method of the demo, of which it is
+the accuracy; or a model of it, by rank, of which it is how often it is misled."""
+
+TABLE = {
+    "unrelated classifiers": [(*UNRELATED, name, "K = 10") for name in (RANDOM, "CODA", ASKED)],
+    "one family": [(*FAMILY, RANDOM, "K = 10"), None, (*FAMILY, ASKED, "K = 10")],
+    "held out: toxicity": [(*HELD_OUT, RANDOM, 3), None, (*HELD_OUT, "SURROGATE, for the best", 3)],
+    "held out: entailment": [(*HELD_OUT, RANDOM, 6), None, (*HELD_OUT, "SURROGATE, for the best", 6)],
+    "two small models": [(*PROMPTS, RANDOM, "K = 10"), None, (*PROMPTS, "SURROGATE, asked for", "K = 10")],
+    "nine sets": [(*TEXTS, name, "K = 10", 0, 0) for name in ("metric, random rows", "Select-LLM", CHOSEN)],
+    "the same prompts on HANS-SUB": [(*HANS_PROMPTS, 0), None, (*HANS_PROMPTS, 1)],
+    "of one encoder": [(*TAGGERS, name, "K = 10", 0, 0) for name in ("metric, random rows", "Select-LLM", CHOSEN)],
+    "the factor designed for HANS-SUB": ["ACC", "CONF-H", "INDEX-DIFF"],
+    "words that people named": [(*NAMED_WORDS, name, "phrases") for name in ("ACC", "NLL", "RATIONALE-F1")],
+}
+"""Words of a line of README's table of what is good and what is not -> where its three figures are from."""
 
 
 def pattern(words):
@@ -73,18 +91,27 @@ def pattern(words):
     return re.compile(re.escape(words).replace(r"\#", f"({NUMBER})"))
 
 
-def cell_number(page, section, row, column):
-    """Return the first number of a table's cell that is no part of a name, without its sign."""
+def cell_number(page, section, row, column, place=0, match=-1):
+    """Return a number of a table's cell that is no part of a name, without its sign.
+
+    Args:
+        page: a file of docs/results.
+        section: a heading; "" is what stands above the first.
+        row: the first cell of the row.
+        column: the head of the column, or its number.
+        place: which number of the cell.
+        match: which of the section's rows with that first cell.
+    """
     text = (ROOT / "docs" / "results" / page).read_text(encoding="utf-8")
-    (part,) = re.findall(rf"(?ms)^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text)
+    (part,) = (
+        re.findall(rf"(?ms)^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text) if section else [text.split("\n## ")[0]]
+    )
     table = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in part.splitlines() if line.startswith("|")]
     heads = [index for index, cells in enumerate(table) if set("".join(cells)) <= set("-: ")]
-    for index, cells in reversed(list(enumerate(table))):
-        if cells[0] == row:
-            head = table[max(place for place in heads if place < index) - 1]
-            cell = cells[column if isinstance(column, int) else head.index(column)]
-            return float(re.search(r"(?<![\w-])[+-]?(\d[\d.]*)", cell.replace("*", ""))[1])
-    raise AssertionError(f"{page} has no row {row!r} below {section!r}")
+    index = [index for index, cells in enumerate(table) if cells[0] == row][match]
+    head = table[max(place for place in heads if place < index) - 1]
+    cell = table[index][column if isinstance(column, int) else head.index(column)]
+    return float(re.findall(r"(?<![\w-])[+-]?(\d[\d.]*)", cell.replace("*", ""))[place])
 
 
 def source_number(source):
@@ -93,6 +120,10 @@ def source_number(source):
         return 100 * METHODS[source]["pairwise_accuracy"]
     if isinstance(source, int):
         return 100 * DEMO["models"][source]["misled"]
+    if len(source) == 3:
+        page, words, place = source
+        text = " ".join((ROOT / "docs" / "results" / page).read_text(encoding="utf-8").split())
+        return float(pattern(words).search(text)[place + 1])
     return cell_number(*source)
 
 
@@ -106,6 +137,18 @@ def test_a_figure_is_that_of_its_page(words):
         assert abs(number - source_number(source)) <= 0.5 * 10**-digits + 1e-9, (figure, source, source_number(source))
 
 
+def test_the_table_is_that_of_its_pages():
+    """Each figure of each line differs from its page's by rounding only, and the best of a line is in bold."""
+    section = README.split("## How good is it?")[1].split("\n## ")[0]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("| ")]
+    assert len(lines) == len(TABLE) + 1
+    for (name, *cells), (words, sources) in zip(lines[1:], TABLE.items(), strict=True):
+        assert words in re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", name)
+        figures = [re.search(r"\d+\.\d|$", cell)[0] for cell in cells]
+        assert figures == [source and f"{source_number(source):.1f}" or "" for source in sources], name
+        assert ["**" in cell for cell in cells] == [figure == max(figures) for figure in figures], name
+
+
 def test_every_figure_has_a_source():
     """A share, points or seconds that no row above is about would be compared with nothing."""
     sourced = {found.span(group) for words in SOURCES for found in pattern(words).finditer(PROSE)
@@ -116,10 +159,9 @@ def test_every_figure_has_a_source():
 
 
 def test_the_table_of_methods_is_that_of_the_demo():
-    """Each line of README's table has the accuracy and the difference of the frozen demo, with their intervals."""
-    lines = re.findall(
-        r"(?m)^([A-Z][A-Z+-]*(?: \*)?)  +[a-z-]+ +([\d.]+) +([\d.]+) to ([\d.]+) +(\S+) +(\S+) to (\S+)$", README
-    )
+    """Each line of the page's table has the accuracy and the difference of the frozen demo, with their intervals."""
+    row = r"(?m)^([A-Z][A-Z+-]*(?: \*)?)  +[a-z-]+ +([\d.]+) +([\d.]+) to ([\d.]+) +(\S+) +(\S+) to (\S+)$"
+    lines = re.findall(row, METHODS_PAGE)
     assert len(lines) == 17
     for name, *numbers in lines:
         method = METHODS[name.removesuffix(" *")]

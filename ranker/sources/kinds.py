@@ -121,7 +121,8 @@ def refuse_unread_options(unread: Iterable[str]) -> None:
     """
     if options := tuple(sorted(unread)):
         names = " or ".join(f"`{name}`" for name in options)
-        raise UsageError(f"none of these models reads {names}; leave it out", option=options[0])
+        hub = ", or call a language model on the hub `lm:org/name`" if "prompts" in options else ""
+        raise UsageError(f"none of these models reads {names}; leave it out{hub}", option=options[0])
 
 
 def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:

@@ -1,4 +1,4 @@
-"""README.md, "Which of my models?": its commands, run in order in a folder with a user's files, print what it shows."""
+"""docs/which-model.md: its commands, run in order in a folder with a user's files, print what it shows."""
 
 import csv
 import gzip
@@ -13,22 +13,23 @@ import time
 from pathlib import Path
 
 import pytest
+import test_readme as journeys
 from test_tutorial import agrees
 
 from ranker.datasets import sets
 from ranker.sources import suites
 
 ROOT = Path(__file__).parents[2]
-SECTION = (ROOT / "README.md").read_text(encoding="utf-8").split("## Which of my models?")[1].split("\n## ")[0]
+PAGE = (ROOT / "docs" / "which-model.md").read_text(encoding="utf-8")
 STEPS = [
     (shlex.split(command, comments=True)[1:], shown)
-    for commands, shown in re.findall(r"(?ms)^```\n(rank-models .*?)^```(?:\n\n```text\n(.*?)^```)?", SECTION)
+    for commands, shown in re.findall(r"(?ms)^```\n(rank-models .*?)^```(?:\n\n```text\n(.*?)^```)?", PAGE)
     for command in commands.splitlines()
 ]
-"""The commands without their first word, and what the README shows of their answers."""
+"""The commands without their first word, and what the page shows of their answers."""
 
 MODELS = {"bert-a": "inoc-800", "bert-b": "untouched", "bert-c": "inoc-400"}
-"""The models of the README's output: small ones that come with the product."""
+"""The models of the page's output: small ones that come with the product."""
 
 SHOW = "RANK_MODELS_SHOW_JOURNEY"
 """Set it to a file that gets everything that is printed, to paste from."""
@@ -89,7 +90,7 @@ def fill_in(file, truth, label="label"):
     return [row[label] for row in rows]
 
 
-def test_the_section_has_the_whole_way():
+def test_the_page_has_the_whole_way():
     """Label one by one, rank with the pool; the same with a batch; rank without a pool, look at a text."""
     assert [arguments[0] for arguments, _ in STEPS] == ["label", "--data", "label", "--data", "--data", "explain"]
     assert [bool(shown) for _, shown in STEPS] == [False, True, False, False, False, False]
@@ -97,7 +98,7 @@ def test_the_section_has_the_whole_way():
 
 
 def test_the_journey_with_small_models(tmp_path):
-    """By the README's words alone, from the command line, with models, rows and labels in a folder of one's own."""
+    """By the page's words alone, from the command line, with models, rows and labels in a folder of one's own."""
     known = {model.name: model.source.path for model in suites.load(["hans-sub-mini"]).models}
     for mine, theirs in MODELS.items():
         shutil.copytree(known[theirs], tmp_path / mine)
@@ -116,6 +117,7 @@ def test_the_journey_with_small_models(tmp_path):
         printed.append(f"$ {shlex.join(arguments)}\n{err}\n{out}")
         if asks:
             assert f"report: rank-models {shlex.join(STEPS[1][0])}" in out
+            assert agrees(f"...\n{journeys.JOURNEYS[shlex.join(arguments)]}\n...", out), out
         elif arguments[0] == "label":
             assert "on these rows the models predict" in err
             fill_in(tmp_path / "to-label.csv", truth)

@@ -859,6 +859,8 @@ TABLES = [
      "`kinds` must hold one record of a kind (got 2 of LogOptions)"),
     ("an option of another kind", lambda folder: refuse_unread_options(["truth", "cluster"]),
      "none of these models reads `cluster` or `truth`; leave it out"),
+    ("prompts for no language model", lambda folder: refuse_unread_options(["prompts"]),
+     "none of these models reads `prompts`; leave it out, or call a language model on the hub `lm:org/name`"),
     ("no label of a map", lambda folder: Labels(TASK, {"a": "postive"}),
      "there is no label of the task 'postive'; did you mean positive?"),
 ]  # fmt: skip

