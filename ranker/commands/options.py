@@ -57,7 +57,7 @@ class HeadedCommand(click.Command):
         for heading, entries in sections.items():
             if entries:
                 lines = (*self.examples.get(heading, ()), "", *_option_lines(entries, formatter.width))
-                formatter.write("".join((f"\n{heading}:\n", *(f"  {line}\n" for line in lines))))
+                formatter.write("".join((f"\n{heading}:\n", *(f"  {line}".rstrip() + "\n" for line in lines))))
 
 
 def _option_lines(entries: list[tuple[str, str]], width: int) -> Iterator[str]:
