@@ -32,11 +32,11 @@ COMMANDS = {
 
 START = """\
 you have                 you type
-  checkpoints, ten rows  rank-models --data ten.jsonl --models DIR DIR DIR
-  ... and unlabelled     rank-models --data ten.jsonl --pool rows.jsonl --models DIR DIR
-  no labels yet          rank-models label --pool rows.jsonl --models DIR DIR DIR
+  checkpoints, ten rows  rank-models --data ten.csv --models A B C
+  ... and unlabelled     rank-models --data ten.csv --pool rows.csv --models A B
+  no labels yet          rank-models label --pool rows.csv --models A B C
   answers, or two logs   rank-models --models answers-a.csv answers-b.csv
-  an LM and prompts      rank-models --data ten.jsonl --models LM --prompts nli
+  an LM and prompts      rank-models --data ten.csv --models LM --prompts nli
   results on many sets   rank-models compare results.csv
   a new domain           rank-models shift train.jsonl new.jsonl
   nothing: see a demo    rank-models --ood hans-sub --probe 10

@@ -82,11 +82,11 @@ def compare(**values: Any) -> None:
 
     \b
     rank-models compare results.csv
-    rank-models compare results.csv --format html -o page.html     with figures
-    rank-models compare scores.csv --measures measures.csv         do measures of the sets go with the values?
-    rank-models compare hans.json paws.json msgs.json              runs that were kept
-    rank-models compare my-suite/                                  accuracies that a suite states
-    rank-models compare run.json later.json                        what changed, in any format
+    rank-models compare results.csv --format html -o page.html           with figures
+    rank-models compare scores.csv --measures measures.csv   what goes with them?
+    rank-models compare hans.json paws.json msgs.json        runs that were kept
+    rank-models compare my-suite/                            accuracies of a suite
+    rank-models compare run.json later.json                  what changed
     """
     from ranker.commands import arguments
     from ranker.report import GENERAL

@@ -152,7 +152,7 @@ def label(**values: Any) -> None:
     \b
     rank-models label --pool rows.jsonl --models bert-a bert-b -o labels.csv
     rank-models label --pool rows.jsonl --models bert-a bert-b -o labels.csv --web
-    rank-models label --pool rows.jsonl --models bert-a bert-b --batch 10 -o rows.csv
+    rank-models label --pool rows.jsonl --models a b --batch 10 -o ten.csv
 
     The file is at all times one that `--data` reads. Each answer is on the disk before the next row is shown, and the
     same command goes on where one stopped. With --batch rows are written to be labelled elsewhere, without what models

@@ -118,9 +118,9 @@ def shift(**values: Any) -> None:
     rank-models shift hans-sub hans-con paws
     rank-models shift train.jsonl new.jsonl --by source
     rank-models shift reviews.csv --topics 5 -o topics.html
-    rank-models shift news.jsonl talks.jsonl --columns text=document,summary=summary
-    rank-models shift train.jsonl a.jsonl b.jsonl c.jsonl --models bert-a --models bert-b
-    rank-models shift --select candidates.csv     from a table of similarities and scores
+    rank-models shift news.csv talks.csv --columns text=document,summary=summary
+    rank-models shift train.csv a.csv b.csv c.csv --models bert-a --models bert-b
+    rank-models shift --select candidates.csv   a table of similarities and scores
     """
     from ranker.commands import arguments
     from ranker.report import GENERAL
