@@ -82,7 +82,7 @@ def compare(**values: Any) -> None:
 
     \b
     rank-models compare results.csv
-    rank-models compare results.csv --format html -o page.html           with figures
+    rank-models compare results.csv --format html -o page.html        with figures
     rank-models compare scores.csv --measures measures.csv   what goes with them?
     rank-models compare hans.json paws.json msgs.json        runs that were kept
     rank-models compare my-suite/                            accuracies of a suite

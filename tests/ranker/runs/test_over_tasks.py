@@ -269,7 +269,7 @@ def test_the_answer_lists_tasks_and_means(run):
     assert "Fewer than 300 rows, too few to detect small differences: hans, nli." in said
 
 
-@pytest.mark.parametrize("name", GENERAL)
+@pytest.mark.parametrize("name", [name for name in GENERAL if name != "parquet"])  # which is bytes, for a file
 def test_every_format_writes_it(run, name):
     """The same bytes each time, with every task in it."""
     first, second = (run("--models", "run-a", "run-b", "--format", name) for _ in range(2))
