@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from ranker.commands.program import say
+
 SHELLS = ("bash", "zsh", "fish")
 """Shells that click has a script for."""
 
@@ -22,4 +24,4 @@ def completion(ctx: click.Context, shell: str) -> None:
     """
     script = get_completion_class(shell)
     assert script is not None
-    click.echo(script(ctx.find_root().command, {}, "rank-models", "_RANK_MODELS_COMPLETE").source())
+    say(script(ctx.find_root().command, {}, "rank-models", "_RANK_MODELS_COMPLETE").source())

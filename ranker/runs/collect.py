@@ -184,7 +184,7 @@ def run_models(
                 used += outcome.used + Usage(stored=sum(sizes))
                 todo += (outcome.estimate and outcome.estimate.usage) or Usage()
     if used.seconds:
-        log.info("models took %s; estimated: %s", used, todo)
+        log.info("models took %s%s", used, f"; estimated: {todo}" if todo.seconds else "")
     names = [model.name for model in inspected.models]
     return {names[n]: raw[n] for n in sorted(raw)}, {names[n]: failures[n] for n in sorted(failures)}
 

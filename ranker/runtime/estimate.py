@@ -54,7 +54,11 @@ def peak_memory() -> int:
 
 
 def estimate(
-    opened: Callable[[Settings | None], Predictor], ask: Ask, missing: Sequence[WorkItem], machine: Machine
+    opened: Callable[[Settings | None], Predictor],
+    ask: Ask,
+    missing: Sequence[WorkItem],
+    machine: Machine,
+    measured_from: int = 0,
 ) -> TimeEstimate:
     """Count the passes that are left, and measure loading and some of the work.
 
@@ -63,11 +67,12 @@ def estimate(
         ask: asks it; a model behind a server is not asked.
         missing: the missing work, at least one item.
         machine: of the work.
+        measured_from: number of passes from which on some of the work is measured, which takes passes, too.
 
     Raises:
         ModelError: the model cannot be loaded or run.
     """
-    passes, load, usage, bill = 0.0, 0.0, Usage(), None
+    passes, load, bill = 0.0, 0.0, None
     for order in missing:
         meter, count = Meter(machine), len(order.examples)
         model = opened(order.settings)
@@ -82,12 +87,15 @@ def estimate(
         if is_billed(model):
             bill_of_order = model.bill(order.examples, round(passes_of_order))
             bill = bill_of_order if bill is None else bill + bill_of_order
-        else:
-            usage += _measure(model, ask, order, machine)
+    usage = None
+    if bill is None and passes >= measured_from:
+        usage = Usage(load)
+        for order in missing:
+            usage += _measure(opened(order.settings), ask, order, machine)
     counts = [(order.settings, len(order.examples)) for order in missing]
     predict = max((count for settings, count in counts if settings is None), default=0)
     explain = max((count for settings, count in counts if settings is not None), default=0)
-    return TimeEstimate(predict, explain, round(passes), load, None if bill is not None else usage + Usage(load), bill)
+    return TimeEstimate(predict, explain, round(passes), load, usage, bill)
 
 
 def _measure(model: Predictor, ask: Ask, order: WorkItem, machine: Machine) -> Usage:

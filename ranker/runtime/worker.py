@@ -32,6 +32,9 @@ REVISION = 1
 
 NOT_FINITE = "the model gives numbers that are not finite"
 
+WORTH_MEASURING = 2_000
+"""Forward passes from which on a run measures some of its work beforehand."""
+
 
 def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[str, Any]:
     """Return the store key: every input except the example that affects a number, by name.
@@ -165,8 +168,8 @@ def carry_out(
     """
     name, todo = job.source.name, None
     if log.isEnabledFor(logging.INFO):
-        todo = estimate_job(job, opened, missing)
-        log.info("%s: %s", name, todo)
+        todo = estimate_job(job, opened, missing, WORTH_MEASURING)
+        log.log(logging.DEBUG if todo.usage is None else logging.INFO, "%s: %s", name, todo)
     meter = Meter(job.machine)
     for order in missing:
         try:
@@ -182,13 +185,15 @@ def carry_out(
     return todo, meter.usage + Usage(0.0 if todo is None else todo.load)
 
 
-def estimate_job(job: Job, opened: Callable[[Settings | None], Predictor], missing: Sequence[WorkItem]) -> TimeEstimate:
+def estimate_job(
+    job: Job, opened: Callable[[Settings | None], Predictor], missing: Sequence[WorkItem], measured_from: int = 0
+) -> TimeEstimate:
     """Estimate the missing work of a job. See `estimate`."""
 
     def ask(model: Predictor, order: WorkItem) -> Iterator[Block]:
         return answer_blocks(model, job.source.name, order, lambda done: None)
 
-    return estimate(opened, ask, missing, job.machine)
+    return estimate(opened, ask, missing, job.machine, measured_from)
 
 
 def model_opener(job: Job, shelf: ResourceCache) -> Callable[[Settings | None], Predictor]:

@@ -378,7 +378,7 @@ def test_lists_name_what_there_is(run):
     assert run("ls", "odd")[0] == 2
 
 
-def test_a_dry_run_says_what_is_missing(run):
+def test_a_dry_run_says_what_is_missing(run, tmp_path):
     """`--dry-run` counts the passes that would be made and says how long they take; it keeps nothing."""
     models = (few_models(1)[0], few_models(8)[7])
     command = ("--ood", "hans-sub", *QUICK, "--models", *models, "--attribution", "lime:samples=20")
@@ -386,11 +386,12 @@ def test_a_dry_run_says_what_is_missing(run):
         first = run(*command, "--dry-run")[1].splitlines()
         assert first[0] == "models on hans-sub: 2 models, 12 rows, 12 to explain with lime"
         assert re.search(r"untouched: rows: 12 to predict, 12 to explain; \d+ \w+ of processor time, \d+ MB", first[1])
-        assert re.fullmatch(r"in all \d+ \w+ of processor time, \d+ MB of memory a worker, [\d.]+ MB to store", first[-1])
-    Path("prices.toml").write_text('currency = "EUR"\ncore_hour = 3600000\ngpu_hour = 1\n')
-    assert re.search(
-        r"in all .* to store, [\d.e+]+ EUR$", run(*command, "--dry-run", "--prices", "prices.toml")[1].strip()
-    )
+        assert re.fullmatch(
+            r"in all \d+ \w+ of processor time, \d+ MB of memory a worker, [\d.]+ MB to store", first[-1]
+        )
+    prices = tmp_path / "prices.toml"
+    prices.write_text('currency = "EUR"\ncore_hour = 3600000\ngpu_hour = 1\n')
+    assert re.search(r"in all .* to store, [\d.e+]+ EUR$", run(*command, "--dry-run", "--prices", prices)[1].strip())
     run(*command)
     assert "untouched: all is cached" in run(*command, "--dry-run")[1]
     status, out, err = run(*command, "--dry-run", "--probe", 9999)

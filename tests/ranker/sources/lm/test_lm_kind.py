@@ -151,7 +151,6 @@ def test_an_interrupted_run_asks_for_the_rest_alone(lm, project, run, monkeypatc
         return run_rows(self, rows)
 
     monkeypatch.setattr(model, "_run", limited)
-    monkeypatch.setattr(LabelScorer, "speed", lambda self, encoding: 1.0)  # which asks for copies of a row
     flags = ["--models", str(lm()), "--prompts", "prompts"]
     run(*flags, exit_code=130)
     first = len(asked)
