@@ -204,8 +204,8 @@ def run(**values: Any) -> None:
     """Rank a suite of models: on an OOD set whose labels are known, or on a few labelled rows of your own.
 
     With --ood the report says how often each method, shown K examples, would have put two models in the right order:
-    its pairwise accuracy. With --data it says which model to take, which cannot be told apart, and how many more labels
-    would do it. Tables of predictions and logs may bring the rows, and their truth, themselves.
+    its pairwise accuracy. With --data it says which model to take, which cannot be told from it, and in which range the
+    number of further labels lies. Tables of predictions and logs may bring the rows, and their truth, themselves.
 
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right; 3 what
     --not-worse-than asks for does not hold; 130, 143 and 129 stopped by Ctrl-C, SIGTERM and SIGHUP.

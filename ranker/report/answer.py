@@ -8,7 +8,7 @@ from ranker.errors import listed
 from ranker.numbers import LEAST_P, SHARES, Unit, counted, interval, p_value, percent, points, probability
 from ranker.report.decision import first_caveat
 from ranker.report.words import words_of
-from ranker.results.decision import DecidedModel, Decision
+from ranker.results.decision import DecidedModel, Decision, have_one_label
 from ranker.results.evaluation import Evaluation, equal_up_to_rounding
 from ranker.results.ranking import Ranking
 from ranker.results.result import NAMES
@@ -219,7 +219,9 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
         sure = f"with a probability of {probability(decision.level, 0)} % or more"
         return f"Next: take {first.name}: no other model is better by more than {unit.point}, {sure}."
     if forecast is None:
-        return f"Next: label more rows. How many cannot be said: {_no_forecast(ranking, decision)}."
+        one_label = have_one_label(decision.rows)
+        reason = "all labels are alike so far" if one_label else f"{decision.method} gives no forecast"
+        return f"Next: label more rows. How many cannot be said: {reason}."
     goal = f"{probability(forecast.goal, 0)} % sure which model is within {unit.point} of the best"
     if forecast.low is None:
         remedy = "a larger pool" if decision.reads_pool else "rows without labels (--pool)"
@@ -236,13 +238,3 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
 
 def _ends(low: int, high: int) -> str:
     return f"{low:,} to {high:,}" if low < high else f"{low:,}"
-
-
-def _no_forecast(ranking: Ranking, decision: Decision) -> str:
-    """Explain why the number of labels is unknown."""
-    labels_seen = {row.label for row in decision.rows}
-    return (
-        "all labels are alike so far"
-        if len(labels_seen) == 1 and labels_seen != {""}
-        else f"{decision.method} gives no forecast"
-    )

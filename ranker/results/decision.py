@@ -218,6 +218,16 @@ def undecided_pairs(p_beats: Sequence[Sequence[float]], level: float) -> np.ndar
     return np.asarray(near | near.T)
 
 
+def have_one_label(rows: Sequence[RowResult]) -> bool:
+    """Tell whether labelled rows have one label only, so that they measure the recall of that label alone.
+
+    Example:
+        >>> have_one_label([RowResult("a", "yes", {}), RowResult("b", "yes", {})]), have_one_label([])
+        (True, False)
+    """
+    return len({row.label for row in rows}) == 1 and bool(rows[0].label)
+
+
 def are_told_apart(p_beats: Sequence[Sequence[float]], i: int, j: int, level: float) -> bool:
     """Tell whether one of two models, whichever, is more accurate with a probability of at least that level.
 

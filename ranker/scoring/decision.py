@@ -19,7 +19,7 @@ import numpy as np
 from factors.types import Floats, Ints
 from ranker.errors import UsageError, look_up
 from ranker.numbers import counted, probability
-from ranker.results.decision import DecidedModel, Decision, RowResult
+from ranker.results.decision import DecidedModel, Decision, RowResult, have_one_label
 from ranker.results.table import ScoreTable
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.paired_comparison import clusters_of, compare_pairs, pairs_of, warnings
@@ -140,7 +140,7 @@ def decide(
             for m in order
         ),
         p_beats=tuple(map(tuple, sure.better[np.ix_(order, order)].tolist())),
-        forecast=None if alike(rows) else sure.forecast,
+        forecast=None if have_one_label(rows) else sure.forecast,
         level=LEVEL,
         versus=pairs,
         rows=tuple(rows),
@@ -277,11 +277,6 @@ def _sure_of_metric(
     )
 
 
-def alike(rows: Sequence[RowResult]) -> bool:
-    """Return whether labelled rows have one label only, so that they measure the recall of that label alone."""
-    return len({row.label for row in rows}) == 1 and bool(rows[0].label)
-
-
 def _in_domain_note(by: ModelOrder, without: Posterior, order: Ints, names: Sequence[str]) -> str:
     """Say that in-domain accuracies counted, and how the models would be ranked without them."""
     near, score = without.near(posterior.NEAR)[order], np.round(without.score[order], 12)
@@ -328,6 +323,6 @@ def _notes(
         notes.append(
             f"{decision.method} puts {a} above {b}, but on the labelled rows {b} did better more often{more_pairs}."
         )
-    if alike(decision.rows):
+    if have_one_label(decision.rows):
         notes.append("All rows have the same label; a model that always predicts it looks perfect.")
     return notes

@@ -176,7 +176,7 @@ class Beliefs:
     @property
     def score(self) -> Floats:
         """(M,) expected accuracies on the pool, by which the models are ranked."""
-        return np.asarray(np.round(self.accuracies.mean(axis=0), 9))
+        return np.asarray(np.round(self.expected(), 9))
 
     def beats(self) -> Floats:
         """Return (M, M) P(the row's model is more accurate in the domain than the column's); 1/2 on the diagonal.
@@ -240,8 +240,7 @@ class Beliefs:
         """
         from scipy.special import ndtr
 
-        mean = self.accuracies.mean(axis=0)
-        leader = int(self.score.argmax())
+        mean, leader = self.expected(), int(self.score.argmax())
         now, raised = (
             pairs[leader] for pairs in self.precision_gain(self.unanswered[self.candidates] if often is None else often)
         )

@@ -73,8 +73,8 @@ class Forecast:
         goal: probability that no model is better than the leader by more than a margin, which is waited for.
 
     Example:
-        >>> Forecast(12, None, 190, 0.9).reachable
-        True
+        >>> Forecast(12, None, 190, 0.9).times(2)
+        Forecast(low=24, high=None, most=380, goal=0.9)
     """
 
     low: int | None
@@ -84,13 +84,8 @@ class Forecast:
 
     def times(self, size: float) -> Forecast:
         """Return the forecast in rows, of one in units of this many rows."""
-        low, high, most = (None if end is None else round(end * size) for end in (self.low, self.high, self.most))
-        return replace(self, low=low, high=high, most=most or 0)
-
-    @property
-    def reachable(self) -> bool:
-        """False if even `most` labels will probably not do: the lower end is beyond them."""
-        return self.low is not None
+        low, high = (None if end is None else round(end * size) for end in (self.low, self.high))
+        return replace(self, low=low, high=high, most=round(self.most * size))
 
 
 def forecast_labels(

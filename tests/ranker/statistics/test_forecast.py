@@ -37,7 +37,7 @@ def test_a_pool_that_is_a_small_sample_is_never_enough():
     small = two_models(0.02, 0.01, lasting=0.05)
     assert forecast_labels(small, np.random.default_rng(0), 0.9, 0.0) == Forecast(None, None, AHEAD, 0.9)
     none_left = two_models(0.02, 0.01, most=0)
-    assert not forecast_labels(none_left, np.random.default_rng(0), 0.9, 0.0).reachable
+    assert forecast_labels(none_left, np.random.default_rng(0), 0.9, 0.0).low is None
 
 
 def test_a_goal_that_is_reached_needs_no_label():

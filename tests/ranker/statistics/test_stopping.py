@@ -76,4 +76,4 @@ def test_no_number_of_answers_makes_it_sure():
     """A probability of 1 is reached by no further answers, and is asked for without a warning."""
     labels = np.arange(60) % 2
     predicted = np.stack([labels, np.where(np.arange(60) < 20, 1 - labels, labels)])
-    assert not forecast_answers(believe(fold(predicted, 2), np.arange(4), labels[:4]), 4, probable=1).reachable
+    assert forecast_answers(believe(fold(predicted, 2), np.arange(4), labels[:4]), 4, probable=1).low is None
