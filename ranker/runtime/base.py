@@ -119,7 +119,7 @@ class Usage:
 
     Example:
         >>> print(Usage(90.0, 480_000_000, 2_000_000) + Usage(30.0, 500_000_000, 1_000_000))
-        2.0 min of processor time, 500 MB of memory a worker, 3.00 MB to store
+        2.0 min of processor time, 500 MB of memory a worker, 3 MB to store
     """
 
     seconds: float = 0.0
