@@ -385,9 +385,9 @@ def test_a_dry_run_says_what_is_missing(run, tmp_path):
     for _ in range(2):
         first = run(*command, "--dry-run")[1].splitlines()
         assert first[0] == "models on hans-sub: 2 models, 12 rows, 12 to explain with lime"
-        assert re.search(r"untouched: rows: 12 to predict, 12 to explain; \d+ \w+ of processor time, \d+ MB", first[1])
+        assert re.search(r"untouched: rows: 12 to predict, 12 to explain; \d+ s of processor time, [\d,]+ MB", first[1])
         assert re.fullmatch(
-            r"in all \d+ \w+ of processor time, \d+ MB of memory a worker, [\d.]+ MB to store", first[-1]
+            r"in all \d+ s of processor time, [\d,]+ MB of memory a worker, [\d.]+ MB to store", first[-1]
         )
     prices = tmp_path / "prices.toml"
     prices.write_text('currency = "EUR"\ncore_hour = 3600000\ngpu_hour = 1\n')
