@@ -33,7 +33,7 @@ WIDTH = 100
 PARTS = {
     "Questions": (
         *("rank", "decide", "decide_within", "label", "explain", "compare", "what_changed", "over_tasks"),
-        *("shift", "select_sets", "plot"),
+        *("shift", "select_sets"),
     ),
     "Rows and models": ("load_set", "set_from_rows", "labelled", "unlabelled", "load_suite"),
     "Answers": (
@@ -112,7 +112,7 @@ names them, and a `Task` is mostly a `ClassificationTask`.
 The numbers are fractions, never percent. Whatever is asked for and cannot be had is refused by an
 error with one line ([errors](#errors)). Every answer shows itself: `repr` says what was found in one
 to three lines, a notebook adds a small table, `to_frame()` gives a pandas data frame (`to_rows()`
-plain rows, without pandas), and `ranker.plot` draws a ranking.
+plain rows, without pandas), and `plot()` draws its figures.
 
 Answers of models are kept in your store, the one that `rank-models` uses: `$RANK_MODELS_STORE`, else
 a folder in your cache. A second call asks no model. `Runtime(store="DIR")` takes another place, and

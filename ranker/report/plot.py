@@ -1,46 +1,36 @@
-"""`ranker.plot`: one figure of a result, for a notebook or a paper."""
+"""One figure of a result: what `Result.plot` draws."""
 
 from __future__ import annotations
 
 from ranker.errors import UsageError, look_up
-from ranker.report import shift_figures
+from ranker.report import sets_figures, shift_figures
 from ranker.report.figures import ALL, Drawing, drawings
+from ranker.results.over_sets import OverSets
 from ranker.results.ranking import Ranking
+from ranker.results.result import Result
 from ranker.results.shift import Shift
 
 
-def plot(ranking: Ranking | Shift, figure: str | None = None) -> Drawing:
-    """Draw one figure of a ranking or a shift, as in the reports.
-
-    Args:
-        ranking: an evaluation, a decision, or a shift.
-        figure: for an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", for a decision "heatmap"
-            or "accuracies", for a shift "heatmap" or "map". None takes the first that the ranking has.
-
-    Returns:
-        The drawing, which a notebook shows: `figure` is matplotlib's, with `savefig`; `title`, `help` and `alt`
-        describe in words its subject, how to read it, and what can be seen in it.
+def plot(result: Result, name: str | None = None) -> Drawing:
+    """Draw the named figure, or the first, of those that a report of the result has.
 
     Raises:
-        UsageError: this is no ranking or shift, or it has no such figure.
-
-    Example:
-        >>> from ranker import Evidence, load_set, plot, rank
-        >>> ranking = rank("hans-sub-mini", load_set("hans-sub", limit=40), evidence=Evidence("none"))
-        >>> plot(ranking, "heatmap")
-        <figure heatmap: ...>
+        UsageError: the result has no figure.
+        UnknownName: it has others.
     """
-    if not isinstance(ranking, Ranking | Shift):
-        kind = type(ranking).__name__
-        raise UsageError(f"only a ranking and a shift have figures (got {kind})", value=kind)
-    available = shift_figures.drawings(ranking) if isinstance(ranking, Shift) else drawings(ranking, ALL)
-    drawn = {drawing.name: drawing for drawing in available}
+    drawn = {drawing.name: drawing for drawing in _drawings(result)}
+    kind = type(result).__name__
     if not drawn:
-        raise UsageError(
-            "the shift has no figure: it is of two sets"
-            if isinstance(ranking, Shift)
-            else "the ranking has no figure: it is of too few models"
-        )
-    return look_up(
-        f"figure of this {type(ranking).__name__.casefold()}", next(iter(drawn)) if figure is None else figure, drawn
-    )
+        raise UsageError(f"this {kind} has no figure: `to_frame()` has its numbers", value=kind)
+    return look_up(f"figure of this {kind}", next(iter(drawn)) if name is None else name, drawn)
+
+
+def _drawings(drawable: Result) -> list[Drawing]:
+    match drawable:
+        case Ranking():
+            return drawings(drawable, ALL)
+        case Shift():
+            return shift_figures.drawings(drawable)
+        case OverSets():
+            return sets_figures.drawings(drawable)
+    return []

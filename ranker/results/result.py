@@ -14,6 +14,8 @@ from ranker.numbers import counted
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ranker.report.figures import Drawing
+
 MAX_NOTEBOOK_ROWS = 60
 """Rows of a table that a notebook shows, at most; a frame has all of them."""
 
@@ -58,6 +60,32 @@ class Result(ABC):
             raise UsageError("`to_frame` needs pandas: `pip install pandas`; `to_rows` does without") from error
         frame = pd.DataFrame(self.to_rows())
         return frame.set_index(list(self.index)) if self.index else frame
+
+    def plot(self, figure: str | None = None) -> Drawing:
+        """Draw one figure, as in the reports.
+
+        Args:
+            figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision
+                "heatmap" or "accuracies", of a shift "heatmap", "map", "overlap" or "summaries", of models over many
+                sets "ranks", "critical-difference", or a trend. None takes the first that the result has.
+
+        Returns:
+            The drawing, which a notebook shows: `figure` is matplotlib's, with `savefig`; `title`, `help` and `alt`
+            say in words what it is about, how to read it, and what can be seen in it.
+
+        Raises:
+            UsageError: the result has no figure.
+            UnknownName: it has others.
+
+        Example:
+            >>> from ranker import Evidence, load_set, rank
+            >>> ranking = rank("hans-sub-mini", load_set("hans-sub", limit=40), evidence=Evidence("none"))
+            >>> ranking.plot("heatmap")
+            <figure heatmap: ...>
+        """
+        from ranker.report.plot import plot
+
+        return plot(self, figure)
 
     def __repr__(self) -> str:
         return self.answer

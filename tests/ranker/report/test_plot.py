@@ -1,18 +1,24 @@
-"""`ranker.plot`: one figure of a ranking."""
+"""`Result.plot`: one figure of a result."""
 
 import pytest
 from refusals import refuses
+from test_over_sets_report import rows
 from test_report_formats import toy, toy_decision
 
-from ranker import plot
+from ranker.domains.compare import compare
 from ranker.errors import UnknownName, UsageError
-from ranker.report import figures
+from ranker.report import figures, sets_figures
 
 
-@pytest.mark.parametrize(("make", "first"), [(toy, "learning-curve"), (toy_decision, "heatmap")])
+def board():
+    """Nine models on three sets and in-domain."""
+    return compare(list(rows()))
+
+
+@pytest.mark.parametrize(("make", "first"), [(toy, "learning-curve"), (toy_decision, "heatmap"), (board, "ranks")])
 def test_the_first_figure_is_drawn_unasked(make, first):
     """A notebook gets it as SVG, a shell its name in a line, everybody matplotlib's own figure."""
-    drawn = plot(make())
+    drawn = make().plot()
     assert (drawn.name, repr(drawn)) == (first, f"<figure {first}: {drawn.title}>")
     assert drawn._repr_svg_().startswith("<?xml")
     assert drawn.figure.axes
@@ -22,12 +28,18 @@ def test_the_first_figure_is_drawn_unasked(make, first):
 def test_every_figure_of_a_report_has_its_name(make):
     """Each that a report of the ranking holds can be asked for."""
     names = [one.name for one in figures.drawings(make(), figures.ALL)]
-    assert [plot(make(), name).name for name in names] == names
+    assert [make().plot(name).name for name in names] == names
+
+
+def test_every_figure_of_many_sets_has_its_name():
+    """Ranks, critical difference and trends, too."""
+    names = [one.name for one in sets_figures.drawings(board())]
+    assert [board().plot(name).name for name in names] == names
 
 
 def test_what_cannot_be_drawn_is_one_line():
-    """Another result, and a figure that the ranking has not."""
-    with refuses(UsageError, value="Decision"):
-        plot(toy_decision().found)
+    """A result without figures, and a figure that the ranking does not have."""
+    with refuses(UsageError, value="ScoreTable"):
+        toy().table.plot()
     with refuses(UnknownName, value="distribution"):
-        plot(toy_decision(), "distribution")
+        toy_decision().plot("distribution")

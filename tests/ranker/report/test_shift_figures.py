@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from ranker import plot, shift
+from ranker import shift
 from ranker.cli import main
 from ranker.errors import UsageError
 from ranker.report import shift_figures, write
@@ -18,7 +18,7 @@ def found():
 
 def test_the_heatmap_has_every_cosine(found):
     """Twice, and none of a set with itself."""
-    drawing = plot(found)
+    drawing = found.plot()
     texts = [text.get_text() for text in drawing.figure.axes[0].texts]
     assert sorted(texts) == sorted(2 * [f"{pair.measure('cosine').value:.2f}" for pair in found.pairs])
     assert drawing.alt == "3 by 3 cells. Most alike: hans-sub and hans-con; least: hans-con and paws."
@@ -26,7 +26,7 @@ def test_the_heatmap_has_every_cosine(found):
 
 def test_overlaps_of_vocabularies_have_a_heatmap(found):
     """DomainSum's Figure 4, for every two sets."""
-    drawing = plot(found, "overlap")
+    drawing = found.plot("overlap")
     texts = [text.get_text() for text in drawing.figure.axes[0].texts]
     assert sorted(texts) == sorted(2 * [f"{pair.measure('vocabulary_overlap').value:.2f}" for pair in found.pairs])
     assert drawing.alt == "3 by 3 cells. Most alike: hans-sub and hans-con; least: hans-sub and paws."
@@ -52,7 +52,7 @@ def test_summaries_have_a_radar_chart(tmp_path):
 
 def test_the_map_has_every_set_at_its_place(found):
     """The in-domain one is a square of another colour, and each has its name."""
-    axes = plot(found, "map").figure.axes[0]
+    axes = found.plot("map").figure.axes[0]
     points = [tuple(np.asarray(one.get_offsets())[0]) for one in axes.collections]
     assert points == [found.places[domain.name] for domain in found.domains]
     assert [text.get_text() for text in axes.texts] == ["hans-sub", "hans-con", "paws"]
@@ -83,7 +83,7 @@ def test_two_sets_have_no_figure():
     two = shift("hans-sub", "hans-con")
     assert shift_figures.drawings(two) == []
     with pytest.raises(UsageError):
-        plot(two)
+        two.plot()
 
 
 def test_the_page_has_all_three(found):

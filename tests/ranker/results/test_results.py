@@ -17,7 +17,6 @@ from ranker.domains.select import select_sets
 from ranker.domains.shift import Domain, measure_shift
 from ranker.errors import UsageError
 from ranker.results import result as base
-from ranker.results.decision import Decision
 from ranker.results.explanation import Explanation
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
@@ -216,7 +215,7 @@ def test_the_answer_of_an_explanation():
     assert f"{reading.name} {reading.predicted} " in repr(example).splitlines()[1]
 
 
-def test_results_know_no_picture():
-    """`ranker.plot` draws them."""
-    assert not [kind for kind in (Result, *kinds()) if hasattr(kind, "plot") or hasattr(kind, "to_pandas")]
-    assert Decision.__repr__ is Result.__repr__
+def test_every_result_shows_itself_alike():
+    """Words, table and figures come from the one class: no result has its own."""
+    shared = ("plot", "to_frame", "_repr_html_", "__repr__")
+    assert not [(kind, name) for kind in kinds() for name in shared if getattr(kind, name) is not getattr(Result, name)]

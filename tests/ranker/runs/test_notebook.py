@@ -24,7 +24,7 @@ screen, sys.stderr = sys.stderr, OutStream()
 """
 
 CALL = """
-from ranker import Evidence, Machine, Processes, Runtime, load_set, load_suite, plot, progress, rank
+from ranker import Evidence, Machine, Processes, Runtime, load_set, load_suite, progress, rank
 
 progress.LINE_EVERY = 0.0  # every step is told, so that something is, however fast the machine
 models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=40)
@@ -75,7 +75,7 @@ CELLS = (
     "ranking",
     "ranking.decision if ranking.mode == 'decision' else ranking.evaluation",
     "ranking.table",
-    "plot(ranking)",
+    "ranking.plot()",
     BESIDE,
 )
 
