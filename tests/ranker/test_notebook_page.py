@@ -13,9 +13,9 @@ CELLS = [cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cell
 
 def shown_by(source, names):
     """The text of a cell's last line, as a shell would show it."""
-    *body, last = ast.parse(source).body
-    exec(compile(ast.Module(body, []), "cell", "exec"), names)
-    return repr(eval(compile(ast.Expression(last.value), "cell", "eval"), names))
+    *body, last = map(ast.unparse, ast.parse(source).body)
+    exec("\n".join([*body, f"_ = {last}"]), names)
+    return repr(names["_"])
 
 
 def texts(cell):
