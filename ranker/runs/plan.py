@@ -241,7 +241,8 @@ def metric_of(name: str | None, rows: RunRows) -> Metric | None:
         rows: the rows.
 
     Raises:
-        UsageError: the answers have no labels, or not the right ones, or there is a pool.
+        UsageError: the answers have no labels, or not the right ones, or there is a pool, and the metric needs more
+            than labels.
     """
     task = rows.ood.task
     if rows.pool and not name and has_values(task):
@@ -251,7 +252,7 @@ def metric_of(name: str | None, rows: RunRows) -> Metric | None:
         return None
     if rows.truth and not resolved.higher_is_better:
         raise UsageError.about("metric", f"{resolved.name} is for a decision: less of it is better", resolved.name)
-    if rows.pool:
+    if rows.pool and resolved.by_label() is None:
         predicate = f"{resolved.name} is for labelled rows alone, and a pool is read, too"
         raise UsageError.about("metric", predicate, resolved.name)
     return resolved
@@ -270,7 +271,7 @@ def is_recorded_by(name: str, infos: Iterable[ModelInfo]) -> bool:
 
 def _missing_need(method: PoolMethod, run_plan: Plan) -> str | None:
     """Return why a method cannot be had on these rows, as far as known before models are asked; None if it can."""
-    if run_plan.metric is not None:
+    if run_plan.metric is not None and (run_plan.rows.truth or method.posterior is None):
         return f"estimates accuracies, and models are compared by {run_plan.metric.name}"
     unlabelled = any(not example.labelled for example in run_plan.rows.population)
     missing = {

@@ -71,6 +71,11 @@ class MetricRows:
         statistics = np.stack([metric.statistics(values, targets) for values, targets in inputs])
         return cls(metric, judged, statistics, metric.unseen(inputs[0][1]))
 
+    @property
+    def by_label(self) -> Floats | None:
+        """(C + 1, C, k) statistics of a row with each answer and each label; see `ranker.tasks.metrics.Metric`."""
+        return self.metric.by_label()
+
     @cached_property
     def values(self) -> Floats:
         """(M,) the metric, in its own unit."""

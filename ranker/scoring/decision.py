@@ -69,28 +69,29 @@ def decide(
         precomputed: whether the answers were made elsewhere, where more answers may have been possible.
         base: a model that each other one is compared with, however many they are.
         by_metric: what the rows add to a metric that is no mean, of the table's models and examples. Values, intervals,
-            probabilities and comparisons are then of that metric, and the order, where no method is named.
+            probabilities and comparisons are then of that metric, and the order, where no method is named or the
+            method's posterior gives it.
         watch: is told what comes next, of `STEPS`, and how many more of them are done.
 
     Raises:
         UsageError: fewer than two models, no row that all were judged on, an unknown method, or a pool beside a metric
-            that is no mean.
+            that labels alone do not give, such as a correlation.
     """
     check(table, len(table.examples))
-    if by_metric is not None and beside is not None:
+    if by_metric is not None and beside is not None and by_metric.by_label is None:
         name = by_metric.metric.name
         raise UsageError.about("metric", f"{name} is for labelled rows alone, and a pool is read, too", name)
     watch(STEPS[0], 0)
-    if by_metric is not None and method is None:
+    if by_metric is not None and method is None and beside is None:
         name = by_metric.metric.name
         by = ModelOrder(name, "baseline", by_metric.signed_value(by_metric.statistics.mean(axis=1)))
     else:
-        by = _order(table, method, designed, beside, seed)
+        by = _order(table, method, designed, beside, seed, by_metric)
     order = np.argsort(-np.round(by.score, 12), kind="stable")
     scores = averages(table)
     metric_ties = f"{table.metric}{combined.TIES}"
     if by.method not in (metric_ties, *scores[0]):
-        by_values = by.score if by_metric is None else by_metric.values
+        by_values = by.score if by_metric is None or beside is not None else by_metric.values
         scores = [{**row, by.method: float(value)} for row, value in zip(scores, by_values, strict=True)]
     scored_by = table.metric if by.method == metric_ties else by.method
     judged = engine.defined_for_all(table.values)[0] if by_metric is None else by_metric.judged
@@ -101,7 +102,7 @@ def decide(
     clusters = clusters_of([group for group, is_judged in zip(groups, judged, strict=False) if is_judged])
     rng = np.random.default_rng(seed)
     watch(STEPS[1], 1)
-    if by_metric is not None:
+    if by_metric is not None and not by.posterior:
         sure = _sure_of_metric(by_metric, outcomes, clusters, order, rng)
     elif clusters is not None and not by.posterior:
         sure = _sure_of_clusters(outcomes, clusters, order, rng)
@@ -109,12 +110,14 @@ def decide(
         sure = _posterior_summary(outcomes, by.posterior, order, rng)
     watch(STEPS[2], 1)
     rows_of = groups or ("",) * len(table.examples)
-    if by_metric is not None:
+    if beside is not None:
+        pairs: tuple[paired.PairedComparison, ...] = ()
+    elif by_metric is not None:
         pairs = by_metric.compare_pairs(
             table.models, outcomes, pairs_of(order.tolist(), table.models, base), seed, clusters
         )
     else:
-        pairs = () if beside is not None else compare_pairs(table, order.tolist(), rows_of, seed, base)
+        pairs = compare_pairs(table, order.tolist(), rows_of, seed, base)
     watch(STEPS[3], 1)
     values = outcomes.mean(axis=1) if by_metric is None else by_metric.values
     decision = Decision(
@@ -173,7 +176,12 @@ def resolve_method(method: str, names: Sequence[str], designed: str | None, pool
 
 
 def _order(
-    table: ScoreTable, method: str | None, designed: str | None, beside: UnlabelledContext | None, seed: int
+    table: ScoreTable,
+    method: str | None,
+    designed: str | None,
+    beside: UnlabelledContext | None,
+    seed: int,
+    by_metric: MetricRows | None,
 ) -> ModelOrder:
     """Choose the method, and score the models by it."""
     names = [factor.name for factor in table.methods]
@@ -185,7 +193,7 @@ def _order(
         method or (default if default in (*mixed, *pooled) else table.metric), names, designed, [*pooled]
     )
     if beside is not None and method in pooled:
-        return beside.order(method, seed)
+        return beside.order(method, seed, by_metric)
     values = signed_scores(table)
     means = engine.means(values, np.arange(values.shape[2])[None])
     if method in mixed:
@@ -299,10 +307,11 @@ def _notes(
     """Return notes on a decision, with (M, K) outcomes in the order of its models."""
     notes, size, won, score = [], outcomes.shape[1], posterior.wins(outcomes), by.score[order]
     if beside is not None:
+        measured = decision.metric or "accuracy"
         notes += [
             f"The pool adds {counted(beside.unlabelled, 'row')} without a label.",
-            "If `rank-models label` asked for the labelled rows, the accuracy on them is no estimate of accuracy in "
-            "the domain. Rows drawn at random give one.",
+            f"If `rank-models label` asked for the labelled rows, the {measured} on them is no estimate of {measured} "
+            "in the domain. Rows drawn at random give one.",
         ]
         if by.method in beside.methods and by.warning:
             notes.append(f"{by.method} {'sees no label, and ' if by.kind == 'label-free' else ''}{by.warning}.")

@@ -9,9 +9,10 @@ from typing import Protocol
 import numpy as np
 
 from factors.types import Floats, Ints
+from ranker.scoring.by_metric import MetricRows
 from ranker.statistics import posterior
 from ranker.statistics.anchors import AnchorPosterior, Anchors, infer_differences
-from ranker.statistics.pool import Kind, Pool, PoolMethod, Posterior, Targets, possible
+from ranker.statistics.pool import Infer, Kind, Pool, PoolMethod, Posterior, Targets, possible
 
 ANCHORS, AGREEMENT = "ANCHORS", "AGREEMENT"
 """Methods that rank models by the likeness of their answers: with some outcomes, and without any."""
@@ -51,8 +52,14 @@ class UnlabelledContext(Protocol):
     def methods(self) -> dict[str, Kind]:
         """Methods that can order the models: name -> kind."""
 
-    def order(self, method: str, seed: int) -> ModelOrder:
-        """Order the models by one of the methods; `seed` is that of its draws."""
+    def order(self, method: str, seed: int, by_metric: MetricRows | None = None) -> ModelOrder:
+        """Order the models by one of the methods.
+
+        Args:
+            method: its name.
+            seed: of its draws.
+            by_metric: a metric that is no mean, for the methods that have a posterior of it.
+        """
 
 
 @dataclass(frozen=True)
@@ -88,16 +95,23 @@ class LabelContext:
         """Methods whose needs the rows meet: name -> kind."""
         return {name: method.kind for name, method in self._usable.items()}
 
-    def order(self, method: str, seed: int) -> ModelOrder:
+    def order(self, method: str, seed: int, by_metric: MetricRows | None = None) -> ModelOrder:
         """Order the models by one of the methods. See `UnlabelledContext`."""
         by = self._usable[method]
         if by.posterior is None:
             score = by.estimate(self.pool, self.targets, self.places[None])[:, 0]
             return ModelOrder(method, by.kind, score, None, by.warning)
-        pooled, without = by.posterior(self.pool, self.places, self.labels), None
+        pooled, without = self._posterior(by.posterior, self.pool, by_metric), None
         if self.pool.in_domain_accuracy is not None:
-            without = by.posterior(replace(self.pool, in_domain_accuracy=None), self.places, self.labels)
+            without = self._posterior(by.posterior, replace(self.pool, in_domain_accuracy=None), by_metric)
         return ModelOrder(method, by.kind, pooled.score, pooled, by.warning, without)
+
+    def _posterior(self, infer: Infer, pool: Pool, by_metric: MetricRows | None) -> Posterior:
+        """Return the posterior of the mean outcomes, or of the metric where there is one."""
+        pooled = infer(pool, self.places, self.labels)
+        if by_metric is None or by_metric.by_label is None:
+            return pooled
+        return pooled.judged_by(by_metric.by_label, by_metric.signed_value)
 
 
 @dataclass(frozen=True)
@@ -124,8 +138,8 @@ class AnswerContext:
         """ANCHORS and AGREEMENT."""
         return {ANCHORS: "pool", AGREEMENT: "label-free"}
 
-    def order(self, method: str, seed: int) -> ModelOrder:
-        """Order the models by one of the methods. See `UnlabelledContext`."""
+    def order(self, method: str, seed: int, by_metric: MetricRows | None = None) -> ModelOrder:
+        """Order the models by one of the methods, which know means alone. See `UnlabelledContext`."""
         if method == AGREEMENT:
             warning = "puts models first that err alike"
             return ModelOrder(AGREEMENT, "label-free", self.anchors.mean_agreement, None, warning)

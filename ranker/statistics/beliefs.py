@@ -13,8 +13,8 @@ pseudo-row of disagreement adds to v_mk the share of rows with different labels,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from factors.types import Floats, Ints
 from ranker.statistics.engine import pairs
 from ranker.statistics.forecast import Outlook
+from ranker.statistics.metric_posterior import MetricPosterior, draw_values
 from ranker.statistics.patterns import Patterns, Readings, gather_answers
 from ranker.statistics.posterior_samples import WORLDS, PosteriorSamples, sample_posterior, votes
 
@@ -42,6 +43,9 @@ SPREAD_WORLDS, SPREAD_PATTERNS = 64, 1_000
 
 EQUAL = 1e-6
 """Two accuracies of one world this close are equal, so that rounding does not separate equal predictions."""
+
+METRIC_CELLS = 1 << 24
+"""Most numbers behind a metric, answers x labels x worlds x models: 134 MB. Of more worlds, fewer are read."""
 
 DOMAINS = 8
 """Draws of the accuracies in the domain, in each world."""
@@ -253,6 +257,15 @@ class Beliefs:
             float(raised @ doubt / doubt.sum()),
             int(self.unanswered.sum()),
         )
+
+    def judged_by(self, statistics: Floats, value: Callable[[Floats], Floats]) -> MetricPosterior:
+        """Return the posterior of a metric of labels. See `ranker.statistics.pool.Posterior`."""
+        cells = self.patterns.models * statistics.shape[0] * statistics.shape[1]
+        worlds = self._spread(len(self.worlds.weights), max(METRIC_CELLS // cells, 1))
+        fewer = PosteriorSamples(self.worlds.weights[worlds], self.worlds.biases[worlds])
+        kinds = replace(self, worlds=fewer)._kinds()
+        drawn = draw_values(kinds, statistics, value, np.random.default_rng([self.seed, 2]))
+        return MetricPosterior(drawn, self.outlook())
 
     def precision_gain(self, often: Ints) -> tuple[Floats, Floats]:
         """Return (M, M) variances of differences between worlds, and (M, M) shares by which an answer raises their

@@ -201,6 +201,22 @@ class Posterior(Protocol):
         """Return what is known of the mean outcomes and what labels would add; None if that is unknown."""
 
 
+class LabelPosterior(Posterior, Protocol):
+    """Posterior of the models' accuracies, and of the labels in the domain."""
+
+    def judged_by(self, statistics: Floats, value: Callable[[Floats], Floats]) -> Posterior:
+        """Return the posterior of a metric of labels instead of accuracy.
+
+        Args:
+            statistics: (C + 1, C, k) of a row with each answer (the last: none) and each label.
+            value: (..., k) means of statistics -> (...) values, higher is better.
+        """
+
+
+Infer = Callable[[Pool, Ints, Ints], LabelPosterior]
+"""A pool, (K,) labelled rows and (K,) labels of theirs -> the posterior. A row may occur several times."""
+
+
 @dataclass(frozen=True)
 class PoolMethod:
     """Method that ranks models by their answers to all rows of a pool, and the labels of some rows or of none.
@@ -211,8 +227,7 @@ class PoolMethod:
         estimate: (pool, targets, rows (B, K)) -> (M, B) scores, higher is better. It reads the targets of a draw's rows
             alone, and does not depend on the order of the models.
         needs: requirements on the pool, and on the rows that it is shown.
-        posterior: (pool, rows (K,), the label of each (K,)) -> the posterior, where a row may occur several times with
-            other labels; None where there is none, and a decision then goes by the labels alone.
+        posterior: infers the posterior; None where there is none, and a decision then goes by the labels alone.
         of_parts: (pool, rows of each part) -> (parts, M) values of `estimate` on each part of a pool, no row shown,
             where all at once are faster; else None.
         pick: (pool, targets, K) -> (K,) the rows that it asks for, one after the other, each after it saw the target
@@ -237,7 +252,7 @@ class PoolMethod:
     kind: Literal["pool", "label-free"]
     estimate: Callable[[Pool, Targets, Ints], Floats]
     needs: frozenset[Need] = frozenset()
-    posterior: Callable[[Pool, Ints, Ints], Posterior] | None = None
+    posterior: Infer | None = None
     of_parts: Callable[[Pool, Sequence[Ints]], Floats] | None = None
     pick: Callable[[Pool, Targets, int], Ints] | None = None
     draws: int = MANY

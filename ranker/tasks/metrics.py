@@ -72,6 +72,13 @@ class Metric(Protocol):
         """
         ...
 
+    def by_label(self) -> Floats | None:
+        """Return (C + 1, C, k) statistics of a row with each answer (the last: none) and each label.
+
+        It is None where a row's statistics are not known from these two.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class LabelMetric:
@@ -135,6 +142,12 @@ class LabelMetric:
         label, wrong = label[label != wrong], wrong[label != wrong]
         return np.stack([self.of_row(answer, label, self.labels) for answer in (label, wrong)])
 
+    def by_label(self) -> Floats:
+        """Return (C + 1, C, k) statistics of a row with each answer (the last: none) and each label."""
+        answers = np.append(np.arange(self.labels), -1)
+        rows = self.statistics(np.repeat(answers, self.labels), np.tile(np.arange(self.labels), len(answers)))
+        return rows.reshape(len(answers), self.labels, -1)
+
 
 @dataclass(frozen=True)
 class ItemF1:
@@ -174,6 +187,10 @@ class ItemF1:
 
     def unseen(self, targets: Any) -> None:
         """Return None: an answer may have any number of wrong items."""
+        return
+
+    def by_label(self) -> None:
+        """Return None: answers are no labels."""
         return
 
 
@@ -240,6 +257,10 @@ class NumberMetric:
 
     def unseen(self, targets: Ints | Floats) -> None:
         """Return None: a number can be wrong by any amount."""
+        return
+
+    def by_label(self) -> None:
+        """Return None: answers are numbers, or their ranks in the whole set."""
         return
 
     def _as_numbers(self, values: Ints | Floats) -> Floats:
