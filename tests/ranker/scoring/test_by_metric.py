@@ -3,14 +3,18 @@ import pytest
 import scipy.stats
 import sklearn.metrics
 from refusals import refuses
+from test_decision import beside
 from test_evaluation import table
 
 from factors import Example
 from ranker.errors import UsageError
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.decision import decide
-from ranker.statistics import engine
+from ranker.scoring.unlabelled import LabelContext
+from ranker.statistics import engine, methods
+from ranker.statistics.beliefs import believe
 from ranker.statistics.paired import Estimate, combine_intervals
+from ranker.statistics.pool import Pool, Targets
 from ranker.tasks.base import MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 from ranker.tasks.metrics import metric_named
@@ -160,16 +164,38 @@ def test_probes_rank_by_the_metric_in_the_true_order():
     np.testing.assert_allclose(found.pairwise_accuracy[0], points)
 
 
-def test_a_metric_that_is_no_mean_reads_no_pool():
-    """It is refused in one line, not left out."""
-    from test_decision import beside
-
-    from ranker.statistics.pool import Pool
-
+def test_a_metric_that_labels_do_not_give_reads_no_pool():
+    """A correlation depends on ranks or numbers; it is refused in one line, not left out."""
     answers, targets = answered()
     pool = Pool(np.full((3, 60, 2), 0.5))
-    with refuses(UsageError, option="metric", value="mcc"):
-        decided("mcc", answers, targets, beside=beside(pool, range(60)))
+    with refuses(UsageError, option="metric", value="spearman"):
+        decided("spearman", answers, targets, beside=beside(pool, range(60)))
+
+
+def test_a_pool_is_judged_by_the_metric():
+    """A model that always gives the label of four rows of five is ahead by accuracy, and behind by macro-F1."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 300, p=[0.8, 0.1, 0.1])
+    right = rng.random((3, 300)) < np.array([[0.75], [0.7], [0.0]])
+    answers = np.where(right, truth, rng.integers(3, size=(3, 300)))
+    answers[2] = 0
+    pool = Pool(np.eye(3)[answers])
+    shown = np.arange(20)
+    known = Targets((answers == truth)[:, :20].astype(float), truth[:20])
+    context = LabelContext(pool, known, shown, truth[:20], methods.BUILTIN)
+    by_f1, rows = decided("macro-f1", answers[:, :20], np.tile(truth[:20], (3, 1)), beside=context)
+    judged = believe(pool.patterns(), shown, truth[:20]).judged_by(rows.by_label, rows.metric.value)
+    assert (by_f1.method, by_f1.metric, by_f1.versus) == ("SURROGATE", "macro-f1", ())
+    assert by_f1.names[2] == "m2"
+    for model in by_f1.models:
+        m = int(model.name[1])
+        assert [model.expected, model.score] == pytest.approx([judged.expected()[m]] * 2, abs=1e-8)
+        assert (model.low, model.high) == tuple(end[m] for end in judged.interval())
+        assert model.outcome == pytest.approx(rows.values[m])
+    values = [sklearn.metrics.f1_score(truth, of_model, average="macro") for of_model in answers]
+    assert abs(by_f1.models[2].expected - values[2]) < 0.05
+    assert by_f1.models[2].outcome < 0.5 < (answers[2] == truth).mean()
+    assert any("the macro-f1 on them is no estimate of macro-f1" in note for note in by_f1.notes)
 
 
 @pytest.mark.slow
