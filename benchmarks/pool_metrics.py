@@ -59,12 +59,12 @@ def measure(world: World, metric: Metric, truth: Floats, labels: int) -> tuple[l
     judged = beliefs.judged_by(statistics, metric.value)
     scores = (values(metric, world.labels[rows], world.predicted[:, rows]), beliefs.score, judged.score)
     order = np.argsort(-truth)
-    found = [pairwise_accuracy(score[order], truth[order]) for score in scores]
+    in_order = [pairwise_accuracy(score[order], truth[order]) for score in scores]
     first, second = pairs(len(truth)).T
     above, apart = judged.beats()[first, second], truth[first] != truth[second]
     right = (above > 0.5) == (truth[first] > truth[second])
-    given = np.maximum(above, 1 - above)
-    return found, list(zip(given[apart].tolist(), right[apart].tolist(), strict=True))
+    larger = np.maximum(above, 1 - above)
+    return in_order, list(zip(larger[apart].tolist(), right[apart].tolist(), strict=True))
 
 
 @click.command()
@@ -76,19 +76,19 @@ def measure(world: World, metric: Metric, truth: Floats, labels: int) -> tuple[l
 @click.option("--pool", "rows", default=300, show_default=True)
 def main(files: Sequence[Path], name: str, labels: int, replicates: int, models: int, rows: int) -> None:
     """Measure, and print a table."""
-    lines, everything, stated = [], [], []
+    lines, of_files, stated = [], [], []
     for file in files:
-        found = []
+        of_file = []
         for replicate in range(replicates):
             truth, metric = true_values(file, replicate, models, name)
-            shares, given = measure(drawn(file, replicate, models, rows), metric, truth, labels)
-            found.append(shares)
-            stated += given
-        everything.append(np.array(found))
-        lines.append([file.stem, *map(percent, everything[-1].mean(axis=0).tolist())])
-    means = np.array([of_file.mean(axis=0) for of_file in everything])
+            shares, of_pairs = measure(drawn(file, replicate, models, rows), metric, truth, labels)
+            of_file.append(shares)
+            stated += of_pairs
+        of_files.append(np.array(of_file))
+        lines.append([file.stem, *map(percent, of_files[-1].mean(axis=0).tolist())])
+    means = np.array([one_file.mean(axis=0) for one_file in of_files])
     click.echo(table(["set", *NAMES], [*lines, ["mean", *map(percent, means.mean(axis=0).tolist())]]))
-    lead = np.concatenate(everything)[:, 2:] - np.concatenate(everything)[:, :2]
+    lead = np.concatenate(of_files)[:, 2:] - np.concatenate(of_files)[:, :2]
     errors = lead.std(axis=0, ddof=1) / np.sqrt(len(lead))
     for other, gain, error in zip(NAMES, (100 * lead.mean(axis=0)).tolist(), (100 * errors).tolist(), strict=False):
         click.echo(f"{NAMES[2]} less {other}: {gain:+.1f} points (standard error {error:.1f})")

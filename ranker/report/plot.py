@@ -11,15 +11,15 @@ from ranker.results.result import Result
 from ranker.results.shift import Shift
 
 
-def plot(result: Result, name: str | None = None) -> Drawing:
-    """Draw the named figure, or the first, of those that a report of the result has.
+def plot(drawable: Result, name: str | None = None) -> Drawing:
+    """Draw the named figure, or the first, of those that a report of it has.
 
     Raises:
         UsageError: the result has no figure.
         UnknownName: it has others.
     """
-    drawn = {drawing.name: drawing for drawing in _drawings(result)}
-    kind = type(result).__name__
+    drawn = {drawing.name: drawing for drawing in _drawings(drawable)}
+    kind = type(drawable).__name__
     if not drawn:
         raise UsageError(f"this {kind} has no figure: `to_frame()` has its numbers", value=kind)
     return look_up(f"figure of this {kind}", next(iter(drawn)) if name is None else name, drawn)

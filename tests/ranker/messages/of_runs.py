@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
+import pytest
 from test_by_metric import decided, rows_of
 from test_decision import beside, labelled
 from test_evaluation import table
@@ -29,7 +30,6 @@ from ranker import (
     load_set,
     load_suite,
     over_tasks,
-    plot,
     rank,
     report,
     shift,
@@ -71,6 +71,10 @@ from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 GOOD = """from factors import factor
 
 @factor("MINE", higher_is_better=True, explains="true")
+
+pytest.importorskip("shap")  # its first import warns of what matplotlib will drop
+
+
 def mine(attributions, example):
     return 1.0
 """
@@ -267,12 +271,12 @@ MESSAGES = [
     ("a gate that does not follow", lambda _: Gate("a", 0.02, (), ("a gap",), False, True),
      "`passes` of a gate must follow from `held` and `absent`"),
     # report
-    ("a result without figures", lambda _: plot(toy_decision().found),
-     "only a ranking and a shift have figures (got Decision)"),
-    ("a figure of a ranking", lambda _: plot(toy_decision(), "distribution"),
-     "there is no figure of this ranking 'distribution'; known: heatmap, accuracies"),
-    ("a shift of two sets", lambda _: plot(shift("hans-sub", "hans-con")),
-     "the shift has no figure: it is of two sets"),
+    ("a result without figures", lambda _: toy().table.plot(),
+     "this ScoreTable has no figure: `to_frame()` has its numbers"),
+    ("a figure of a ranking", lambda _: toy_decision().plot("distribution"),
+     "there is no figure of this Ranking 'distribution'; known: heatmap, accuracies"),
+    ("a shift of two sets", lambda _: shift("hans-sub", "hans-con").plot(),
+     "this Shift has no figure: `to_frame()` has its numbers"),
     ("a format", lambda _: report.render(toy(), "pair"), "there is no format 'pair'; did you mean pairs?"),
     # labelling
     ("nothing to undo", lambda _: session().undo(), "nothing was said that could be taken back"),
