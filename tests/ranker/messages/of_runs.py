@@ -71,15 +71,13 @@ from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 GOOD = """from factors import factor
 
 @factor("MINE", higher_is_better=True, explains="true")
-
-pytest.importorskip("shap")  # its first import warns of what matplotlib will drop
-
-
 def mine(attributions, example):
     return 1.0
 """
 LABELS = ("bad", "fair", "good")
 ACC, CONF = BUILTIN["ACC"], BUILTIN["CONF"]
+pytest.importorskip("shap")  # its first import warns of what matplotlib will drop
+
 ONES = np.ones((2, 1, 20))
 
 
