@@ -25,7 +25,7 @@ from ranker.commands.options import PATH, combine
 from ranker.datasets import sets
 from ranker.numbers import percent, points
 from ranker.runs.gather import RowsFile, inspect_models, labelled
-from ranker.runs.label import predictions
+from ranker.runs.label_predictions import predictions
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources import suites

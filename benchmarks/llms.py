@@ -34,7 +34,7 @@ from ranker.commands.options import PATH
 from ranker.datasets import sets
 from ranker.numbers import percent, points
 from ranker.runs.gather import inspect_references
-from ranker.runs.label import predictions
+from ranker.runs.label_predictions import predictions
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources.base import Machine, ResourceCache, SourceOptions

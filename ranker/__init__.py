@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ranker.runs.explain import explain
     from ranker.runs.gather import labelled
     from ranker.runs.label import Labelling, label
-    from ranker.runs.label import LabelSettings as LabelSettings
+    from ranker.runs.label_predictions import LabelSettings as LabelSettings
     from ranker.runs.over_tasks import over_tasks
     from ranker.runs.rank import rank
     from ranker.runs.shift import shift
@@ -165,7 +165,7 @@ _HOME = {
 """Module -> its public names."""
 
 _PLACES = {name: (module, name) for module, names in _HOME.items() for name in names} | {
-    "LabelSettings": ("ranker.runs.label", "LabelSettings"),
+    "LabelSettings": ("ranker.runs.label_predictions", "LabelSettings"),
     "load_set": ("ranker.datasets.sets", "load"),
     "load_suite": ("ranker.sources.suites", "load"),
     "set_from_rows": ("ranker.datasets.sets", "from_rows"),

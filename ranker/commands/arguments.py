@@ -39,7 +39,7 @@ from ranker.runs.gather import (
     inspect_references,
     unread_options,
 )
-from ranker.runs.label import LabelSettings
+from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import Plan, plan, unnamed_factors
 from ranker.runs.rank import evaluate_plan
@@ -271,6 +271,8 @@ class LabellingRequest:
         models: the models to choose from.
         pool: the rows to label, and options that name the task.
         labelled: files of rows labelled by others.
+        metric: by which answers that are no labels are compared; "" for the task's own.
+        batch: number of rows to write at once; None in a session.
         label_map: True if the user maps the models' labels.
         output: file of the session; None without one.
         annotator: name of the person who answers; None for the user of this process.
@@ -283,6 +285,8 @@ class LabellingRequest:
     models: InspectedModels
     pool: RowsFile
     labelled: tuple[Path, ...]
+    metric: str
+    batch: int | None
     label_map: bool
     output: Path | None
     annotator: str | None
@@ -298,12 +302,15 @@ def labelling_request(
     """Read the options of `rank-models label`, other than how rows are picked."""
     models = inspect_models(suite(values, values["ood_name"]))
     point_out(values, models)
-    pool = own_rows(values, "pool")
-    assert pool is not None  # click requires it
+    rows = own_rows(values, "pool")
+    assert rows is not None  # click requires it
+    pool, metric = custom.judged_rows(rows, values["metric"], Machine(values["device"]))
     return LabellingRequest(
         models,
         pool,
         labelled=values["labelled"],
+        metric=metric or "",
+        batch=values["batch"],
         label_map=values["label_map"] is not None,
         output=values["output"],
         annotator=values["annotator"],

@@ -116,7 +116,7 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     Heading.MACHINE,
     "--web",
     is_flag=True,
-    help="Ask on a page in the browser instead of the terminal. Labels only; texts and tags need `--batch`.",
+    help="Ask on a page in the browser instead of the terminal.",
 )
 @options.option(
     Heading.MACHINE,
@@ -156,11 +156,8 @@ def label(**values: Any) -> None:
 
     The file is at all times one that `--data` reads. Each answer is on the disk before the next row is shown, and the
     same command goes on where one stopped. With --batch rows are written to be labelled elsewhere, without what models
-    say of them. None of them is chosen by the answers to others, so they tell less. For tags, spans, texts and numbers
-    there is no other way.
+    say of them. None of them is chosen by the answers to others, so they tell less.
     """
-    from ranker.runs.task import takes_values
-
     stderr.log(values)
     look_up("format", values["format_name"], FORMATS)
     if values["certain"] and values["rule"]:
@@ -169,13 +166,7 @@ def label(**values: Any) -> None:
         raise flag_error("web", f"asks on a page; leave out `--{other}`", True)
     if values["port"] and not values["web"]:
         raise flag_error("port", "is for `--web`", values["port"])
-    if takes_values(values["task"]):
-        if not values["batch"]:
-            task = values["task"]
-            text = f"`label` asks for labels; with `--task {task}` it only writes rows: `--batch N`"
-            raise UsageError(text, option="task", value=task)
-        _batch_of_texts(values)
-    elif values["batch"]:
+    if values["batch"]:
         _batch(values)
     else:
         _session(values)
@@ -202,8 +193,8 @@ def report_command() -> str:
 
 
 def _settings(values: dict[str, Any]) -> Any:
-    from ranker.labelling.session import RULES
-    from ranker.runs.label import LabelSettings
+    from ranker.labelling.votes import RULES
+    from ranker.runs.label_predictions import LabelSettings
     from ranker.runs.task import takes_values
 
     usual = "order" if takes_values(values["task"]) else "best"
@@ -215,13 +206,16 @@ def _settings(values: dict[str, Any]) -> Any:
 def _batch(values: dict[str, Any]) -> None:
     from ranker.commands import arguments, session_files
     from ranker.labelling import export
-    from ranker.labelling.sheet import cells_by_text
+    from ranker.runs.task import takes_values
 
     outputs.check(values)
     suffix = "" if values["output"] is None else values["output"].suffix.casefold()
     if suffix not in ("", FORMATS[values["format_name"]]):
         ending, path = FORMATS[values["format_name"]], values["output"]
         raise flag_error("output", f"must be a {ending} file (got {path})", path, allowed=[ending])
+    if values["format_name"] != "csv" and takes_values(values["task"]):
+        text = f"`--format {values['format_name']}` is for labels; texts are written into a csv"
+        raise UsageError(text, option="format", value=values["format_name"])
     settings = _settings(values)
     session = session_files.open_session(
         arguments.labelling_request(values, settings, stderr.bars(values)), going_on=False
@@ -232,10 +226,10 @@ def _batch(values: dict[str, Any]) -> None:
             "the accuracy on these rows will rank the models, and is no estimate of how accurate they are; "
             "for an estimate label rows drawn at random (`--rule random`)"
         )
-    log.warning("%s", session.labelling.balance(rows))
-    cells = cells_by_text(session.pool.sheet, session.pool.rows)
-    table = [cells.get(row.segments, {}) for row in rows]
-    labels, studio = session.labelling.task.labels, values["format_name"] == "label-studio"
+    if balance := session.labelling.balance(rows):
+        log.warning("%s", balance)
+    table = [session.pool.cells.get(row.segments, {}) for row in rows]
+    labels, studio = session.pool.labels, values["format_name"] == "label-studio"
     configuration = export.configuration(list(table[0]), labels) if studio else ""
     outputs.write(export.render(values["format_name"], rows, table, labels, session.column), values["output"])
     if studio and values["output"] is not None:
@@ -244,30 +238,6 @@ def _batch(values: dict[str, Any]) -> None:
         outputs.write(configuration, path_beside)
         log.warning("%s is the configuration of its project", path_beside)
     if session.labelling.failures:
-        raise SystemExit(1)
-
-
-def _batch_of_texts(values: dict[str, Any]) -> None:
-    """Write rows to write texts, tags or numbers for, as a table that `--data` reads once it is filled in."""
-    from ranker.commands import arguments, custom
-    from ranker.datasets.sheets import csv_table
-    from ranker.labelling.sheet import cells_by_text
-    from ranker.runs.batch import choose_batch
-    from ranker.sources.base import Machine
-
-    outputs.check(values)
-    if values["format_name"] != "csv":
-        text = f"`--format {values['format_name']}` is for labels; texts are written into a csv"
-        raise UsageError(text, option="format", value=values["format_name"])
-    request = arguments.labelling_request(values, _settings(values), stderr.bars(values))
-    settings = request.settings
-    pool, metric = custom.judged_rows(request.pool, values["metric"], Machine(values["device"]))
-    options = (values["batch"], settings.rule, settings.seed, request.runtime, metric or "")
-    batch = choose_batch(pool, request.models, *options)
-    cells, column = cells_by_text(batch.sheet, batch.pool), batch.sheet.layout.label or "label"
-    table = [cells[row.segments] for row in batch.rows]
-    outputs.write(csv_table([*dict.fromkeys([name for row in table for name in row]), column], table), values["output"])
-    if batch.failures:
         raise SystemExit(1)
 
 

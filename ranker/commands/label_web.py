@@ -53,8 +53,8 @@ ACTIONS = ("answer", "skip", "cannot-tell", "undo", "reveal", "stop")
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 """Hosts that a browser on this machine states. A page of another name that resolves to this machine states its own."""
 
-MAX_BODY = 10_000
-"""Limit on the bytes of a request."""
+MAX_BODY = 1_000_000
+"""Limit on the bytes of a request: twice a cell of 100,000 characters, of up to four bytes."""
 
 IDLE = 3600.0
 """Seconds without a request after which the server stops."""
@@ -99,6 +99,11 @@ class LabelPage:
     stopped: bool = False
     error: RankModelsError | None = None
 
+    @property
+    def abandoned(self) -> bool:
+        """True if nobody has asked for so long that the server stops."""
+        return time.monotonic() - self.requested > (IDLE_AT_END if self.session.ending else IDLE)
+
     def app(self) -> Starlette:
         """Return the application."""
         routes = [
@@ -117,31 +122,31 @@ class LabelPage:
 
     async def _guard(self, request: Request, proceed: RequestResponseEndpoint) -> Response:
         """Refuse requests of other origins and without the token; the page itself holds nothing of the session."""
-        reason = await self._refusal(request)
-        response = PlainTextResponse(reason, 403) if reason else await proceed(request)
+        refusal = await self._refusal(request)
+        response = PlainTextResponse(*refusal) if refusal else await proceed(request)
         response.headers.update(HEADERS)
         response.headers.setdefault("content-security-policy", "default-src 'none'; frame-ancestors 'none'")
         return response
 
-    async def _refusal(self, request: Request) -> str:
+    async def _refusal(self, request: Request) -> tuple[str, int] | None:
         headers, path = request.headers, request.scope["path"]
         host, origin = headers.get("host", ""), headers.get("origin")
         if not LOOPBACK.fullmatch(host):
-            return "this server has no such name"
+            return "this server has no such name", 403
         if origin != f"http://{host}" and (origin is not None or request.method == "POST"):
-            return "only the page itself may ask"
+            return "only the page itself may ask", 403
         if request.method == "POST" and not 0 <= _number(headers.get("content-length", "")) <= MAX_BODY:
-            return f"a request has at most {MAX_BODY:,} bytes"
+            return f"a request has at most {MAX_BODY:,} bytes", 413
         if path == "/":
-            return ""
+            return None
         if path in self._forms:
             credentials = "Bearer " + parse_qs((await request.body()).decode("latin-1")).get("token", [""])[0]
         else:
             credentials = headers.get("authorization", "")
         if not secrets.compare_digest(credentials.encode(), f"Bearer {self.token}".encode()):
-            return "the token is not that of this session"
+            return "the token is not that of this session", 403
         self.requested = time.monotonic()
-        return ""
+        return None
 
     async def show(self, _: Request) -> Response:
         """Return the page, without anything of the session."""
@@ -210,8 +215,10 @@ class LabelPage:
             "step": self.step,
             "labels": [
                 {"label": label, "text": visible(label), "key": KEYS[number : number + 1]}
-                for number, label in enumerate(labelling.task.labels)
+                for number, label in enumerate(session.pool.labels)
             ],
+            "hint": session.pool.hint,
+            "quotes": session.pool.quotes,
             "guidelines": visible(self.guidelines),
             "annotator": visible(session.annotator),
             "progress": labelling.ranking().sentence,
@@ -220,7 +227,7 @@ class LabelPage:
             "stopped": self.stopped,
             "order": [] if row else self._order(),
             "kept": visible(session.where_kept),
-            "undoable": any(line.changed_to < 0 for line in labelling.lines),
+            "undoable": any(line.changed_to is None for line in labelling.lines),
             "last": self._last(),
             "askable": not session.request.models.precomputed,
         }
@@ -239,13 +246,13 @@ class LabelPage:
         line = labelling.lines[-1] if labelling.lines else None
         if line is None or line.event.status != "answered":
             return None
-        labels, row = labelling.task.labels, labelling.rows[line.event.row]
-        last: dict[str, Any] = {"label": visible(labels[line.event.label])}
-        if line.changed_to >= 0:
+        row = labelling.rows[line.event.row]
+        last: dict[str, Any] = {"label": visible(labelling.text_of(line.event.label))}
+        if line.changed_to is not None:
             predictions = labelling.predictions_for(row).items()
             last |= {
                 "segments": self._segments(row),
-                "changed_to": visible(labels[line.changed_to]),
+                "changed_to": visible(labelling.text_of(line.changed_to)),
                 "predictions": [[visible(name), visible(label) or "no answer"] for name, label in predictions],
             }
         return last
@@ -337,7 +344,7 @@ def serve(session: SessionFile, bound: socket.socket, guidelines: str) -> None:
     session.keep()
     server = LabelPage(session, guidelines)
     labelling = session.labelling
-    for sentence in (*labelling.inseparable_models(), *labelling.opening_notes()):
+    for sentence in labelling.opening_notes():
         say(sentence)
     bound.listen()  # before a browser asks
     address = f"http://{HOST}:{bound.getsockname()[1]}/#{server.token}"
@@ -361,8 +368,7 @@ async def _serve(server: LabelPage, bound: socket.socket) -> None:
     serving = asyncio.create_task(running.serve(sockets=[bound]))
     while not serving.done():
         await asyncio.wait([serving], timeout=0.2)
-        limit = IDLE_AT_END if server.session.ending else IDLE
-        running.should_exit |= server.stopped or time.monotonic() - server.requested > limit
+        running.should_exit |= server.stopped or server.abandoned
     await serving
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from factors import Example
 from ranker.commands.session_files import SessionFile
-from ranker.errors import RankModelsError, UsageError
+from ranker.errors import DataError, RankModelsError, UsageError
 from ranker.report.escapes import visible
 
 KEYS = "123456789abcdefhijklmoprtwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -31,6 +31,10 @@ ACTIONS = {
 """Actions of the other keys."""
 
 
+WRITE = "t"
+"""Key that lets one type an answer, where answers are no labels and so have no keys."""
+
+
 class LabellingUI(Protocol):
     """Interface that shows rows and reads keys."""
 
@@ -39,6 +43,9 @@ class LabellingUI(Protocol):
 
     def key(self) -> str:
         """Return the next key; "" at the end of input."""
+
+    def line(self, prompt: str) -> str:
+        """Return a line that is typed; "" at the end of input."""
 
 
 class Screen:
@@ -63,6 +70,13 @@ class Screen:
             signal.raise_signal(signal.SIGTSTP)
         return key
 
+    def line(self, prompt: str) -> str:
+        """Read a line after a prompt; it ends with Enter."""
+        try:
+            return self.console.input(f"{prompt}: ", markup=False)
+        except EOFError:
+            return ""
+
 
 class Lines:
     """One key per line, on any input and output: for screen readers and scripts."""
@@ -75,6 +89,11 @@ class Lines:
         """Return the text of the next line; "" at the end of input."""
         line = sys.stdin.readline()
         return line.strip() or "?" if line else ""
+
+    def line(self, prompt: str) -> str:
+        """Return the next line."""
+        click.echo(f"{prompt}:")
+        return sys.stdin.readline()
 
 
 def keys_of(labels: tuple[str, ...]) -> dict[str, str]:
@@ -95,10 +114,10 @@ def keys_of(labels: tuple[str, ...]) -> dict[str, str]:
 
 def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
     """Ask for labels until there are enough, no row is left, or the user quits; save each before the next row."""
-    keys = keys_of(session.labelling.task.labels)
+    keys = keys_of(session.pool.labels)
     session.keep()
     labelling = session.labelling
-    for sentence in (*labelling.inseparable_models(), *labelling.opening_notes()):
+    for sentence in labelling.opening_notes():
         ui.show(Text(visible(sentence)))
     ui.show(legend(keys, guidelines))
     anew = True
@@ -117,9 +136,12 @@ def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
 def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key: str, guidelines: str) -> bool:
     """Handle a key; return True if the row that waits then is to be shown."""
     labelling = session.labelling
-    if key in keys:
-        session.record(labelling.tell, keys[key])
-        ui.show(Text(f"your answer: {visible(keys[key])}"))
+    if key in keys or (key == WRITE and not keys):
+        try:
+            session.record(labelling.tell, typed_answer(session, ui, keys, key))
+        except UsageError as error:
+            return refused(ui, error)
+        ui.show(Text(f"your answer: {visible(labelling.text_of(labelling.lines[-1].event.label))}"))
     elif key == "0":
         session.record(labelling.cannot_tell)
         ui.show(Text("no label: the row is not asked again"))
@@ -130,8 +152,7 @@ def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key:
         try:
             session.undo()
         except UsageError as error:
-            ui.show(Text(str(error)))
-            return False
+            return refused(ui, error)
         ui.show(Text("taken back"))
         return True
     elif key == "v":
@@ -147,6 +168,19 @@ def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key:
     return True
 
 
+def typed_answer(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key: str) -> str:
+    """Return the label of a key, or read an answer that has none."""
+    return keys[key] if keys else ui.line(session.pool.hint)
+
+
+def refused(ui: LabellingUI, error: UsageError) -> bool:
+    """Show why an entry was refused; the row goes on waiting. An error of the file ends the session."""
+    if isinstance(error, DataError):
+        raise error
+    ui.show(Text(visible(str(error))))
+    return False
+
+
 def row_text(session: SessionFile, row: Example, style: str = "bold") -> Text:
     """Return the texts of a row, newlines included, after their names if there are several."""
     text = Text()
@@ -159,7 +193,7 @@ def row_text(session: SessionFile, row: Example, style: str = "bold") -> Text:
 
 def legend(keys: dict[str, str], guidelines: str) -> Text:
     """Return the list of keys."""
-    labels = "  ".join(f"{key} {visible(label)}" for key, label in keys.items())
+    labels = "  ".join(f"{key} {visible(label)}" for key, label in keys.items()) or f"{WRITE} type the answer"
     other_keys = "  ".join(f"{key} {action}" for key, action in ACTIONS.items() if key != "g" or guidelines)
     return Text(f"{labels}\n{other_keys}")
 
@@ -170,25 +204,30 @@ def reveal(session: SessionFile, ui: LabellingUI, keys: dict[str, str]) -> None:
     try:
         session.reveal()
     except UsageError as error:
-        ui.show(Text(str(error)))
+        refused(ui, error)
         return
-    line = labelling.lines[-1]
-    row = labelling.rows[line.event.row]
-    lines = [f"your answer: {labelling.task.labels[line.event.label]}"]
+    event = labelling.lines[-1].event
+    row = labelling.rows[event.row]
+    lines = [f"your answer: {labelling.text_of(event.label)}"]
     lines += [f"{name}: {label or 'no answer'}" for name, label in labelling.predictions_for(row).items()]
     answered = row_text(session, row, "dim").split("\n")
     ui.show(Text("\n    ").join([Text("the row that you have answered:"), *answered]))
     ui.show(Text(visible("\n".join(lines))))
     askable = not session.request.models.precomputed
     words_key = "w what they looked at  " if askable else ""
-    ui.show(Text(f"{words_key}a label: your answer now (the first one counts)  other keys: on"))
+    label_key = "a label" if keys else WRITE
+    ui.show(Text(f"{words_key}{label_key}: your answer now (the first one counts)  other keys: on"))
     key = ui.key()
     if key == "w" and askable:
         show_attributions(session, ui)
         key = ui.key()
-    if key in keys:
-        session.reveal(keys[key])
-        ui.show(Text(f"your answer now: {visible(keys[key])}"))
+    if key in keys or (key == WRITE and not keys):
+        try:
+            session.reveal(typed_answer(session, ui, keys, key))
+        except UsageError as error:
+            refused(ui, error)
+            return
+        ui.show(Text(f"your answer now: {visible(labelling.text_of(labelling.lines[-1].changed_to))}"))
 
 
 def show_attributions(session: SessionFile, ui: LabellingUI) -> None:

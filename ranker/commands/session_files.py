@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,15 +22,20 @@ from ranker.errors import DataError, RankModelsError, UsageError
 from ranker.files.reader import read_columns
 from ranker.files.saving import save
 from ranker.labelling.agreement import agreement
-from ranker.labelling.sheet import Line, cells_by_text, pool_column_names, read_lines, to_csv
+from ranker.labelling.sheet import Line, pool_column_names, read_lines, to_csv
 from ranker.numbers import counted, percent
 from ranker.results.explanation import Explanation
-from ranker.runs.label import Labelling, PoolFile, distinct_rows, read_pool
+from ranker.runs.label import Labelling
 from ranker.runs.label import label as labelling_of
+from ranker.runs.label_pool import PoolFile, distinct_rows, read_pool
+from ranker.runs.pool import MAX_COMPARED_ROWS
 
 log = logging.getLogger("ranker")
 
-State = tuple[str, int, int]
+UNREADABLE = re.compile("[\0\ud800-\udfff]")
+"""Characters that a file of text cannot give back: NUL, and halves of surrogate pairs."""
+
+State = tuple[str, Any, Any]
 """State of a row in a line: status, label, and the label that it was changed to."""
 
 TRIES, PAUSE = 10, 0.05
@@ -82,10 +88,9 @@ class SessionFile:
     def _ending(self) -> str:
         """Return the reason to stop; "" to go on."""
         labelling = self.labelling
-        if not len(labelling.session.answers[0]):
-            alike = (labelling.pool.answered_labels == labelling.pool.answered_labels[0]).all()
+        if not labelling.session.answered:
             text = "all models predict the same on every row of the pool: no label would tell them apart"
-            return text if alike else ""
+            return text if labelling.predictions.alike else ""
         ranking = labelling.ranking()
         if ranking.certain:
             return f"proven: the leader is within {ranking.points} of the best on this pool"
@@ -109,12 +114,29 @@ class SessionFile:
 
         Args:
             entry: `tell`, `skip` or `cannot_tell` of the labelling.
-            label: the label, for `tell`.
+            label: the answer as typed, for `tell`.
+
+        Raises:
+            UsageError: it is no answer to the row, which goes on waiting, or cannot be kept.
         """
+        cleaned = [self._clean(text) for text in label]
         when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        row, self.row = self.row, None
-        entry(row, *label, annotator=self.annotator, seconds=time.monotonic() - self.since, when=when)
+        entry(self.row, *cleaned, annotator=self.annotator, seconds=time.monotonic() - self.since, when=when)
+        self.row = None
         self.keep()
+
+    def _clean(self, label: str) -> str:
+        """Return a typed answer without blanks around it; refuse one that the file could not give back."""
+        label = label.replace("\r\n", "\n").strip()
+        most = self.request.pool.limits.cell
+        if len(label) > most:
+            text = f"an answer has at most {most:,} characters, as a cell of a file (got {len(label):,})"
+            raise UsageError(text, option="label", value=label[:50])
+        if sign := UNREADABLE.search(label):
+            raise UsageError(
+                f"an answer cannot hold {sign[0]!r}, which no file gives back", option="label", value=sign[0]
+            )
+        return label
 
     @property
     def annotator(self) -> str:
@@ -135,9 +157,9 @@ class SessionFile:
         """Record that the predictions for the last answered row were shown, and the label given then, and save.
 
         Raises:
-            UsageError: the last entry is no answer.
+            UsageError: the last entry is no answer, or what was given is none to its row, or cannot be kept.
         """
-        self.labelling.mark_revealed(label)
+        self.labelling.mark_revealed(self._clean(label))
         self.since = time.monotonic()
         self.keep()
 
@@ -152,7 +174,7 @@ class SessionFile:
         from ranker.scoring.score import Evidence
 
         labelling, request = self.labelling, self.request
-        if not labelling.lines or labelling.lines[-1].changed_to < 0:
+        if not labelling.lines or labelling.lines[-1].changed_to is None:
             raise UsageError("what models looked at is shown after their predictions")
         row = labelling.rows[labelling.lines[-1].event.row]
         return explain(request.models, labelling.task, row, evidence=Evidence(factors=()), runtime=request.runtime)
@@ -160,8 +182,7 @@ class SessionFile:
     @property
     def last_words(self) -> str:
         """The result, where it is kept, how to go on, and the command that reports."""
-        answers = len(self.labelling.session.answers[0])
-        if not answers:
+        if not self.labelling.session.answered:
             return self.where_kept
         return f"{self.labelling.ranking().answer}\n{self.where_kept}\nreport: {self.request.report_command}"
 
@@ -253,28 +274,28 @@ class SessionFile:
 
     def _serialize(self) -> bytes:
         """Return the contents of the file."""
-        cells = cells_by_text(self.pool.sheet, self.pool.rows)
-        rows = self.labelling.rows
+        rows, cells = self.labelling.rows, self.pool.cells
         lines = [
             line if line.cells is not None else replace(line, cells=cells.get(rows[line.event.row].segments, {}))
             for line in self.labelling.lines
         ]
         texts_with_lines = {rows[line.event.row].segments for line in lines}
         waiting = [cells for texts, cells in self.waiting if texts not in texts_with_lines]
-        return to_csv(lines, waiting, self.labelling.task.labels, self.column).encode()
+        return to_csv(lines, waiting, self.labelling.task.cell_of, self.column).encode()
 
 
 def open_session(request: LabellingRequest, going_on: bool) -> SessionFile:
     """Read the pool, and the earlier lines if `going_on`, and ask the models; see `read_pool` and `ranker.label`."""
-    pool = read_pool(request.pool, request.labelled, request.models, request.label_map)
+    pool = read_pool(request.pool, request.labelled, request.models, request.label_map, request.metric)
     column = pool.sheet.layout.label or next(iter(request.pool.columns.get("label", [])), "label")
     for name, kept_name in pool_column_names(name for row in pool.sheet.rows for name in row.cells).items():
         log.warning("the column %r of the pool is kept as %r: a session has one of its name", name, kept_name)
     rows = distinct_rows(pool.rows)
     digest = "" if request.output is None else _digest(request.output)
     lines, waiting = _read_lines(request, pool, rows, column) if going_on else ([], [])
-    answered = [line.event for line in lines if line.event.status == "answered"]
-    _warn_of_disputes([*pool.labelled, *(replace(rows[event.row], target=event.label) for event in answered)])
+    if pool.labels:  # two people write two texts
+        answered = [line.event for line in lines if line.event.status == "answered"]
+        _warn_of_disputes([*pool.labelled, *(replace(rows[event.row], target=event.label) for event in answered)])
     labelling = labelling_of(
         pool.rows,
         request.models,
@@ -282,6 +303,7 @@ def open_session(request: LabellingRequest, going_on: bool) -> SessionFile:
         labelled=pool.labelled,
         lines=lines,
         settings=request.settings,
+        compared=max(MAX_COMPARED_ROWS, request.batch or 0),
         runtime=request.runtime,
     )
     session = SessionFile(

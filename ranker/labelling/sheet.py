@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from factors.types import Example
@@ -34,8 +35,8 @@ class Line:
         seconds: time taken; None if unknown.
         when: time of the event, as ISO 8601.
         picked: rule that picked the row; "" if unknown.
-        changed_to: answer after the models' predictions were revealed, the first one if confirmed; -1 if they were not
-            revealed.
+        changed_to: answer after the models' predictions were revealed, the first one if confirmed; None if they were
+            not revealed.
         cells: the columns of the pool, or of the file that the line comes from.
     """
 
@@ -44,7 +45,7 @@ class Line:
     seconds: float | None = None
     when: str = ""
     picked: str = ""
-    changed_to: int = -1
+    changed_to: Any = None
     cells: Mapping[str, str] | None = None
 
 
@@ -82,33 +83,33 @@ def cells_by_text(pool: Sheet, rows: Iterable[Example]) -> dict[tuple[str, ...],
 
 
 def to_csv(
-    lines: Sequence[Line], waiting: Sequence[Mapping[str, str]], labels: Sequence[str], column: str = "label"
+    lines: Sequence[Line], waiting: Sequence[Mapping[str, str]], cell_of: Callable[[Any], str], column: str = "label"
 ) -> str:
     """Write a session as CSV.
 
     Args:
         lines: events of the session.
         waiting: cells of rows that are still to be labelled.
-        labels: the names of the labels.
+        cell_of: writes an answer: `Task.cell_of`.
         column: column of the labels.
 
     Example:
         >>> line = Line(LabelEvent(0, "answered", 1), "ann", 2.5, cells={"text": "Lovely."})
-        >>> print(to_csv([line], [{"text": "Dull."}], ["bad", "good"]), end="")
+        >>> print(to_csv([line], [{"text": "Dull."}], ["bad", "good"].__getitem__), end="")
         text,label,changed_to,annotator,seconds,when,picked,order,status
         Lovely.,good,,ann,2.5,,,0,answered
         Dull.,,,,,,,,
     """
 
-    def name(label: int) -> str:
-        return labels[label] if label >= 0 else ""
+    def cell(label: Any) -> str:
+        return "" if label is None else cell_of(label)
 
     rows = []
     for order, line in enumerate(lines):
-        changed = line.changed_to >= 0 and line.changed_to != line.event.label
+        changed = line.changed_to not in (None, line.event.label)
         beside = {
-            column: name(line.event.label),
-            "changed_to": name(line.changed_to),
+            column: cell(line.event.label),
+            "changed_to": cell(line.changed_to),
             "annotator": line.annotator,
             "seconds": "" if line.seconds is None else f"{line.seconds:.1f}",
             "when": line.when,
@@ -123,7 +124,10 @@ def to_csv(
 
 
 def read_lines(
-    file: Sheet, rows: Sequence[Example], place: Callable[[Example], int], label: Callable[[Any], int]
+    file: Sheet,
+    rows: Sequence[Example],
+    place: Callable[[Example], int],
+    target_of: Callable[..., Any],
 ) -> tuple[list[Line], list[tuple[int, Mapping[str, str]]]]:
     """Read the lines of a file in the order of the events, and the rows without an event, with their cells.
 
@@ -133,7 +137,7 @@ def read_lines(
         file: output of `to_csv`, or any file of rows with a column of labels.
         rows: its rows.
         place: returns the index of a row in the pool, or raises a ValueError.
-        label: returns the index of a label by its name, or raises a ValueError.
+        target_of: returns the answer in a cell, beside the texts of its row, or raises a ValueError: `Task.target_of`.
 
     Raises:
         DataError: an invalid row, label, status or number.
@@ -146,15 +150,16 @@ def read_lines(
         cells = row.cells
         texts = flat_cells(cells, example, file.layout.text)
         pool_cells = {name: cell for name, cell in texts.items() if name not in reserved}
+        target = partial(target_of, segments=example.segments)
         try:
             index = place(example)
-            event = _event(index, str(cells.get("status") or ""), cells.get(column or ""), label)
+            event = _event(index, str(cells.get("status") or ""), cells.get(column or ""), target)
             if event is None:
                 waiting.append((index, pool_cells))
                 continue
             changed = cells.get("changed_to")
             seconds, order = _number(cells.get("seconds")), _number(cells.get("order"))
-            later = -1 if changed is None else label(changed)
+            later = None if changed is None else target(changed)
             annotator, when, picked = (str(cells.get(name) or "") for name in ("annotator", "when", "picked"))
             line = Line(event, annotator, seconds, when, picked, later, pool_cells)
         except ValueError as error:
@@ -163,7 +168,7 @@ def read_lines(
     return [line for _, line in sorted(ordered_lines, key=lambda entry: entry[0])], waiting
 
 
-def _event(row: int, status: str, cell: Any, label: Callable[[Any], int]) -> LabelEvent | None:
+def _event(row: int, status: str, cell: Any, target: Callable[[Any], Any]) -> LabelEvent | None:
     if status in ("skipped", "cannot-tell"):
         if cell is not None:
             raise ValueError(f"a row that is {status} has no label (got {str(cell)[:50]!r})")
@@ -174,7 +179,7 @@ def _event(row: int, status: str, cell: Any, label: Callable[[Any], int]) -> Lab
         if status:
             raise ValueError(f"a row that is {status} must have a label")
         return None
-    return LabelEvent(row, "answered", label(cell))
+    return LabelEvent(row, "answered", target(cell))
 
 
 def _number(cell: Any) -> float | None:

@@ -1,10 +1,12 @@
 "use strict";
 const part = id => document.getElementById(id);
 let shown = null;  // what the server said last
+let quoted = "";  // words of the row that were selected last
 let busy = false;  // a request is on its way: keys and clicks pressed meanwhile do not count
 
 const GONE = "The program does not answer. It may have stopped: all answers that you saw accepted are saved. "
   + "Start it again, and open the address that it prints.";
+const MOST_SHOWN = 80;  // characters of an answer in a sentence
 const WRONG = "This page belongs to a session that has ended, or its address is not complete. Open the address that "
   + "the program prints.";
 
@@ -45,7 +47,7 @@ function show(state, moves) {
   const news = revealed && !(shown && shown.step === state.step) && same;
   shown = state;
   const ended = !state.row;
-  part("progress").textContent = (state.last ? `Your last answer: ${state.last.label}. ` : "") + state.progress;
+  part("progress").textContent = (state.last ? `Your last answer: ${inSentence(state.last.label)} ` : "") + state.progress;
   part("asking").hidden = ended;
   part("end").hidden = !ended;
   part("more").hidden = state.stopped;
@@ -62,11 +64,11 @@ function show(state, moves) {
   if (revealed) showLast(state);
   if (ended) showEnd(state);
   else if (!same) showRow(state);
-  for (const form of document.forms) form.elements.token.value = location.hash.slice(1);
+  for (const token of document.querySelectorAll("[name=token]")) token.value = location.hash.slice(1);
   showKeys();
   if (news) part("last-title").focus();
   else if (ended && !same) part("end-title").focus();
-  else if (moves && !ended) part("row-title").focus();
+  else if (moves && !ended && !state.message) part("row-title").focus();
 }
 
 function showRow(state) {
@@ -74,6 +76,7 @@ function showRow(state) {
   showSegments(part("segments"), state.row.segments);
   part("labels").replaceChildren(...state.labels.map(({label, text, key}) =>
     button(text, key, () => change("answer", label))));
+  showBox("writing", state);
   scrollTo(0, 0);
 }
 
@@ -93,6 +96,16 @@ function showLast(state) {
   part("looked").hidden = !state.askable;
   part("changes").replaceChildren(...state.labels.map(({label, text}) =>
     button(text, "", () => change("reveal", label))));
+  showBox("rewriting", state);
+}
+
+function showBox(id, {hint, quotes}) {
+  const box = part(id);
+  box.hidden = !hint;
+  box.querySelector(".hint").textContent = hint;
+  box.querySelector(".quote").hidden = !quotes;
+  box.elements[0].value = "";
+  onbeforeunload = null;
 }
 
 function showSegments(place, segments) {
@@ -113,6 +126,11 @@ function showSegments(place, segments) {
   }
 }
 
+function inSentence(text) {
+  if (text.length > MOST_SHOWN) return `${text.slice(0, MOST_SHOWN)}...`;
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
 function element(name, text = "") {
   const made = document.createElement(name);
   made.dir = "auto";
@@ -129,7 +147,7 @@ function button(text, key, press) {
 }
 
 function showKeys() {
-  for (const pressed of document.querySelectorAll("button[data-key]")) {
+  for (const pressed of document.querySelectorAll("[data-key]")) {
     pressed.querySelector("kbd")?.remove();
     pressed.removeAttribute("aria-keyshortcuts");
     if (!part("keys").checked) continue;
@@ -147,14 +165,38 @@ async function showNames() {
   if (!lines.problem) part("leaders").replaceChildren(...lines.map(line => element("li", line)));
 }
 
+for (const [id, action] of [["writing", "answer"], ["rewriting", "reveal"]]) {
+  const box = part(id);
+  const text = box.elements[0];
+  box.addEventListener("submit", event => {
+    event.preventDefault();
+    change(action, text.value);
+  });
+  text.addEventListener("input", () => {
+    onbeforeunload = text.value.trim() ? event => event.preventDefault() : null;  // the browser asks before it is lost
+  });
+  text.addEventListener("keydown", event => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) box.requestSubmit();
+    if (event.key === "Escape") part("row-title").focus();
+  });
+  box.querySelector(".quote").addEventListener("click", () => {
+    if (quoted) text.value = quoted;
+    text.focus();
+  });
+}
+document.addEventListener("selectionchange", () => {
+  const selection = getSelection();
+  if (selection.isCollapsed) return;  // a click on a button ends a selection
+  quoted = part("segments").contains(selection.anchorNode) ? selection.toString() : "";
+});
 for (const pressed of document.querySelectorAll("[data-action]")) {
   pressed.addEventListener("click", () => change(pressed.dataset.action));
 }
 part("names").addEventListener("click", showNames);
 part("keys").addEventListener("change", showKeys);
 document.addEventListener("keydown", event => {
-  if (!part("keys").checked || event.repeat || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
-  const pressed = [...document.querySelectorAll("button[data-key]")].find(one =>
+  if (event.target.matches("textarea") || !part("keys").checked || event.repeat || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+  const pressed = [...document.querySelectorAll("[data-key]")].find(one =>
     one.dataset.key === event.key && !one.disabled && one.getClientRects().length);
   if (!pressed) return;
   event.preventDefault();

@@ -23,9 +23,10 @@ class LabelledModel:
 
     Attributes:
         name: of the model.
-        score: expected accuracy on the pool, a fraction, by which it is ranked; no estimate to quote.
-        low, high: 95 % interval of its accuracy in the domain.
-        p_best: P(no other model is more accurate in the domain).
+        score: expected accuracy on the pool, a fraction, by which it is ranked; no estimate to quote. Where answers are
+            no labels: expected difference from the mean model, in the task's outcome.
+        low, high: 95 % interval of it in the domain.
+        p_best: P(no other model is better in the domain).
     """
 
     name: str
@@ -45,12 +46,13 @@ class LabelRanking(Result):
         answers: number of answers.
         margin: most accuracy that a winner may lack to the best, a fraction.
         within: P(no model is better than the first by more than the margin).
-        forecast: of the further answers until that is probable enough; None if no row is left.
+        forecast: of the further answers until that is probable enough; None if no row is left, or it is not known.
         certain: whether the first is proven to be within the margin of the best on the pool; None under other rules.
         alarmed: the models' votes do not describe these labels, so all figures are unreliable.
         failures: the models that could not be run.
         labels: label -> number of answers.
         until: probability of such a leader that is enough; None where no probability ends the session.
+        rows_left: whether a row is left to ask.
 
     Example:
         >>> from ranker import LabelRanking
@@ -72,6 +74,7 @@ class LabelRanking(Result):
     failures: tuple[str, ...] = ()
     labels: Mapping[str, int] = field(default_factory=dict)
     until: float | None = None
+    rows_left: bool = False
 
     @property
     def line(self) -> str:
@@ -89,7 +92,7 @@ class LabelRanking(Result):
             return f"{answers}; {ALARM}"
         enough = "" if self.until is None else f" (enough: {100 * self.until:g} %)"
         sure = f"P(the leader is within {self.points} of the best) {self._sure} %{enough}"
-        return f"{answers}; {sure}; {self._needed}"
+        return "; ".join(filter(None, (answers, sure, self._needed)))
 
     @property
     def sentence(self) -> str:
@@ -99,7 +102,8 @@ class LabelRanking(Result):
         sure = f"it is {self._sure} % sure that the leading model is within {self.points} of the best"
         enough = "" if self.until is None else f" ({100 * self.until:g} % is enough)"
         caveat = self.line.removeprefix(self._certainty)
-        return f"After {counted(self.answers, 'answer')} {sure}{enough}; {self._needed}{caveat}."
+        needed = f"; {self._needed}" if self._needed else ""
+        return f"After {counted(self.answers, 'answer')} {sure}{enough}{needed}{caveat}."
 
     @property
     def _sure(self) -> str:
@@ -108,7 +112,7 @@ class LabelRanking(Result):
     @property
     def _needed(self) -> str:
         if self.forecast is None:
-            return "no row is left"
+            return "" if self.rows_left else "no row is left"
         low, high = self.forecast.low, self.forecast.high
         if high == 0:
             return "that is enough"

@@ -4,91 +4,47 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
-from pathlib import Path
-from typing import cast
+from typing import Any
 
 import numpy as np
 
 from factors import Example
 from factors.types import Ints
-from ranker.datasets import readers, sets
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.pools import check_text_counts, with_labelled
-from ranker.datasets.readers import Sheet
-from ranker.datasets.sets import LabelledDataset
-from ranker.errors import DataError, ModelError, UsageError, choice_error, range_error
-from ranker.labelling.session import RULES, LabelEvent, Rule, Session, rule_key
+from ranker.errors import DataError, UsageError, range_error
+from ranker.labelling.session import LabelEvent, Session
 from ranker.labelling.sheet import Line
-from ranker.numbers import counted, probability
 from ranker.results.label_ranking import LabelledModel, LabelRanking
-from ranker.runs.collect import collect, unanswered
-from ranker.runs.gather import (
-    InspectedModels,
-    Models,
-    RowsFile,
-    RunInputs,
-    RunRows,
-    UnlabelledRows,
-    check_columns,
-    inspect_models,
-    unlabelled,
+from ranker.runs.collect import unanswered
+from ranker.runs.gather import InspectedModels, Models, UnlabelledRows, inspect_models, unlabelled
+from ranker.runs.label_pool import distinct_rows
+from ranker.runs.label_predictions import (
+    LabelSettings,
+    PoolPredictions,
+    check_rule,
+    pool_predictions,
+    prediction_plan,
 )
-from ranker.runs.measured import Measurer
-from ranker.runs.plan import Plan, plan
-from ranker.runs.pool import pool_of, positions_among, small_pool_notes
-from ranker.runs.task import NamedTask, check_known_labels, decide_task, mask_empty_words
+from ranker.runs.pool import MAX_COMPARED_ROWS, positions_among, small_pool_notes
+from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.diagnostics import constant_models
-from ranker.scoring.score import Evidence
-from ranker.statistics.acquisition import ALIKE, one_label_probability
-from ranker.statistics.beliefs import LABEL_NOISE
-from ranker.statistics.pool import Pool
-from ranker.statistics.sequential_tests import rows_apart
-from ranker.statistics.stopping import MARGIN, PROBABLE
 from ranker.tasks.base import Task
-from ranker.tasks.classes import ClassificationTask, require_labels
+from ranker.tasks.classes import has_labels, label_names
 
 log = logging.getLogger(__name__)
 
 MAX_FIRST_ROWS = 1_000
 """Limit on the rows of a pool that models are asked about first, if their predictions are not stored yet."""
 
+FIRST_ROWS = (
+    "the models first predict %d of the %d rows of the pool; `rank-models run` with the same pool predicts all, and "
+    "then all are used"
+)
 
-@dataclass(frozen=True)
-class LabelSettings:
-    """Settings of how rows are picked, and when to stop.
-
-    Attributes:
-        rule: "best" for the best model, "order" for the order of all, "certain" for a proven winner, or "random".
-        label_noise: share of answers that are given at random, a fraction.
-        margin: how much less accurate than the best a winner may be, a fraction.
-        until: probability of such a winner that is enough to stop.
-        seed: seed of the rules that draw rows.
-
-    Raises:
-        UsageError: an unknown rule, or a number outside [0, 1].
-
-    Example:
-        >>> from ranker import LabelSettings
-        >>> LabelSettings().until
-        0.965
-    """
-
-    rule: str = "best"
-    label_noise: float = LABEL_NOISE
-    margin: float = MARGIN
-    until: float = PROBABLE
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise choice_error("rule", self.rule, RULES)
-        for name in ("label_noise", "margin", "until"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise range_error(name, getattr(self, name), 0, 1)
+COMPARED_ROWS = "answers are compared on %d of the %d rows of the pool, among which rows are chosen"
 
 
 @dataclass
@@ -96,10 +52,10 @@ class Labelling:
     """A labelling session in terms of rows and labels, without input and output. Its state is the pool and the lines.
 
     Attributes:
-        task: the labels.
+        task: of the models: labels, or values such as texts.
         models: (M,) names of the models that answered.
         rows: (N,) rows of the pool, each text once, and labelled rows that are not in it.
-        pool: predictions of the models on these rows.
+        predictions: the models' answers to these rows.
         session: the session that picks the next row.
         lines: what was answered so far, in order, with its metadata.
         settings: how rows are picked, and when to stop.
@@ -117,10 +73,10 @@ class Labelling:
         3
     """
 
-    task: ClassificationTask
+    task: Task
     models: tuple[str, ...]
     rows: tuple[Example, ...]
-    pool: Pool
+    predictions: PoolPredictions
     session: Session
     lines: list[Line] = field(default_factory=list)
     settings: LabelSettings = LabelSettings()
@@ -129,7 +85,6 @@ class Labelling:
 
     def __post_init__(self) -> None:
         self._places = {row.segments: place for place, row in reversed(list(enumerate(self.rows)))}
-        self._rule = rule_key(self.session.rule, self.session.margin, self.pool.answered_labels)
 
     @property
     def fingerprint(self) -> str:
@@ -172,26 +127,32 @@ class Labelling:
 
         Args:
             row: the row, from `next`.
-            label: the name or an alias of the label.
+            label: the name, an alias or the number of the label; or a text, a number or tags, as a cell of a file has
+                them.
             annotator: name of the person.
             seconds: time that the answer took.
             when: time of the answer.
 
         Raises:
-            UsageError: no such row or label, or the row has an answer.
+            UsageError: no such row, no answer of the task, or the row has an answer.
         """
-        index = self.task.index(label)
-        if index is None:
-            raise choice_error("label", label, self.task.labels)
-        self._add(Line(LabelEvent(self.place(row), "answered", index), annotator, seconds, when, self._rule))
+        event = LabelEvent(self.place(row), "answered", self._target(row, label))
+        self._add(Line(event, annotator, seconds, when, self.session.rule_key))
+
+    def _target(self, row: Example, label: str) -> Any:
+        """Return an answer as typed, as the target of a row."""
+        try:
+            return self.task.target_of(label, row.segments)
+        except (ValueError, RecursionError) as error:  # JSON may be nested too deeply
+            raise UsageError(str(error), option="label", value=label, allowed=label_names(self.task)) from error
 
     def skip(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
         """Ask for a row later."""
-        self._add(Line(LabelEvent(self.place(row), "skipped"), annotator, seconds, when, self._rule))
+        self._add(Line(LabelEvent(self.place(row), "skipped"), annotator, seconds, when, self.session.rule_key))
 
     def cannot_tell(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
         """Never ask for a row again."""
-        self._add(Line(LabelEvent(self.place(row), "cannot-tell"), annotator, seconds, when, self._rule))
+        self._add(Line(LabelEvent(self.place(row), "cannot-tell"), annotator, seconds, when, self.session.rule_key))
 
     def _add(self, line: Line) -> None:
         event = line.event
@@ -212,7 +173,7 @@ class Labelling:
         Raises:
             UsageError: there is nothing to undo.
         """
-        place = next((n for n in reversed(range(len(self.lines))) if self.lines[n].changed_to < 0), None)
+        place = next((n for n in reversed(range(len(self.lines))) if self.lines[n].changed_to is None), None)
         if place is None:
             raise UsageError("nothing was said that could be taken back")
         later = self.lines[place + 1 :]
@@ -233,7 +194,7 @@ class Labelling:
         Raises:
             ValueError: a line has no valid label.
         """
-        self.session = _session(self.pool, self.session.events[: self.prior_answers], lines, self.settings)
+        self.session = self.predictions.session(self.session.events[: self.prior_answers], lines, self.settings)
         self.lines = list(lines)
 
     def mark_revealed(self, label: str = "") -> None:
@@ -247,153 +208,63 @@ class Labelling:
         if not self.lines or self.lines[-1].event.status != "answered":
             raise UsageError("predictions are shown once a row has an answer")
         last = self.lines[-1]
-        index = last.event.label if not label else self.task.index(label)
-        if index is None:
-            raise choice_error("label", label, self.task.labels)
-        self.lines[-1] = replace(last, changed_to=index)
+        row = self.rows[last.event.row]
+        self.lines[-1] = replace(last, changed_to=self._target(row, label) if label else last.event.label)
+
+    def text_of(self, label: Any) -> str:
+        """Return an answer as it is typed; "" for none."""
+        return "" if label is None else self.task.cell_of(label)
 
     def predictions_for(self, row: Example) -> dict[str, str]:
-        """Return model -> predicted label, "" for no answer. Not to be shown before the row has an answer."""
-        labels = self.pool.answered_labels[:, self.place(row)]
-        return {
-            name: self.task.labels[label] if label >= 0 else "" for name, label in zip(self.models, labels, strict=True)
-        }
+        """Return model -> its answer as text, "" for none. Not to be shown before the row has an answer."""
+        return dict(zip(self.models, self.predictions.shown(self.place(row), row.segments), strict=True))
 
     def ranking(self) -> LabelRanking:
         """Return what the answers so far say of the models."""
         status = self.session.status()
-        low, high = self.session.beliefs.interval()
+        columns = (status.score, status.low, status.high, status.best)
         return LabelRanking(
             models=tuple(
-                LabelledModel(self.models[m], *(float(values[m]) for values in (status.score, low, high, status.best)))
-                for m in status.order.tolist()
+                LabelledModel(self.models[m], *(float(column[m]) for column in columns)) for m in status.order.tolist()
             ),
             p_beats=tuple(tuple(row) for row in status.beats[np.ix_(status.order, status.order)].tolist()),
-            answers=len(self.session.answers[0]),
+            answers=len(self.session.answered),
             margin=self.session.margin,
             within=status.within,
             forecast=status.forecast,
             certain=status.certain,
             alarmed=status.alarmed,
             failures=tuple(self.failures),
-            labels=Counter(self.task.labels[label] for label in self.session.answers[1].tolist()),
+            labels=self._label_counts(),
             until=None if self.session.rule in ("certain", "random") else self.session.probable,
+            rows_left=status.rows_left,
         )
 
-    def inseparable_models(self) -> Iterator[str]:
-        """Name the pairs of models that no labels of this pool can separate, in sentences.
-
-        Models that differ on d of N rows are at most d / N apart.
-        """
-        apart = rows_apart(self.pool.answered_labels)
-        size = len(self.rows)
-        for a in range(len(self.models)):
-            for b in range(a):
-                if apart[a, b] <= self.session.margin * size:
-                    names = f"{self.models[b]} and {self.models[a]}"
-                    gap = f"differ on {apart[a, b]} of {size} rows" if apart[a, b] else "predict the same on every row"
-                    yield (
-                        f"{names} {gap}, and are at most {100 * apart[a, b] / size:.1f} points apart: {size} "
-                        "answers would not separate them"
-                    )
+    def _label_counts(self) -> Counter[str]:
+        """Count the answers of each label; none where answers are no labels, which all differ."""
+        answered = self.session.answered if has_labels(self.task) else ()
+        return Counter(self.task.cell_of(event.label) for event in answered)
 
     def opening_notes(self) -> Iterator[str]:
-        """Say what is plain before a label: which models are constant, and whether in-domain accuracies count."""
-        yield from constant_models(self.models, self.pool.answered_labels, self.task.labels)
-        if self.pool.in_domain_accuracy is not None:
-            yield "The models' in-domain accuracies count until labels say otherwise."
+        """Say what is plain before an answer, in sentences."""
+        return self.predictions.notes(self.models, self.session.margin)
 
     def balance(self, rows: Sequence[Example]) -> str:
         """Describe the predicted labels of these rows, so that no single row is revealed: their shares, and P(all rows
-        have one label).
+        have one label); "" where answers are no labels.
         """
-        places = np.array([self.place(row) for row in rows])
-        predicted = self.pool.answered_labels[:, places]
-        shares = {label: float(np.mean(predicted == number)) for number, label in enumerate(self.task.labels)}
-        shares |= {"no answer": float(np.mean(predicted < 0))} if (predicted < 0).any() else {}
-        ordered = sorted(shares.items(), key=lambda label_share: -label_share[1])
-        shares_text = ", ".join(f"{label} {100 * share:.0f} %" for label, share in ordered)
-        alike = one_label_probability(self.session.beliefs, places)
-        caveat = "; if so, label some more: a model that always predicts it looks perfect"
-        return (
-            f"on these rows the models predict {shares_text} of the time; all rows have one label with a probability "
-            f"of {probability(alike, 0)} %{caveat if alike > ALIKE else ''}"
-        )
-
-
-@dataclass(frozen=True)
-class PoolFile:
-    """A pool as its file holds it, its rows without labels, and those labelled there or in other people's files.
-
-    Several of the labelled rows may have one text.
-    """
-
-    sheet: Sheet
-    rows: tuple[Example, ...]
-    task: ClassificationTask
-    labelled: tuple[Example, ...]
-
-
-def read_pool(pool: RowsFile, labelled: Sequence[Path], models: InspectedModels, label_map: bool = False) -> PoolFile:
-    """Read a pool, and rows that others have labelled.
-
-    Args:
-        pool: the file of rows, and options for it and the other files.
-        labelled: files of labelled rows; the labels in the first, else those in the pool, decide the task.
-        models: the models.
-        label_map: True if the user maps the models' labels, so that rows may have labels of other names.
-
-    Raises:
-        UsageError, ModelError: as `decide_task`.
-        DataError: as `decide_task`; a file cannot be read, or has a label that is unknown to the task or to all models.
-    """
-    files = [replace(pool, file=file) for file in labelled]
-    check_columns(pool, *files, absent="label")
-    raw_sheets = (pool.with_texts(), *(file.sheet("text", "label") for file in files))
-    sheet, *sheets = (_mask_labels(raw_sheet, pool, models) for raw_sheet in raw_sheets)
-    telling = next(iter(sheets), sheet)
-    task = require_labels(decide_task(pool.named_task, telling, models.infos), "`label`")
-    if not (pool.task or pool.like or label_map):
-        check_known_labels(task, models.infos, telling.origin)
-    rows = readers.unlabelled(sheet)
-    answers = [row for labelled_sheet in sheets for row in _distinct_answers(labelled_sheet, task)]
-    return PoolFile(sheet, rows, task, (*_labelled_rows(sheet, rows, task), *answers))
-
-
-def _mask_labels(sheet: Sheet, pool: RowsFile, models: InspectedModels) -> Sheet:
-    """Mask labels of a sheet that are words for nothing, and log which."""
-    masked, notes = mask_empty_words(sheet, pool.empty_words, pool.named_task, models.infos)
-    for note in notes:
-        log.warning("%s: %s", sheet.origin, note)
-    return masked
-
-
-def _labelled_rows(sheet: Sheet, rows: Sequence[Example], task: ClassificationTask) -> list[Example]:
-    """Return the labelled rows of a sheet."""
-    places = [row.place for row in sheet.rows]
-    examples = sets.with_labels(rows, readers.raw_labels(sheet), places, task)
-    return [row for row in examples if row.labelled]
-
-
-def _distinct_answers(sheet: Sheet, task: ClassificationTask) -> Iterable[Example]:
-    """Return labelled rows of a sheet, several per row if people differ; repeated answers of one person count once."""
-    rows = [row for row, label in zip(sheet.rows, readers.raw_labels(sheet), strict=True) if label is not None]
-    answer_sheet = sheet._replace(
-        rows=tuple(rows), layout=replace(sheet.layout, id=None)
-    )  # several answers share an id
-    people = [str(row.cells.get("annotator") or "") for row in rows]
-    answers = _labelled_rows(answer_sheet, readers.unlabelled(answer_sheet), task)
-    return {(row.segments, row.target, person): row for row, person in zip(answers, people, strict=True)}.values()
+        return self.predictions.balance(self.session, np.array([self.place(row) for row in rows]))
 
 
 def label(
     pool: UnlabelledRows,
     models: Models,
     *,
-    task: ClassificationTask | None = None,
+    task: Task | None = None,
     labelled: Sequence[Example] = (),
     lines: Sequence[Line] = (),
     settings: LabelSettings = LabelSettings(),
+    compared: int = MAX_COMPARED_ROWS,
     runtime: Runtime = Runtime(),
 ) -> Labelling:
     """Start or continue a labelling session: it picks the next row, ranks models by the answers, and says when to stop.
@@ -406,13 +277,14 @@ def label(
             pool count as well.
         lines: lines of an earlier session, by positions in `Labelling.rows`.
         settings: how rows are picked, and when to stop.
+        compared: limit on the rows without an answer of others on which answers that are no labels are compared.
         runtime: how models run, and where predictions are stored.
 
     Returns:
         The session. A text that stands in the pool twice is one row. Models that failed are listed, and have no vote.
 
     Raises:
-        UsageError: single texts are mixed with pairs, or the models share no labels.
+        UsageError: single texts are mixed with pairs, the models share no labels, or the rule is of other answers.
         DataError: the pool cannot be read, or a line is about a row that it does not have.
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
@@ -427,105 +299,54 @@ def label(
         True
     """
     inspected = inspect_models(models)
-    label_task = require_labels(decide_task(NamedTask(task), infos=inspected.infos), "`label`")
+    decided = decide_task(NamedTask(task), infos=inspected.infos)
+    check_rule(decided, settings.rule)
     rows, places = with_labelled(distinct_rows(unlabelled(pool)), labelled)
     check_text_counts(rows)
     for note in small_pool_notes(len(rows), inspected):
         log.warning(note)
-    rows, places, lines = _sample_large_pool(inspected, label_task, rows, places, lines, runtime)
-    answers, pool_rows, failures = predictions(inspected, label_task, rows, runtime)
+    rows, places, lines = _sample_large_pool(inspected, decided, rows, places, lines, compared, runtime)
+    answers, pool_rows, failures = pool_predictions(inspected, decided, rows, runtime)
     places = positions_among(places, pool_rows, len(rows))
-    if (answers.answered_labels == answers.answered_labels[0]).all():
+    if answers.alike:
         log.warning("all models predict the same on every row of the pool; no label would tell them apart")
     prior = [LabelEvent(int(n), "answered", row.target) for n, row in zip(places, labelled, strict=True) if n >= 0]
     moved = positions_among(np.array([line.event.row for line in lines], dtype=np.int64), pool_rows, len(rows))
     shifted = [replace(line, event=replace(line.event, row=int(n))) for n, line in zip(moved, lines, strict=True)]
     if any(line.event.row < 0 for line in shifted):
         raise DataError("a row that has a label is not in the files of all models")
-    session = _session(answers, prior, shifted, settings)
+    session = answers.session(prior, shifted, settings)
     names = tuple(model.name for model in inspected.models if model.name not in failures)
     return Labelling(
-        label_task, names, tuple(rows[n] for n in pool_rows), answers, session, shifted, settings, failures, len(prior)
+        decided, names, tuple(rows[n] for n in pool_rows), answers, session, shifted, settings, failures, len(prior)
     )
-
-
-def _session(pool: Pool, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
-    """Build a session after all earlier answers; only the last rows that its own rule picked may prove a winner."""
-    rule = rule_key(settings.rule, settings.margin, pool.answered_labels)
-    drawn = sum(1 for _ in takewhile(lambda line: line.picked == rule, reversed(lines)))
-    lost = sum(line.picked.startswith("certain") for line in lines[: len(lines) - drawn])
-    if lost and settings.rule == "certain":
-        log.warning(
-            "%s drawn for a certain winner with another margin, other models or another pool, or before another rule "
-            "picked some: they count as known, but not in the test",
-            counted(lost, "row was", "rows were"),
-        )
-    return Session(
-        pool.answered_labels,
-        pool.labels,
-        [*prior, *(line.event for line in lines)],
-        strength=pool.strength,
-        in_domain=pool.in_domain_accuracy,
-        drawn=drawn,
-        rule=cast(Rule, settings.rule),
-        label_noise=settings.label_noise,
-        margin=settings.margin,
-        probable=settings.until,
-        seed=settings.seed,
-    )
-
-
-def distinct_rows(rows: Iterable[Example]) -> list[Example]:
-    """Return the rows of a pool, each text once, under its first id."""
-    return list({row.segments: row for row in reversed(list(rows))}.values())[::-1]
 
 
 def _sample_large_pool(
-    inspected: InspectedModels, task: Task, rows: list[Example], places: Ints, lines: Sequence[Line], runtime: Runtime
+    inspected: InspectedModels,
+    task: Task,
+    rows: list[Example],
+    places: Ints,
+    lines: Sequence[Line],
+    compared: int,
+    runtime: Runtime,
 ) -> tuple[list[Example], Ints, Sequence[Line]]:
-    """Draw a seeded part of a large pool, with all labelled rows, if predictions are not stored yet."""
-    if len(rows) <= MAX_FIRST_ROWS or not unanswered(
-        inspected, task, prediction_plan(inspected, task, rows).request_matrix, runtime
-    ):
+    """Draw a seeded part of a large pool, with all labelled rows: of labels, if predictions are not stored yet."""
+    candidates = np.arange(len(rows))
+    if has_labels(task):
+        most, note = MAX_FIRST_ROWS, FIRST_ROWS
+        draws = len(rows) > most and unanswered(
+            inspected, task, prediction_plan(inspected, task, rows).request_matrix, runtime
+        )
+    else:
+        candidates, most, note = np.setdiff1d(candidates, places), compared, COMPARED_ROWS
+        draws = len(candidates) > most
+    if not draws:
         return rows, places, lines
     labelled_at = np.array([line.event.row for line in lines], dtype=np.int64)
-    drawn = np.random.default_rng(0).choice(len(rows), MAX_FIRST_ROWS, replace=False)
+    drawn = np.random.default_rng(0).choice(candidates, most, replace=False)
     chosen = np.union1d(drawn, np.concatenate([places, labelled_at]))
-    log.warning(
-        "the models first predict %d of the %d rows of the pool; `rank-models run` with the same pool predicts all, "
-        "and then all are used",
-        *(len(chosen), len(rows)),
-    )
+    log.warning(note, len(chosen), len(rows))
     new_positions = positions_among(np.arange(len(rows)), chosen, len(rows))
     moved = [replace(line, event=replace(line.event, row=int(new_positions[line.event.row]))) for line in lines]
     return [rows[n] for n in chosen.tolist()], new_positions[places], moved
-
-
-def prediction_plan(models: Models, task: Task, rows: Sequence[Example]) -> Plan:
-    """Return the plan that asks models for their answers to rows, and for nothing else."""
-    run_rows = RunRows(LabelledDataset("pool", task, tuple(rows), len(rows)), rows)
-    return plan(RunInputs(inspect_models(models), run_rows), Evidence("none", factors=()))
-
-
-def predictions(
-    models: Models, task: Task, rows: Sequence[Example], runtime: Runtime = Runtime()
-) -> tuple[Pool, Ints, Mapping[str, str]]:
-    """Return the models' predictions on rows, the indices of these rows, and why some models failed.
-
-    Raises:
-        ModelError: fewer than two models could be asked, or some answers are no labels.
-    """
-    run_plan = prediction_plan(models, task, rows)
-    collected = collect(run_plan, runtime)
-    if len(collected.answered) < 2:
-        count = len(run_plan.inputs.inspected.models)
-        raise ModelError(f"nothing to choose by: {len(collected.failures)} of {count} models failed", option="models")
-    pool, pool_rows = pool_of(Measurer(run_plan, runtime=runtime), collected.answered)
-    if pool is None:
-        reason = (
-            "some models say only how good their answers were"
-            if len(pool_rows)
-            else "no row is in the files of all models"
-        )
-        raise ModelError(f"nothing to choose by: {reason}", option="models")
-    return pool, pool_rows, collected.failures

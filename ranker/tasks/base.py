@@ -129,6 +129,10 @@ class Task(Protocol):
             ValueError: the cell holds no target.
         """
 
+    def cell_of(self, target: Any) -> str:
+        """Return a target as the cell of a file, from which `target_of` reads it."""
+        ...
+
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> Any:
         """Return a model's answer to a row from a cell of its file; see `target_of`.
 

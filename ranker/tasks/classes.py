@@ -101,6 +101,10 @@ class ClassificationTask:
             raise ValueError(f"a label must be one of {labels} or an alias (got {str(cell)[:50]!r})")
         return label
 
+    def cell_of(self, target: int) -> str:
+        """Return the name of a label, from which `target_of` reads it."""
+        return self.labels[target]
+
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> int:
         """Return the class of an answer's cell: see `target_of`."""
         return self.target_of(cell)

@@ -95,6 +95,15 @@ class NumberTask(ValueTask):
             raise ValueError(f"a number from {self.low:g} to {self.high:g} is needed (got {str(cell)[:50]!r})")
         return number
 
+    @property
+    def hint(self) -> str:
+        """The scale. See `ValueTask.hint`."""
+        return f"A number from {self.low:g} to {self.high:g}"
+
+    def cell_of(self, target: float) -> str:
+        """Return the shortest text of the number. See `ranker.tasks.base.Task`."""
+        return repr(target).removesuffix(".0")
+
     def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Floats, Floats]:
         """Return (N,) answers, nan for none, and (N,) targets. See `ranker.tasks.base.Task`."""
         values = answers.answers() or ()

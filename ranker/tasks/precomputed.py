@@ -51,6 +51,10 @@ class PrecomputedTask:
             raise ValueError(f"answers to {self.name} were judged elsewhere: no cell says what is right")
         return label
 
+    def cell_of(self, target: int) -> str:
+        """Return the name of a label: see `ranker.tasks.base.Task`."""
+        return self.labels[target]
+
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> float:
         """Return the score of a cell.
 

@@ -71,6 +71,11 @@ class TagTask(ValueTask):
         """Name of the outcome in tables."""
         return ROW_F1.upper()
 
+    @property
+    def hint(self) -> str:
+        """The form of tags. See `ValueTask.hint`."""
+        return "A tag for each token (O, B-TYPE or I-TYPE), with blanks between; words cannot be marked here yet"
+
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> Tagging:
         """Return the tags in a cell. See `ranker.tasks.base.Task`."""
         tags = tuple(map(sys.intern, _tags_in(cell)))  # few tags are many: equal ones are one text
@@ -81,6 +86,11 @@ class TagTask(ValueTask):
         if tokens != len(tags):
             raise ValueError(f"each token needs a tag (got {len(tags)} tags for {tokens} tokens)")
         return tags
+
+    def cell_of(self, target: Tagging) -> str:
+        """Return the tags with blanks between, or as a JSON list. See `ranker.tasks.base.Task`."""
+        cell = " ".join(target)
+        return cell if tuple(cell.split()) == target else json.dumps(target, ensure_ascii=False)
 
     def outcome(self, answer: Any, target: Any) -> float:
         """Return the F1 of the spans of one row."""

@@ -7,6 +7,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
@@ -110,11 +111,8 @@ class TextTask(ValueTask):
 
     def target_of(self, cell: Any, segments: Sequence[str] = ()) -> References:
         """Return the references in a cell: a text, a list of texts, or SQuAD's ``{"text": [...]}``."""
-        if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
-            try:
-                cell = json.loads(cell)
-            except ValueError:  # a text that begins with a bracket
-                return (cell,)
+        if isinstance(cell, str):
+            cell = _parsed(cell)
         if isinstance(cell, dict) and "text" in cell:
             cell = cell["text"]
         texts = cell if isinstance(cell, list) else [cell]
@@ -125,6 +123,17 @@ class TextTask(ValueTask):
         if not references:
             raise ValueError("a row needs a reference")
         return references
+
+    @property
+    def hint(self) -> str:
+        """A text. See `ValueTask.hint`."""
+        return "A correct text"
+
+    def cell_of(self, target: References) -> str:
+        """Return a text as it is, where `target_of` so reads it, else a JSON list. See `ranker.tasks.base.Task`."""
+        if len(target) == 1 and _parsed(target[0]) == target[0]:
+            return target[0]
+        return json.dumps(target, ensure_ascii=False)
 
     def as_target(self, answer: str | None) -> References | None:
         """Return an answer as the only reference; None for no answer, or an empty one."""
@@ -160,6 +169,14 @@ class TextTask(ValueTask):
         return self.scores or tuple(SCORES)
 
 
+def _parsed(cell: str) -> Any:
+    """Return the JSON list or object in a cell; a text that is none, though it may begin with a bracket, as it is."""
+    if cell.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError, RecursionError):
+            return json.loads(cell)
+    return cell
+
+
 @dataclass(frozen=True)
 class SpanTask(TextTask):
     """Extractive question answering; a `ranker.tasks.base.Task`.
@@ -179,9 +196,15 @@ class SpanTask(TextTask):
     """
 
     scores = ("token-f1", "exact-match")
+    quotes = True
     outputs = ("the predicted span (log-probability)",)
 
     score: str | Score = "token-f1"
+
+    @property
+    def hint(self) -> str:
+        """A part of the passage. See `ValueTask.hint`."""
+        return "A part of the passage, as it stands there; [] if it has no answer"
 
     def target_of(self, cell: Any, segments: Sequence[str] = ()) -> References:
         """Return the references in a cell; () for an empty list, where the passage has no answer."""

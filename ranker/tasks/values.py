@@ -107,6 +107,8 @@ class ValueTask:
 
     answers: ClassVar[str]
     outputs: ClassVar[tuple[str, ...]] = ()
+    quotes: ClassVar[bool] = False
+    """Whether a correct answer is a part of the row's texts."""
 
     name: str
 
@@ -128,6 +130,11 @@ class ValueTask:
         """Name of the outcome in tables."""
         raise NotImplementedError
 
+    @property
+    def hint(self) -> str:
+        """Form of a correct answer that a person types."""
+        return "The correct answer"
+
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> Any:
         """Return a model's answer from a cell, or raise a ValueError. See `ranker.tasks.base.Task`."""
         raise NotImplementedError
@@ -143,6 +150,10 @@ class ValueTask:
     def target_of(self, cell: Any, segments: Sequence[str] = ()) -> Any:
         """Return the correct answer from a cell, read as an answer."""
         return self.answer_of(cell, segments)
+
+    def cell_of(self, target: Any) -> str:
+        """Return a target as a cell: texts with blanks between the parts of a tuple. See `ranker.tasks.base.Task`."""
+        return " ".join(map(str, target)) if isinstance(target, tuple) else str(target)
 
     def as_target(self, answer: Any) -> Any:
         """Return an answer as the target that it would be, were it right; None for one that none can be like."""
@@ -182,7 +193,7 @@ class ValueTask:
 
     def show(self, answer: Any, segments: Sequence[str] = ()) -> str:
         """Return an answer as text; the parts of a tuple with blanks between them."""
-        return " ".join(map(str, answer)) if isinstance(answer, tuple) else str(answer)
+        return ValueTask.cell_of(self, answer)
 
     def metric_named(self, name: str) -> Metric | None:
         """Return None for the mean outcome, the only metric: see `ranker.tasks.base.Task`."""

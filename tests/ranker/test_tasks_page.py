@@ -179,10 +179,6 @@ def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, capsys, code, sai
         (["--data", "articles.csv", "--task", "text", "--metric", "bertscore"], "must be bertscore:FOLDER"),
         (["--data", "gold.conll", "--task", "tags", "--metric", "rouge-l"], "there is no metric of tags 'rouge-l'"),
         (["--data", "articles.csv", "--task", "number"], "needs `--range`"),
-        (
-            ["label", "--pool", "pool.csv", "--task", "text", "-o", "x.csv"],
-            "`label` asks for labels; with `--task text`",
-        ),
         (["label", "--pool", "pool.csv", "--task", "text", "--batch", "2", "--rule", "best"], "`--rule` best is for"),
         (["label", "--pool", "pool.csv", "--task", "text", "--batch", "2", "--metric", "bleu"], "bleu is of all rows"),
         (["--data", "articles.csv", "--task", "txt"], "there is no task 'txt'; did you mean text?"),

@@ -563,17 +563,18 @@ def test_what_contradicts_is_kept_twice(folder):
     assert [line["label"] for line in kept(folder, "labels-session-1.csv")] == ["bad", "bad"]
 
 
-def test_what_cannot_be_read_is_left_as_it_is(folder):
-    """Half a file of another program is not written over, nor is what was answered lost."""
+@pytest.mark.parametrize(("key", "left"), [("1", 2), ("u", 0)])
+def test_what_cannot_be_read_is_left_as_it_is(folder, key, left):
+    """Half a file of another program is not written over, nor is what was answered, or taken back, lost."""
     shown = Terminal(folder)
     shown.until("of the pool.")
     answer(shown)
     (folder / "labels.csv").write_text('id,text,label\nr1,"Row 1 of')
-    shown.press("1")
+    shown.press(key)
     shown.until("labels-session-1.csv")
     assert shown.close() == 2
     assert (folder / "labels.csv").read_text() == 'id,text,label\nr1,"Row 1 of'
-    assert len(kept(folder, "labels-session-1.csv")) == 2
+    assert len(kept(folder, "labels-session-1.csv")) == left
 
 
 def test_a_file_that_was_removed_is_written_again(folder):

@@ -3,18 +3,23 @@
 import csv
 import http.server
 import json
+import os
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 from chromium import CHROMIUM, browser
 from test_label import kept, plain, pool_folder  # noqa: F401  (a fixture)
+from test_label_texts import MODELS, TEXT, write_texts
 from test_label_web import Served, timeless
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH")]
 
 ROW = "document.getElementById('segments').innerText"
 TITLE = "document.activeElement.textContent"
+BOX = "document.getElementById('writing-text')"
+AXE = os.environ.get("AXE_CORE")  # the file axe.min.js of npm's axe-core
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +49,12 @@ def press(page, key):
         page.call("Input.dispatchKeyEvent", type=kind, key=key, text=key if kind == "keyDown" else "")
 
 
+def write(page, text):
+    """Type a text with a keyboard: each sign is a key that is pressed."""
+    for sign in text:
+        press(page, sign)
+
+
 def click(page, name):
     """Click into the middle of the button with a text, as a mouse does."""
     button = f"[...document.querySelectorAll('button')].find(b => b.textContent.endsWith({json.dumps(name)}))"
@@ -60,8 +71,11 @@ def wait_for_row(page, number):
 
 def reload(page):
     """Load the page again."""
+    page.ask("window.before = true")
     page.call("Page.reload")
-    page.until("document.readyState === 'complete' && document.getElementById('row-title').textContent")
+    page.until(
+        "!window.before && document.readyState === 'complete' && document.getElementById('row-title')?.textContent"
+    )
 
 
 def test_fifteen_rows_by_clicks_and_keys_make_the_file_of_the_terminal(folder, chromium, serve):
@@ -294,3 +308,135 @@ def test_the_report_opens_in_a_tab_of_its_own(folder, chromium, serve):
     page.until("document.title.startsWith('models on labels')")
     assert page.ask("location.pathname + location.search + location.hash") == "/report"
     assert page.ask("document.querySelectorAll('table').length") > 0
+
+
+def test_texts_are_typed_by_keyboard_alone(folder, chromium, serve):
+    """No sign in the box is a key of the page; what is typed is kept, in lines, and the file is the terminal's."""
+    write_texts(folder)
+    served = serve(*TEXT, models=MODELS)
+    page = chromium.tab()
+    page.call("Emulation.setDeviceMetricsOverride", width=320, height=640, deviceScaleFactor=1, mobile=True)
+    page.open(served.address)
+    page.until(f"{ROW} !== ''")
+    first = page.ask(ROW)
+    press(page, "t")
+    assert page.ask(f"document.activeElement === {BOX}")
+    write(page, "su0vn1tg")
+    page.call("Input.insertText", text="\nשורה two")
+    assert (page.ask(ROW), kept(folder)) == (first, [])
+    page.ask("document.dispatchEvent(new Event('visibilitychange'))")  # the page asks again, and the text stays
+    page.until("!document.body.hasAttribute('aria-busy')")
+    page.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", modifiers=2)
+    wait_for_row(page, 2)
+    assert page.ask(f"{BOX}.value") == ""
+    press(page, "t")
+    page.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", modifiers=2)
+    page.until("document.getElementById('message').textContent === 'a row needs a reference'")
+    write(page, "a hill")
+    page.call("Input.dispatchKeyEvent", type="keyDown", key="Escape")
+    assert page.ask(TITLE) == "Row 2"
+    assert page.ask(f"{BOX}.value") == "a hill"
+    page.call("Page.reload")  # the browser asks before the text is lost
+    page.until_seen("Page.javascriptDialogOpening")
+    page.call("Page.handleJavaScriptDialog", accept=False)
+    assert page.ask(f"{BOX}.value") == "a hill"
+    click(page, "Save the answer")
+    wait_for_row(page, 3)
+    press(page, "v")
+    page.until(f"{TITLE} === 'What the models said of the last row'")
+    page.ask("document.getElementById('rewriting-text').focus()")
+    write(page, "the hill")
+    click(page, "Save your answer now")
+    page.until("document.getElementById('last-answer').textContent === 'Your answer: a hill; now: the hill'")
+    press(page, "s")
+    wait_for_row(page, 4)
+    press(page, "u")
+    wait_for_row(page, 3)
+    press(page, "0")
+    wait_for_row(page, 4)
+    assert page.ask("document.documentElement.scrollWidth") <= 320
+    served.process.send_signal(signal.SIGINT)
+    assert served.close()[0] == 130
+    answers = [row["label"] for row in kept(folder)]
+    assert answers == ["su0vn1tg\nשורה two", "a hill", ""]
+    keys = ["t", "LINES", "t", "a hill", "v", "t", "the hill", "s", "u", "0", "q"]
+    status, _, err = plain(folder, keys, *TEXT, models=MODELS, output="terminal.csv")
+    assert (status, err) == (0, "")
+    rows, header = timeless(folder, "terminal.csv")
+    rows[0]["label"] = answers[0]  # a line of a terminal has no line ends
+    assert timeless(folder) == (rows, header)
+
+
+def test_a_part_of_a_passage_is_taken_by_selecting_it(folder, chromium, serve):
+    """A selection with the mouse goes into the box; what is no part of the row is refused."""
+    with (folder / "pool.csv").open("w", newline="") as file:
+        rows = ((n, "Who sat?", f"The old dog sat on hill {n}.") for n in range(30))
+        csv.writer(file).writerows([("id", "question", "passage"), *rows])
+    for name, words in (("one", "dog"), ("two", "hill")):
+        lines = (f"{n},{words if n % 3 else 'The old'}\n" for n in range(30))
+        (folder / f"{name}.csv").write_text("id,prediction\n" + "".join(lines))
+    page = chromium.tab()
+    page.open(serve("--task", "spans", models=("one.csv", "two.csv")).address)
+    page.until(f"{ROW} !== ''")
+    left, right, y = page.ask("""(() => {
+        const text = document.querySelectorAll('#segments p')[1].firstChild;
+        const range = document.createRange();
+        range.setStart(text, 4);
+        range.setEnd(text, 11);
+        const place = range.getBoundingClientRect();
+        return [place.left, place.right, place.top + place.height / 2];
+    })()""")
+    for kind, x in (("mousePressed", left + 1), ("mouseMoved", right), ("mouseReleased", right)):
+        page.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+    click(page, "Take the selected words")
+    assert page.ask(f"{BOX}.value") == "old dog"
+    click(page, "Save the answer")
+    wait_for_row(page, 2)
+    press(page, "t")
+    write(page, "a cow")
+    click(page, "Save the answer")
+    page.until("document.getElementById('message').textContent.includes('must be a part of its passage')")
+    assert [row["label"] for row in kept(folder)] == ["old dog"]
+
+
+@pytest.mark.skipif(AXE is None, reason="AXE_CORE does not name axe.min.js")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["labels", "texts"])
+def test_axe_finds_no_serious_fault(folder, chromium, serve, kind, scheme):
+    """In no state of the page: a row is asked, predictions are shown, something is wrong, the end, after it."""
+    more, models = ((), {}) if kind == "labels" else (TEXT, {"models": MODELS})
+    if models:
+        write_texts(folder)
+    served = serve("--budget", "2", *more, **models)
+    page = chromium.tab()
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def answer(number):
+        if kind == "texts":
+            press(page, "t")
+            write(page, "a dog")
+            click(page, "Save the answer")
+        else:
+            press(page, "1")
+        page.until(f"{TITLE} === '{number}'")
+
+    def check(state):
+        page.ask(Path(AXE).read_text() + ";0")
+        found = page.ask("axe.run().then(r => r.violations.map(v => [v.impact, v.id, v.nodes.map(n => n.html)]))")
+        assert [fault for fault in found if fault[0] in ("serious", "critical")] == [], (state, found)
+
+    page.open(served.address)
+    page.until(f"{ROW} !== ''")
+    check("asking")
+    answer("Row 2")
+    press(page, "v")
+    page.until(f"{TITLE} === 'What the models said of the last row'")
+    for opened in ("Help", "Guidelines"):
+        page.ask(f"[...document.querySelectorAll('summary')].find(s => s.textContent === '{opened}').click()")
+    page.ask("document.getElementById('message').textContent = 'Something is wrong.'")
+    check("predictions")
+    answer("No more rows")
+    check("the end")
+    click(page, "Close the session")
+    page.until(f"{TITLE} === 'The session is closed'")
+    check("closed")

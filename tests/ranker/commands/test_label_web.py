@@ -46,20 +46,29 @@ class Client:
         return state
 
 
-@pytest.fixture
-def served(folder, monkeypatch):
+def served_in(folder, monkeypatch, visit):
     """Runs the command in this process, and calls a function with a client of its page instead of waiting."""
 
-    def run(visit, *more, **given):
-        def serve(session, bound, guidelines):
-            server = label_web.LabelPage(session, guidelines)
-            session.keep()
-            visit(Client(server))
+    def serve(session, bound, guidelines):
+        server = label_web.LabelPage(session, guidelines)
+        session.keep()
+        visit(Client(server))
 
+    def run(*more, **given):
         monkeypatch.setattr(label_web, "serve", serve)
         with contextlib.chdir(folder), pytest.raises(SystemExit) as stop:
             main(arguments("--web", *more, **given))
         return stop.value.code or 0
+
+    return run
+
+
+@pytest.fixture
+def served(folder, monkeypatch):
+    """Runs the command as `served_in` does."""
+
+    def run(visit, *more, **given):
+        return served_in(folder, monkeypatch, visit)(*more, **given)
 
     run.folder = folder
     return run
@@ -278,9 +287,9 @@ def test_what_is_no_change_is_refused(served):
             assert client.http.post("/change", content=body).status_code == 400
         simple = client.http.post("/change", json=change, headers={"content-type": "text/plain"})
         assert simple.status_code == 400
-        assert client.http.post("/change", content=b" " * 10_001).status_code == 403
-        assert client.http.post("/change", content=iter([b"{}"])).status_code == 403  # of no stated length
-        assert "must be one of bad, good" in client.change("answer", "ugly", status=409)["message"]
+        assert client.http.post("/change", content=b" " * 1_000_001).status_code == 413
+        assert client.http.post("/change", content=iter([b"{}"])).status_code == 413  # of no stated length
+        assert "must be one of bad (0), good (1)" in client.change("answer", "ugly", status=409)["message"]
         assert "taken back" in client.change("undo", status=409)["message"]
         assert kept(served.folder) == []
         client.change("answer", "good")
@@ -372,7 +381,7 @@ def test_a_file_that_cannot_be_written_ends_the_session(served):
         (("--web", "--batch", "3"), "`--web` asks on a page; leave out `--batch`"),
         (("--web", "--plain"), "`--web` asks on a page; leave out `--plain`"),
         (("--port", "8000"), "`--port` is for `--web`"),
-        (("--web", "--task", "text"), "it only writes rows: `--batch N`"),
+        (("--web", "--task", "text", "--rule", "best"), "`--rule` best is for labels; here it is order or random"),
     ],
 )
 def test_options_that_exclude_each_other_are_one_line(folder, more, says):
@@ -461,6 +470,25 @@ def test_the_token_is_in_no_list_of_processes(folder):
         assert status == 130
         assert "stopped; results so far are cached" in output
         assert not os.path.exists(file)
+
+
+def test_an_hour_without_a_request_is_long(served, monkeypatch):
+    """At the end ten minutes are; a request with the token begins anew, and one without it does not."""
+    clock = SimpleNamespace(now=10_000.0)
+    monkeypatch.setattr(label_web, "time", SimpleNamespace(monotonic=lambda: clock.now))
+
+    def visit(client):
+        client.state()
+        for ask, seconds in ((lambda: client.change("answer", "bad"), 3600), (client.state, 3600),
+                             (lambda: client.change("answer", "bad"), 600)):  # fmt: skip
+            ask()
+            clock.now += seconds
+            assert not client.server.abandoned
+            Client(client.server, authorization="").http.get("/state")
+            clock.now += 1
+            assert client.server.abandoned
+
+    assert served(visit, "--budget", "2") == 0
 
 
 def test_it_stops_when_nobody_asks(folder, monkeypatch, capsys):

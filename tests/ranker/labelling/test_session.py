@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from ranker.labelling.session import SKIP_DISTANCE, LabelEvent, Session
+from ranker.labelling.session import SKIP_DISTANCE, LabelEvent
+from ranker.labelling.votes import VoteSession
 
 
 def some_pool(models=4, rows=60, classes=2, seed=0):
@@ -25,7 +26,7 @@ def labelled(session, truth, count):
 def test_a_session_finds_the_order():
     """After some answers the models stand in their true order, and it says how sure that is."""
     predicted, truth = some_pool()
-    found = labelled(Session(predicted, 2), truth, 15).status()
+    found = labelled(VoteSession(predicted, 2), truth, 15).status()
     assert found.order.tolist()[0] == 0
     assert found.best.sum() == pytest.approx(1.0)
     assert not found.alarmed
@@ -35,7 +36,7 @@ def test_a_session_finds_the_order():
 def test_undo_goes_back_to_the_very_same():
     """Every number, the next row included, is what it was before; also several steps back."""
     predicted, truth = some_pool()
-    session = labelled(Session(predicted, 2), truth, 4)
+    session = labelled(VoteSession(predicted, 2), truth, 4)
     before, row, chances = session.status(), session.next(), session.predictive_probabilities
     labelled(session, truth, 3)
     session.skip(session.next())
@@ -55,8 +56,8 @@ def test_undo_goes_back_to_the_very_same():
 def test_the_same_answers_say_the_same_in_any_order():
     """Whatever was asked before: a session that goes on from a file is the one that wrote it."""
     predicted, truth = some_pool()
-    first = labelled(Session(predicted, 2), truth, 6)
-    second = Session(predicted, 2, first.events[::-1])
+    first = labelled(VoteSession(predicted, 2), truth, 6)
+    second = VoteSession(predicted, 2, first.events[::-1])
     assert (second.status().beats == first.status().beats).all()
     assert second.next() == first.next()
 
@@ -64,7 +65,7 @@ def test_the_same_answers_say_the_same_in_any_order():
 def test_a_skipped_row_comes_back_and_one_that_cannot_be_told_does_not():
     """After so many other rows, or when no other is left."""
     predicted, truth = some_pool(rows=30)
-    session = Session(predicted, 2)
+    session = VoteSession(predicted, 2)
     skipped = session.next()
     session.skip(skipped)
     never = session.next()
@@ -80,17 +81,19 @@ def test_a_skipped_row_comes_back_and_one_that_cannot_be_told_does_not():
 @pytest.mark.parametrize(("skipped", "picks"), [(False, 1), (True, 2)])
 def test_a_row_is_picked_once(monkeypatch, skipped, picks):
     """It is the dearest step; a second look is for rows that were skipped, if no other is left."""
-    session, calls = Session(some_pool()[0], 2), []
+    session, calls = VoteSession(some_pool()[0], 2), []
     if skipped:
         session.skip(session.next())
-    monkeypatch.setattr(Session, "_pick", lambda self, closed, count: calls.append(count) or [3][skipped:])
+    monkeypatch.setattr(VoteSession, "_pick", lambda self, closed, count: calls.append(count) or [3][skipped:])
     session.next()
     assert len(calls) == picks
 
 
 def test_a_row_that_was_skipped_is_asked_when_no_other_is_left():
     """It is the last one."""
-    session = Session(np.array([[0, 1, 1], [1, 1, 0]]), 2, [LabelEvent(0, "answered", 0), LabelEvent(1, "cannot-tell")])
+    session = VoteSession(
+        np.array([[0, 1, 1], [1, 1, 0]]), 2, [LabelEvent(0, "answered", 0), LabelEvent(1, "cannot-tell")]
+    )
     session.skip(2)
     assert session.next() == 2
 
@@ -98,23 +101,23 @@ def test_a_row_that_was_skipped_is_asked_when_no_other_is_left():
 def test_certain_draws_rows_and_ends():
     """Rows on which the leader is in question, until it is in none; and the same ones are drawn again."""
     predicted, truth = some_pool(models=2, rows=200)
-    session = labelled(Session(predicted, 2, rule="certain"), truth, 200)
+    session = labelled(VoteSession(predicted, 2, rule="certain"), truth, 200)
     found = session.status()
     assert (found.certain, session.next()) == (True, None)
     assert len(session.answers[0]) < (predicted[0] != predicted[1]).sum()
     assert (predicted[0] != predicted[1])[session.answers[0]].all()
-    again = labelled(Session(predicted, 2, rule="certain"), truth, 200)
+    again = labelled(VoteSession(predicted, 2, rule="certain"), truth, 200)
     assert again.events == session.events
-    resumed = Session(predicted, 2, session.events[:5], drawn=5, rule="certain")
+    resumed = VoteSession(predicted, 2, session.events[:5], drawn=5, rule="certain")
     assert labelled(resumed, truth, 200).events == session.events
-    foreign = Session(predicted, 2, session.events, rule="certain")
+    foreign = VoteSession(predicted, 2, session.events, rule="certain")
     assert not foreign.status().certain  # rows that came from elsewhere are no bets
 
 
 def test_random_rows_are_any_rows():
     """Each once, and not the order of the file."""
     predicted, truth = some_pool(rows=20)
-    session = labelled(Session(predicted, 2, rule="random"), truth, 20)
+    session = labelled(VoteSession(predicted, 2, rule="random"), truth, 20)
     rows = session.answers[0].tolist()
     assert sorted(rows) == list(range(20))
     assert rows != sorted(rows)
@@ -125,8 +128,8 @@ def test_labels_that_the_votes_do_not_describe_raise_an_alarm():
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=300)
     predicted = np.where(rng.random((8, 300)) < 0.95, truth, 1 - truth)
-    wrong = Session(predicted, 2, rule="random")
-    right = Session(predicted, 2, rule="random")
+    wrong = VoteSession(predicted, 2, rule="random")
+    right = VoteSession(predicted, 2, rule="random")
     labelled(wrong, np.ones(300, dtype=int), 40)
     labelled(right, truth, 40)
     assert wrong.status().alarmed
@@ -137,7 +140,7 @@ def test_several_answers_to_a_row_are_readings():
     """Three people's answers to a row, from a file, count together."""
     predicted, _ = some_pool()
     events = [LabelEvent(3, "answered", 1), LabelEvent(3, "answered", 1), LabelEvent(3, "answered", 0)]
-    session = Session(predicted, 2, events)
+    session = VoteSession(predicted, 2, events)
     assert session.beliefs.readings.counts.tolist() == [1]
 
 
@@ -147,7 +150,7 @@ def test_several_answers_to_a_row_are_readings():
 )
 def test_an_invalid_answer_changes_nothing(act):
     """Neither a row that is not there nor a label that is none is recorded."""
-    session = Session(some_pool()[0], 2)
+    session = VoteSession(some_pool()[0], 2)
     with pytest.raises(ValueError, match="^(row|label) must be between"):
         act(session)
     assert session.events == []

@@ -19,7 +19,7 @@ from ranker.labelling.sheet import Line, read_lines, to_csv
 ROWS = [Example(str(n), (f"Row {n}, said\nin two lines.",), None) for n in range(5)]
 LABELS = ("bad", "good")
 LINES = [
-    Line(LabelEvent(0, "answered", 1), "ann", 2.5, "2026-01-02T03:04:05Z", "order", -1),
+    Line(LabelEvent(0, "answered", 1), "ann", 2.5, "2026-01-02T03:04:05Z", "order"),
     Line(LabelEvent(1, "skipped"), "ann", 1.0, "", "order"),
     Line(LabelEvent(2, "cannot-tell"), "ann", 1.0),
     Line(LabelEvent(1, "answered", 0), "bob", 3.0, "", "certain", 1),
@@ -36,14 +36,16 @@ def read_back(path):
     """What stands in a file."""
     file = read_sheet(path, {"label": "label"}, ["text"])
     places = {row.segments: n for n, row in enumerate(ROWS)}
-    return read_lines(file, readers.unlabelled(file), lambda row: places[row.segments], LABELS.index)
+    return read_lines(
+        file, readers.unlabelled(file), lambda row: places[row.segments], lambda cell, segments: LABELS.index(cell)
+    )
 
 
 def test_what_was_said_is_read_back_as_it_was(tmp_path):
     """Every event in its order, with all that is recorded beside it, and the rows that wait."""
     path = tmp_path / "labels.csv"
     lines = with_cells(LINES)
-    path.write_text(to_csv(lines, [{"text": ROWS[4].segments[0]}], LABELS), newline="")
+    path.write_text(to_csv(lines, [{"text": ROWS[4].segments[0]}], LABELS.__getitem__), newline="")
     found, waiting = read_back(path)
     assert found == lines
     assert [at for at, _ in waiting] == [4]
@@ -53,7 +55,7 @@ def test_what_was_said_is_read_back_as_it_was(tmp_path):
 def test_the_file_is_one_of_labelled_rows(tmp_path):
     """Rows without an answer are skipped and counted; the first answer is the label."""
     path = tmp_path / "labels.csv"
-    path.write_text(to_csv(with_cells(LINES), [], LABELS), newline="")
+    path.write_text(to_csv(with_cells(LINES), [], LABELS.__getitem__), newline="")
     from ranker.tasks.classes import ClassificationTask
 
     found = labelled(path, ClassificationTask("mood", LABELS))

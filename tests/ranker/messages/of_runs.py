@@ -40,8 +40,9 @@ from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.commands import custom, outputs
 from ranker.datasets.readers import read_sheet, unlabelled
 from ranker.labelling import export
-from ranker.labelling.session import LabelEvent, Session
+from ranker.labelling.session import LabelEvent
 from ranker.labelling.sheet import read_lines
+from ranker.labelling.votes import VoteSession
 from ranker.limits import LIMITS, Limits
 from ranker.records import read_toml, record
 from ranker.report import changes, write
@@ -50,7 +51,7 @@ from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.runs.explain import explain
 from ranker.runs.gather import RunInputs, RunRows
-from ranker.runs.label import LabelSettings
+from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.plan import check_shortcut
 from ranker.runs.rank import check_draws
 from ranker.runs.shift import ReadOptions, ShiftRequest, answer_request
@@ -161,13 +162,13 @@ def without_shap(_):
 
 def session(*events):
     """A labelling session on 60 rows and two labels."""
-    return Session(np.zeros((2, 60), int), 2, events)
+    return VoteSession(np.zeros((2, 60), int), 2, events)
 
 
 def read_answer(label, status):
     """The lines of a session's file with one row."""
     sheet = read_sheet(written("labels.csv", f"text,label,status\na,{label},{status}\n"), {"label": "label"}, ["text"])
-    return read_lines(sheet, unlabelled(sheet), lambda row: 0, LABELS.index)
+    return read_lines(sheet, unlabelled(sheet), lambda row: 0, lambda cell, segments: LABELS.index(cell))
 
 
 def full_disk(_):
@@ -281,7 +282,7 @@ MESSAGES = [
     ("a second answer", lambda _: session(LabelEvent(3, "answered", 1)).tell(3, 1), "row 3 has an answer"),
     ("a row of the pool", lambda _: session().skip(-1), "row must be between 0 and 59 (got -1)"),
     ("a label of the pool", lambda _: session(LabelEvent(0, "answered", 7)), "label must be between 0 and 1 (got 7)"),
-    ("a rule of a session", lambda _: Session(np.zeros((2, 60), int), 2, rule="worst"),
+    ("a rule of a session", lambda _: VoteSession(np.zeros((2, 60), int), 2, rule="worst"),
      "rule must be one of order, best, certain, random (got 'worst')"),
     ("a status", lambda _: read_answer("good", "done"),
      "labels.csv, line 2: a status must be answered, cannot-tell, skipped or changed-after-reveal (got 'done')"),

@@ -47,8 +47,7 @@ class Page:
         """Load a page, and wait until it is there."""
         self.events.clear()
         self.call("Page.navigate", url=url)
-        while not self.seen("Page.loadEventFired"):
-            self.events.append(self._read())
+        self.until_seen("Page.loadEventFired")
 
     def ask(self, expression):
         """The value of a JavaScript expression, or of what it promises."""
@@ -62,6 +61,11 @@ class Page:
             assert time.monotonic() < end, (expression, self.ask("document.body?.innerText"))
             time.sleep(0.05)
         return value
+
+    def until_seen(self, method):
+        """Wait until the browser has reported something of a kind."""
+        while not self.seen(method):
+            self.events.append(self._read())
 
     def seen(self, *methods):
         """The events of these kinds, so far."""

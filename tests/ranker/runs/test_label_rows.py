@@ -23,7 +23,8 @@ from ranker.labelling import export
 from ranker.labelling.sheet import cells_by_text
 from ranker.runs.decide import decide
 from ranker.runs.gather import inspect_models
-from ranker.runs.label import LabelSettings, label, predictions
+from ranker.runs.label import label
+from ranker.runs.label_predictions import LabelSettings, predictions
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
@@ -106,12 +107,12 @@ def test_how_often_each_label_is_predicted_is_said_of_the_rows_together(suite, r
 def test_accuracies_that_a_suite_states_count(suite, rows, task, runtime):
     """The session knows those of all models, and says so once; of models that nobody vouches for it knows none."""
     session = label(unlabelled(rows), suite, task=task, runtime=runtime)
-    assert session.pool.in_domain_accuracy.tolist() == [model.in_domain_accuracy for model in suite.models]
-    assert (session.session.patterns.in_domain == session.pool.in_domain_accuracy).all()
+    assert session.predictions.pool.in_domain_accuracy.tolist() == [model.in_domain_accuracy for model in suite.models]
+    assert (session.session.patterns.in_domain == session.predictions.pool.in_domain_accuracy).all()
     assert sum("in-domain" in note for note in session.opening_notes()) == 1
     strangers = Suite("", tuple(replace(model, in_domain_accuracy=None) for model in suite.models))
     session = label(unlabelled(rows), strangers, task=task, runtime=runtime)
-    assert session.pool.in_domain_accuracy is None
+    assert session.predictions.pool.in_domain_accuracy is None
     assert not any("in-domain" in note for note in session.opening_notes())
 
 

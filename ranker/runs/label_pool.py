@@ -1,0 +1,125 @@
+"""Read the pool of a labelling session, and the rows that others have labelled."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from factors import Example
+from ranker.datasets import readers
+from ranker.datasets.readers import Sheet
+from ranker.errors import UsageError
+from ranker.labelling.sheet import cells_by_text
+from ranker.runs.gather import InspectedModels, RowsFile, check_columns
+from ranker.runs.task import check_known_labels, decide_task, mask_empty_words
+from ranker.tasks.base import Task
+from ranker.tasks.classes import has_labels, label_names
+from ranker.tasks.values import has_values
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PoolFile:
+    """A pool as its file holds it, its rows without labels, and those labelled there or in other people's files.
+
+    Several of the labelled rows may have one text.
+    """
+
+    sheet: Sheet
+    rows: tuple[Example, ...]
+    task: Task
+    labelled: tuple[Example, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the labels; () where answers are none, and are typed."""
+        return label_names(self.task)
+
+    @property
+    def hint(self) -> str:
+        """Form of an answer that is typed; "" where it is a label."""
+        return self.task.hint if has_values(self.task) else ""
+
+    @property
+    def quotes(self) -> bool:
+        """True if a correct answer is a part of a row's texts."""
+        return has_values(self.task) and self.task.quotes
+
+    @cached_property
+    def cells(self) -> Mapping[tuple[str, ...], Mapping[str, str]]:
+        """The cells of each row, by its texts, as a session's file has them."""
+        return cells_by_text(self.sheet, self.rows)
+
+
+def read_pool(
+    pool: RowsFile, labelled: Sequence[Path], models: InspectedModels, label_map: bool = False, metric: str = ""
+) -> PoolFile:
+    """Read a pool, and rows that others have labelled.
+
+    Args:
+        pool: the file of rows, and options for it and the other files.
+        labelled: files of labelled rows; the labels in the first, else those in the pool, decide the task.
+        models: the models.
+        label_map: True if the user maps the models' labels, so that rows may have labels of other names.
+        metric: by which answers that are no labels are compared; "" for the task's own.
+
+    Raises:
+        UsageError, ModelError: as `decide_task`; the metric is none of rows.
+        DataError: as `decide_task`; a file cannot be read, or has a label that is unknown to the task or to all models.
+    """
+    files = [replace(pool, file=file) for file in labelled]
+    check_columns(pool, *files, absent="label")
+    raw_sheets = (pool.with_texts(), *(file.sheet("text", "label") for file in files))
+    sheet, *sheets = (_mask_labels(raw_sheet, pool, models) for raw_sheet in raw_sheets)
+    telling = next(iter(sheets), sheet)
+    task = _by_metric(decide_task(pool.named_task, telling, models.infos), metric)
+    if has_labels(task) and not (pool.task or pool.like or label_map):
+        check_known_labels(task, models.infos, telling.origin)
+    answers = [row for labelled_sheet in sheets for row in _distinct_answers(labelled_sheet, task)]
+    return PoolFile(sheet, readers.unlabelled(sheet), task, (*_labelled_rows(sheet, task), *answers))
+
+
+def _by_metric(task: Task, metric: str) -> Task:
+    """Return the task with the outcome by which answers that are no labels are compared; its own for ""."""
+    if has_labels(task) or not metric:
+        return task
+    if task.metric_named(metric) is not None:
+        text = f"{metric} is of all rows together, and rows are chosen one by one; name a metric of rows"
+        raise UsageError.about("metric", text, metric)
+    return task.judged_by(metric)
+
+
+def _mask_labels(sheet: Sheet, pool: RowsFile, models: InspectedModels) -> Sheet:
+    """Mask labels of a sheet that are words for nothing, and log which."""
+    masked, notes = mask_empty_words(sheet, pool.empty_words, pool.named_task, models.infos)
+    for note in notes:
+        log.warning("%s: %s", sheet.origin, note)
+    return masked
+
+
+def _labelled_rows(sheet: Sheet, task: Task) -> list[Example]:
+    """Return the labelled rows of a sheet."""
+    labels = readers.raw_labels(sheet)
+    rows = [row for row, label in zip(sheet.rows, labels, strict=True) if label is not None]
+    return list(readers.examples(rows, task, sheet.layout, limits=sheet.limits, size=sheet.size))
+
+
+def _distinct_answers(sheet: Sheet, task: Task) -> Iterable[Example]:
+    """Return labelled rows of a sheet, several per row if people differ; repeated answers of one person count once."""
+    answers = _labelled_rows(sheet._replace(layout=replace(sheet.layout, id=None)), task)  # several answers share an id
+    labels = readers.raw_labels(sheet)
+    people = [
+        str(row.cells.get("annotator") or "")
+        for row, label in zip(sheet.rows, labels, strict=True)
+        if label is not None
+    ]
+    return {(row.segments, row.target, person): row for row, person in zip(answers, people, strict=True)}.values()
+
+
+def distinct_rows(rows: Iterable[Example]) -> list[Example]:
+    """Return the rows of a pool, each text once, under its first id."""
+    return list({row.segments: row for row in reversed(list(rows))}.values())[::-1]

@@ -1,0 +1,309 @@
+"""Models' answers to the pool of a labelling session, and the session that learns from them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from factors import Example
+from factors.types import Floats, Ints
+from ranker.datasets.sets import LabelledDataset
+from ranker.errors import ModelError, UsageError, choice_error, range_error
+from ranker.labelling import references, votes
+from ranker.labelling.references import ReferenceSession
+from ranker.labelling.session import LabelEvent, Session
+from ranker.labelling.sheet import Line
+from ranker.labelling.votes import Rule, VoteSession
+from ranker.numbers import counted, probability
+from ranker.runs.collect import ModelResponses, collect
+from ranker.runs.gather import Models, RunInputs, RunRows, inspect_models
+from ranker.runs.measured import Measurer
+from ranker.runs.plan import Plan, plan
+from ranker.runs.pool import compare_answers, pool_of, population_answers
+from ranker.runtime.runtime import Runtime
+from ranker.scoring.diagnostics import constant_models
+from ranker.scoring.score import Evidence
+from ranker.statistics.acquisition import ALIKE, one_label_probability
+from ranker.statistics.anchors import Anchors
+from ranker.statistics.beliefs import LABEL_NOISE
+from ranker.statistics.pool import Pool
+from ranker.statistics.sequential_tests import rows_apart
+from ranker.statistics.stopping import MARGIN, PROBABLE
+from ranker.tasks.base import NO_ANSWER, Task
+from ranker.tasks.classes import ClassificationTask, require_labels
+from ranker.tasks.values import ValueTask, has_values
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LabelSettings:
+    """Settings of how rows are picked, and when to stop.
+
+    Attributes:
+        rule: "best" for the best model, "order" for the order of all, "certain" for a proven winner, or "random". Where
+            answers are no labels: "order" or "random".
+        label_noise: share of answers that are given at random, a fraction.
+        margin: how much less accurate than the best a winner may be, a fraction.
+        until: probability of such a winner that is enough to stop.
+        seed: seed of the rules that draw rows.
+
+    Raises:
+        UsageError: an unknown rule, or a number outside [0, 1].
+
+    Example:
+        >>> from ranker import LabelSettings
+        >>> LabelSettings().until
+        0.965
+    """
+
+    rule: str = "best"
+    label_noise: float = LABEL_NOISE
+    margin: float = MARGIN
+    until: float = PROBABLE
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rule not in votes.RULES:
+            raise choice_error("rule", self.rule, votes.RULES)
+        for name in ("label_noise", "margin", "until"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise range_error(name, getattr(self, name), 0, 1)
+
+
+class PoolPredictions(Protocol):
+    """Answers of M models to the N rows of a pool, as a session learns from them."""
+
+    @property
+    def alike(self) -> bool:
+        """True if all models predict the same on every row."""
+
+    def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
+        """Build the session after all earlier answers: those of others, then lines."""
+        ...
+
+    def shown(self, row: int, segments: Sequence[str]) -> list[str]:
+        """Return (M,) the answers to a row as text; "" for none."""
+        ...
+
+    def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
+        """Say what is plain before an answer, in sentences."""
+        ...
+
+    def balance(self, session: Session, places: Ints) -> str:
+        """Describe the predicted labels of some rows together, in words; "" where answers are no labels."""
+        ...
+
+
+@dataclass(frozen=True)
+class LabelPredictions:
+    """Predicted labels; a `PoolPredictions`.
+
+    Attributes:
+        task: the labels.
+        pool: the models' predictions.
+    """
+
+    task: ClassificationTask
+    pool: Pool
+
+    @property
+    def alike(self) -> bool:
+        """True if all models predict the same on every row."""
+        return bool((self.pool.answered_labels == self.pool.answered_labels[0]).all())
+
+    def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
+        """Build the session; only the last rows that its own rule picked may prove a winner."""
+        rule = votes.rule_key(settings.rule, settings.margin, self.pool.answered_labels)
+        drawn = sum(1 for _ in takewhile(lambda line: line.picked == rule, reversed(lines)))
+        lost = sum(line.picked.startswith("certain") for line in lines[: len(lines) - drawn])
+        if lost and settings.rule == "certain":
+            log.warning(
+                "%s drawn for a certain winner with another margin, other models or another pool, or before another "
+                "rule picked some: they count as known, but not in the test",
+                counted(lost, "row was", "rows were"),
+            )
+        return VoteSession(
+            self.pool.answered_labels,
+            self.pool.labels,
+            [*prior, *(line.event for line in lines)],
+            strength=self.pool.strength,
+            in_domain=self.pool.in_domain_accuracy,
+            drawn=drawn,
+            rule=cast(Rule, settings.rule),
+            label_noise=settings.label_noise,
+            margin=settings.margin,
+            probable=settings.until,
+            seed=settings.seed,
+        )
+
+    def shown(self, row: int, segments: Sequence[str]) -> list[str]:
+        """Return (M,) predicted labels of a row; "" for no answer."""
+        return [self.task.labels[label] if label >= 0 else "" for label in self.pool.answered_labels[:, row].tolist()]
+
+    def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
+        """Name models that no labels can separate, and constant ones, and say whether in-domain accuracies count."""
+        yield from self._inseparable_models(models, margin)
+        yield from constant_models(models, self.pool.answered_labels, self.task.labels)
+        if self.pool.in_domain_accuracy is not None:
+            yield "The models' in-domain accuracies count until labels say otherwise."
+
+    def _inseparable_models(self, models: Sequence[str], margin: float) -> Iterator[str]:
+        """Name the pairs of models that no labels of this pool can separate, in sentences.
+
+        Models that differ on d of N rows are at most d / N apart.
+        """
+        apart = rows_apart(self.pool.answered_labels)
+        size = self.pool.answered_labels.shape[1]
+        for a in range(len(models)):
+            for b in range(a):
+                if apart[a, b] <= margin * size:
+                    names = f"{models[b]} and {models[a]}"
+                    gap = f"differ on {apart[a, b]} of {size} rows" if apart[a, b] else "predict the same on every row"
+                    yield (
+                        f"{names} {gap}, and are at most {100 * apart[a, b] / size:.1f} points apart: {size} "
+                        "answers would not separate them"
+                    )
+
+    def balance(self, session: Session, places: Ints) -> str:
+        """Describe the predicted labels of some rows: their shares, and P(all rows have one label)."""
+        predicted = self.pool.answered_labels[:, places]
+        shares = {label: float(np.mean(predicted == number)) for number, label in enumerate(self.task.labels)}
+        shares |= {"no answer": float(np.mean(predicted < 0))} if (predicted < 0).any() else {}
+        ordered = sorted(shares.items(), key=lambda label_share: -label_share[1])
+        shares_text = ", ".join(f"{label} {100 * share:.0f} %" for label, share in ordered)
+        alike = one_label_probability(cast(VoteSession, session).beliefs, places)
+        caveat = "; if so, label some more: a model that always predicts it looks perfect"
+        return (
+            f"on these rows the models predict {shares_text} of the time; all rows have one label with a probability "
+            f"of {probability(alike, 0)} %{caveat if alike > ALIKE else ''}"
+        )
+
+
+@dataclass(frozen=True)
+class ValuePredictions:
+    """Answers that only the task can compare, such as texts; a `PoolPredictions`.
+
+    Attributes:
+        task: compares answers.
+        values: (M, N) the answers; None for none.
+        anchors: their likeness.
+    """
+
+    task: ValueTask
+    values: tuple[tuple[Any, ...], ...]
+    anchors: Anchors
+
+    @property
+    def alike(self) -> bool:
+        """True if all models predict the same on every row."""
+        return all(of_model == self.values[0] for of_model in self.values)
+
+    def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
+        """Build the session after all earlier answers. Label noise is for labels."""
+        return ReferenceSession(
+            self.anchors,
+            self._outcomes,
+            [*prior, *(line.event for line in lines)],
+            rule=settings.rule,
+            margin=settings.margin,
+            probable=settings.until,
+            seed=settings.seed,
+        )
+
+    def _outcomes(self, row: int, reference: Any) -> Floats:
+        """Return (M,) outcomes of the answers to a row, were a reference the truth."""
+        return self.task.judge([of_model[row] for of_model in self.values], [reference] * len(self.values))
+
+    def shown(self, row: int, segments: Sequence[str]) -> list[str]:
+        """Return (M,) the answers to a row as text; "" for none."""
+        answers = [of_model[row] for of_model in self.values]
+        return ["" if answer is None else self.task.show(answer, segments) for answer in answers]
+
+    def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
+        """Say how far the probabilities can be trusted."""
+        yield (
+            "The probabilities are too bold among models that are nearly as good, and misled by models that err "
+            "alike. When such a session stops has not been measured."
+        )
+
+    def balance(self, session: Session, places: Ints) -> str:
+        """Return "": there are no labels."""
+        return ""
+
+
+def check_rule(task: Task, rule: str) -> None:
+    """Raise a UsageError for a rule of labels where answers are none."""
+    if has_values(task) and rule not in references.RULES:
+        text = f"`rule` {rule} is for labels; here it is {' or '.join(references.RULES)}"
+        raise UsageError(text, option="rule", value=rule, allowed=references.RULES)
+
+
+def prediction_plan(models: Models, task: Task, rows: Sequence[Example]) -> Plan:
+    """Return the plan that asks models for their answers to rows, and for nothing else."""
+    run_rows = RunRows(LabelledDataset("pool", task, tuple(rows), len(rows)), rows)
+    return plan(RunInputs(inspect_models(models), run_rows), Evidence("none", factors=()))
+
+
+def pool_predictions(
+    models: Models, task: Task, rows: Sequence[Example], runtime: Runtime = Runtime()
+) -> tuple[PoolPredictions, Ints, Mapping[str, str]]:
+    """Return the models' answers to rows, the indices of these rows, and why some models failed.
+
+    Raises:
+        ModelError: fewer than two models could be asked, or no row is in the files of all.
+        LabelError: the answers are neither labels nor values.
+    """
+    if not has_values(task):
+        label_task = require_labels(task, "`label`")
+        pool, pool_rows, failures = predictions(models, label_task, rows, runtime)
+        return LabelPredictions(label_task, pool), pool_rows, failures
+    _, answered, failures = _collect(models, task, rows, runtime)
+    predictions_of = {reply.model.name: population_answers(reply).predictions for reply in answered}
+    pool_rows = np.flatnonzero(np.all([of_model.state <= NO_ANSWER for of_model in predictions_of.values()], axis=0))
+    answers = [of_model.part(pool_rows).answers() for of_model in predictions_of.values()]
+    values = tuple(tuple(of_model) for of_model in answers if of_model is not None)
+    if not len(pool_rows) or len(values) < len(answers):
+        raise _nothing_to_compare(pool_rows)
+    anchors = compare_answers(
+        task, {name: of_model.part(pool_rows) for name, of_model in predictions_of.items()}, runtime
+    )
+    return ValuePredictions(task, values, anchors), pool_rows, failures
+
+
+def predictions(
+    models: Models, task: Task, rows: Sequence[Example], runtime: Runtime = Runtime()
+) -> tuple[Pool, Ints, Mapping[str, str]]:
+    """Return the models' predicted labels of rows, the indices of these rows, and why some models failed.
+
+    Raises:
+        ModelError: fewer than two models could be asked, or some answers are no labels.
+    """
+    run_plan, answered, failures = _collect(models, task, rows, runtime)
+    pool, pool_rows = pool_of(Measurer(run_plan, runtime=runtime), answered)
+    if pool is None:
+        raise _nothing_to_compare(pool_rows)
+    return pool, pool_rows, failures
+
+
+def _collect(
+    models: Models, task: Task, rows: Sequence[Example], runtime: Runtime
+) -> tuple[Plan, Sequence[ModelResponses], Mapping[str, str]]:
+    """Return the plan, the responses of two models or more, and why others failed."""
+    run_plan = prediction_plan(models, task, rows)
+    collected = collect(run_plan, runtime)
+    if len(collected.answered) < 2:
+        count = len(run_plan.inputs.inspected.models)
+        raise ModelError(f"nothing to choose by: {len(collected.failures)} of {count} models failed", option="models")
+    return run_plan, collected.answered, collected.failures
+
+
+def _nothing_to_compare(pool_rows: Ints) -> ModelError:
+    """Return the error of models whose answers cannot be compared on any row."""
+    no_answers, no_rows = "some models say only how good their answers were", "no row is in the files of all models"
+    return ModelError(f"nothing to choose by: {no_answers if len(pool_rows) else no_rows}", option="models")

@@ -1,0 +1,243 @@
+"""`rank-models label` for answers that are no labels: typed on a terminal and on the page."""
+
+import contextlib
+import csv
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_label import kept, plain
+from test_label_web import served_in, texts, timeless
+
+from ranker import LabelSettings, Runtime, decide, label, load_suite
+from ranker.cli import main
+from ranker.runs.gather import RowsFile
+from ranker.tasks.texts import TextTask
+
+ROWS = 30
+WORDS = ["dog", "cat", "cow", "town", "hill", "sea", "ran", "sat", "fell", "old", "new", "red"]
+MODELS = ("one.csv", "two.csv", "three.csv")
+TEXT = ("--task", "text")
+
+
+def write_texts(folder):
+    """Write a pool of documents, and three systems' texts for them: the first is nearest to the truth."""
+    rng = np.random.default_rng(0)
+    truth = [rng.choice(WORDS, 6).tolist() for _ in range(ROWS)]
+    (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Document {n}\n" for n in range(ROWS)))
+    for name, wrong in zip(MODELS, (0.1, 0.4, 0.8), strict=True):
+        said = [" ".join(str(rng.choice(WORDS)) if rng.random() < wrong else w for w in words) for words in truth]
+        (folder / name).write_text("id,prediction\n" + "".join(f"{n},{text}\n" for n, text in enumerate(said)))
+    (folder / "truth.json").write_text(json.dumps({f"Document {n}": " ".join(w) for n, w in enumerate(truth)}))
+    return folder
+
+
+@pytest.fixture(name="folder")
+def text_folder(tmp_path):
+    """The pool of documents, and three systems' texts for them."""
+    return write_texts(tmp_path)
+
+
+def typed(folder, answers, *more, **given):
+    """A session on a terminal in which each answer is typed: exit status, stdout, stderr."""
+    keys = [key for answer in answers for key in (("t", answer) if len(answer) > 1 else (answer,))]
+    return plain(folder, keys, *TEXT, *more, models=MODELS, **given)
+
+
+def batch(folder, count, *more, output="batch.csv"):
+    """Texts of the rows that `--batch` writes."""
+    status, _, err = plain(folder, "", *TEXT, "--batch", str(count), *more, models=MODELS, output=output)
+    assert status == 0, err
+    return [row["text"] for row in kept(folder, output)]
+
+
+@pytest.mark.parametrize("rule", ["order", "random"])
+def test_typed_texts_make_the_file_that_a_filled_batch_is(folder, rule):
+    """The same rows in the same order with the same texts: what `--data` reads is one and the same."""
+    truth = json.loads((folder / "truth.json").read_text())
+    asked = batch(folder, 5, "--rule", rule)
+    status, out, err = typed(folder, [*(truth[text] for text in asked), "q"], "--rule", rule)
+    assert (status, err) == (0, "")
+    assert "your answer: " + truth[asked[0]] in out
+    rows = kept(folder)
+    assert [row["text"] for row in rows] == asked
+    assert [row["picked"] for row in rows] == [rule] * 5
+    with (folder / "filled.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", "text", "label"])
+        writer.writeheader()
+        writer.writerows({**row, "label": truth[row["text"]]} for row in kept(folder, "batch.csv"))
+    same = [{name: row[name] for name in ("id", "text", "label")} for row in rows]
+    assert same == kept(folder, "filled.csv")
+    with contextlib.chdir(folder):
+        found = [
+            decide(load_suite(list(MODELS)), RowsFile(Path(name), task=TextTask("text")), pool="pool.csv",
+                   runtime=Runtime(store=None))
+            for name in ("labels.csv", "filled.csv")
+        ]  # fmt: skip
+    assert found[0].decision == found[1].decision
+    assert found[0].decision.models[0].name == "one"
+
+
+def test_a_session_says_what_a_decision_by_its_answers_says(folder):
+    """The order and P(best) are those of ANCHORS on the same rows and pool."""
+    truth = json.loads((folder / "truth.json").read_text())
+    with contextlib.chdir(folder):
+        runtime, task = Runtime(store=None), TextTask("text")
+        session = label("pool.csv", list(MODELS), task=task, settings=LabelSettings("order"), runtime=runtime)
+        answered = []
+        for _ in range(4):
+            row = session.next()
+            session.tell(row, truth[row.segments[0]])
+            answered.append(row)
+        (Path("four.csv")).write_text(
+            "id,text,label\n" + "".join(f"{row.id},{row.segments[0]},{truth[row.segments[0]]}\n" for row in answered)
+        )
+        ranking = decide(list(MODELS), RowsFile(Path("four.csv"), task=task), pool="pool.csv", runtime=runtime)
+    by_name = {model.name: model.p_best for model in ranking.decision.models}
+    found = session.ranking()
+    assert [model.name for model in found.models] == [model.name for model in ranking.decision.models]
+    assert [model.p_best for model in found.models] == [by_name[model.name] for model in found.models]
+    assert found.labels == {}
+    assert session.predictions_for(answered[0]).keys() == {"one", "two", "three"}
+    assert session.undo() == answered[-1]
+    assert session.next() == answered[-1]
+
+
+def test_what_is_no_answer_is_said_and_the_row_waits(folder):
+    """An empty text, one that no file gives back, and one that is too long change nothing; so does another number."""
+    (folder / "limits.toml").write_text("[limits]\ncell = 40\n")
+    status, out, err = plain(folder, ["t", "", "t", "a\0b", "t", "x" * 41, "t", "fine", "q"], *TEXT, "--config",
+                             "limits.toml", models=MODELS)  # fmt: skip
+    assert (status, err) == (0, "")
+    for said in ("a row needs a reference", "cannot hold '\\x00'", "at most 40 characters", "your answer: fine"):
+        assert said in out
+    assert [row["label"] for row in kept(folder)] == ["fine"]
+    for name in MODELS:
+        (folder / name).write_text("id,prediction\n" + "".join(f"{n},{1 + n % 5}\n" for n in range(ROWS)))
+    (folder / "two.csv").write_text("id,prediction\n" + "".join(f"{n},{1 + n % 3}\n" for n in range(ROWS)))
+    status, out, err = plain(folder, ["t", "7", "t", "3.0", "t", "2.5", "q"], "--task", "number", "--range", "1", "5",
+                             models=MODELS, output="n.csv")  # fmt: skip
+    assert (status, err) == (0, "")
+    assert "A number from 1 to 5:" in out
+    assert "a number from 1 to 5 is needed (got '7')" in out
+    assert [row["label"] for row in kept(folder, "n.csv")] == ["3", "2.5"]
+
+
+def test_tags_are_typed_and_it_is_said_that_words_cannot_be_marked(folder, monkeypatch):
+    """A tag for each token of the row, on a terminal and on the page; another number of tags is refused."""
+    (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Ann saw town {n}\n" for n in range(ROWS)))
+    tags = ["O O B-LOC O", "B-PER O O O"]
+    for at, name in enumerate(MODELS[:2]):
+        lines = (f"{n},{tags[(n + at) % 2]}\n" for n in range(ROWS))
+        (folder / name).write_text("id,prediction\n" + "".join(lines))
+    status, out, err = plain(
+        folder, ["t", "B-PER O", "t", "[" * 50_000, "t", "B-PER O B-LOC O", "q"], "--task", "tags", models=MODELS[:2]
+    )
+    assert (status, err) == (0, "")
+    assert "words cannot be marked here yet" in out
+    assert "each token needs a tag (got 2 tags for 4 tokens)" in out
+    assert "recursion" in out
+    assert [row["label"] for row in kept(folder)] == ["B-PER O B-LOC O"]
+
+    def visit(client):
+        assert "words cannot be marked here yet" in client.state()["hint"]
+        client.change("answer", "O O O O")
+
+    assert served_in(folder, monkeypatch, visit)("--task", "tags", models=MODELS[:2], output="page.csv") == 0
+    assert [row["label"] for row in kept(folder, "page.csv")] == ["O O O O"]
+
+
+def test_the_page_keeps_what_the_terminal_keeps(folder, monkeypatch):
+    """The same texts, skips, undos and second thoughts make the same file but for times."""
+
+    def visit(client):
+        first = client.state()
+        assert (first["labels"], first["hint"], first["quotes"]) == ([], "A correct text", False)
+        assert client.change("answer", " \n", status=409)["message"] == "a row needs a reference"
+        half = client.http.post("/change", content=rb'{"step": 0, "action": "answer", "label": "a\ud800"}')
+        assert (half.status_code, "cannot hold" in half.json()["message"]) == (409, True)
+        assert texts(client.state()) == texts(first)
+        assert client.change("answer", "the dog ran\n")["last"]["label"] == "the dog ran"
+        last = client.change("reveal")["last"]
+        assert [name for name, _ in last["predictions"]] == ["one", "two", "three"]
+        assert client.change("reveal", "the cat sat")["last"]["changed_to"] == "the cat sat"
+        for action in ("skip", "cannot-tell", "undo"):
+            client.change(action)
+        client.change("answer", "a hill")
+        client.change("cannot-tell")
+
+    assert served_in(folder, monkeypatch, visit)(*TEXT, models=MODELS, output="page.csv") == 0
+    keys = ["t", "the dog ran", "v", "t", "the cat sat", "s", "0", "u", "t", "a hill", "0", "q"]
+    status, _, err = plain(folder, keys, *TEXT, models=MODELS)
+    assert (status, err) == (0, "")
+    assert timeless(folder, "page.csv") == timeless(folder)
+
+
+@pytest.mark.parametrize("more", [(), ("--metric", "rouge-1")])
+def test_the_page_ends_with_the_report(folder, monkeypatch, capsys, more):
+    """By ANCHORS and the metric that rows were chosen by; the command that is printed makes it, too."""
+    truth = json.loads((folder / "truth.json").read_text())
+    reports = []
+
+    def visit(client):
+        state = client.state()
+        while state["row"]:
+            state = client.change("answer", truth[texts(state)[0]])
+        assert state["order"][0].startswith("one: the best with a probability of ")
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        reply = client.http.post("/report", data={"token": client.server.token}, headers=form)
+        assert reply.status_code == 200, reply.text
+        reports.append((reply.text, client.server.session.request.report_command))
+
+    assert served_in(folder, monkeypatch, visit)(*TEXT, "--budget", "4", *more, models=MODELS) == 0
+    ((page, command),) = reports
+    metric = more[-1].upper() if more else "ROUGE-L"
+    assert "ANCHORS puts one first" in page
+    assert metric in page
+    assert shlex.split(command)[:2] == ["rank-models", "--data"]
+    with contextlib.chdir(folder), pytest.raises(SystemExit) as stop:
+        main([*shlex.split(command)[1:], "--no-isolate"])
+    out = capsys.readouterr().out
+    assert (stop.value.code or 0, "ANCHORS puts one first" in out, metric in out) == (0, True, True)
+
+
+def test_several_lines_come_back_as_they_were_typed(folder, monkeypatch):
+    """From the file, in the next session, however the browser ends its lines; a list is several references."""
+    answers = ["one\r\ntwo\n\nthree", "[sic] a town", '["a hill", "the hill"]', 'say "so", then']
+    seen = []
+
+    def visit(client):
+        client.state()
+        for answer in answers:
+            client.change("answer", answer)
+
+    def visit_again(client):
+        session = client.server.session
+        seen.extend(line.event.label for line in session.labelling.lines)
+        client.state()
+        client.change("answer", "last")
+
+    serve = served_in(folder, monkeypatch, visit)
+    assert serve(*TEXT, models=MODELS) == 0
+    written = (folder / "labels.csv").read_bytes()
+    assert served_in(folder, monkeypatch, visit_again)(*TEXT, models=MODELS) == 0
+    assert seen == [("one\ntwo\n\nthree",), ("[sic] a town",), ("a hill", "the hill"), ('say "so", then',)]
+    assert (folder / "labels.csv").read_bytes().startswith(written)
+
+
+def test_answers_are_compared_on_a_hundred_rows_of_a_large_pool(folder):
+    """Always the same, and those that have an answer; a larger batch compares as many as it writes."""
+    rows = range(120)
+    (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Document {n}\n" for n in rows))
+    for name in MODELS:
+        (folder / name).write_text("id,prediction\n" + "".join(f"{n},{name} {n % 7}\n" for n in rows))
+    said = "answers are compared on 100 of the 120 rows of the pool, among which rows are chosen"
+    status, out, err = typed(folder, ["a dog", "q"])
+    assert (status, err.strip()) == (0, said)
+    again, other, err = typed(folder, ["q"])
+    assert (again, err.strip()) == (0, said)
+    assert other.split("Document")[-1] == out.split("Document")[-1]
+    status, _, err = plain(folder, "", *TEXT, "--batch", "110", "--rule", "random", models=MODELS, output="b.csv")
+    assert (status, len({row["id"] for row in kept(folder, "b.csv")})) == (0, 110)

@@ -1,0 +1,93 @@
+"""A session of answers that are no labels."""
+
+import numpy as np
+import pytest
+
+from ranker.labelling.references import ReferenceSession
+from ranker.labelling.session import LabelEvent
+from ranker.statistics.anchors import Anchors, choose_rows, infer_differences
+
+MODELS, ROWS = 4, 40
+
+
+def answers_of(seed=0):
+    """Answers of models that are better the earlier they stand, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(5, size=ROWS)
+    right = rng.random((MODELS, ROWS)) < np.linspace(0.95, 0.3, MODELS)[:, None]
+    return np.where(right, truth, rng.integers(5, size=(MODELS, ROWS))), truth
+
+
+@pytest.fixture
+def pool():
+    """Likeness of the answers, the outcomes by a truth, and the truth."""
+    answers, truth = answers_of()
+    anchors = Anchors((answers[:, None] == answers).astype(float))
+    return anchors, lambda row, label: (answers[:, row] == label).astype(float), truth
+
+
+def test_rows_and_figures_are_those_of_anchors(pool):
+    """Each row is the one that `choose_rows` names, those that cannot be told left out; the figures follow from it."""
+    anchors, outcomes, truth = pool
+    session, told, never = ReferenceSession(anchors, outcomes), [], []
+    for step in range(6):
+        row = session.next()
+        assert row == choose_rows(anchors, 1, sorted(told), sorted(never))[0]
+        if step == 2:
+            session.cannot_tell(row)
+            never.append(row)
+        else:
+            session.tell(row, truth[row])
+            told.append(row)
+    posterior = infer_differences(anchors, np.stack([outcomes(row, truth[row]) for row in told], 1), told, domain=True)
+    found = session.status()
+    assert (found.score == posterior.score).all()
+    assert (found.beats == posterior.beats()).all()
+    assert found.order[0] == 0
+    assert found.within == posterior.best(np.random.default_rng(0), near=0.01)[1][0]
+    assert (found.certain, found.alarmed, found.rows_left) == (None, False, True)
+    assert (found.low < found.score).all()
+    assert (found.score < found.high).all()
+
+
+def test_rows_at_once_are_those_asked_one_after_the_other(pool):
+    """A batch is as good: rows depend on no outcome. Random rows go on where they stopped, too."""
+    anchors, outcomes, truth = pool
+    for rule in ("order", "random"):
+        session = ReferenceSession(anchors, outcomes, rule=rule, seed=3)
+        batch = session.several(7)
+        for row in batch:
+            assert session.next() == row
+            session.tell(row, truth[row])
+
+
+def test_several_references_of_a_row_count_as_their_mean(pool):
+    """Two people's answers are one row with the mean outcome; undone, all is as before."""
+    anchors, outcomes, _ = pool
+    events = [LabelEvent(3, "answered", 1), LabelEvent(3, "answered", 2)]
+    session = ReferenceSession(anchors, outcomes, events)
+    mean = (outcomes(3, 1) + outcomes(3, 2)) / 2
+    score = session.status().score
+    assert (score == infer_differences(anchors, mean[:, None], [3], domain=True).score).all()
+    row = session.next()
+    session.tell(row, 0)
+    assert (session.status().score != score).any()
+    session.undo()
+    assert (session.status().score == score).all()
+
+
+def test_it_ends_with_the_rows(pool):
+    """Then none is left, and enough is what reaches the wanted probability."""
+    anchors, outcomes, truth = pool
+    session = ReferenceSession(anchors, outcomes, probable=0.0)
+    assert session.status().forecast.high == 0
+    for row in range(ROWS):
+        session.tell(row, truth[row])
+    assert (session.next(), session.status().rows_left) == (None, False)
+
+
+@pytest.mark.parametrize("rule", ["best", "certain", "worst"])
+def test_rules_of_labels_are_refused(pool, rule):
+    """They need predicted labels."""
+    with pytest.raises(ValueError, match="rule must be one of order, random"):
+        ReferenceSession(*pool[:2], rule=rule)
