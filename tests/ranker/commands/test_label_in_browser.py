@@ -323,6 +323,7 @@ def test_texts_are_typed_by_keyboard_alone(folder, chromium, serve):
     assert page.ask(f"document.activeElement === {BOX}")
     write(page, "su0vn1tg")
     page.call("Input.insertText", text="\nשורה two")
+    page.until("!document.body.hasAttribute('aria-busy')")
     assert (page.ask(ROW), kept(folder)) == (first, [])
     page.ask("document.dispatchEvent(new Event('visibilitychange'))")  # the page asks again, and the text stays
     page.until("!document.body.hasAttribute('aria-busy')")
