@@ -90,8 +90,8 @@ def main(files: Sequence[Path], name: str, labels: int, replicates: int, models:
     click.echo(table(["set", *NAMES], [*lines, ["mean", *map(percent, means.mean(axis=0).tolist())]]))
     lead = np.concatenate(of_files)[:, 2:] - np.concatenate(of_files)[:, :2]
     errors = lead.std(axis=0, ddof=1) / np.sqrt(len(lead))
-    for other, gain, error in zip(NAMES, (100 * lead.mean(axis=0)).tolist(), (100 * errors).tolist(), strict=False):
-        click.echo(f"{NAMES[2]} less {other}: {gain:+.1f} points (standard error {error:.1f})")
+    for rival, gain, error in zip(NAMES, (100 * lead.mean(axis=0)).tolist(), (100 * errors).tolist(), strict=False):
+        click.echo(f"{NAMES[2]} less {rival}: {gain:+.1f} points (standard error {error:.1f})")
     bold = [(p, right) for p, right in stated if 0.8 <= p < 0.95]
     click.echo(
         f"{len(bold):,} pairs were given 80 to 95 %, {percent(float(np.mean([p for p, _ in bold])))} on average; "

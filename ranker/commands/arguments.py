@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -271,7 +271,6 @@ class LabellingRequest:
         models: the models to choose from.
         pool: the rows to label, and options that name the task.
         labelled: files of rows labelled by others.
-        metric: by which answers that are no labels are compared; "" for the task's own.
         batch: number of rows to write at once; None in a session.
         label_map: True if the user maps the models' labels.
         output: file of the session; None without one.
@@ -285,7 +284,6 @@ class LabellingRequest:
     models: InspectedModels
     pool: RowsFile
     labelled: tuple[Path, ...]
-    metric: str
     batch: int | None
     label_map: bool
     output: Path | None
@@ -309,14 +307,13 @@ def labelling_request(
         models,
         pool,
         labelled=values["labelled"],
-        metric=metric or "",
         batch=values["batch"],
         label_map=values["label_map"] is not None,
         output=values["output"],
         annotator=values["annotator"],
         budget=values["budget"],
         report_command=report_command,
-        settings=settings,
+        settings=replace(settings, metric=metric or ""),
         runtime=runtime(values, progress),
     )
 

@@ -286,7 +286,7 @@ class SessionFile:
 
 def open_session(request: LabellingRequest, going_on: bool) -> SessionFile:
     """Read the pool, and the earlier lines if `going_on`, and ask the models; see `read_pool` and `ranker.label`."""
-    pool = read_pool(request.pool, request.labelled, request.models, request.label_map, request.metric)
+    pool = read_pool(request.pool, request.labelled, request.models, request.label_map)
     column = pool.sheet.layout.label or next(iter(request.pool.columns.get("label", [])), "label")
     for name, kept_name in pool_column_names(name for row in pool.sheet.rows for name in row.cells).items():
         log.warning("the column %r of the pool is kept as %r: a session has one of its name", name, kept_name)

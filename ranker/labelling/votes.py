@@ -6,7 +6,7 @@ Axis letters as in `ranker.statistics.pool`, and A answers.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,6 +16,7 @@ from ranker.labelling.session import LabelEvent, Session, SessionStatus, random_
 from ranker.statistics import sequential_tests, stopping
 from ranker.statistics.acquisition import Goal, next_rows
 from ranker.statistics.beliefs import LABEL_NOISE, Beliefs, believe
+from ranker.statistics.metric_posterior import MetricPosterior
 from ranker.statistics.patterns import fold
 from ranker.statistics.sequential_tests import BettingEvidence
 from ranker.statistics.stopping import MARGIN, PROBABLE
@@ -59,9 +60,11 @@ class VoteSession(Session):
         drawn: number of trailing events whose rows this very session picked.
         rule: rule that picks rows.
         label_noise: share of answers that are random.
-        margin: most accuracy that a winner may lack to the best.
+        margin: most accuracy that a winner may lack to the best, or most of the metric.
         probable: probability of that at which to stop.
         seed: random seed of rules that draw rows.
+        judge: turns the posterior of accuracies into that of a metric, by which models are ranked and the session ends;
+            None for accuracy. Rows are picked for accuracy.
 
     Raises:
         ValueError: no model, no row, or an invalid rule, row or label.
@@ -94,7 +97,9 @@ class VoteSession(Session):
         margin: float = MARGIN,
         probable: float = PROBABLE,
         seed: int = 0,
+        judge: Callable[[Beliefs], MetricPosterior] | None = None,
     ) -> None:
+        self.judge = judge
         self.predicted, self.label_noise, self.seed, self.classes = predicted, label_noise, seed, classes
         self.goal: Goal | None = "order" if rule == "order" else "best" if rule == "best" else None
         super().__init__(predicted.shape[1], events, rule, margin, probable)
@@ -179,16 +184,20 @@ class VoteSession(Session):
 
     def _compute_status(self) -> SessionStatus:
         beliefs, row = self.beliefs, self.next()
-        low, high = beliefs.interval()
+        judged = None if self.judge is None else self.judge(beliefs)
+        posterior, forecast = judged or beliefs, None
+        if row is not None:
+            forecast = stopping.forecast_answers(beliefs, row, self.margin, self.probable, judged)
+        low, high = posterior.interval()
         return SessionStatus(
-            order=np.argsort(-beliefs.score, kind="stable"),
-            score=beliefs.score,
+            order=np.argsort(-posterior.score, kind="stable"),
+            score=posterior.score,
             low=low,
             high=high,
-            beats=beliefs.beats(),
-            best=beliefs.best(),
-            within=beliefs.within(self.margin),
-            forecast=None if row is None else stopping.forecast_answers(beliefs, row, self.margin, self.probable),
+            beats=posterior.beats(),
+            best=posterior.best(),
+            within=posterior.within(self.margin),
+            forecast=forecast,
             certain=self.evidence.settled if self.rule == "certain" else None,
             alarmed=stopping.raises_alarm(self.predictive_probabilities, self.answers[1], self.classes),
             rows_left=row is not None,

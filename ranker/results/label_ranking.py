@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ranker.numbers import counted, interval, percent, probability
+from ranker.numbers import counted, interval, probability, unit
 from ranker.results.balance import SAME, one_label
 from ranker.results.result import Result
 from ranker.statistics.forecast import Forecast
@@ -53,6 +53,7 @@ class LabelRanking(Result):
         labels: label -> number of answers.
         until: probability of such a leader that is enough; None where no probability ends the session.
         rows_left: whether a row is left to ask.
+        metric: metric by which models are ranked, in whose unit scores, intervals and margin are; "" for accuracy.
 
     Example:
         >>> from ranker import LabelRanking
@@ -75,6 +76,7 @@ class LabelRanking(Result):
     labels: Mapping[str, int] = field(default_factory=dict)
     until: float | None = None
     rows_left: bool = False
+    metric: str = ""
 
     @property
     def line(self) -> str:
@@ -118,12 +120,14 @@ class LabelRanking(Result):
             return "that is enough"
         if low is None:
             return "the rows of this pool will hardly do"
-        count = f"{low:,}" if low == high else f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
+        count = f"{low:,}" if low == high else f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
         return f"{count} more answer{'' if high == 1 else 's'}"
 
     @property
     def points(self) -> str:
-        """The margin in points."""
+        """The margin in words: in points, or in the unit of the metric."""
+        if self.metric:
+            return f"{self.margin:g} {self.metric}"
         return f"{100 * self.margin:g} point{'' if 100 * self.margin == 1 else 's'}"
 
     @property
@@ -143,11 +147,12 @@ class LabelRanking(Result):
 
     def in_words(self) -> list[dict[str, str]]:
         """Return the same as text for people."""
+        write = unit(self.metric).value
         return [
             {
                 "name": model.name,
-                "score": percent(model.score),
-                "95 % interval": interval(model.low, model.high),
+                "score": write(model.score),
+                "95 % interval": interval(model.low, model.high, write),
                 "P(best)": probability(model.p_best),
             }
             for model in self.models

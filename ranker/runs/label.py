@@ -25,6 +25,8 @@ from ranker.runs.label_predictions import (
     LabelSettings,
     PoolPredictions,
     check_rule,
+    judged_task,
+    label_metric,
     pool_predictions,
     prediction_plan,
 )
@@ -85,6 +87,12 @@ class Labelling:
 
     def __post_init__(self) -> None:
         self._places = {row.segments: place for place, row in reversed(list(enumerate(self.rows)))}
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric by which models are ranked; "" for accuracy, and where answers are no labels."""
+        metric = label_metric(self.task, self.settings) if has_labels(self.task) else None
+        return "" if metric is None else metric.name
 
     @property
     def fingerprint(self) -> str:
@@ -238,6 +246,7 @@ class Labelling:
             labels=self._label_counts(),
             until=None if self.session.rule in ("certain", "random") else self.session.probable,
             rows_left=status.rows_left,
+            metric=self.metric,
         )
 
     def _label_counts(self) -> Counter[str]:
@@ -299,7 +308,7 @@ def label(
         True
     """
     inspected = inspect_models(models)
-    decided = decide_task(NamedTask(task), infos=inspected.infos)
+    decided = judged_task(decide_task(NamedTask(task), infos=inspected.infos), settings.metric)
     check_rule(decided, settings.rule)
     rows, places = with_labelled(distinct_rows(unlabelled(pool)), labelled)
     check_text_counts(rows)

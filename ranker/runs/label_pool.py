@@ -11,7 +11,6 @@ from pathlib import Path
 from factors import Example
 from ranker.datasets import readers
 from ranker.datasets.readers import Sheet
-from ranker.errors import UsageError
 from ranker.labelling.sheet import cells_by_text
 from ranker.runs.gather import InspectedModels, RowsFile, check_columns
 from ranker.runs.task import check_known_labels, decide_task, mask_empty_words
@@ -55,9 +54,7 @@ class PoolFile:
         return cells_by_text(self.sheet, self.rows)
 
 
-def read_pool(
-    pool: RowsFile, labelled: Sequence[Path], models: InspectedModels, label_map: bool = False, metric: str = ""
-) -> PoolFile:
+def read_pool(pool: RowsFile, labelled: Sequence[Path], models: InspectedModels, label_map: bool = False) -> PoolFile:
     """Read a pool, and rows that others have labelled.
 
     Args:
@@ -65,10 +62,9 @@ def read_pool(
         labelled: files of labelled rows; the labels in the first, else those in the pool, decide the task.
         models: the models.
         label_map: True if the user maps the models' labels, so that rows may have labels of other names.
-        metric: by which answers that are no labels are compared; "" for the task's own.
 
     Raises:
-        UsageError, ModelError: as `decide_task`; the metric is none of rows.
+        UsageError, ModelError: as `decide_task`.
         DataError: as `decide_task`; a file cannot be read, or has a label that is unknown to the task or to all models.
     """
     files = [replace(pool, file=file) for file in labelled]
@@ -76,21 +72,11 @@ def read_pool(
     raw_sheets = (pool.with_texts(), *(file.sheet("text", "label") for file in files))
     sheet, *sheets = (_mask_labels(raw_sheet, pool, models) for raw_sheet in raw_sheets)
     telling = next(iter(sheets), sheet)
-    task = _by_metric(decide_task(pool.named_task, telling, models.infos), metric)
+    task = decide_task(pool.named_task, telling, models.infos)
     if has_labels(task) and not (pool.task or pool.like or label_map):
         check_known_labels(task, models.infos, telling.origin)
     answers = [row for labelled_sheet in sheets for row in _distinct_answers(labelled_sheet, task)]
     return PoolFile(sheet, readers.unlabelled(sheet), task, (*_labelled_rows(sheet, task), *answers))
-
-
-def _by_metric(task: Task, metric: str) -> Task:
-    """Return the task with the outcome by which answers that are no labels are compared; its own for ""."""
-    if has_labels(task) or not metric:
-        return task
-    if task.metric_named(metric) is not None:
-        text = f"{metric} is of all rows together, and rows are chosen one by one; name a metric of rows"
-        raise UsageError.about("metric", text, metric)
-    return task.judged_by(metric)
 
 
 def _mask_labels(sheet: Sheet, pool: RowsFile, models: InspectedModels) -> Sheet:

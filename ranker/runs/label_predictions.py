@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import Any, Protocol, cast
 
@@ -30,12 +31,14 @@ from ranker.scoring.diagnostics import constant_models
 from ranker.scoring.score import Evidence
 from ranker.statistics.acquisition import ALIKE, one_label_probability
 from ranker.statistics.anchors import Anchors
-from ranker.statistics.beliefs import LABEL_NOISE
+from ranker.statistics.beliefs import LABEL_NOISE, Beliefs
+from ranker.statistics.metric_posterior import MetricPosterior
 from ranker.statistics.pool import Pool
 from ranker.statistics.sequential_tests import rows_apart
 from ranker.statistics.stopping import MARGIN, PROBABLE
 from ranker.tasks.base import NO_ANSWER, Task
 from ranker.tasks.classes import ClassificationTask, require_labels
+from ranker.tasks.metrics import Metric
 from ranker.tasks.values import ValueTask, has_values
 
 log = logging.getLogger(__name__)
@@ -52,6 +55,8 @@ class LabelSettings:
         margin: how much less accurate than the best a winner may be, a fraction.
         until: probability of such a winner that is enough to stop.
         seed: seed of the rules that draw rows.
+        metric: by which models are ranked; "" for the task's own, accuracy for labels. Where answers are labels, rows
+            are picked for accuracy all the same.
 
     Raises:
         UsageError: an unknown rule, or a number outside [0, 1].
@@ -67,6 +72,7 @@ class LabelSettings:
     margin: float = MARGIN
     until: float = PROBABLE
     seed: int = 0
+    metric: str = ""
 
     def __post_init__(self) -> None:
         if self.rule not in votes.RULES:
@@ -128,6 +134,7 @@ class LabelPredictions:
                 "rule picked some: they count as known, but not in the test",
                 counted(lost, "row was", "rows were"),
             )
+        metric = label_metric(self.task, settings)
         return VoteSession(
             self.pool.answered_labels,
             self.pool.labels,
@@ -140,6 +147,7 @@ class LabelPredictions:
             margin=settings.margin,
             probable=settings.until,
             seed=settings.seed,
+            judge=None if metric is None else partial(_judge, metric=metric),
         )
 
     def shown(self, row: int, segments: Sequence[str]) -> list[str]:
@@ -235,6 +243,43 @@ class ValuePredictions:
     def balance(self, session: Session, places: Ints) -> str:
         """Return "": there are no labels."""
         return ""
+
+
+def label_metric(task: ClassificationTask, settings: LabelSettings) -> Metric | None:
+    """Return the metric by which a session of labels ranks models; None for accuracy.
+
+    Raises:
+        UnknownName: there is no such metric.
+        UsageError: the labels do not give it, or the rule proves accuracies.
+    """
+    metric = task.metric_named(settings.metric)
+    if metric is None:
+        return None
+    if metric.by_label() is None:
+        raise UsageError.about("metric", f"{metric.name} is for labelled rows alone, without a pool", metric.name)
+    if settings.rule == "certain":
+        raise UsageError.about("metric", f"must be accuracy, which `certain` proves (got {metric.name})", metric.name)
+    return metric
+
+
+def _judge(beliefs: Beliefs, metric: Metric) -> MetricPosterior:
+    statistics = metric.by_label()
+    assert statistics is not None  # `label_metric` saw to it
+    return beliefs.judged_by(statistics, metric.value)
+
+
+def judged_task(task: Task, metric: str) -> Task:
+    """Return the task with the outcome by which answers that are no labels are compared; its own for "".
+
+    Raises:
+        UsageError: the metric is none of rows.
+    """
+    if not has_values(task) or not metric:
+        return task
+    if task.metric_named(metric) is not None:
+        text = f"{metric} is of all rows together, and rows are chosen one by one; name a metric of rows"
+        raise UsageError.about("metric", text, metric)
+    return task.judged_by(metric)
 
 
 def check_rule(task: Task, rule: str) -> None:

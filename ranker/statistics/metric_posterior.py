@@ -55,6 +55,10 @@ class MetricPosterior:
         """Return (M,) P(no other model's value is better by more than the margin)."""
         return resampling.p_near_best(self.drawn, margin)
 
+    def within(self, margin: float) -> float:
+        """Return P(no model's value is better than the leader's, the best by score, by more than the margin)."""
+        return float(self.near(margin)[self.score.argmax()])
+
     def equal(self, first: int, margin: float) -> Floats:
         """Return (M,) P(its value and that of one model differ by no more than the margin)."""
         return np.asarray((np.abs(self.drawn - self.drawn[:, [first]]) <= margin).mean(axis=0))

@@ -14,11 +14,14 @@ Axis letters as in `beliefs`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.statistics.beliefs import Beliefs
 from ranker.statistics.forecast import Forecast, forecast_labels
+from ranker.statistics.metric_posterior import MetricPosterior
 
 PROBABLE = 0.965
 """Probability that is enough: with rows chosen for the best model, 94 % of such winners were right."""
@@ -64,7 +67,13 @@ def answer_probability(beliefs: Beliefs, row: int, label: int) -> float:
     return float((1 - beliefs.label_noise) * labels[label] + beliefs.label_noise / beliefs.patterns.classes)
 
 
-def forecast_answers(beliefs: Beliefs, row: int, margin: float = MARGIN, probable: float = PROBABLE) -> Forecast:
+def forecast_answers(
+    beliefs: Beliefs,
+    row: int,
+    margin: float = MARGIN,
+    probable: float = PROBABLE,
+    judged: MetricPosterior | None = None,
+) -> Forecast:
     """Forecast how many more answers it takes until the leader is probably within the margin of the best.
 
     Each further answer is taken to be worth as much as that to the next row.
@@ -74,7 +83,12 @@ def forecast_answers(beliefs: Beliefs, row: int, margin: float = MARGIN, probabl
         row: the next row to label.
         margin: accuracy by which the leader may be below the best.
         probable: the probability that is enough.
+        judged: the posterior of a metric, by which the leader is found; None for accuracy.
     """
     next_pattern = (beliefs.candidates == beliefs.patterns.pattern_of_row[row]).astype(np.int64)
     rng = np.random.default_rng([beliefs.seed, 2])
-    return forecast_labels(beliefs.outlook(next_pattern), rng, probable, margin, beliefs.within(margin))
+    outlook = beliefs.outlook(next_pattern)
+    if judged is None:
+        return forecast_labels(outlook, rng, probable, margin, beliefs.within(margin))
+    outlook = replace(judged, of_accuracy=outlook).outlook()
+    return forecast_labels(outlook, rng, probable, margin, judged.within(margin))

@@ -29,6 +29,7 @@ from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.suites import Suite
+from ranker.statistics.beliefs import LABEL_NOISE
 
 
 @pytest.fixture(scope="module")
@@ -316,6 +317,45 @@ def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(su
     assert any("share a wrong shortcut" in note for note in found.notes)
     with refuses(UsageError, option="method", value="ATC"):
         decide(suite, labelled, pool=unlabelled(rows), method="ATC", evidence=Evidence("none"), runtime=runtime)
+
+
+def test_a_session_by_a_metric_says_what_a_decision_says(suite, rows, task, runtime):
+    """Order, scores and intervals by macro-F1 after eight answers, as `decide` has them from the same labels."""
+    settings = LabelSettings(metric="macro-f1", label_noise=LABEL_NOISE)
+    session = label(unlabelled(rows), suite, task=task, settings=settings, runtime=runtime)
+    by_accuracy = label(unlabelled(rows), suite, task=task, runtime=runtime)
+    targets, answered = {row.segments: row.target for row in rows}, []
+    for _ in range(8):
+        row = session.next()
+        assert row.segments == by_accuracy.next().segments  # rows are picked for accuracy
+        answered.append(replace(row, target=targets[row.segments]))
+        for one in (session, by_accuracy):
+            one.tell(row, task.labels[answered[-1].target])
+    ranking = session.ranking()
+    given = sets.LabelledDataset("answers", task, tuple(answered), len(answered))
+    evidence = Evidence("none")
+    found = decide(suite, given, pool=unlabelled(rows), metric="macro-f1", evidence=evidence, runtime=runtime)
+    assert [model.name for model in ranking.models] == list(found.found.names)
+    for ours, theirs in zip(ranking.models, found.found.models, strict=True):
+        assert (ours.score, ours.low, ours.high) == pytest.approx((theirs.expected, theirs.low, theirs.high), abs=1e-8)
+    assert ranking.within == pytest.approx(found.found.models[0].p_near_best)
+    assert f"within 0.01 macro-f1 of the best) {ranking._sure} %" in ranking.line
+    assert ranking.in_words()[0]["score"] == f"{ranking.models[0].score:.3f}"
+    assert ranking.models[0].score != by_accuracy.ranking().models[0].score
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (LabelSettings(metric="macro"), "macro-f1"),
+        (LabelSettings(metric="mcc", rule="certain"), "must be accuracy, which `certain` proves"),
+        (LabelSettings(metric="pearson"), "pearson"),
+    ],
+)
+def test_a_metric_that_a_session_cannot_have_is_one_line(suite, rows, task, runtime, settings, says):
+    """An unknown one, one that is not proven, and one that labels do not give."""
+    with pytest.raises(UsageError, match=says):
+        label(unlabelled(rows), suite, task=task, settings=settings, runtime=runtime)
 
 
 def test_more_labels_than_rows_in_the_pool(suite, rows, runtime):
