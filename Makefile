@@ -14,7 +14,7 @@ QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist w
 export PYTHONDONTWRITEBYTECODE :=
 PIP := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow soak check format bench docs pictures suites logs servers ray clean
+.PHONY: demo test test-slow soak check format axe bench docs pictures suites logs servers ray clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
@@ -53,6 +53,9 @@ ray: $(DEV)/installed $(RAY)/installed  ## the slow tests of Ray, on a cluster o
 
 docs: $(DEV)/installed  ## the documentation site, in build/site
 	$(DEV)/bin/python docs/make_site.py
+
+axe:  ## what finds faults of accessibility, for the slow tests of pages; needs npm
+	npm install --prefix build/npm --no-save axe-core@4.14.1
 
 pictures: $(DEV)/installed  ## of the README, made by the product itself; needs chromium
 	$(DEV)/bin/python docs/pictures.py

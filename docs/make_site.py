@@ -21,6 +21,8 @@ ROOT = DOCS.parent
 PAGES, SITE = ROOT / "build" / "pages", ROOT / "build" / "site"
 OF_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+NAMED = re.compile(r"(?m)^```(\w+) ([\w.]+)$")
+"""A fence of a block that is a file."""
 
 
 def main() -> None:
@@ -53,7 +55,7 @@ def place(source: Path) -> Path:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy a file; a page's links lead to where their files lie in the site."""
+    """Copy a file; a page's links lead to where their files lie in the site, and files among its blocks have titles."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.suffix != ".md":
         shutil.copyfile(source, target)
@@ -63,7 +65,8 @@ def copy(source: Path, target: Path) -> None:
         wanted = Path(os.path.normpath(source.parent / link[1]))
         return f"]({os.path.relpath(PAGES / place(wanted), target.parent)}" if wanted.exists() else link[0]
 
-    target.write_text(LINK.sub(moved, source.read_text(encoding="utf-8")), encoding="utf-8")
+    text = NAMED.sub(r'```\1 title="\2"', source.read_text(encoding="utf-8"))
+    target.write_text(LINK.sub(moved, text), encoding="utf-8")
 
 
 if __name__ == "__main__":
