@@ -53,9 +53,9 @@ def anchors(page):
 
 
 def test_every_page_is_in_the_navigation_once():
-    """Tutorials, how-to, reference, explanation, results; the gallery is made, and three files lie at the top."""
+    """Tutorials, how-to, reference, explanation, results; the gallery and the notebook are made, and three files lie at the top."""
     listed = list(entries(CONFIG["nav"]))
-    made = {"gallery.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+    made = {"gallery.md", "notebook.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"}
     assert sorted(listed) == sorted({page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} | made)
     assert all(part(kind) for kind in ("Tutorials", "How-to", "Reference", "Explanation", "Results"))
 
