@@ -53,7 +53,7 @@ def anchors(page):
 
 
 def test_every_page_is_in_the_navigation_once():
-    """Tutorials, how-to, reference, explanation, results; the gallery and the notebook are made, and three files lie at the top."""
+    """Each kind of page has some; two pages are made, and three files lie at the top."""
     listed = list(entries(CONFIG["nav"]))
     made = {"gallery.md", "notebook.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"}
     assert sorted(listed) == sorted({page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} | made)
@@ -143,7 +143,9 @@ def test_nothing_of_the_site_is_on_another_host(site):
     for file in SITE.rglob("*"):
         if file.suffix in (".html", ".css", ".svg"):
             text = file.read_text(encoding="utf-8")
-            loaded = re.findall(r"<(?:script|img|link|iframe|source|image)\b[^>]*?(?:src|href)=[\"']?([^\"'\s>]+)", text)
+            loaded = re.findall(
+                r"<(?:script|img|link|iframe|source|image)\b[^>]*?(?:src|href)=[\"']?([^\"'\s>]+)", text
+            )
             loaded += re.findall(r"(?:url\(|@import )[\"']?([^\"')]+)", text)
             assert not [address for address in loaded if re.match(r"(https?:)?//", address)], file
 
@@ -155,6 +157,10 @@ def test_every_page_fits_the_screen_and_has_no_serious_fault(site, page, width, 
     """Pages of the site and of the product: no sideways scroll, no error, no other host, nothing that axe finds."""
     page.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 700)
     page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    page.open(site + "index.html")
+    page.ask("localStorage.clear()")  # it holds the scheme that was shown first
+    page.open(site + "index.html")
+    assert page.ask("document.body.dataset.mdColorScheme") == {"light": "default", "dark": "slate"}[scheme]
     wrong = {}
     for file in sorted(SITE.rglob("*.html")):
         page.open(site + file.relative_to(SITE).as_posix())
@@ -176,7 +182,11 @@ SEARCH = "[...document.querySelectorAll('div')].find(one => one.shadowRoot)?.sha
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "wanted"),
-    [("mcnemar unpaired", "tables.html"), ("decide_within", "reference/questions.html"), ("surrogate", "surrogate.html")],
+    [
+        ("mcnemar unpaired", "tables.html"),
+        ("decide_within", "reference/questions.html"),
+        ("surrogate", "surrogate.html"),
+    ],
 )
 def test_search_finds_a_page_by_its_words(site, page, words, wanted):
     """A reader clicks, types words, and the page is among the hits; nothing is asked of another host."""
