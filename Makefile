@@ -51,7 +51,7 @@ servers: $(SERVERS)/installed  ## real servers of language models, for the slow 
 ray: $(DEV)/installed $(RAY)/installed  ## the slow tests of Ray, on a cluster of two nodes that they start
 	PYTHONPATH=$(abspath $(RAY)) OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest -m slow tests/ranker/runtime/test_ray.py
 
-docs: $(DEV)/installed  ## the documentation site, in build/site
+docs: $(DEV)/installed  ## the documentation site: then `python3 -m http.server -d build/site` shows it
 	$(DEV)/bin/python docs/make_site.py
 
 axe:  ## what finds faults of accessibility, for the slow tests of pages; needs npm

@@ -44,7 +44,7 @@ def make(folder: Path, work: Path) -> None:
     text = TOP
     for name, (title, command) in PAGES.items():
         ranker(work, *shlex.split(command), "--format", "html", "--output", str(folder / "gallery" / f"{name}.html"))
-        text += f"\n## {title}\n\n[Open the page](gallery/{name}.html): {title[0].lower()}{title[1:]}.\n"
+        text += f"\n## {title}\n\n[See the page: {title[0].lower()}{title[1:]}](gallery/{name}.html)\n"
         text += f"\n```\nrank-models {command} --format html --output {name}.html\n```\n"
     (folder / "gallery.md").write_text(text, encoding="utf-8")
 
