@@ -70,11 +70,11 @@ def test_no_page_is_long_but_results_and_reference(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_link_leads_to_a_file_and_a_heading(page):
-    """In the repository, too, where no build checks them; the gallery is only on the site."""
+    """In the repository, too, where no build checks them."""
     for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", prose(page)):
         path, _, anchor = link.partition("#")
         target = page.parent / path if path else page
-        assert target.exists() or link == "gallery.md", link
+        assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
 
 
