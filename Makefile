@@ -14,7 +14,7 @@ QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist w
 export PYTHONDONTWRITEBYTECODE :=
 PIP := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow soak check format bench api pictures suites logs servers ray clean
+.PHONY: demo test test-slow soak check format axe bench docs pictures suites logs servers ray clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
@@ -51,8 +51,11 @@ servers: $(SERVERS)/installed  ## real servers of language models, for the slow 
 ray: $(DEV)/installed $(RAY)/installed  ## the slow tests of Ray, on a cluster of two nodes that they start
 	PYTHONPATH=$(abspath $(RAY)) OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest -m slow tests/ranker/runtime/test_ray.py
 
-api: $(DEV)/installed  ## docs/api.md, from the docstrings
-	$(DEV)/bin/python docs/api.py
+docs: $(DEV)/installed  ## the documentation site: then `python3 -m http.server -d build/site` shows it
+	$(DEV)/bin/python docs/make_site.py
+
+axe:  ## what finds faults of accessibility, for the slow tests of pages; needs npm
+	npm install --prefix build/npm --no-save axe-core@4.14.1
 
 pictures: $(DEV)/installed  ## of the README, made by the product itself; needs chromium
 	$(DEV)/bin/python docs/pictures.py

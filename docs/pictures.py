@@ -7,6 +7,7 @@ Needs Debian's `chromium` for the second.
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -35,10 +36,11 @@ def ranked(folder: Path) -> Ranking:
 
 
 def of_the_terminal(ranking: Ranking) -> str:
-    """What the terminal shows, as an SVG."""
+    """What the terminal shows, as an SVG that loads no font from elsewhere."""
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True, highlight=False)
     terminal.show(terminal.blocks(document(ranking)), console)
-    return console.export_svg(title=COMMAND, unique_id="terminal")
+    drawn = console.export_svg(title=COMMAND, unique_id="terminal")
+    return re.sub(r"(?s) *@font-face \{.*?\}\n", "", drawn)
 
 
 def of_the_page(ranking: Ranking, folder: Path) -> Image.Image:

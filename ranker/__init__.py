@@ -1,6 +1,6 @@
 """Obtain, store, resample, report: from checkpoints and examples to a ranking.
 
-These names are all that a user needs, and `docs/api.md` describes them; what else there is may change without notice.
+These names are all that a user needs, and `docs/reference` lists them; what else there is may change without notice.
 
 >>> from ranker import Evidence, decide, rank  # and Ranking, what both give
 """

@@ -26,7 +26,7 @@ SHARED = "own labels"
 MAX_COMPARED_LABELS = 20
 """Limit on the row labels that a message compares with the models'; a column with more is probably the wrong one."""
 
-CARD = "a card and `include=DIR`, see docs/data.md"
+CARD = "a card and `include=DIR`, see docs/own-set.md"
 """Advice on how to define a task that no set has."""
 
 

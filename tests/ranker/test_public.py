@@ -1,11 +1,11 @@
-"""The public face of `ranker`: its names, docs/api.md, and that no page needs more."""
+"""The public face of `ranker`: its names, docs/reference, and that no page needs more."""
 
 import ast
+import dataclasses
 import doctest
 import importlib
 import inspect
 import re
-import runpy
 import subprocess
 import sys
 from collections import Counter
@@ -16,10 +16,8 @@ import pytest
 import ranker
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "api.md"
-API = runpy.run_path(str(ROOT / "docs" / "api.py"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-SECTIONS = dict(re.findall(r"(?ms)^### (\w+)\n(.*?)(?=^##|\Z)", PAGE.read_text(encoding="utf-8")))
+REFERENCE = "".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "reference").glob("*.md")))
 DEEPER = re.compile(r"\b(?:from|import) (ranker\.[\w.]+)")
 FLAT = re.compile(r"\bfrom ranker import \(?([\w, ]+)")
 
@@ -80,24 +78,30 @@ def test_the_names_alone_load_nothing():
     assert done.stdout == "[]\n"
 
 
-def test_the_page_is_made_of_the_docstrings():
-    """Byte by byte; `make api` writes it anew."""
-    assert PAGE.read_text(encoding="utf-8") == API["page"](), "docs/api.md is old: `make api`"
-
-
-def test_the_page_has_every_name_once():
-    """In one part of the page."""
-    named = Counter(name for names in API["PARTS"].values() for name in names)
+def test_the_reference_has_every_name_once():
+    """On one of its pages, as a block of mkdocstrings."""
+    named = Counter(re.findall(r"(?m)^::: ranker\.(\w+)$", REFERENCE))
     assert {*named} == {*ranker.__all__}
     assert set(named.values()) == {1}
 
 
+def test_the_reference_has_every_record_of_an_answer():
+    """Those of `ranker.results` and of the statistics that they hold: what a block names is a record, named once."""
+    named = Counter(re.findall(r"(?m)^::: (ranker\.[\w.]+\.[\w.]+)$", REFERENCE))
+    assert set(named.values()) == {1}
+    for path in named:
+        module, _, name = path.rpartition(".")
+        assert dataclasses.is_dataclass(getattr(importlib.import_module(module), name)), path
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ranker.__all__ if not is_error(name)])
-def test_the_examples_of_the_page_run(name):
+def test_the_examples_of_the_reference_run(name):
     """Every name that is no error has one, which needs no other name than the public ones."""
     public = {known: getattr(ranker, known) for known in ranker.__all__}
-    test = doctest.DocTestParser().get_doctest("\n".join(blocks(SECTIONS[name])), public, name, "docs/api.md", 0)
+    value = public[name]
+    text = inspect.getdoc(value if inspect.isclass(value) or inspect.isroutine(value) else type(value))
+    test = doctest.DocTestParser().get_doctest(text, public, name, None, 0)
     said: list[str] = []
     result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
     assert result.failed == 0, "".join(said)

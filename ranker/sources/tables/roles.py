@@ -18,7 +18,7 @@ RECIPES = {
     ("doc", "metric"): "lighteval",
     ("__doc__", "__metric__"): "lighteval",
 }
-"""Columns of other programs for which docs/tables.md has a recipe, the last of lists or objects -> the program."""
+"""Columns of other programs for which docs/logs.md has a recipe, the last of lists or objects -> the program."""
 
 
 def check_program(columns: Columns) -> None:
@@ -33,7 +33,7 @@ def check_program(columns: Columns) -> None:
         (program for names, program in RECIPES.items() if held.issuperset(names) and names[-1] in nested), ""
     )
     if program:
-        recipe = "docs/tables.md, From other programs, has the lines of pandas that make a table of it"
+        recipe = "docs/logs.md, From other programs, has the lines of pandas that make a table of it"
         raise DataError.of(columns.origin, f"is written by {program}, and not read; {recipe}")
 
 

@@ -1,4 +1,4 @@
-"""docs/data.md: its files are read, its messages come, and what it lists is what there is."""
+"""docs/data.md and own-set.md: files are read, messages come, and what they list is what there is."""
 
 import json
 import re
@@ -22,7 +22,8 @@ from ranker.sources.hf.kind import Checkpoint
 from ranker.tasks.classes import ClassificationTask
 
 MOOD = ClassificationTask("mood", ("negative", "positive"))
-PAGE = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("data", "own-set"))
 FILES = dict(re.findall(r"(?ms)^```\w+\n# file: (\S+)\n(.*?)^```", PAGE))
 MESSAGES = re.search(r"(?ms)^One line, with file and line number.*?^```\n(.*?)^```", PAGE)[1].splitlines()
 

@@ -1,4 +1,4 @@
-"""docs/compare.md is a tutorial: its files are written, its code is run, its commands are given."""
+"""docs/compare.md and compare-tables.md are a tutorial: files are written, code is run, commands are given."""
 
 import contextlib
 import io
@@ -12,7 +12,8 @@ from ranker.commands.compare import compare as command
 from ranker.domains.values import COLUMNS
 from ranker.statistics.trend import TYPES
 
-PAGE = (Path(__file__).parents[3] / "docs" / "compare.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("compare", "compare-tables"))
 BLOCKS = re.findall(r"(?ms)^```(\w+)(?: (\S+))?\n(.*?)^```", PAGE)
 
 
@@ -51,4 +52,4 @@ def test_the_page_names_what_there_is():
 @pytest.mark.parametrize("number", ["results/sets.md", "json-schema.md", "STATISTICS.md"])
 def test_the_pages_that_it_names_are_there(number):
     """Beside it."""
-    assert (Path(__file__).parents[3] / "docs" / number).is_file()
+    assert (DOCS / number).is_file()

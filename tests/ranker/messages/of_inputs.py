@@ -509,11 +509,11 @@ DATASETS = [
     ("a label of no task", lambda folder: labelled([{**GOOD, "label": "green"}]),
      "row 1: the label 'green' is of no known task (nli: non-entailment, entailment; msgs: no-feature, "
      "feature; paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see "
-     "docs/data.md, or say with `label_map` which outputs of the models are meant"),
+     "docs/own-set.md, or say with `label_map` which outputs of the models are meant"),
     ("a label of no task beside others", lambda folder: labelled([GOOD, {**GOOD, "label": "maybe"}]),
      "row 2: the label 'maybe' is of no known task (nli: non-entailment, entailment; msgs: no-feature, "
      "feature; paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see "
-     "docs/data.md, or say with `label_map` which outputs of the models are meant"),
+     "docs/own-set.md, or say with `label_map` which outputs of the models are meant"),
     ("no label yet", lambda folder: labelled([{**GOOD, "label": ""}] * 3),
      "rows in memory: the column 'label' is still empty in all 3 rows"),
     ("no such role", lambda folder: labelled([GOOD], columns={"gold": "label"}),
@@ -838,7 +838,7 @@ TABLES = [
      '"yes"}` if one, `label_map={"yes": "yes", "YES": "YES"}` if two'),
     ("a program without a reader",
      lambda folder: table(folder, [{"doc": {"query": "q"}, "metric": {"acc": 1}}], "a.json"),
-     "a.json is written by lighteval, and not read; docs/tables.md, From other programs, has the lines of "
+     "a.json is written by lighteval, and not read; docs/logs.md, From other programs, has the lines of "
      "pandas that make a table of it"),
     ("ids of other rows", lambda folder: joined(folder, "id,prediction\nx,good\ny,good\n"),
      "a.csv: no id of the file is that of a row asked about (file: 'x' and 'y'; rows: 'a', 'b', 'c' and 1 more)"),

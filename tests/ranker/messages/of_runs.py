@@ -346,7 +346,7 @@ MESSAGES = [
      "`task=NAME` is needed (tags, spans, text, number): m answers with tags"),
     ("a label of no task", lambda _: decide_task(rows=labelled_sheet("maybe", "yes", "no")),
      "row 1: the label 'maybe' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
-     "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/data.md, or say "
+     "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/own-set.md, or say "
      "with `label_map` which outputs of the models are meant"),
     ("a label that no model knows",
      lambda _: check_known_labels(FRUIT, [ModelInfo(MINI[0].source, LABELS[::2])], "rows.csv"),

@@ -4,9 +4,10 @@ import dataclasses
 import re
 from functools import partial
 
+import axe
 import pytest
 from chromium import CHROMIUM, browser
-from test_report_formats import HOSTILE, MODELS, crowd, toy, toy_decision, with_best, with_found
+from test_report_formats import HOSTILE, MODELS, crowd, toy, toy_decision, toy_parts, with_best, with_found
 
 from ranker import report
 from ranker.statistics.paired import PairedComparison
@@ -256,3 +257,15 @@ def contrast(one, other):
 
     dark, light = sorted((luminance(one), luminance(other)))
     return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("make", [toy, toy_decision, toy_parts, partial(crowd, 60)])
+def test_axe_finds_no_serious_fault(make, scheme, page, tmp_path):
+    """Contrast, names, order of headings and the like, on reports with every kind of table and figure."""
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    load(page, tmp_path, make())
+    found = axe.faults(page)
+    page.call("Emulation.setEmulatedMedia", features=[])
+    assert found == []

@@ -1,4 +1,4 @@
-"""docs/sources.md is a tutorial: its files are written, its code is run, its command is given."""
+"""docs/sources.md and source-kinds.md are a tutorial: files are written, code is run, a command is given."""
 
 import contextlib
 import io
@@ -11,7 +11,8 @@ import pytest
 
 from ranker.cli import main
 
-PAGE = (Path(__file__).parents[3] / "docs" / "sources.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("sources", "source-kinds"))
 BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```", PAGE)
 FILES = dict(re.findall(r"(?ms)^```\w+\n# file: (\S+)\n(.*?)^```", PAGE))
 POINT = re.compile(r'\[project\.entry-points\."(\S+)"\]\n(\w+) = "(\w+)"\n')

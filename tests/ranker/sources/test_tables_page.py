@@ -1,4 +1,4 @@
-"""docs/tables.md is a tutorial: its files are written, its code is run, its commands are given."""
+"""docs/tables.md, table-layouts.md and logs.md are tutorials: their files, code and commands are tried in order."""
 
 import contextlib
 import io
@@ -18,7 +18,8 @@ from ranker.commands.run import run as command
 from ranker.datasets import sets
 from ranker.sources.tables.kind import ENDINGS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "tables.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("tables", "table-layouts", "logs"))
 BLOCKS = re.findall(r"(?ms)^```(\w+)(?: (\S+))?\n(.*?)^```", PAGE)
 ROWS = ("r1", "r2", "r3", "r4")
 LABELS = ("pos", "neg", "pos", "neg")

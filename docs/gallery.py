@@ -1,0 +1,81 @@
+"""The gallery of the site: pages that the product makes from the files and commands of the other pages."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+TEN = "--data ten.jsonl --columns text=before,text=after,label=gold"
+SIXTEEN = TEN.replace("ten.jsonl", "sixteen.jsonl")
+PAGES = {
+    "decision": ("A decision by ten labelled rows", f"{TEN} --models model-a model-b model-c --save run.json"),
+    "labels": ("After ten labels, with unlabelled rows", f"{TEN} --pool rows.jsonl --models hans-sub-mini"),
+    "predictions": ("Two models from a table of predictions", "--models wide.csv"),
+    "evaluation": ("How often each method is right", "--ood hans-sub --limit 40"),
+    "compare": ("Models over many sets", "compare results.csv --measures measures.csv"),
+    "shift": ("The distances of domains", "shift hans-sub hans-con paws"),
+    "explain": (
+        "What models look at",
+        'explain --ood hans-sub --text "The poet that amused the clerk coughed." --text "The clerk coughed." '
+        "--models model-a model-c --factors CONF-H,INDEX-DIFF",
+    ),
+    "changes": ("What changed between two runs", "compare run.json later.json"),
+}
+"""Name of a page -> its title, and the command that makes it."""
+
+TOP = """\
+# Gallery
+
+These pages were made by the commands below them, when this site was built. Each is one file that
+needs no network. The files and models are those of the [tutorial](tutorial.md), of [labelling ten
+rows](label-ten-rows.md), of [tables of predictions](tables.md) and of [many sets](compare.md).
+"""
+
+
+def make(folder: Path, work: Path) -> None:
+    """Write the gallery's pages into `folder`/gallery, and `folder`/gallery.md; files lie in `work`."""
+    write_files(work)
+    (folder / "gallery").mkdir()
+    text = TOP
+    for name, (title, command) in PAGES.items():
+        ranker(work, *shlex.split(command), "--format", "html", "--output", str(folder / "gallery" / f"{name}.html"))
+        text += f"\n## {title}\n\n[See the page: {title[0].lower()}{title[1:]}](gallery/{name}.html)\n"
+        text += f"\n```\nrank-models {command} --format html --output {name}.html\n```\n"
+    (folder / "gallery.md").write_text(text, encoding="utf-8")
+
+
+def write_files(work: Path) -> None:
+    """Write the files that the pages tell their readers to write, and a second run for the changes."""
+    page = {name: (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in SOURCES}
+    files = re.findall(r"(?ms)^cat > (\S+) <<'END'\n(.*?)^END", page["tutorial"])
+    files += re.findall(r"(?ms)^```csv (\S+)\n(.*?)^```", page["compare"] + page["compare-tables"] + page["tables"])
+    files += [("pool.py", code) for code in re.findall(r"(?ms)^```python\n(.*?)^```", page["label-ten-rows"])]
+    for name, content in files:
+        (work / name).write_text(content, encoding="utf-8")
+    (work / "sixteen.jsonl").write_text((work / "ten.jsonl").read_text() + (work / "more.jsonl").read_text())
+    for script in ("borrow.py", "pool.py"):
+        python(work, script)
+    ranker(work, *shlex.split(f"{SIXTEEN} --models model-a model-b model-c --save later.json --output later.txt"))
+
+
+SOURCES = ("tutorial", "label-ten-rows", "tables", "compare", "compare-tables")
+"""The pages whose files the commands read; of two files of one name the last is kept."""
+
+
+def ranker(work: Path, *arguments: str) -> None:
+    """Run the program; what it says is shown if it fails."""
+    python(work, "-m", "ranker", *arguments)
+
+
+def python(work: Path, *arguments: str) -> None:
+    """Run Python in a folder, with this checkout's packages and a store in the folder."""
+    path = os.pathsep.join([str(DOCS.parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "RANK_MODELS_STORE": str(work / "store")}
+    done = subprocess.run([sys.executable, *arguments], cwd=work, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{shlex.join(arguments)}: {done.stderr}")
