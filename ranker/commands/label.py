@@ -162,8 +162,8 @@ def label(**values: Any) -> None:
     look_up("format", values["format_name"], FORMATS)
     if values["certain"] and values["rule"]:
         raise flag_error("certain", f"is a rule of its own (got `--rule {values['rule']}` beside it)", values["rule"])
-    if other := next((name for name in ("batch", "plain") if values["web"] and values[name]), None):
-        raise flag_error("web", f"asks on a page; leave out `--{other}`", True)
+    if excluded := next((name for name in ("batch", "plain") if values["web"] and values[name]), None):
+        raise flag_error("web", f"asks on a page; leave out `--{excluded}`", True)
     if values["port"] and not values["web"]:
         raise flag_error("port", "is for `--web`", values["port"])
     if values["batch"]:

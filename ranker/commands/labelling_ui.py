@@ -92,7 +92,7 @@ class Lines:
 
     def line(self, prompt: str) -> str:
         """Return the next line."""
-        click.echo(f"{prompt}:")
+        self.show(Text(f"{prompt}:"))
         return sys.stdin.readline()
 
 

@@ -73,6 +73,7 @@ function show(state, moves) {
 
 function showRow(state) {
   part("row-title").textContent = `Row ${state.row.number}`;
+  quoted = "";
   showSegments(part("segments"), state.row.segments);
   part("labels").replaceChildren(...state.labels.map(({label, text, key}) =>
     button(text, key, () => change("answer", label))));
@@ -131,6 +132,11 @@ function inSentence(text) {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
+function noteSelection() {
+  const selection = getSelection();
+  if (!selection.isCollapsed && part("segments").contains(selection.anchorNode)) quoted = selection.toString();
+}
+
 function element(name, text = "") {
   const made = document.createElement(name);
   made.dir = "auto";
@@ -179,16 +185,15 @@ for (const [id, action] of [["writing", "answer"], ["rewriting", "reveal"]]) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) box.requestSubmit();
     if (event.key === "Escape") part("row-title").focus();
   });
-  box.querySelector(".quote").addEventListener("click", () => {
+  const quote = box.querySelector(".quote");
+  quote.addEventListener("mousedown", event => event.preventDefault());  // which would end the selection
+  quote.addEventListener("click", () => {
+    noteSelection();
     if (quoted) text.value = quoted;
     text.focus();
   });
 }
-document.addEventListener("selectionchange", () => {
-  const selection = getSelection();
-  if (selection.isCollapsed) return;  // a click on a button ends a selection
-  quoted = part("segments").contains(selection.anchorNode) ? selection.toString() : "";
-});
+document.addEventListener("selectionchange", noteSelection);
 for (const pressed of document.querySelectorAll("[data-action]")) {
   pressed.addEventListener("click", () => change(pressed.dataset.action));
 }
