@@ -39,7 +39,7 @@ bench: $(DEV)/installed  ## ratios, measured side by side in one process
 	$(DEV)/bin/python -m benchmarks.attributions
 
 suites: $(DEV)/installed  ## train the embedded suites again, and compare: two hours
-	$(DEV)/bin/rank-experiments rebuild -o build/suites
+	$(DEV)/bin/python -m experiments rebuild -o build/suites
 
 logs: $(DEV)/installed $(LM_EVAL)/installed $(INSPECT)/installed  ## small logs of the real programs, written anew
 	$(LM_EVAL)/bin/python $(WRITTEN)/lm_eval_logs.py build/logs/lm_eval

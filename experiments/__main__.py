@@ -1,4 +1,4 @@
-"""`rank-experiments` (`python -m experiments` is the same): parses, calls, prints."""
+"""`python -m experiments`, in a copy of the repository: parses, calls, prints."""
 
 from __future__ import annotations
 
@@ -175,8 +175,8 @@ def table(number: str, **given: Any) -> None:
     """Rebuild the published table NUMBER for a tier of suites, beside the published numbers.
 
     \b
-    rank-experiments table 2 --tier mini
-    rank-experiments table 1 --tier minilm --suites suites --data-dir DATA --format csv -o table-1.csv
+    python -m experiments table 2 --tier mini
+    python -m experiments table 1 --tier minilm --suites suites --data-dir DATA --format csv -o table-1.csv
     """
     from experiments import published
 
@@ -191,7 +191,7 @@ def figure(number: str, **given: Any) -> None:
     """Rebuild the published figure NUMBER: its numbers, or a picture where the name of --output ends like one.
 
     \b
-    rank-experiments figure 5 --tier mini -o figure-5.svg     .png, .svg or .pdf
+    python -m experiments figure 5 --tier mini -o figure-5.svg     .png, .svg or .pdf
     """
     from experiments import published
 
@@ -332,7 +332,7 @@ def named(option: str, form: str, value: str) -> tuple[str, str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program: see `ranker.commands.program`."""
     quieten()
-    run_program(cli, "rank-experiments", arguments, "the same command resumes")
+    run_program(cli, "python -m experiments", arguments, "the same command resumes")
 
 
 def quieten() -> None:
