@@ -318,7 +318,7 @@ COLOUR = re.compile(r"\x1b\[(?:[0-9]+;)*(?:3|4|9|10)[0-8][0-9;]*m")
 @pytest.mark.parametrize("value", [None, "1"])
 @pytest.mark.parametrize("command", [*COLOURED, "compare"])
 def test_no_color_takes_the_colours_away(begun, pool, monkeypatch, command, value):
-    """Whatever else the terminal is told stays; `compare` writes in none at all."""
+    """`explain` then writes its scores out; `compare` has no colour at all."""
     (pool / "results.csv").write_text("model,set,value\na,x,50\na,y,60\nb,x,55\nb,y,70\n")
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
@@ -333,4 +333,5 @@ def test_no_color_takes_the_colours_away(begun, pool, monkeypatch, command, valu
         seen = shown.seen
         shown.press(b"q")
     assert shown.ended() == 0, shown.seen
+    assert ("poet(" in shown.seen) == (command == "explain" and value is not None)
     assert bool(COLOUR.search(seen + shown.seen)) == (command in COLOURED and not value), seen + shown.seen
