@@ -45,7 +45,7 @@ WRONG = {
         'expression has type "float"',
     ),
     "span": ("from factors import Span\nSpan('a', 0, 1)", 'Argument 1 to "Span" has incompatible type "str"'),
-    "set": ("from ranker import load_set\nload_set(1)", 'Argument 1 to "load_set" has incompatible type "int"'),
+    "set": ("from ranker import load_set\nload_set(1)", 'Argument 1 to "load" has incompatible type "int"'),
 }
 
 
