@@ -7,6 +7,7 @@ LM_EVAL := .venv-lm-eval
 INSPECT := .venv-inspect
 SERVERS := .venv-servers
 RAY := .venv-ray
+PACKAGE := build/package
 WRITTEN := tests/ranker/sources/logs/programs
 # three processes of one thread each, for two cores: while one waits for a process of its own, another computes
 QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "not slow and not soak"
@@ -34,12 +35,24 @@ check: $(DEV)/installed  ## format, lint, types, tests
 	$(DEV)/bin/mypy
 	$(QUICK)
 
+package: $(DEV)/installed  ## what is published: built, checked, and installed apart, where it runs the demo
+	rm -rf $(PACKAGE)
+	$(DEV)/bin/python -m build --quiet --no-isolation --outdir $(PACKAGE)/dist .
+	$(PYTHON) -m venv $(PACKAGE)/tools
+	$(PACKAGE)/tools/bin/python -m pip install --quiet --disable-pip-version-check twine
+	$(PACKAGE)/tools/bin/twine check --strict $(PACKAGE)/dist/*
+	$(PYTHON) -m venv $(PACKAGE)/env
+	$(PACKAGE)/env/bin/python $(PIP) torch
+	$(PACKAGE)/env/bin/python $(PIP) $(PACKAGE)/dist/*.whl
+	cd $$(mktemp -d) && RANK_MODELS_STORE=store $(abspath $(PACKAGE))/env/bin/rank-models --ood hans-sub --probe 10
+	ls -l $(PACKAGE)/dist
+
 bench: $(DEV)/installed  ## ratios, measured side by side in one process
 	$(DEV)/bin/python -m benchmarks.engine
 	$(DEV)/bin/python -m benchmarks.attributions
 
 suites: $(DEV)/installed  ## train the embedded suites again, and compare: two hours
-	$(DEV)/bin/rank-experiments rebuild -o build/suites
+	$(DEV)/bin/python -m experiments rebuild -o build/suites
 
 logs: $(DEV)/installed $(LM_EVAL)/installed $(INSPECT)/installed  ## small logs of the real programs, written anew
 	$(LM_EVAL)/bin/python $(WRITTEN)/lm_eval_logs.py build/logs/lm_eval

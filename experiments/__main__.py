@@ -1,4 +1,4 @@
-"""`rank-experiments` (`python -m experiments` is the same): parses, calls, prints."""
+"""`python -m experiments`, in a copy of the repository: parses, calls, prints."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("recipe")
-@click.option("--data-dir", type=options.PATH, help="What the recipe's files are relative to.")
+@click.option("--data-dir", type=options.PATH, help="Folder that the recipe's files are relative to.")
 @click.option("--output", "-o", type=options.PATH, help="The suite's folder. [default: suites/NAME]")
 @click.option("--base", "bases", multiple=True, metavar="NAME=PATH", help="Another directory or hub id for a base.")
 @options.INCLUDE
@@ -83,7 +83,7 @@ def inoculate(
 def rebuild(names: Sequence[str], output: Path, within: float) -> None:
     """Make embedded suites again from their recipes, all of them by default, and compare the accuracies.
 
-    They are trained as `inoculate --portable` does. What is complete in the folder is not trained again. Exit status 1:
+    They are trained as `inoculate --portable` does. Complete models in the folder are not trained again. Exit status 1:
     some accuracy is further off than --within.
     """
     from experiments import recipe as recipes
@@ -107,7 +107,7 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
 
 @cli.command()
 @click.argument("name")
-@click.option("--rows", type=click.IntRange(1), default=600, show_default=True, help="How many.")
+@click.option("--rows", type=click.IntRange(1), default=600, show_default=True, help="Number of rows.")
 @options.SEED
 @click.option("--output", "-o", type=options.PATH, required=True, help="A .jsonl.gz file.")
 @options.FORCE
@@ -138,7 +138,7 @@ EXHIBIT = options.combine(
         "attributions",
         multiple=True,
         metavar="NAME[:SETTINGS]",
-        help="Only this attribution backend; may be given repeatedly. What is left out keeps its published numbers. "
+        help="Only this attribution backend; may be given repeatedly. Others keep their published numbers. "
         "Settings as in `rank-models`: ig:baseline=pad.",
     ),
     options.TARGET,
@@ -150,7 +150,7 @@ EXHIBIT = options.combine(
     click.option(
         "--probe", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Examples a draw."
     ),
-    click.option("--draws", default="exact", show_default=True, metavar="B|exact", help="How many; exact: all."),
+    click.option("--draws", default="exact", show_default=True, metavar="B|exact", help="Number of draws; exact: all."),
     click.option("--population", type=click.IntRange(1), metavar="N", help="Examples a set that are explained."),
     options.SEED,
     options.DEVICE,
@@ -175,8 +175,8 @@ def table(number: str, **given: Any) -> None:
     """Rebuild the published table NUMBER for a tier of suites, beside the published numbers.
 
     \b
-    rank-experiments table 2 --tier mini
-    rank-experiments table 1 --tier minilm --suites suites --data-dir DATA --format csv -o table-1.csv
+    python -m experiments table 2 --tier mini
+    python -m experiments table 1 --tier minilm --suites suites --data-dir DATA --format csv -o table-1.csv
     """
     from experiments import published
 
@@ -191,7 +191,7 @@ def figure(number: str, **given: Any) -> None:
     """Rebuild the published figure NUMBER: its numbers, or a picture where the name of --output ends like one.
 
     \b
-    rank-experiments figure 5 --tier mini -o figure-5.svg     .png, .svg or .pdf
+    python -m experiments figure 5 --tier mini -o figure-5.svg     .png, .svg or .pdf
     """
     from experiments import published
 
@@ -332,7 +332,7 @@ def named(option: str, form: str, value: str) -> tuple[str, str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program: see `ranker.commands.program`."""
     quieten()
-    run_program(cli, "rank-experiments", arguments, "the same command resumes")
+    run_program(cli, "python -m experiments", arguments, "the same command resumes")
 
 
 def quieten() -> None:

@@ -144,7 +144,7 @@ def find(ood_name: str, suite_name: str, run: Run) -> Suite:
         option = " --data-dir DIR" if recipes.load(suite_name).reads_files else ""
         text = (
             f"the suite {suite_name} is not in {run.folder}; make it: "
-            f"`rank-experiments inoculate {suite_name}{option} -o {folder}`"
+            f"`python -m experiments inoculate {suite_name}{option} -o {folder}`"
         )
         raise UsageError(text, value=suite_name, place=run.folder)
     return suites.load([str(folder)])

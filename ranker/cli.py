@@ -84,7 +84,7 @@ class DefaultToRun(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-HELP = f"""Which of several fine-tuned language models will do best in a new domain, told from about ten labelled
+HELP = f"""Tell which of several fine-tuned language models will do best in a new domain, from about ten labelled
 examples.
 
 \b

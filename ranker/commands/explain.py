@@ -116,7 +116,7 @@ def explain(**values: Any) -> None:
         left_out={factor: name_flags(reason) for factor, reason in explanation.left_out.items()},
         failures={model: name_flags(reason) for model, reason in explanation.failures.items()},
     )
-    colour = values["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    colour = values["output"] is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     outputs.write(render(explanation, format_name, colour), values["output"])
     if explanation.failures:
         raise SystemExit(1)

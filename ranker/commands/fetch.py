@@ -23,9 +23,9 @@ from ranker.sources.options import Heading
 def fetch(name: str, data_dir: Path, url: str | None, include: Sequence[Path], limits: Limits) -> None:
     """Fetch the official file of an OOD set, and check its sha256 where that is known.
 
-    For sets whose card says where the file is, on the web or on the Hugging Face hub: hans-sub, hans-con, hans-lex,
-    many sets of the catalogues (`rank-models ls ood --catalogue boss`), and sets of your own. For the others one line
-    says what to do by hand.
+    Sets with an address, on the web or on the Hugging Face hub, are hans-sub, hans-con, hans-lex, many of the
+    catalogues (`rank-models ls ood --catalogue boss`), and sets of your own. For the others one line says what to do
+    by hand.
     """
     from ranker.datasets.fetch import fetch as get
 

@@ -203,9 +203,8 @@ WORKERS = combine(
         default="auto",
         show_default=True,
         metavar="NAME",
-        help="Way to run models: serial (in this process), processes, ray (a Ray cluster: that of RAY_ADDRESS, else "
-        "the one on this machine, else one for the run), ray://HOST:PORT, or one that an installed package adds. "
-        "auto: processes.",
+        help="Way to run models: serial (in this process), processes, ray, ray://HOST:PORT, or one that a package "
+        "adds. Ray uses the cluster of RAY_ADDRESS, else that of this machine, else one of the run. auto: processes.",
     ),
 )
 

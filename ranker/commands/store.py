@@ -12,7 +12,7 @@ from ranker.commands.program import say
 
 @click.group()
 def store() -> None:
-    """What was computed and is kept: list it, check it, tidy it up."""
+    """List, check and tidy up what was computed and is kept."""
 
 
 @store.command()

@@ -36,7 +36,7 @@ def test_every_set_has_a_suite_of_six_to_eight(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_suite_has_a_recipe(name):
-    """`rank-experiments inoculate NAME` makes the suite again: its recipe has the same members and seeds."""
+    """`python -m experiments inoculate NAME` makes the suite again: its recipe has the same members and seeds."""
     read = recipe.load(name)
     assert [(member.name, member.seed) for member in read.members] == [
         (model["name"], model["training"]["seed"]) for model in content(name)["models"]

@@ -509,10 +509,13 @@ def test_the_command_prints_the_suites_path(capsys, data_dir, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["inoculate", "hans-minlm"], "rank-experiments: there is no recipe 'hans-minlm'; did you mean hans-minilm?"),
-        (["inoculate", "hans-minilm", "--base", "x"], "rank-experiments: `--base` must be NAME=PATH (got 'x')"),
+        (
+            ["inoculate", "hans-minlm"],
+            "python -m experiments: there is no recipe 'hans-minlm'; did you mean hans-minilm?",
+        ),
+        (["inoculate", "hans-minilm", "--base", "x"], "python -m experiments: `--base` must be NAME=PATH (got 'x')"),
         (["inoculate", "hans-minilm", "--base", "mni=x"], "there is no base 'mni'; did you mean minilm?"),
-        (["inoculate"], "rank-experiments: Missing argument 'RECIPE'."),
+        (["inoculate"], "python -m experiments: Missing argument 'RECIPE'."),
     ],
 )
 def test_a_wrong_argument_is_one_line_and_status_2(capsys, arguments, message):

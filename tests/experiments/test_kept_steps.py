@@ -282,7 +282,7 @@ def test_a_recipe_may_be_for_a_task_of_ones_own(own, capsys, monkeypatch):
     monkeypatch.undo()  # the set is the real one
     command = ("inoculate", own / "own.toml", "--data-dir", own, "-o", own / "out")
     status, _, err = run(capsys, *command)
-    assert (status, err) == (2, "rank-experiments: there is no task 'work'; known: nli, msgs, paraphrase\n")
+    assert (status, err) == (2, "python -m experiments: there is no task 'work'; known: nli, msgs, paraphrase\n")
     assert run(capsys, *command, "--include", own / "sets")[0] == 0
     assert list(entries(own / "out")) == ["one-step-1", "one"]
     assert list(entries(own / "out")["one"]["ood_accuracy"]) == ["trades"]

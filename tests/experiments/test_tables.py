@@ -258,7 +258,7 @@ def test_a_missing_suite_names_the_command_that_makes_it(tmp_path):
         tables.find("paws", "paws-minilm", Run(folder=tmp_path))
     assert str(caught.value) == (
         f"the suite paws-minilm is not in {tmp_path}; make it: "
-        f"`rank-experiments inoculate paws-minilm --data-dir DIR -o {tmp_path}/paws-minilm`"
+        f"`python -m experiments inoculate paws-minilm --data-dir DIR -o {tmp_path}/paws-minilm`"
     )
 
 
@@ -461,7 +461,10 @@ def test_a_table_says_what_its_numbers_were_computed_in(capsys, tmp_path, two_su
         ),
         (["figure", "5", "--format", "csv", "-o", "x.PNG"], "`--format csv` is not what a file ending in .png holds"),
         (["table", "2", "--draws", "many"], "`--draws` must be a number of at least 1, or `exact` (got many)"),
-        (["table", "2", "--tier", "minilm", "--suites", "nowhere"], "make it: `rank-experiments inoculate paws-minilm"),
+        (
+            ["table", "2", "--tier", "minilm", "--suites", "nowhere"],
+            "make it: `python -m experiments inoculate paws-minilm",
+        ),
     ],
 )
 def test_a_wrong_argument_of_a_table_is_one_line(capsys, tmp_path, arguments, message):

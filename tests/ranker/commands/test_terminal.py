@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -106,20 +107,27 @@ def begun():
 
 
 @pytest.fixture
-def label(tmp_path, begun):
+def label(pool, begun):
     """A session of `label` that waits for a key."""
-    (tmp_path / "pool.csv").write_text("id,text\n" + "".join(f"r{n},Row {n} of the pool.\n" for n in range(20)))
-    for name, step in (("alpha", 2), ("beta", 3)):
-        said = "".join(f"r{n},{'good' if n % step else 'bad'}\n" for n in range(20))
-        (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{said}")
-    shown = begun(
-        ["-m", "ranker", "label", "--pool", "pool.csv", "--models", "alpha.csv", "beta.csv", "-o", "labels.csv",
-         "--store", "store", "--until", "1"], cwd=tmp_path
-    )  # fmt: skip
+    shown = begun(["-m", "ranker", *LABEL], cwd=pool)
     shown.until("of the pool.")
     while termios.tcgetattr(shown.outside) == shown.found:  # it has not come to wait for a key
         time.sleep(0.02)
     return shown
+
+
+LABEL = ["label", "--pool", "pool.csv", "--models", "alpha.csv", "beta.csv", "-o", "labels.csv", "--store", "store",
+         "--until", "1"]  # fmt: skip
+
+
+@pytest.fixture
+def pool(tmp_path):
+    """A folder with rows, and what two models say of them."""
+    (tmp_path / "pool.csv").write_text("id,text\n" + "".join(f"r{n},Row {n} of the pool.\n" for n in range(20)))
+    for name, step in (("alpha", 2), ("beta", 3)):
+        said = "".join(f"r{n},{'good' if n % step else 'bad'}\n" for n in range(20))
+        (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{said}")
+    return tmp_path
 
 
 FOREVER = """
@@ -291,3 +299,39 @@ def test_signals_that_come_where_nothing_can_be_raised_end_it(begun):
     assert shown.ended() == 143
     assert "Exception ignored" not in shown.seen
     assert shown.as_found()
+
+
+MODELS = [str(bundled_suites()["hans-sub-mini"] / name) for name in ("untouched", "inoc-4000")]
+COLOURED = {
+    "run": ["--ood", "hans-sub", "--limit", "40", "--probe", "2", "--attribution", "none", "--methods", "AVG-CONF",
+            "--store", "store", "--models", *MODELS],
+    "label": LABEL,
+    "explain": ["explain", "--text", "A poet ran.", "--text", "A poet sat.", "--attribution", "occlusion", "--task",
+                "nli", "--store", "store", "--models", *MODELS],
+}  # fmt: skip
+"""Commands that write in colours on a terminal."""
+
+COLOUR = re.compile(r"\x1b\[(?:[0-9]+;)*(?:3|4|9|10)[0-8][0-9;]*m")
+"""A colour of the text or of its ground; bold and dim are none."""
+
+
+@pytest.mark.parametrize("value", [None, "1"])
+@pytest.mark.parametrize("command", [*COLOURED, "compare"])
+def test_no_color_takes_the_colours_away(begun, pool, monkeypatch, command, value):
+    """`explain` then writes its scores out; `compare` has no colour at all."""
+    (pool / "results.csv").write_text("model,set,value\na,x,50\na,y,60\nb,x,55\nb,y,70\n")
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    if value:
+        monkeypatch.setenv("NO_COLOR", value)
+    shown = begun(["-m", "ranker", *COLOURED.get(command, ["compare", "results.csv"])], cwd=pool)
+    seen = ""
+    if command == "label":
+        shown.until("of the pool.")
+        shown.press(b"1")
+        shown.until("of the pool.")
+        seen = shown.seen
+        shown.press(b"q")
+    assert shown.ended() == 0, shown.seen
+    assert ("poet(" in shown.seen) == (command == "explain" and value is not None)
+    assert bool(COLOUR.search(seen + shown.seen)) == (command in COLOURED and not value), seen + shown.seen
