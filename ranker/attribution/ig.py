@@ -140,17 +140,7 @@ def attribute(
     Every position starts from the baseline, separators and [CLS] too, since one that stayed constant would score 0.
     Fixed tokens (`Encoding.fixed`) do stay constant along the path, as do positions and segment ids.
 
-    Args:
-        model: answers at points between embeddings.
-        examples: any number of them.
-        settings: of the backend.
-        advance: called with the number of further examples done.
-
-    Yields:
-        One row for each example, in order; ``residual`` is the size of the completeness gap, ``effort`` the steps used.
-
-    Raises:
-        ModelError: the model cannot be run.
+    The rest is as of `ranker.attribution.attribute`; ``residual`` is the completeness gap, ``effort`` the steps used.
     """
     limit, points = WINDOW * model.token_budget, len(settings.stretches) * settings.steps
     for window in windows(model.encodings(examples), lambda encoding: len(encoding) * points, limit, MAX_WINDOW):
@@ -263,12 +253,6 @@ def rough_stretches(
 
     A gap is too large over the stretch's share of the tolerance. Where many small gaps add up to more than the
     tolerance, the widest of them is returned.
-
-    Args:
-        gaps: the completeness gap of each stretch that is not settled.
-        total: the sum of absolute scores, which the tolerance is relative to.
-        settings: of the backend.
-        step: the rounding of the output and of the scores; a gap below it does not matter.
     """
     widest = sorted(gaps, key=lambda stretch: -abs(gaps[stretch]))
     allowed = settings.tolerance * total
@@ -283,11 +267,6 @@ def stuck_stretches(gaps: Mapping[Stretch, float], left: Mapping[Stretch, float]
 
     Twice the points make the error of a rule several times smaller where a path bends. A small gap that stays comes
     from the rounding of the network's numbers, which more points do not improve.
-
-    Args:
-        gaps: the completeness gap of each stretch.
-        left: the stretches that were refined, with their former gaps; their refinements are among `gaps`.
-        rounded: the largest gap that rounding may leave.
 
     Example:
         >>> whole = Stretch(0, 0.0, 1.0, dense=True)

@@ -241,10 +241,6 @@ class Entry:
     def accept_shard(self, content: bytes, examples: Sequence[Example]) -> None:
         """Store a shard of another process, after checking it as untrusted.
 
-        Args:
-            content: of the shard.
-            examples: the only ones it may contain.
-
         Raises:
             ValueError: it is damaged, of another key or kind, or has other examples.
             StoreError: the disk refuses to be written.
@@ -458,15 +454,7 @@ def store_of(store: Store | str | Path | UserStore | None) -> Store | None:
 
 
 def read_shards(folder: Place, key: Mapping[str, Any]) -> dict[str, pa.Table]:
-    """Read the tables of a key's shards, by name, in order; files that are no shard of it are set aside.
-
-    Args:
-        folder: the key's.
-        key: itself.
-
-    Raises:
-        StoreError: the folder cannot be read.
-    """
+    """Read the tables of a key's shards, by name, in order; files that are no shard of it are set aside."""
     digest = key_digest(key)
     for _ in range(TRIES):
         tables: dict[str, pa.Table] = {}

@@ -48,11 +48,7 @@ class Kind(Protocol):
 
 
 def available_kinds() -> dict[str, Kind]:
-    """Return the kinds by name; the first one that claims a reference gets it.
-
-    Raises:
-        UsageError: a package cannot be imported, is no kind of source, or repeats a name.
-    """
+    """Return the kinds by name; the first one that claims a reference gets it."""
     kinds = {name: cast(Kind, import_module(module)) for name, module in BUILTIN.items()}
     for name, kind in _installed_kinds():
         if name in kinds:
@@ -127,11 +123,6 @@ def refuse_unread_options(unread: Iterable[str]) -> None:
 
 def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:
     """Return the tasks of a place that may hold several; none for a reference that names one.
-
-    Args:
-        reference: the place.
-        options: of all references.
-        shelf: cache for what is opened.
 
     Raises:
         UsageError: there is more than `options.limits` let a kind look at.

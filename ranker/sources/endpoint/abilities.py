@@ -96,11 +96,6 @@ class Endpoint:
     def ask(self, prompt: Prompted, limit: int, **parameters: Any) -> Reply:
         """Return the reply to a prompt, at temperature 0.
 
-        Args:
-            prompt: the prompt.
-            limit: most tokens of the answer.
-            parameters: further ones of the request.
-
         Raises:
             NotKept, RowError, ServerError: see `Client.ask`.
         """
@@ -160,10 +155,7 @@ def find_abilities(endpoint: Endpoint, chat: bool) -> Abilities:
 
 
 def _probe_completions(endpoint: Endpoint) -> Abilities:
-    """Ask for the log-probabilities of a prompt, which count if there are as many as tokens; then for the next token's.
-
-    A server may ignore `echo`, and reply with the log-probability of the token that it writes alone.
-    """
+    """Ask for the log-probabilities of a prompt, which count if each token has one; then for the next token's."""
     abilities = Abilities(chat=False)
     reply, _ = _try(endpoint, abilities, echo=True, logprobs=1)
     if reply is not None and repeats_prompt(reply, SAMPLE):
