@@ -17,7 +17,9 @@ from ranker.cli import cli
 ROOT = Path(__file__).parents[1]
 FRONT = ("README.md", "CONTRIBUTING.md")
 PAGES = [
-    path for path in sorted((ROOT / "docs").rglob("*.md")) if not {"api.md", "results", "reference"} & {*path.parts}
+    path
+    for path in sorted((ROOT / "docs").rglob("*.md"))
+    if not {"json-schema.md", "results", "reference"} & {*path.parts}
 ]
 
 LONGEST = 35
@@ -30,7 +32,7 @@ RULES = {
 }
 """Rule -> whether a sentence breaks it; a question may open with its word."""
 
-BOUNDS = {"front": {}, "help": {}, "docs": {"long": 94, "which twice": 7, "opens with a pronoun": 38, "proselint": 4}}
+BOUNDS = {"front": {}, "help": {}, "docs": {"long": 93, "which twice": 6, "opens with a pronoun": 19, "proselint": 4}}
 """The most sentences that may break a rule, 0 if unnamed. Lower a bound when a count falls; never raise one."""
 
 SLACK = 10
