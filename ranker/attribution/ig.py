@@ -263,12 +263,6 @@ def rough_stretches(
 
     A gap is too large over the stretch's share of the tolerance. Where many small gaps add up to more than the
     tolerance, the widest of them is returned.
-
-    Args:
-        gaps: the completeness gap of each stretch that is not settled.
-        total: the sum of absolute scores, which the tolerance is relative to.
-        settings: of the backend.
-        step: the rounding of the output and of the scores; a gap below it does not matter.
     """
     widest = sorted(gaps, key=lambda stretch: -abs(gaps[stretch]))
     allowed = settings.tolerance * total
@@ -283,11 +277,6 @@ def stuck_stretches(gaps: Mapping[Stretch, float], left: Mapping[Stretch, float]
 
     Twice the points make the error of a rule several times smaller where a path bends. A small gap that stays comes
     from the rounding of the network's numbers, which more points do not improve.
-
-    Args:
-        gaps: the completeness gap of each stretch.
-        left: the stretches that were refined, with their former gaps; their refinements are among `gaps`.
-        rounded: the largest gap that rounding may leave.
 
     Example:
         >>> whole = Stretch(0, 0.0, 1.0, dense=True)

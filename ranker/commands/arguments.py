@@ -88,11 +88,7 @@ def store_folder(values: OptionValues) -> Path | Remote:
 
 
 def set_of(values: OptionValues) -> NamedDataset:
-    """Return the set of ``--ood``.
-
-    Raises:
-        UsageError: none is named.
-    """
+    """Return the set of ``--ood``."""
     if not values["ood_name"]:
         raise UsageError(NOTHING_NAMED, option="ood")
     return NamedDataset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from ranker.sources.options import Heading
 
 if TYPE_CHECKING:
     from ranker.report.document import Document
-    from ranker.results.ranking import Ranking
 
 RUN_SUFFIX = ".json"
 """File name suffix of a saved run."""
@@ -105,11 +104,7 @@ def compare(**values: Any) -> None:
 
 
 def compare_files(values: Mapping[str, Any]) -> Document:
-    """Return the comparison of files: the changes between two runs on one set, or the leaders over sets.
-
-    Raises:
-        UsageError: tables are mixed with runs, or a file is invalid.
-    """
+    """Return the comparison of files: the changes between two runs on one set, or the leaders over sets."""
     from ranker.datasets.stated import is_suite
     from ranker.domains.compare import compare as over_sets
     from ranker.report import changes as changed
@@ -126,7 +121,11 @@ def compare_files(values: Mapping[str, Any]) -> Document:
     runs = [Ranking.load(file, values["limits"]) for file in run_files]
     if len(runs) == 1:
         raise UsageError(f"one run has nothing to be compared with (got {files[0]})", place=files[0])
-    if len(runs) == 2 and runs[0].mode == runs[1].mode and (runs[0].mode == "decision" or _one_set(runs)):
+    if (
+        len(runs) == 2
+        and runs[0].mode == runs[1].mode
+        and (runs[0].mode == "decision" or runs[0].header.ood == runs[1].header.ood)
+    ):
         return changed.document(what_changed(*runs))
     comparison = over_sets(
         runs or list(files),
@@ -150,7 +149,3 @@ def _is_run(file: Path) -> bool:
     from ranker.files.text import read_start
 
     return b'"schema_version"' in read_start(file, 1 << 12)
-
-
-def _one_set(runs: Sequence[Ranking]) -> bool:
-    return len({run.header.ood for run in runs}) == 1

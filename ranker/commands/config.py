@@ -17,14 +17,7 @@ TABLE = "limits"
 
 
 def configure(ctx: click.Context, parameter: click.Parameter, file: Path | None) -> Limits:
-    """Read a TOML file of options; the command line overrides it.
-
-    Returns:
-        The limits in its table ``[limits]``, or the defaults.
-
-    Raises:
-        UsageError: an unknown option or limit, or an invalid limit.
-    """
+    """Read a TOML file of options, which the command line overrides; return its limits, or the defaults."""
     if file is None:
         return LIMITS
     from ranker.records import read_toml, record

@@ -197,10 +197,6 @@ def check_flags(command: click.Command) -> None:
 def insert_flags(text: str, names: Mapping[str, str]) -> str:
     """Replace parameters in a text of the library by options; other text in backticks stays.
 
-    Args:
-        text: names parameters as `name`, or with a value as `name=value` or `name value`.
-        names: see `flags`.
-
     Example:
         >>> flag_names = {"norm": "--normalise", "label_map": "--label-map"}
         >>> print(insert_flags("`norm` is one of `raw`, `l1`; for example `label_map={0: 1}`; `norm l2`", flag_names))

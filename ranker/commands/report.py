@@ -65,15 +65,7 @@ def report(**values: Any) -> None:
 
 
 def report_each(values: Mapping[str, Any], name: str) -> None:
-    """Report several runs, one file each; nothing is written unless every run can be read.
-
-    Args:
-        values: the parsed options.
-        name: name of the format.
-
-    Raises:
-        UsageError: no output folder is named, two files would have one name, or an option is for a single run.
-    """
+    """Report several runs, one file each; nothing is written unless every run can be read."""
     from ranker import report as reports
     from ranker.results.ranking import Ranking
 

@@ -166,10 +166,7 @@ def read_card(path: Path, name: str | None = None) -> Card:
 
 
 def _task(content: Any) -> Task:
-    """Build the task: that of its labels, else a known one of other answers.
-
-    The shortcut and evidence labels are names in the table, and indices in the record.
-    """
+    """Build the task: that of its labels, else a known one of other answers."""
     values = dict(table(content, "task"))
     name = values.get("name")
     if isinstance(name, str) and "labels" not in values:

@@ -164,7 +164,11 @@ class _Reader:
         following = self.words[index + 1]
         if self.words[index] in ("get", "gets", "got", "gotten", "getting") and _past(following):
             return Group(first, index + 1)
-        if self.words[index] in ("go", "goes", "going", "gone", "went") and _ing(following):
+        if (
+            self.words[index] in ("go", "goes", "going", "gone", "went")
+            and following.endswith("ing")
+            and len(following) > 4
+        ):
             return Group(first, index + 1)
         return Group(first, index)
 
@@ -190,7 +194,3 @@ def _ends_in_s(word: str) -> bool:
 
 def _past(word: str) -> bool:
     return word in lex.IRREGULAR_PASTS or (word.endswith("ed") and len(word) > 3)
-
-
-def _ing(word: str) -> bool:
-    return word.endswith("ing") and len(word) > 4

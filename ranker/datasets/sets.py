@@ -175,11 +175,7 @@ def _built(card: Card, columns_by: Callable[[str, tuple[str, ...]], Columns], or
 
 
 def _fitting(card: Card, columns_by: Callable[[str, tuple[str, ...]], Columns], origin: str) -> tuple[Layout, Columns]:
-    """Return the first layout of a card whose columns are all present, and the rows read by it.
-
-    Raises:
-        DataError: none fits; the error names the columns of each.
-    """
+    """Return the first layout of a card whose columns are all present, and the rows read by it."""
     layouts, trouble = (*card.layouts, OWN), UsageError("")
     contents: dict[tuple[str, tuple[str, ...]], Columns | None] = {}
     for layout in layouts:
@@ -203,11 +199,7 @@ def _fitting(card: Card, columns_by: Callable[[str, tuple[str, ...]], Columns], 
 
 
 def _by_rules(rows: Iterable[Row], layout: Layout, left_out: Counter[str]) -> Iterator[Row]:
-    """Yield rows as the layout's rules make them; `left_out` counts those that a rule leaves out.
-
-    Raises:
-        DataError: a rule does not know a cell.
-    """
+    """Yield rows as the layout's rules make them; `left_out` counts those that a rule leaves out."""
     if not (layout.rows or layout.clean or layout.map):
         yield from rows
         return

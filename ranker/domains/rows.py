@@ -53,9 +53,6 @@ def long_rows(rows: Iterable[Row]) -> tuple[Iterator[Row], list[str]]:
     A table with the column `model` and neither `set` nor `value` is wide: each of its other columns with numbers is a
     set, and columns that sum up sets are left unread.
 
-    Args:
-        rows: of one table, all with the same columns.
-
     Example:
         >>> rows, notes = long_rows([Row("row 1", 1, {"Model": "a", "qa: x": 0.7, "qa: y (in-domain)": 0.9})])
         >>> [(row.cells["value"], row.cells["group"], row.cells["kind"]) for row in rows]

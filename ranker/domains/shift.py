@@ -162,12 +162,7 @@ def _halves(domain: Domain, rng: np.random.Generator) -> tuple[DistanceMeasure, 
 
 
 def compare_domains(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
-    """Measure the distance between two domains.
-
-    Args:
-        a, b: the in-domain set first.
-        rng: draws and resamples.
-    """
+    """Measure the distance between two domains."""
     embedding, centring, drawing, overlapping, lengthening, labelling, classifying, hashing = rng.spawn(8)
     word_pair = words.align_words(a.word_counts, b.word_counts)
     first, second = words.vectors(word_pair, embedding)

@@ -141,15 +141,7 @@ def pieces(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[
 
 
 def _decoded(path: Path, block: bytes, number: int, size: int, limits: Limits) -> Iterator[str]:
-    """Yield whole lines as one text, if nothing is wrong with them; else line by line, up to the wrong one.
-
-    Args:
-        path: the file.
-        block: the lines.
-        number: of lines before them.
-        size: bytes before them.
-        limits: of the file and its lines.
-    """
+    """Yield whole lines as one text, if nothing is wrong with them; else line by line, up to the wrong one."""
     if not block:
         return
     if len(block) <= limits.line and size + len(block) <= limits.file and b"\0" not in block:

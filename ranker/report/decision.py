@@ -170,10 +170,7 @@ def places(decision: Decision) -> Table:
 
 
 def _page_columns(decision: Decision) -> Sequence[int]:
-    """Return the columns of a page's first table: what is to be read first stands first.
-
-    Scores that are the outcomes of another column, as for accuracy with ties broken, are left out.
-    """
+    """Return the columns of a page's first table: what is to be read first stands first."""
     rank, model, tied, score, outcome, ends, near = range(7)
     repeated = all(model.score == model.outcome for model in decision.models)
     return [rank, model, near, outcome, ends, *([] if repeated else [score]), tied]
@@ -345,12 +342,7 @@ def flips(ranking: Ranking) -> Table:
 
 
 def by_label(decision: Decision, balanced: bool = False) -> Table:
-    """Tabulate on how many rows of each true label a model is right.
-
-    Args:
-        decision: the decision.
-        balanced: whether balanced accuracy is shown as well, and the table on a terminal, since labels are skewed.
-    """
+    """Tabulate on how many rows of each true label a model is right."""
     true_labels = Counter(row.label for row in decision.rows)
     counts = []
     for model in decision.models:

@@ -14,7 +14,7 @@ from ranker.report.correlations import correlations
 from ranker.report.document import Document
 from ranker.report.tables import Table, letters, table
 from ranker.report.trends import MAX_MODEL_ROWS, MAX_SET_COLUMNS
-from ranker.results.over_sets import Leader, OnAverage, OverSets
+from ranker.results.over_sets import OnAverage, OverSets
 from ranker.results.result import NAMES
 
 if TYPE_CHECKING:
@@ -102,16 +102,16 @@ def order(board: OverSets) -> Table:
         (
             *(str(model.rank), model.model, percent(model.value)),
             *((percent(model.in_domain), percent(model.decay)) if in_domain else ()),
-            *((_rank_interval(model), probability(model.p_first)) if drawn else ()),
+            *(
+                ("" if model.low is None else f"{model.low} to {model.high}", probability(model.p_first))
+                if drawn
+                else ()
+            ),
         )
         for model in board.models
     )
     numbers = ["OOD", *(["in-domain", "decay"] if in_domain else []), *(["rank, 95 %", "P(first)"] if drawn else [])]
     return table("Models", ["rank", "model"], numbers, rows)
-
-
-def _rank_interval(model: Leader) -> str:
-    return "" if model.low is None else f"{model.low} to {model.high}"
 
 
 def by_rank(board: OverSets) -> Table:

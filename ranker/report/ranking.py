@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,7 @@ def document(ranking: Ranking) -> Document:
         first=[*_certainty(ranking.found), to_do] if isinstance(ranking.found, Decision) else (),
         drawn=partial(_drawings, ranking),
         examples=_examples(ranking),
-        lists=partial(_lists, ranking),
+        lists=lambda: {"p_beats": ranking.found.p_beats} if isinstance(ranking.found, Decision) else {},
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
     )
 
@@ -117,10 +117,7 @@ def _comparison(ranking: Ranking) -> list[str]:
 
 
 def _rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
-    """Yield a row for each method of an evaluation, or each model of a decision, with the keys of the run.
-
-    A model's row has a column for each of its parts, if models have parts.
-    """
+    """Yield a row for each method of an evaluation, or each model of a decision, with the keys of the run."""
     run = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe")}
     outcome, model_parts = ranking.found, ranking.parts.parts if ranking.parts else ()
     if isinstance(outcome, Evaluation):
@@ -137,11 +134,6 @@ def _rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
             for part in model_parts
         }
         yield run | place | numbers | levels
-
-
-def _lists(ranking: Ranking) -> Mapping[str, Sequence[Sequence[Any]]]:
-    """Return for each model of a decision the probability that it beats every other one."""
-    return {"p_beats": ranking.found.p_beats} if isinstance(ranking.found, Decision) else {}
 
 
 def quality(ranking: Ranking) -> Table:

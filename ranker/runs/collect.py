@@ -104,11 +104,7 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
 def with_erasures(
     plan: Plan, replies: Sequence[ModelResponses], runtime: Runtime
 ) -> tuple[list[ModelResponses], dict[str, str]]:
-    """Ask models about their rows without the top words, and about these words alone.
-
-    Returns:
-        The replies with `Attributions.erased`, and model -> why it could not be asked.
-    """
+    """Ask models about their rows without the top words, and about these words alone."""
     rows = plan.rows.population
     attributions = [reply.answers["population"].attributions for reply in replies]
     texts = [[text for pair in map(erasures, of_model, rows) for text in pair] for of_model in attributions]
@@ -129,11 +125,7 @@ def with_erasures(
 
 
 def find_copies(responses: Mapping[str, RawResponses]) -> dict[str, str]:
-    """Find models whose answers have the store's keys of an earlier model: they are loaded from the same content.
-
-    Returns:
-        Model -> the first model that it is a copy of. Answers in files have no keys, and are no copies.
-    """
+    """Find models whose answers have the store's keys of an earlier model: they are loaded from the same content."""
     first: dict[tuple[str, ...], str] = {}
     copies = {}
     for name, response in responses.items():
@@ -240,22 +232,14 @@ def _job(
 
 
 def check_budget(info: ModelInfo, requests: Sequence[Request]) -> None:
-    """Refuse to attribute answers that cost requests to a server, of which there is no limit.
-
-    Raises:
-        UsageError: there are such requests.
-    """
+    """Refuse to attribute answers that cost requests to a server, of which there is no limit."""
     if not info.attributable and any(request.settings is not None for request in requests):
         text = "is behind a server, where attributions cost hundreds of requests a row; set a budget: `max_requests`"
         raise UsageError.of(info.source.name, f"{text} or `max_tokens`", option="max_requests")
 
 
 def check_unseen(info: ModelInfo, requests: Sequence[Request]) -> None:
-    """Refuse to ask a model about rows that it was shown with their answers.
-
-    Raises:
-        UsageError: it was shown one.
-    """
+    """Refuse to ask a model about rows that it was shown with their answers."""
     shown_texts = set(info.demonstrations)
     examples = (example for request in requests if shown_texts for example in request.examples)
     if known_rows := [example.id for example in examples if example.segments in shown_texts]:

@@ -234,16 +234,7 @@ def plan(
 
 
 def metric_of(name: str | None, rows: RunRows) -> Metric | None:
-    """Resolve a metric by name; None if it is the mean outcome: accuracy, or the metric that a log records.
-
-    Args:
-        name: as in `ranker.tasks.metrics.metric_named`, or the metric that a log records.
-        rows: the rows.
-
-    Raises:
-        UsageError: the answers have no labels, or not the right ones, or there is a pool, and the metric needs more
-            than labels.
-    """
+    """Resolve a metric by name; None if it is the mean outcome: accuracy, or the metric that a log records."""
     task = rows.ood.task
     if rows.pool and not name and has_values(task):
         return None  # a pool tells of means alone
@@ -334,11 +325,7 @@ def unnamed_factors(truth: bool, chosen: Collection[str | None], marks: Collecti
 
 
 def method_named(method: str, rows: RunRows, factors: Sequence[Factor], deciding: Sequence[str]) -> str:
-    """Resolve the method of a decision by the name that the user typed: see `ranker.scoring.decision.resolve_method`.
-
-    Raises:
-        UsageError: it needs a pool.
-    """
+    """Resolve the method of a decision by the name that the user typed, as `resolve_method` does."""
     if method.upper() in deciding and not rows.pool:
         name = method.upper()
         raise UsageError(f"`method`: {name} needs rows without labels: `pool`", option="method", value=name)
@@ -349,11 +336,7 @@ def method_named(method: str, rows: RunRows, factors: Sequence[Factor], deciding
 def check_shortcut(
     factors: Iterable[Factor], left_out: Mapping[str, str], task: Task, inspected: InspectedModels
 ) -> None:
-    """Refuse factors of a decision that are left out for want of the label of a shortcut.
-
-    Raises:
-        UsageError: there are such factors beside the built-in baselines, and models that could be asked.
-    """
+    """Refuse factors of a decision that are left out for want of the label of a shortcut."""
     without = [factor for factor in factors if left_out.get(factor.name) == UNDECLARED.format("shortcut")]
     names = [factor.name for factor in without if factor.kind == "factor" or factor.name not in BUILTIN]
     if names and not inspected.precomputed:

@@ -68,11 +68,7 @@ def rank(
 
 
 def check_draws(draws: int | str) -> None:
-    """Refuse an invalid number of draws.
-
-    Raises:
-        UsageError: it is neither a positive integer nor "exact".
-    """
+    """Refuse an invalid number of draws."""
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
         raise UsageError.about("draws", f"must be a number of at least 1, or `exact` (got {draws!r})", draws)
 

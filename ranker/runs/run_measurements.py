@@ -199,14 +199,9 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         examples=_examples(plan, answered, factors),
         rows=() if rows.truth else _row_results(plan, answered),
         answers=answer_context(measuring, answered, pool_rows, targets) if rows.places is not None else None,
-        by_metric=None if plan.metric is None else _metric_rows(plan.metric, plan, answered),
-    )
-
-
-def _metric_rows(metric: Metric, plan: Plan, answered: Sequence[ModelResponses]) -> MetricRows:
-    """Compute what the population adds to a metric that is no mean."""
-    return MetricRows.of(
-        metric, plan.task, [population_answers(reply).predictions for reply in answered], plan.rows.population
+        by_metric=None
+        if plan.metric is None
+        else MetricRows.of(plan.metric, plan.task, [answer.predictions for _, answer in pairs], rows.population),
     )
 
 
@@ -402,10 +397,7 @@ def state_notes(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]
 
 
 def _asked_rows_notes(plan: Plan, table: ScoreTable, answered: Sequence[ModelResponses]) -> Iterator[str]:
-    """Report each model's accuracy on the rows it was asked, beside that on all rows, if some were not asked all.
-
-    A row missing from its file was not asked. A row without an answer was.
-    """
+    """Report each model's accuracy on the rows it was asked, beside that on all rows, if some were not asked all."""
     of_files = [reply for reply in answered if reply.model.source.precomputed]
     if not any((population_answers(reply).predictions.state == MISSING).any() for reply in of_files):
         return
@@ -480,13 +472,7 @@ def _provenance(plan: Plan, collected: RunResponses, machine: Machine) -> Proven
 
 
 def list_failed_factors(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Factor]) -> tuple[str, ...]:
-    """List the user's own factors that raise on every example. Log these, and those that are defined on none.
-
-    Args:
-        table: the scores.
-        nowhere: factor -> why it is not in the table.
-        factors: the measured factors.
-    """
+    """List the user's own factors that raise on every example. Log these, and those that are defined on none."""
     names = [factor.name for factor in factors if factor.name in nowhere and BUILTIN.get(factor.name) is not factor]
     failed = tuple(name for name in names if UNDEFINED not in table.dropped[name])
     for name in names:

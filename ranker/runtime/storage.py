@@ -191,10 +191,7 @@ class Remote:
 
 
 def _request(send: Callable[[], T]) -> T:
-    """Send a request, and again after pauses if it fails for no lasting reason.
-
-    Errors of the libraries behind fsspec (no credentials, no such bucket) become OSErrors, and are not tried again.
-    """
+    """Send a request, again after pauses if it may work later; other errors (no such bucket) become OSErrors."""
     pauses = iter(PAUSES)
     while True:
         try:

@@ -458,15 +458,7 @@ def store_of(store: Store | str | Path | UserStore | None) -> Store | None:
 
 
 def read_shards(folder: Place, key: Mapping[str, Any]) -> dict[str, pa.Table]:
-    """Read the tables of a key's shards, by name, in order; files that are no shard of it are set aside.
-
-    Args:
-        folder: the key's.
-        key: itself.
-
-    Raises:
-        StoreError: the folder cannot be read.
-    """
+    """Read the tables of a key's shards, by name, in order; files that are no shard of it are set aside."""
     digest = key_digest(key)
     for _ in range(TRIES):
         tables: dict[str, pa.Table] = {}

@@ -215,11 +215,7 @@ def notes_of(job: Job, shelf: ResourceCache) -> tuple[str, ...]:
 
 
 def answer_blocks(model: Predictor, name: str, order: WorkItem, advance: Advance) -> Iterator[Block]:
-    """Yield a model's answers to an item, or its attributions, block by block.
-
-    Raises:
-        ModelError: the model cannot be run, lacks an ability that a backend needs, or gives no finite number.
-    """
+    """Yield a model's answers to an item, or its attributions, block by block."""
     if order.settings is None:
         try:
             yield from model.predict(order.examples, advance)

@@ -92,10 +92,6 @@ def paired_variances(before: Ranking, after: Ranking) -> dict[str, float]:
 
     Each example's influence on the one pairwise accuracy is subtracted from that on the other, as ACC's influence is
     within one run. The noise of the draws behind combined methods is left in, so their intervals are rather too wide.
-
-    Returns:
-        Method -> variance; without the methods that see a pool, which runs do not save. Empty where the rows differ,
-        the runs are of drawn probes, or the truth is unknown.
     """
     prints = [rows and rows.fingerprint for rows in (run.header.provenance.data for run in (before, after))]
     same = None not in prints and prints[0] == prints[1] and before.table.examples == after.table.examples

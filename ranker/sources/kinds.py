@@ -48,11 +48,7 @@ class Kind(Protocol):
 
 
 def available_kinds() -> dict[str, Kind]:
-    """Return the kinds by name; the first one that claims a reference gets it.
-
-    Raises:
-        UsageError: a package cannot be imported, is no kind of source, or repeats a name.
-    """
+    """Return the kinds by name; the first one that claims a reference gets it."""
     kinds = {name: cast(Kind, import_module(module)) for name, module in BUILTIN.items()}
     for name, kind in _installed_kinds():
         if name in kinds:

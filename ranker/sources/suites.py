@@ -159,11 +159,7 @@ def name_models(
 
 
 def check_places(models: Sequence[Model]) -> None:
-    """Warn of models in one place: two names are one model twice; refuse one name twice.
-
-    Raises:
-        UsageError: the names are the same, too.
-    """
+    """Warn of models in one place: two names are one model twice; refuse one name twice."""
     first: dict[str, Model] = {}
     for model in models:
         earlier = first.setdefault(model.source.place, model)
@@ -273,7 +269,7 @@ def _member(path: Path, options: SourceOptions, shelf: ResourceCache) -> _NamedM
     if not ours:
         return None
     suite = _read_suite(file, options, shelf)
-    listed = zip(_paths(file, options), suite.models, suite.kinds, strict=True)
+    listed = zip([entry["path"] for entry in content["models"]], suite.models, suite.kinds, strict=True)
     members = ((model, kind) for within, model, kind in listed if os.path.abspath(file.parent / within) == place)
     return next((_NamedModels(path.name, (model,), (kind,)) for model, kind in members), None)
 
@@ -312,11 +308,6 @@ class _KnownAccuracy:
 
     accuracy: float
     fingerprint: str
-
-
-def _paths(file: Path, options: SourceOptions) -> list[str]:
-    """Return the paths of a suite's models, as written."""
-    return [entry["path"] for entry in read_json(file, "a suite", options.limits)["models"]]
 
 
 def _read_suite(file: Path, options: SourceOptions, shelf: ResourceCache) -> _NamedModels:

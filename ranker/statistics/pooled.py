@@ -181,10 +181,6 @@ def population_variances(method: PoolMethod, on: Population) -> tuple[float, flo
     """Return the variances over populations of a method's pairwise accuracy, and of its difference to the metric.
 
     Both its labels and its pool come from the population, so influences of single examples do not give them.
-
-    Args:
-        method: one that sees random labels.
-        on: the population, with its halves.
     """
     draws_per_half = max(min(method.draws // FEWER_HALVES, DRAWN), 2)
     halves = HALVES if draws_per_half == DRAWN else FEWER_HALVES
@@ -247,15 +243,6 @@ def measure_chosen_rows(
     """Measure methods that choose the rows whose labels they see.
 
     Few halves give a rough variance; it is scaled so that the interval is as wide as that of Student's t.
-
-    Args:
-        methods: those that choose rows.
-        on: the population.
-        probe: K.
-        sizes: other K; all are at most N / 2.
-
-    Returns:
-        The result with K labels, and K -> method -> pairwise accuracy.
     """
     from scipy.special import stdtrit
 

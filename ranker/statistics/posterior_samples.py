@@ -226,10 +226,7 @@ def distrust_probability(agreements: Floats, classes: int) -> float:
 
 
 def _independent_agreements(agreements: Floats) -> Floats:
-    """Return the (M, M) agreements r_m r_k of models that err independently, with the least squares off the diagonal.
-
-    r_m, the skill of a model, is the share of rows that it does not guess, at least 0.
-    """
+    """Return (M, M) agreements r_m r_k of models that err independently, by least squares off the diagonal."""
     cross, skills = agreements - np.diag(np.diagonal(agreements)), np.ones(len(agreements))
     for _ in range(ROUNDS):
         skills = (skills + np.maximum(cross @ skills / np.maximum(skills @ skills - skills**2, TINY), 0.0)) / 2

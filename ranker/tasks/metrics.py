@@ -325,11 +325,7 @@ def accuracy(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
 
 
 def positive_f1(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
-    """Return the metric F1 of the positive one of two labels, the second.
-
-    Raises:
-        UsageError: there are not two.
-    """
+    """Return the metric F1 of the positive one of two labels, the second."""
     if _count(F1, labels) != 2:
         raise UsageError.about(
             "metric",

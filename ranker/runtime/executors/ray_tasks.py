@@ -113,11 +113,7 @@ def of_options(options: ExecutorOptions) -> RayTasks:
 
 @contextmanager
 def connected(address: str) -> Iterator[None]:
-    """Connect to a cluster, or start one; one that a script is connected to is used and left.
-
-    Raises:
-        UsageError: Ray is not installed, the cluster does not answer, or has another version of Ray or Python.
-    """
+    """Connect to a cluster, or start one; one that a script is connected to is used and left."""
     try:
         import ray
     except ImportError as error:
@@ -233,11 +229,7 @@ def probe_node(content: bytes) -> bytes:
 
 
 def check_nodes(expected: Expected) -> None:
-    """Refuse a cluster with a node that cannot do the work, before any work.
-
-    Raises:
-        UsageError: which node, and why.
-    """
+    """Refuse a cluster with a node that cannot do the work, before any work."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -317,16 +309,7 @@ class GroupTask:
 
 
 def run_group(task: GroupTask, tally: Any, *contents: bytes) -> bytes:
-    """Run the models of a group here, as a task; their answers are in the store afterwards.
-
-    Args:
-        task: the work.
-        tally: handle of the `Tally`.
-        contents: the rows.
-
-    Returns:
-        JSON: an outcome for each model, log lines, and the reason why the run must end.
-    """
+    """Run the models of a group here, as a task; their answers are in the store afterwards."""
     lines = _Lines()
     logger = logging.getLogger("ranker")
     before = logger.handlers, logger.propagate, logger.level

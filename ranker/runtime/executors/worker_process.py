@@ -201,11 +201,7 @@ def worker_main(pipe: Connection, sessions: Sequence[WorkerSession], rules: Rule
 
 
 def write_message(pipe: Connection, content: bytes) -> None:
-    """Write to the supervisor.
-
-    Raises:
-        SystemExit: the supervisor is gone.
-    """
+    """Write to the supervisor."""
     view = memoryview(content)
     try:
         while view:
@@ -215,14 +211,7 @@ def write_message(pipe: Connection, content: bytes) -> None:
 
 
 def report_session(session: WorkerSession, shelf: ResourceCache, outbox: Outbox, memory: int | None = None) -> None:
-    """Do one model's work, and send its outcome.
-
-    Args:
-        session: the work.
-        shelf: of this process.
-        outbox: to the supervisor.
-        memory: bytes that this process may take, for the message of a model that needs more.
-    """
+    """Do one model's work, and send its outcome."""
     failure, left, used = "", None, None
     try:
         left, used = run_session(session, shelf, outbox)
@@ -258,9 +247,6 @@ def run_session(
 
     The model is opened before it is compared with the supervisor's key, so that its files are hashed only once, while
     they are loaded.
-
-    Raises:
-        ModelError: the model is not the one that the supervisor saw, or cannot be loaded or run.
     """
     job = session.job
     shelf.folder, shelf.offline = session.folder, job.dry

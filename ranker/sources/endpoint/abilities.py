@@ -160,10 +160,7 @@ def find_abilities(endpoint: Endpoint, chat: bool) -> Abilities:
 
 
 def _probe_completions(endpoint: Endpoint) -> Abilities:
-    """Ask for the log-probabilities of a prompt, which count if there are as many as tokens; then for the next token's.
-
-    A server may ignore `echo`, and reply with the log-probability of the token that it writes alone.
-    """
+    """Ask for the log-probabilities of a prompt, which count if each token has one; then for the next token's."""
     abilities = Abilities(chat=False)
     reply, _ = _try(endpoint, abilities, echo=True, logprobs=1)
     if reply is not None and repeats_prompt(reply, SAMPLE):

@@ -202,11 +202,7 @@ _CLIENTS, _JOURNAL, _RUN, _HOSTS = "clients of servers", "journal of servers", "
 
 
 def _client(server: Server, shelf: ResourceCache) -> Client:
-    """Return the client of a server, one for all its models.
-
-    Raises:
-        ServerError: the server is on another machine, and texts may not be sent.
-    """
+    """Return the client of a server, one for all its models."""
     if not (shelf.offline or server.is_local or server.options.send_texts):
         text = f"the texts of rows would be sent to {server.host}, another machine: `send_texts` allows that"
         raise ServerError(text, option="send_texts", value=server.host)
@@ -272,11 +268,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
 
 
 def _checked(url: str) -> str:
-    """Return a URL without slashes at its end.
-
-    Raises:
-        UsageError: it is none of a server, or holds a password or a query.
-    """
+    """Return a URL without slashes at its end."""
     if "@" in url.partition("://")[2].partition("/")[0] or "?" in url:
         text = "the URL of a server must hold no password and no query, which reports would show"
         raise UsageError(f"{text}; name the variable with its key by `api_key_env`", option="models")

@@ -117,11 +117,7 @@ def _count(value: object) -> int:
 
 
 def _number(value: float | None) -> float:
-    """Return a log-probability; nan for none, which the first token of a prompt has.
-
-    Raises:
-        ValueError: it is no log-probability.
-    """
+    """Return a log-probability; nan for none, which the first token of a prompt has."""
     if value is None or (type(value) in (int, float) and value <= NEVER):
         return math.nan
     if type(value) not in (int, float) or not value <= ROUNDING:

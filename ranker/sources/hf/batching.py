@@ -181,10 +181,6 @@ def distinct_rows(requests: Iterable[Sequence[R]]) -> tuple[list[R], list[list[i
 def completion_counter(advance: Advance, places: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], None]:
     """Return a function of finished rows that reports the number of newly completed requests.
 
-    Args:
-        advance: called with the number.
-        places: row indices of each request.
-
     Example:
         >>> done = completion_counter(print, [[0, 1], [1, 1], [0]])
         >>> done([1])

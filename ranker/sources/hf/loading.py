@@ -172,7 +172,7 @@ def _adapter(
             if key not in bases:
                 bases[key] = _network(base, options, head, modules, outputs, reason)
             shared, notes = bases[key]
-            values = {_name_in_base(name) for name in weights}
+            values = {name.removeprefix("base_model.model.").replace(".base_layer.", ".") for name in weights}
             parameters = list(shared.named_parameters(remove_duplicate=False))
             overwritten = {id(weight) for name, weight in parameters if name in values}
             # copy the modules but share their tensors, except those that PEFT overwrites, such as biases
@@ -192,11 +192,6 @@ def _adapter(
     tokenizer = _tokenizer(files if checkpoints.has_tokenizer(files.folder) else base, options.trust_remote_code)
     of_base = tuple(f"of its base, {note}" for note in notes)
     return adapted.get_base_model(), tokenizer, of_base  # type: ignore[return-value]
-
-
-def _name_in_base(name: str) -> str:
-    """Return the parameter of the base that a tensor in an adapter's file would overwrite, if it exists."""
-    return name.removeprefix("base_model.model.").replace(".base_layer.", ".")
 
 
 def _keeps_base(config: PeftConfig) -> bool:

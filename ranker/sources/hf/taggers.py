@@ -146,10 +146,6 @@ def word_places(windows: Sequence[Sequence[int | None]], overlap: int) -> Places
 
     That is the window with most tokens on the side where it has fewer, and the first of equals.
 
-    Args:
-        windows: on one row: the words of their tokens, None for special tokens.
-        overlap: tokens that two neighbours share.
-
     Example:
         >>> word_places([[None, 0, 1, 1, 2, None], [None, 1, 2, 3, 3, None]], overlap=2)
         {0: (0, 1), 1: (0, 2), 2: (1, 2), 3: (1, 3)}

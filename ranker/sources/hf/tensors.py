@@ -137,15 +137,7 @@ def lost_head_error(
 
 
 def misfit_error(path: Path, base: PreTrainedModel, strange: list[str], total: int, lacking: list[str]) -> ModelError:
-    """Return the error of an adapter with tensors that do not fit its base, with a likely reason.
-
-    Args:
-        path: the adapter's folder.
-        base: its base.
-        strange: tensors that fit nothing, by their names in the file; at least one.
-        total: number of tensors in the file.
-        lacking: tensors that the base expects and the file does not have.
-    """
+    """Return the error of an adapter with tensors that do not fit its base, with a likely reason."""
     first = min(strange)
     instead = f", where the base expects {min(lacking)}" if lacking else ""
     parts = first.removeprefix(IN_BASE).split(".")

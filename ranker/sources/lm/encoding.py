@@ -223,13 +223,7 @@ def common_start(first: Ints, second: Ints) -> int:
 
 
 def _place(offsets: Ints, places: Ints, segments: Sequence[str]) -> tuple[Ints, Ints]:
-    """Return (T, 2) offsets of tokens within their segments, and (T,) these; a token belongs to what it shares most of.
-
-    Args:
-        offsets: (T, 2) in the prompt.
-        places: (S, 2) of the segments there.
-        segments: the segments.
-    """
+    """Return (T, 2) offsets of tokens in their segments, and (T,) the segments, those that a token shares most with."""
     start, end = offsets[:, :1], offsets[:, 1:]
     shared = (np.minimum(end, places[:, 1]) - np.maximum(start, places[:, 0])).clip(0)  # (T, S)
     inside = np.asarray(shared.any(axis=1))

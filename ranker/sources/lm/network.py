@@ -216,11 +216,8 @@ class LanguageModel(LoadedNetwork):
 
 
 def _needs_eager_attention(config: Any, device: torch.device) -> bool:
-    """Return True if torch's fused attention would be wrong: on CUDA, for queries that share one head of keys.
-
-    Its memory-efficient kernel (seen in torch 2.11) reads keys that are expanded and not copied wrongly for some
-    lengths: of 65 queries the last was off by 1.2.
-    """
+    """Return True if torch's fused attention would be wrong: on CUDA, for queries that share one head of keys."""
+    # its memory-efficient kernel (torch 2.11) reads keys that are expanded, not copied, wrongly for some lengths
     heads = getattr(config.get_text_config(), "num_key_value_heads", None)
     return device.type == "cuda" and heads == 1
 

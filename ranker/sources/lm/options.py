@@ -12,8 +12,6 @@ Calibration = Literal["none", "content-free"]
 """Correction of the probabilities: none, or by those of rows without content."""
 Length = Literal["sum", "mean"]
 """Score of a verbalizer: the sum of its tokens' log-probabilities, or their mean."""
-TooLong = Literal["refuse", "cut"]
-"""Treatment of rows that do not fit into the model with their prompt."""
 
 CALIBRATIONS, LENGTHS, TOO_LONG = ("none", "content-free"), ("sum", "mean"), ("refuse", "cut")
 

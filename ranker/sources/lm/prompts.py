@@ -138,11 +138,7 @@ class Prompt:
 
 
 def _parts(template: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the pieces of a template: a text, and the field behind it, or None.
-
-    Raises:
-        ValueError: a brace is open, or a field has a format.
-    """
+    """Yield the pieces of a template: a text, and the field behind it, or None."""
     for text, name, form, conversion in Formatter().parse(template):
         if form or conversion:
             raise ValueError(f"its `template` must have plain fields (got {{{name}:{form}}}); write {{{{ for a brace")

@@ -207,14 +207,7 @@ class LabelScorer:
         answer_starts: Sequence[Continuation],
         answers: Sequence[Sequence[Continuation]],
     ) -> list[torch.Tensor]:
-        """Return (A,) float64 scores of A answers for each of R rows.
-
-        Args:
-            context: (R, T) ids or (R, T, D) embeddings behind the prefix; those of a decoder with `answer_starts`.
-            prefix: that all rows begin with.
-            answer_starts: (R,) tokens of answers behind the prompts.
-            answers: (R,) those whose scores are read.
-        """
+        """Return (A,) float64 scores of A answers for each of R rows."""
         network, keep, decoded = self.network, max(map(len, answer_starts)) + 1, None
         if network.encodes:
             decoded = torch.tensor([[network.bos, *ids] for ids in answer_starts], device=network.device)

@@ -24,9 +24,6 @@ from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 MAX_TEXT = 100_000
 """Most characters of a row's text that are stored for display; the rest is cut off."""
 
-DEPTH = "as deep as Python's own JSON reader goes, about a thousand"
-"""Deepest nesting of JSON: the limit of Python's own reader, which enforces it."""
-
 MAX_LABEL_DISAGREEMENT = 0.01
 """Largest share of rows on which labels may contradict the metric; beyond it they are left out."""
 

@@ -214,11 +214,7 @@ class LogAnswers:
 
 
 def scale_outcomes(log: TaskLog, options: LogOptions) -> Floats:
-    """Return (N,) outcomes in [0, 1], more being better.
-
-    Raises:
-        DataError: they are not in [0, 1], and no scale is stated.
-    """
+    """Return (N,) outcomes in [0, 1], more being better."""
     low, high = _scale(log, options)
     values = (log.outcomes - low) / (high - low)
     scored = values[~np.isnan(values)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from factors.types import Ints
-from ranker.errors import Assumption, DataError, UnknownName, check_distinct
+from ranker.errors import Assumption, DataError, check_distinct
 from ranker.sources.tables import entries, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import (
@@ -123,7 +123,7 @@ def parse_predictions(
         models = _combine_runs(columns, keys, layout, labels, hints, table, models)
     check_distinct(columns.origin, "models", (model.name for model in models))
     segments = {segment: tuple(cells_at(columns, column, table.first)) for segment, column in keys.texts.items()}
-    judged = layout.truth or _all_outcomes(models)
+    judged = layout.truth or all(model.kind == "outcomes" for model in models)
     bundled = _bundle_rows(columns, keys, layout, labels, table, segments) if judged else None
     notes = [*keys_of.describe_keys(keys), *layout.notes]
     if layout.truth:
@@ -198,9 +198,6 @@ def mean_of_runs(
         name: of the model.
         column: that states the run.
         truth: (R,) true labels; None if the file has none.
-
-    Raises:
-        DataError: the answers are labels, and the file has no true labels.
     """
     if truth is None and runs[0].kind != "outcomes":
         need = f"the mean of the runs in {column!r} needs the true labels in the same file, in a column such as 'label'"
@@ -217,10 +214,6 @@ def mean_of_runs(
     note = f"each row is the mean of {len(runs)} runs, by {column!r}"
     means = np.where(judged.any(axis=0), mean, np.nan)
     return TableAnswerColumn(name, "outcomes", 0, means, of_rows.astype(np.int8), notes=(*runs[0].notes, note))
-
-
-def _all_outcomes(models: Sequence[TableAnswerColumn]) -> bool:
-    return all(model.kind == "outcomes" for model in models)
 
 
 def compose_model_name(of_columns: str, of_rows: str, columns: int) -> str:
@@ -289,15 +282,3 @@ def _bundle_rows(
         raise DataError.of_column(keys.cluster, "is empty", place=f"{columns.origin}, row {clusters.index('') + 1:,}")
     truth.flags.writeable = False
     return BundledTableRows(table.ids, tuple(rows), truth, clusters, labels.task.labels)
-
-
-def find_model(reading: ParsedTable, name: str) -> TableAnswerColumn:
-    """Return one model of a table.
-
-    Raises:
-        UnknownName: no model has that name.
-    """
-    match = next((model for model in reading.models if model.name == name), None)
-    if match is None:
-        raise UnknownName("model", name, [model.name for model in reading.models], place=reading.origin)
-    return match

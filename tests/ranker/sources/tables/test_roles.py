@@ -6,7 +6,7 @@ from tables_made import ROWS, TASK, answers, said_by, understood
 from ranker.errors import DataError, UnknownName
 from ranker.files import reader
 from ranker.sources.tables.base import RequestedRows, TableHints
-from ranker.sources.tables.reading import find_model, parse_predictions
+from ranker.sources.tables.reading import parse_predictions
 from ranker.tasks.classes import ClassificationTask
 
 
@@ -77,9 +77,7 @@ def test_a_model_of_a_wide_table(tmp_path):
     content = csv("id,a/negative,a/positive,b/negative,b/positive", "x,0.9,0.1,0.2,0.8")
     found = understood(tmp_path / "b.csv", content, prediction=("b",))
     assert names(found) == ["b"]
-    assert said_by(find_model(found, "b")) == ["positive"]
-    with refuses(UnknownName, value="c", place=tmp_path / "b.csv"):
-        find_model(found, "c")
+    assert said_by(found.models[0]) == ["positive"]
 
 
 @pytest.mark.parametrize(
