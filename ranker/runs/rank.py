@@ -58,7 +58,7 @@ def rank(
         StoreError: the store cannot be read or written.
 
     Example:
-        >>> ranking = rank("hans-sub-mini", "hans-sub", evidence=Evidence("none"))
+        >>> ranking = rank("hans-sub-mini", "hans-sub", evidence=Evidence("none", methods=()))
         >>> ranking.found.models[0].name, ranking.method("RANDOM").pairwise_accuracy
         ('inoc-4000', 0.5)
     """

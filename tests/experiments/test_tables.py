@@ -378,7 +378,7 @@ def two_suites(tmp_path):
 def test_the_command_prints_a_table(capsys, two_suites, tmp_path):
     """The table goes to stdout; a second time everything comes out of the store."""
     store = tmp_path / "store"
-    arguments = ["table", "2", "--population", "12", "--workers", "1", "--store", store, *two_suites]
+    arguments = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", store, *two_suites]
     status, out, _ = run(capsys, *arguments)
     assert status == 0
     assert out.startswith("## Table 2. ")

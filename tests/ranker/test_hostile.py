@@ -295,8 +295,8 @@ def test_a_name_is_only_a_name(tmp_path, capsys, monkeypatch):
     folder = write_suite(tmp_path / "suite", *zip(NAMES, paths, strict=True))
     outputs = {}
     for arguments in (
-        ("run", "--limit", "12", "--probe", "2", "--format", "json"),
-        ("run", "--limit", "12", "--probe", "2", "--format", "table"),
+        ("run", "--limit", "12", "--probe", "2", "--methods", "AVG-CONF", "--format", "json"),
+        ("run", "--limit", "12", "--probe", "2", "--methods", "AVG-CONF", "--format", "table"),
         ("explain", "--text", "A b.", "--text", "A.", "--format", "html"),
     ):
         with pytest.raises(SystemExit):

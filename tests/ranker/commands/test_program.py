@@ -203,7 +203,7 @@ def test_notes_and_reasons_of_a_run_name_options(run, tmp_path):
     note = "1 row has no label yet, and counts only in a pool (`--pool`)."
     assert (status, note in json.loads(out)["header"]["notes"]) == (0, True)
     assert note in json.loads((tmp_path / "run.json").read_text())["header"]["notes"]
-    evaluation = ("--ood", "hans-sub", "--limit", "20", "--methods", "all", "--attribution", "none", "--models", *FEW)
+    evaluation = ("--ood", "hans-sub", "--limit", "20", "--methods", "ATC", "--attribution", "none", "--models", *FEW)
     status, out, err = run(*evaluation, "no/model", "--format", "json")
     header = json.loads(out)["header"]
     assert status == 1

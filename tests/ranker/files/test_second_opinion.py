@@ -122,7 +122,7 @@ def kind_of(said: str) -> str:
 
 @pytest.mark.parametrize("wide", [True, False], ids=["wide", "pairs"])
 @pytest.mark.parametrize(
-    "count", [40, pytest.param(150, marks=pytest.mark.slow), pytest.param(2500, marks=pytest.mark.soak)]
+    "count", [30, pytest.param(150, marks=pytest.mark.slow), pytest.param(2500, marks=pytest.mark.soak)]
 )
 def test_accuracies_are_those_of_a_second_reader(folder, wide, count):
     """Each model of a file has the accuracy that the rule gives it, on the same rows, or the file is refused."""

@@ -144,13 +144,14 @@ def test_a_name_is_text_in_every_figure(name, make):
     ranking = make((name, "b", "c"))
     shown = figures.shorten(name, 14 if make is toy else 32)
     (drawing,) = figures.drawings(ranking, [figures.heatmap])
-    for svg in (figures.encode(drawing.figure, "svg"), figures.inline(drawing)):
+    page = figures.inline(drawing)
+    for svg in (figures.encode(drawing.figure, "svg"), page):
         assert any(
             shown in text
             for text in texts(re.sub(r"xlink:href", "href", svg if isinstance(svg, str) else svg.decode()))
         )
     figures.encode(drawing.figure, "png")
-    tags = {tag for tag, _ in Reader(figures.inline(drawing)).tags}
+    tags = {tag for tag, _ in Reader(page).tags}
     assert tags <= {"svg", "title", "desc", "g", "path", "defs", "use", "text", "tspan", "clippath", "rect"}
 
 

@@ -173,7 +173,9 @@ def test_a_run_with_guests_that_is_killed_loses_nothing(tmp_path, monkeypatch, r
     assert moments["during"] + moments["after"] >= kills // 4, moments
 
 
-@pytest.mark.parametrize("more", [["--batch-size", "64"], ["--batch-size", "100000"]])
+@pytest.mark.parametrize(
+    "more", [["--batch-size", "64"], pytest.param(["--batch-size", "100000"], marks=pytest.mark.slow)]
+)
 def test_the_batch_size_changes_no_answer(tmp_path, uninterrupted, more):
     """Scores within 1e-6, as float32 sums allow; the same ranking, and the same accuracies of the methods."""
     found = json.loads(uninterrupted[0])["evaluation"]

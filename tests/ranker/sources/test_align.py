@@ -177,12 +177,16 @@ LONG_TEXTS = {
 }
 
 
+@pytest.fixture(scope="module", params=["wordpiece", "bpe", "unigram"])
+def tokenizer(request):
+    """A tokenizer of each kind."""
+    return make_tokenizer(request.param)
+
+
 @pytest.mark.parametrize("other", ["The actor.", None])
 @pytest.mark.parametrize("name", LONG_TEXTS)
-@pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram"])
-def test_a_long_text_is_cut_before_it_is_encoded(kind, name, other, monkeypatch):
+def test_a_long_text_is_cut_before_it_is_encoded(tokenizer, name, other, monkeypatch):
     """What the model sees of it is the same as if the tokenizer had been given all of it."""
-    tokenizer = make_tokenizer(kind)
     example = Example("a", (LONG_TEXTS[name], other or LONG_TEXTS[name]), 0)
     [cut] = encode(tokenizer, [example], LIMIT)
     monkeypatch.setattr(align, "LONG", 10**9)

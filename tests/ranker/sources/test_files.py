@@ -396,8 +396,10 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("descriptors", ["/proc/self/fd", "/nowhere"])
-@pytest.mark.parametrize("fate", ["away", "back", "gone"])
+@pytest.mark.parametrize(
+    ("descriptors", "fate"),
+    [("/proc/self/fd", "away"), ("/proc/self/fd", "back"), ("/proc/self/fd", "gone"), ("/nowhere", "gone")],
+)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_folder_is_not_needed_once_its_files_are_open(model, tmp_path, monkeypatch, layout, fate, descriptors):
     """Renamed, renamed and back again, or removed: what was opened is loaded, on any system."""

@@ -32,6 +32,7 @@ def split_rows(pool, targets, count):
 
 SPLIT = PoolMethod("MEAN+SPLIT", "pool", shares, frozenset({"labels"}), pick=split_rows, draws=FEW)
 ASKING = [NAMED["SURROGATE+LABEL"], SPLIT]
+SURROGATES = [NAMED["SURROGATE"], NAMED["SURROGATE+LABEL"]]
 
 
 def world(models=4, rows=60, in_domain=False):
@@ -57,6 +58,12 @@ def world(models=4, rows=60, in_domain=False):
 def measured(table, pool, targets, methods=METHODS, **given):
     """An evaluation with all methods that come with the product."""
     return evaluate(table, **{"probe": 5, **given}, pool=pool, targets=targets, methods=methods)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """An evaluation of that world by all methods that its pool allows, without curves."""
+    return measured(*world(), curve=())
 
 
 def test_a_pool_adds_its_methods_to_the_table():
@@ -103,11 +110,11 @@ def test_half_of_the_rows_may_be_chosen():
     assert not names & {one.name for one in ASKING}
 
 
-def test_in_domain_rows_add_the_methods_that_need_them():
+def test_in_domain_rows_add_the_methods_that_need_them(plain):
     """ATC, DOC and COT are there with labelled in-domain rows, and only then."""
     some = {"ATC", "DOC", "COT"}
     assert some <= {method.name for method in measured(*world(in_domain=True), curve=()).methods}
-    assert not some & {method.name for method in measured(*world(), curve=()).methods}
+    assert not some & {method.name for method in plain.methods}
 
 
 def test_by_default_few_are_shown():
@@ -171,7 +178,7 @@ def test_other_outcomes_than_right_or_wrong_are_ranked_by():
     judge = replace(BUILTIN["ACC"], name="JUDGE")
     values = np.stack([outcomes, table.values[:, 1]], axis=1)
     made = replace(table, methods=(judge, table.methods[1]), metric="JUDGE", values=values)
-    found = measured(made, pool, Targets(outcomes, targets.labels), curve=(5, 10))
+    found = measured(made, pool, Targets(outcomes, targets.labels), SURROGATES, curve=(5, 10))
     assert found.methods[0].name == "JUDGE"
     assert any(note.startswith("5 labels: JUDGE ") for note in found.notes)
     assert found.method("SURROGATE").difference == pytest.approx(
@@ -193,7 +200,8 @@ def test_what_labels_are_worth_is_said(noise, probe, rows, curve, needs):
     """What ACC, SURROGATE and chosen rows reach with K labels, and from how many on ACC's curve is as good."""
     table, pool, targets = world(rows=rows)
     blurred = np.random.default_rng(1).dirichlet([1, 1], size=pool.probs.shape[:2])
-    found = measured(table, Pool((1 - noise) * pool.probs + noise * blurred), targets, probe=probe, curve=curve)
+    seen = Pool((1 - noise) * pool.probs + noise * blurred)
+    found = measured(table, seen, targets, SURROGATES, probe=probe, curve=curve)
     reached = {method.name: f"{100 * method.pairwise_accuracy:.1f} %" for method in found.methods}
     said = f"{probe} {'label' if probe == 1 else 'labels'}: ACC {reached['ACC']}, SURROGATE {reached['SURROGATE']}"
     if rows == 60:
@@ -202,10 +210,10 @@ def test_what_labels_are_worth_is_said(noise, probe, rows, curve, needs):
     assert [note for note in found.notes if " ACC " in note] == [said]
 
 
-def test_each_method_without_labels_is_told_of_with_its_trap():
+def test_each_method_without_labels_is_told_of_with_its_trap(plain):
     """Those in the table, and no others; without a pool nothing is said."""
     given = world()
-    (note,) = (note for note in measured(*given, curve=()).notes if "without labels is safe" in note)
+    (note,) = (note for note in plain.notes if "without labels is safe" in note)
     assert {one.name for one in FREE if f"{one.name}: {one.warning}" in note} == {
         one.name for one in FREE if one.needs <= {"probabilities"}
     }
@@ -213,12 +221,11 @@ def test_each_method_without_labels_is_told_of_with_its_trap():
         assert not any("without labels is safe" in note for note in measured(*without, curve=()).notes)
 
 
-def test_other_methods_do_not_change_beside_a_pool():
+def test_other_methods_do_not_change_beside_a_pool(plain):
     """What the table's methods reach is the same with a pool as without."""
-    table, pool, targets = world()
-    with_pool, without = measured(table, pool, targets), evaluate(table, probe=5)
-    assert with_pool.method("ACC").pairwise_accuracy == without.method("ACC").pairwise_accuracy
-    assert with_pool.method("OURS").pairwise_accuracy == without.method("OURS").pairwise_accuracy
+    without = evaluate(world()[0], probe=5, curve=())
+    assert plain.method("ACC").pairwise_accuracy == without.method("ACC").pairwise_accuracy
+    assert plain.method("OURS").pairwise_accuracy == without.method("OURS").pairwise_accuracy
 
 
 @pytest.mark.slow
@@ -262,7 +269,8 @@ def test_many_models_are_put_right_as_often_as_in_many_draws():
 def test_the_mean_over_the_pool_ranks_as_the_whole_population_does():
     """POOL-FACTOR is right on the pairs that the factor's mean over all rows puts right."""
     table, pool, targets = world()
-    found = measured(table, replace(pool, factor=-table.values[:, 1]), targets).method("POOL-FACTOR")
+    seen = replace(pool, factor=-table.values[:, 1])
+    found = measured(table, seen, targets, [NAMED["POOL-FACTOR"]], curve=()).method("POOL-FACTOR")
     means = -table.values[:, 1].mean(axis=1)  # SUM-DIFF: lower is better
     pairs = [(a, b) for a in range(4) for b in range(a)]
     right = sum(means[a] > means[b] for a, b in pairs)  # later models are better

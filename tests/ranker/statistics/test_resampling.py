@@ -102,7 +102,7 @@ def test_one_row_is_no_certainty():
     assert p_better(drawn)[0, 1] == pytest.approx(0.75, abs=0.015)
 
 
-@pytest.mark.parametrize("name", ["macro-f1", "mcc"])
+@pytest.mark.parametrize("name", ["macro-f1", pytest.param("mcc", marks=pytest.mark.slow)])
 def test_p_better_means_what_it_says(name):
     """In worlds where two models are anyhow apart, of those given 70 to 90 % about as many are better."""
     rng = np.random.default_rng(5)

@@ -150,7 +150,7 @@ def heavy_clusters(rng, groups):
     return -lost.astype(float), sizes, -1 / 7
 
 
-@pytest.mark.parametrize("groups", [5, 20, 100])
+@pytest.mark.parametrize("groups", [5, 20, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("drawn", [lost_clusters, rare_marks, heavy_clusters])
 def test_clusters_and_marks_cover(drawn, groups):
     """93 % hold the truth; the t interval, which has no width where nothing differs, does in 24 to 95 %."""

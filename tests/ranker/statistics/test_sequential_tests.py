@@ -21,7 +21,9 @@ def pair(size, lead, rng):
     return np.stack([first, 1 - first]), rng.permutation(labels)
 
 
-@pytest.mark.parametrize(("margin", "lead"), [(-1 / 400, 0), (0.01, -6), (0.1, -42)])
+@pytest.mark.parametrize(
+    ("margin", "lead"), [(-1 / 400, 0), pytest.param(0.01, -6, marks=pytest.mark.slow), (0.1, -42)]
+)
 def test_a_model_is_wrongly_accepted_at_most_once_in_twenty(margin, lead):
     """With a look at each of 400 rows, at an exact tie, where a lead is to be shown, and one row beyond the margin."""
     rng = np.random.default_rng(0)

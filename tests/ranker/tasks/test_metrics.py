@@ -58,7 +58,7 @@ def tables(draw):
 @pytest.mark.filterwarnings("ignore:A single label was found", "ignore:`y1`, `y2` and `labels` have only")
 @pytest.mark.parametrize("name", OF_LABELS)
 @given(table=tables())
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_metric_of_labels_is_that_of_scikit_learn(name, table):
     """With weights and without, with labels that do not occur, with answers that were not given."""
     answers, targets, weights = table
