@@ -245,13 +245,7 @@ def _repeated(tell: Callable[[], None], first: float, every: float) -> Iterator[
 
 @contextmanager
 def transfer(console: Console, label: str, total: int | None) -> Iterator[Advance]:
-    """Show the state of a download; yield its `Advance`, in bytes. Only a terminal shows it.
-
-    Args:
-        console: the output.
-        label: of the download.
-        total: bytes, if the sender says.
-    """
+    """Show the state of a download; yield its `Advance`, in bytes. Only a terminal shows it."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Bars(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(label, total=total)

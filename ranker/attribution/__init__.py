@@ -67,10 +67,6 @@ def settings_of(attribution: str | Settings) -> Settings:
 def settings_line(method: str, settings: Mapping[str, object]) -> str:
     """Return a backend with its settings that are not defaults, in a line for `settings_of`.
 
-    Args:
-        method: a backend's name.
-        settings: the values of its fields.
-
     Example:
         >>> settings_line("lime", asdict(LIMESettings(hide="mask", samples=100)))
         'lime:hide=mask,samples=100'

@@ -140,17 +140,7 @@ def attribute(
     Every position starts from the baseline, separators and [CLS] too, since one that stayed constant would score 0.
     Fixed tokens (`Encoding.fixed`) do stay constant along the path, as do positions and segment ids.
 
-    Args:
-        model: answers at points between embeddings.
-        examples: any number of them.
-        settings: of the backend.
-        advance: called with the number of further examples done.
-
-    Yields:
-        One row for each example, in order; ``residual`` is the size of the completeness gap, ``effort`` the steps used.
-
-    Raises:
-        ModelError: the model cannot be run.
+    The rest is as of `ranker.attribution.attribute`; ``residual`` is the completeness gap, ``effort`` the steps used.
     """
     limit, points = WINDOW * model.token_budget, len(settings.stretches) * settings.steps
     for window in windows(model.encodings(examples), lambda encoding: len(encoding) * points, limit, MAX_WINDOW):

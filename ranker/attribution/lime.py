@@ -40,17 +40,7 @@ def attribute(
     Words are identified by their place: a repeated word, or one in both segments, has a score at each place. Tokens of
     no word are always seen, and score 0.
 
-    Args:
-        model: answers with tokens hidden.
-        examples: any number of them.
-        settings: of the backend.
-        advance: called with the number of further examples done.
-
-    Yields:
-        One row for each example, in order; ``residual`` is 1 - R2, ``effort`` the samples.
-
-    Raises:
-        ModelError: the model cannot be run.
+    The rest is as of `ranker.attribution.attribute`; ``residual`` is 1 - R2, ``effort`` the samples.
     """
     drawn = model.seed
 

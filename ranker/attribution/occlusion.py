@@ -36,17 +36,7 @@ def attribute(
 
     Tokens of no word are always seen, and score 0.
 
-    Args:
-        model: answers with tokens hidden.
-        examples: any number of them.
-        settings: of the backend.
-        advance: called with the number of further examples done.
-
-    Yields:
-        One row for each example, in order; ``effort`` is the number of passes.
-
-    Raises:
-        ModelError: the model cannot be run.
+    The rest is as of `ranker.attribution.attribute`; ``effort`` is the number of passes.
     """
 
     def request(encoding: E) -> tuple[E, E, Bools]:

@@ -36,17 +36,7 @@ def attribute(
 ) -> Iterator[Attributions]:
     """Compute Owen values of examples' tokens; those of no segment are never hidden, and score 0.
 
-    Args:
-        model: answers with tokens hidden.
-        examples: any number of them.
-        settings: of the backend.
-        advance: called with the number of further examples done.
-
-    Yields:
-        One row for each example, in order; ``residual`` is the size of the additivity gap, ``effort`` the evaluations.
-
-    Raises:
-        ModelError: the model cannot be run.
+    The rest is as of `ranker.attribution.attribute`; ``residual`` is the additivity gap, ``effort`` the evaluations.
     """
 
     def request(encoding: E) -> tuple[tuple[E, Walk], E, Bools]:

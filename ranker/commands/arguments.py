@@ -232,13 +232,7 @@ def find_sole_model(values: OptionValues, format_name: str, shelf: ResourceCache
 
 
 def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache | None = None) -> RunRequest:
-    """Read the options of `rank-models run`; refuse bad ones before any model is inspected.
-
-    Args:
-        values: the options.
-        progress: how long work is shown.
-        shelf: cache of what was opened.
-    """
+    """Read the options of `rank-models run`; refuse bad ones before any model is inspected."""
     check_mode(values)
     rows = None if decides_on_own(values) else own_rows(values, "data") or set_of(values)
     rows, metric = custom.judged_rows(rows, values["metric"], Machine(values["device"]))
@@ -517,10 +511,6 @@ def format_name(values: OptionValues) -> str:
 
 def columns(text: str | None, extra_roles: Sequence[str] = ()) -> dict[str, list[str]]:
     """Parse ``--columns`` into role -> columns.
-
-    Args:
-        text: the option.
-        extra_roles: roles beside text, label and id.
 
     Example:
         >>> columns("text=premise,text=hypothesis,label=gold")

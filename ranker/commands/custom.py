@@ -121,10 +121,6 @@ def methods(names: Sequence[str]) -> list[PoolMethod]:
 def metric(place: str, machine: Machine = Machine()) -> Callable[[str, str], float] | None:
     """Return the metric of texts of ``--metric FILE.py:NAME``, ``bertscore:ENCODER`` or a package; None for others.
 
-    Args:
-        place: of the metric.
-        machine: that runs an encoder.
-
     Raises:
         UsageError: the file or the package cannot be loaded or has no such function, or no encoder is named.
         ModelError: there is no such encoder.

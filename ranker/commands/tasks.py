@@ -36,11 +36,6 @@ def check(values: Mapping[str, Any], format_name: str) -> None:
 def run(values: Mapping[str, Any], tasks: MatchedTasks, format_name: str) -> None:
     """Decide each task, and report them together; `--save` names a folder, with a file per task.
 
-    Args:
-        values: the parsed options.
-        tasks: the tasks of all models.
-        format_name: format of the report.
-
     Raises:
         SystemExit: 1, a task could not be decided; 3, the check of `--not-worse-than` fails on some task.
     """

@@ -16,10 +16,6 @@ from ranker.runs.within import decide_within
 def run(values: Mapping[str, Any], format_name: str) -> None:
     """Decide each part, and report them together.
 
-    Args:
-        values: the parsed options.
-        format_name: format of the report.
-
     Raises:
         UsageError: an option for a single decision, or no file of rows.
         SystemExit: 1, a part could not be decided.

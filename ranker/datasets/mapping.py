@@ -123,11 +123,6 @@ def label_map_option(label_map: Map) -> str:
 def check_spellings(origin: str, columns: str, labels: Iterable[str]) -> None:
     """Raise if two labels of one file differ only in case, since they may or may not be one label.
 
-    Args:
-        origin: the file.
-        columns: their columns, for the message.
-        labels: labels as written.
-
     Raises:
         Question: there are two such labels.
 

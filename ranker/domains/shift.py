@@ -96,11 +96,7 @@ class Domain:
         return counts if len(counts) <= MAX_LABELS else {}
 
     def summarize(self, rng: np.random.Generator) -> results.DomainSummary:
-        """Summarize the set for a report.
-
-        Args:
-            rng: resamples its summaries.
-        """
+        """Summarize the set for a report."""
         lengths, total = self.word_counts.lengths, sum(self.frequencies.values())
         return results.DomainSummary(
             self.name,

@@ -119,11 +119,7 @@ class Values:
         return of_sets | {task: (task, self.places(task, "ood")) for task in self.tasks}
 
     def select(self, places: Sequence[int]) -> Values:
-        """Return the same models on some of the sets.
-
-        Args:
-            places: columns of the sets.
-        """
+        """Return the same models on some of the sets."""
         return replace(
             self,
             sets=tuple(self.sets[index] for index in places),

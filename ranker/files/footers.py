@@ -36,11 +36,6 @@ class ColumnChunkInfo(NamedTuple):
 def read_footer(stream: IO[bytes], place: object, limits: Limits = LIMITS) -> list[list[ColumnChunkInfo]]:
     """Read the sizes of each column of single values, for each group of rows, in the order of the schema.
 
-    Args:
-        stream: the file.
-        place: start of messages.
-        limits: bounds of what is read.
-
     Raises:
         DataError: it is no Parquet file, its footer is broken, or larger than ``limits.footer``.
     """

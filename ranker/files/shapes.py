@@ -38,10 +38,6 @@ def reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def of_lines(origin: str, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
     """Yield the rows of JSON lines: an object each, or a model's scores.
 
-    Args:
-        origin: the file, for messages.
-        lines: their numbers and texts.
-
     Raises:
         DataError: a line is no JSON, or of another kind than the first.
     """

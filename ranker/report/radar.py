@@ -29,11 +29,6 @@ def radar(
 ) -> Drawing | None:
     """Plot each set as a polygon, a measure a corner, as a share of the largest absolute value of the measure.
 
-    Args:
-        figure_name, title: of the figure.
-        measures: measure -> set -> number.
-        sets: those to show.
-
     Returns:
         None for fewer than two sets or three measures, or for more sets than there are styles. A measure counts if all
         the sets have it and one is not 0.

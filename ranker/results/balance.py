@@ -20,9 +20,6 @@ SKEWED = 0.75
 def one_label(counts: Mapping[str, int]) -> str:
     """Say that the labels of rows, or nearly all of them, are one, so that its recall is what was measured.
 
-    Args:
-        counts: label -> number of rows.
-
     Returns:
         The caveat; "" where labels differ, and for fewer than `MIN_ROWS` rows.
 

@@ -64,10 +64,6 @@ class MatchedTasks:
 def match_tasks(references: Sequence[str | Path], options: SourceOptions) -> MatchedTasks | None:
     """Match the tasks of several places; None if all have a single task, or one is a file, or names its task.
 
-    Args:
-        references: the places.
-        options: options for all of them.
-
     Raises:
         UsageError: the models share no task, or there is more to look at than `options.limits` allow.
     """

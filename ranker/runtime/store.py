@@ -241,10 +241,6 @@ class Entry:
     def accept_shard(self, content: bytes, examples: Sequence[Example]) -> None:
         """Store a shard of another process, after checking it as untrusted.
 
-        Args:
-            content: of the shard.
-            examples: the only ones it may contain.
-
         Raises:
             ValueError: it is damaged, of another key or kind, or has other examples.
             StoreError: the disk refuses to be written.

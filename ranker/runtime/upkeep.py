@@ -59,9 +59,6 @@ class StoredEntry:
 def contents(root: Place) -> list[StoredEntry]:
     """List the contents of a store, key by key; damaged shards do not count.
 
-    Args:
-        root: the store's folder.
-
     Raises:
         StoreError: it is no store, or cannot be read.
     """
@@ -70,9 +67,6 @@ def contents(root: Place) -> list[StoredEntry]:
 
 def verify(root: Place) -> tuple[int, list[Place]]:
     """Compare every shard with its checksum, and every ``key.json`` with its folder's name. Nothing is changed.
-
-    Args:
-        root: the store's folder.
 
     Returns:
         The number of files compared, and those that are damaged.

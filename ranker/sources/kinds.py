@@ -124,11 +124,6 @@ def refuse_unread_options(unread: Iterable[str]) -> None:
 def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:
     """Return the tasks of a place that may hold several; none for a reference that names one.
 
-    Args:
-        reference: the place.
-        options: of all references.
-        shelf: cache for what is opened.
-
     Raises:
         UsageError: there is more than `options.limits` let a kind look at.
     """

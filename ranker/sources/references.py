@@ -38,10 +38,6 @@ def parse(text: str, kinds: Collection[str] = ()) -> Reference:
     If the whole text exists as a path, it is a place, whatever its name contains. A colon ends a kind only if such a
     kind exists, so drives of Windows and schemes of URLs are no kinds; in a URL, "@" and "=" belong to it.
 
-    Args:
-        text: as typed.
-        kinds: names of the kinds of sources.
-
     Example:
         >>> parse("org/bert@refs/pr/1")
         Reference(place='org/bert', name='', kind='', revision='refs/pr/1', part='')

@@ -174,13 +174,7 @@ class Forwarded(logging.Handler):
 
 
 def worker_main(pipe: Connection, sessions: Sequence[WorkerSession], rules: Rules) -> None:
-    """Run the work of models, one after the other; the last message on each is its outcome.
-
-    Args:
-        pipe: to the supervisor.
-        sessions: the models.
-        rules: the limits.
-    """
+    """Run the work of models, one after the other; the last message on each is its outcome."""
     outbox = Outbox(partial(write_message, pipe))
 
     def request_stop(*_: object) -> None:

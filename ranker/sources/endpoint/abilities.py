@@ -96,11 +96,6 @@ class Endpoint:
     def ask(self, prompt: Prompted, limit: int, **parameters: Any) -> Reply:
         """Return the reply to a prompt, at temperature 0.
 
-        Args:
-            prompt: the prompt.
-            limit: most tokens of the answer.
-            parameters: further ones of the request.
-
         Raises:
             NotKept, RowError, ServerError: see `Client.ask`.
         """

@@ -160,10 +160,6 @@ def _check_links(folder: Path) -> Path:
 def check_names(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Refuse files that name others outside of their checkpoint, or of another kind, to be loaded in their place.
 
-    Args:
-        folder: of the checkpoint.
-        contents: its files by name, as read.
-
     Raises:
         ModelError: a file does so, or is no JSON.
     """
@@ -256,10 +252,6 @@ def adapter_base(folder: Path) -> str | None:
 
 def named_base(config: dict[str, Any], folder: Path) -> str:
     """Return the directory or hub id that an adapter's configuration names as its base.
-
-    Args:
-        config: of the adapter.
-        folder: that holds it.
 
     Raises:
         ModelError: it names none.

@@ -67,10 +67,6 @@ WRITING = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 def writing_head(config: Mapping[str, Any], adapter: Mapping[str, Any] | None = None) -> Head | None:
     """Return the head of a language model that a checkpoint names; None if it is no language model.
 
-    Args:
-        config: of the network.
-        adapter: configuration of a PEFT adapter.
-
     Example:
         >>> writing_head({"architectures": ["LlamaForCausalLM"]}).auto, writing_head({"architectures": ["BertModel"]})
         ('AutoModelForCausalLM', None)

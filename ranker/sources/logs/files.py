@@ -31,11 +31,6 @@ def open_log(path: Path) -> Iterator[IO[bytes]]:
 def read_whole(path: Path, limits: Limits = LIMITS, name: str = "log_whole") -> bytes:
     """Read and unpack a file.
 
-    Args:
-        path: the file.
-        limits: size limits of reading.
-        name: of the limit that applies.
-
     Raises:
         DataError: it cannot be read, or is too large.
     """
@@ -90,11 +85,6 @@ class Budget:
 
 def parse(content: bytes, place: object, budget: Budget) -> Any:
     """Parse JSON bytes. NaN and Infinity may stand bare, as Python and Inspect write them.
-
-    Args:
-        content: the bytes.
-        place: beginning of messages.
-        budget: of the log.
 
     Raises:
         DataError: they are no JSON, hold too much, or repeat a key in an object.

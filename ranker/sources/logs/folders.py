@@ -95,12 +95,7 @@ def program_of(path: Path, limits: Limits = LIMITS) -> str | None:
 
 
 def task_of(path: Path, limits: Limits = LIMITS) -> str:
-    """Return the name of a log's task; "" if it cannot be read.
-
-    Args:
-        path: the log.
-        limits: size limits of reading.
-    """
+    """Return the name of a log's task; "" if it cannot be read."""
     if program_of(path, limits) == lm_eval.PROGRAM:
         return results_of(path, limits=limits).task
     try:
@@ -132,10 +127,6 @@ def holds_logs(folder: Path, limits: Limits = LIMITS) -> bool:
 
 def list_logs(folder: Path, limits: Limits = LIMITS) -> Listing:
     """List the logs in a folder, or in the one folder below it that holds some.
-
-    Args:
-        folder: the folder.
-        limits: size limits of reading.
 
     Raises:
         DataError: the folder cannot be read, holds no log or too many files, several folders below it hold logs, or a

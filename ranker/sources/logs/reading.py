@@ -20,10 +20,6 @@ _READERS = {lm_eval.PROGRAM: lm_eval.read_lm_eval_log, inspect_ai.PROGRAM: inspe
 def read_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
     """Read a log of either program.
 
-    Args:
-        path: the file.
-        choice: among its contents.
-
     Raises:
         DataError: it is no log, or cannot be read: see the readers.
     """

@@ -196,8 +196,10 @@ def test_other_outcomes_than_right_or_wrong_are_ranked_by():
         (0.0, 11, 20, (1, 2, 3, 5, 10), " ACC needs more than 11 labels "),
     ],
 )
-def test_what_labels_are_worth_is_said(noise, probe, rows, curve, needs):
+def test_what_labels_are_worth_is_said(monkeypatch, noise, probe, rows, curve, needs):
     """What ACC, SURROGATE and chosen rows reach with K labels, and from how many on ACC's curve is as good."""
+    for number in ("HALVES", "FEWER_HALVES"):  # which intervals alone depend on
+        monkeypatch.setattr(pooled, number, 4)
     table, pool, targets = world(rows=rows)
     blurred = np.random.default_rng(1).dirichlet([1, 1], size=pool.probs.shape[:2])
     seen = Pool((1 - noise) * pool.probs + noise * blurred)
