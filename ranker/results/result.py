@@ -78,9 +78,9 @@ class Result(ABC):
             UnknownName: it has others.
 
         Example:
-            >>> from ranker import Evidence, load_set, rank
-            >>> ranking = rank("hans-sub-mini", load_set("hans-sub", limit=40), evidence=Evidence("none"))
-            >>> ranking.plot("heatmap")
+            >>> from ranker import Evidence, load_set, load_suite, rank
+            >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=40)
+            >>> rank(models, rows, evidence=Evidence("none")).plot("heatmap")
             <figure heatmap: ...>
         """
         from ranker.report.plot import plot
