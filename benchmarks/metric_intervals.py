@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.statistics.resampling import interval, interval_of_difference, swap_test
+from ranker.statistics.resampling import intervals, swap_test
 from ranker.tasks.metrics import Metric, metric_named
 
 SEED = 63
@@ -135,9 +135,9 @@ def of_labels(world: LabelWorld, name: str, rows: int, repeats: int, rng: np.ran
         answers, labels = world.drawn(rows, rng)
         statistics = np.stack([metric.statistics(predicted, labels) for predicted in answers])
         unseen = metric.unseen(labels)
-        plain.append(interval(statistics[0], metric.value, None, rng))
-        value.append(interval(statistics[0], metric.value, unseen, rng))
-        difference.append(interval_of_difference(statistics, metric.value, unseen, rng))
+        plain.extend(intervals(statistics[:1], metric.value, None, [(0,)], rng))
+        value.extend(intervals(statistics[:1], metric.value, unseen, [(0,)], rng))
+        difference.extend(intervals(statistics, metric.value, unseen, [(0, 1)], rng))
         p.append(swap_test(statistics, metric.value, rng)[0])
     truth = world.truth(metric)
     return WorldResult(
@@ -164,8 +164,8 @@ def of_numbers(name: str, rows: int, repeats: int, rng: np.random.Generator) -> 
     for _ in range(repeats):
         targets = rng.normal(size=rows)
         statistics = np.stack([metric.statistics(targets + noise * rng.normal(size=rows), targets) for _ in range(2)])
-        value.append(interval(statistics[0], metric.value, None, rng))
-        difference.append(interval_of_difference(statistics, metric.value, None, rng))
+        value.extend(intervals(statistics[:1], metric.value, None, [(0,)], rng))
+        difference.extend(intervals(statistics, metric.value, None, [(0, 1)], rng))
     return Held.of(np.array(value), TRUTHS[name](CORRELATION)), Held.of(np.array(difference), 0.0)
 
 

@@ -15,9 +15,6 @@ from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.named import BUILTIN, value_task
 
-UNKNOWN = "unknown"
-"""Value of a field that stands in no paper and no file at hand."""
-
 
 @dataclass(frozen=True)
 class Layout:

@@ -118,10 +118,6 @@ def _of(ranking: Ranking) -> tuple[MethodResult, ...]:
     return ranking.found.methods if isinstance(ranking.found, Evaluation) else ()
 
 
-def _sets(*runs: Ranking) -> str:
-    return " and ".join(run.header.ood for run in runs)
-
-
 def _a(mode: Mode) -> str:
     return f"an {mode}" if mode == "evaluation" else f"a {mode}"
 

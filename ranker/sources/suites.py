@@ -265,7 +265,7 @@ def _member(path: Path, options: SourceOptions, shelf: ResourceCache) -> _NamedM
     place = os.path.abspath(path)  # unresolved: a link in the folder is a member, too
     file = Path(place).parent / SUITE
     content = read_json(file, "a suite", options.limits) if os.path.isfile(file) else None
-    if not isinstance(content, dict) or "schema_version" not in content:  # other programs use this file name, too
+    if not (isinstance(content, dict) and "schema_version" in content):  # other programs use this file name, too
         return None
     suite = _read_suite(file, options, shelf)
     listed = zip([entry["path"] for entry in content["models"]], suite.models, suite.kinds, strict=True)

@@ -10,10 +10,10 @@ have one weight. No function here depends on k, or on the formula of `value`.
   of them a seen row on which models differ, with the models' answers exchanged at random. It is as large as that of
   `posterior`: for each two models c rows that the one wins and c that the other wins, on average. For accuracies
   P(a is better) is that of `posterior.more_accurate`.
-- `interval` and `interval_of_difference` have 95 %, with one extra row, at its worst for the lower end and at its best
-  for the upper end; `intervals` has many of them from the same draws. So they have a width where all rows are answered
-  alike. For a mean in [0, 1] this is Gaffke's bound; for an accuracy, the interval of Clopper and Pearson. Where no
-  such row is known, the ends are further out, by the ratio of Student's t to the normal distribution: see
+- `intervals` have 95 %, with one extra row, at its worst for the lower end and at its best for the upper end: of a
+  difference one that only the second model has right, and only the first. So they have a width where all rows are
+  answered alike. For a mean in [0, 1] this is Gaffke's bound; for an accuracy, the interval of Clopper and Pearson.
+  Where no such row is known, the ends are further out, by the ratio of Student's t to the normal distribution: see
   `_expanded_tail`.
 - `swap_test` tests whether two models may be equally good. On each row, or cluster, their answers are exchanged with
   probability 1/2. For accuracies it is McNemar's test, for other means `significance.sign_flip`.
@@ -195,74 +195,6 @@ def p_near_best(drawn: Floats, near: float = NEAR) -> Floats:
     return np.asarray(_near(drawn, near).mean(axis=0))
 
 
-def interval(
-    statistics: Floats,
-    value: Value,
-    unseen: Floats | None,
-    rng: np.random.Generator,
-    clusters: Ints | None = None,
-    samples: int = INTERVAL_DRAWS,
-) -> tuple[float, float]:
-    """Compute the 95 % interval of a model's value in the domain.
-
-    Args:
-        statistics: (N, k) of its rows.
-        value: the metric.
-        unseen: (2, R, k) rows that may have been missed, answered rightly and wrongly; None where there are none.
-        rng: the only source of randomness.
-        clusters: (N,) the number of each row's cluster; None where rows are independent.
-        samples: S.
-
-    Returns:
-        The lower and the upper end; nan where `unseen` is None and all rows, or clusters, are alike.
-
-    Raises:
-        ValueError: a statistic is nan, or shapes do not agree.
-
-    Example:
-        >>> right = np.array([[1.0]] * 10)
-        >>> unseen = np.array([[[1.0]], [[0.0]]])
-        >>> low, high = interval(right, lambda means: means[..., 0], unseen, np.random.default_rng(0))
-        >>> round(low, 1), round(high, 12)  # Clopper and Pearson: 0.025 ** (1 / 10)
-        (0.7, 1.0)
-    """
-    return intervals(statistics[None], value, unseen, [(0,)], rng, clusters, samples)[0]
-
-
-def interval_of_difference(
-    statistics: Floats,
-    value: Value,
-    unseen: Floats | None,
-    rng: np.random.Generator,
-    clusters: Ints | None = None,
-    samples: int = INTERVAL_DRAWS,
-) -> tuple[float, float]:
-    """Compute the 95 % interval of the first model's value minus the second's in the domain.
-
-    Both are drawn with the same weights. The extra row is one that only the second model has right, at the lower end,
-    and only the first, at the upper one.
-
-    Args:
-        statistics: (2, N, k) of the rows that both models were judged on.
-        value, unseen, rng, clusters, samples: as for `interval`.
-
-    Returns:
-        The lower and the upper end; nan where `unseen` is None and fewer than `APART` rows, or clusters, tell the two
-        apart: then nothing bounds a missed row.
-
-    Raises:
-        ValueError: a statistic is nan, or shapes do not agree.
-
-    Example:
-        >>> alike = np.ones((2, 300, 1))
-        >>> unseen = np.array([[[1.0]], [[0.0]]])
-        >>> ends = interval_of_difference(alike, lambda means: means[..., 0], unseen, np.random.default_rng(0))
-        >>> [round(end, 3) for end in ends]  # 0.025 ** (1 / 300) - 1 and 1 - 0.025 ** (1 / 300)
-        [-0.012, 0.012]
-    """
-    return intervals(statistics, value, unseen, [(0, 1)], rng, clusters, samples)[0]
-
-
 def intervals(
     statistics: Floats,
     value: Value,
@@ -277,14 +209,15 @@ def intervals(
     Args:
         statistics: (M, N, k) of the rows that all models were judged on.
         value: the metric.
-        unseen: see `interval`.
+        unseen: (2, R, k) rows that may have been missed, answered rightly and wrongly; None where there are none.
         quantities: of each interval the model, or the two models whose difference it is of.
         rng: the only source of randomness.
         clusters: (N,) the number of each row's cluster; None where rows are independent.
         samples: S.
 
     Returns:
-        The lower and the upper end of each, see `interval` and `interval_of_difference`.
+        The lower and the upper end of each. Where `unseen` is None nothing bounds a missed row: they are nan where all
+        rows, or clusters, are alike, or fewer than `APART` tell the two models apart.
 
     Raises:
         ValueError: a statistic is nan, or shapes do not agree.

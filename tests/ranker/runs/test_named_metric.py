@@ -91,11 +91,20 @@ def test_a_metric_that_is_not_known_is_refused_with_the_near_names(files):
         decide(models, rows, metric="f1")
 
 
-def test_a_pool_beside_such_a_metric_is_refused(files, tmp_path):
-    """The methods that read a pool are of accuracies."""
+def test_a_pool_is_read_by_such_a_metric(files, capsys):
+    """SURROGATE orders by it, in Python and on the command line, and methods without a posterior of it do not."""
     rows, models = files
-    with refuses(UsageError, option="metric", value="macro-f1"):
-        decide(models, rows, pool=rows, metric="macro-f1")
+    found = decide(models, rows, pool=rows, probe=30, metric="macro-f1").found
+    assert (found.method, found.metric, found.names) == ("SURROGATE", "macro-f1", ("fair", "always"))
+    arguments = ["--data", str(rows), "--probe", "30", "--pool", str(rows), "--models", *map(str, models)]
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--metric", "macro-f1"])
+    assert not stop.value.code
+    assert "SURROGATE puts fair first. Its macro-f1 on the 30 rows is" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--metric", "macro-f1", "--method", "MAJORITY"])
+    assert stop.value.code == 2
+    assert "estimates accuracies, and models are compared by macro-f1" in capsys.readouterr().err
 
 
 def test_outcomes_that_were_judged_elsewhere_have_no_such_metric(tmp_path):

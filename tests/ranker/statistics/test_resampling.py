@@ -12,8 +12,6 @@ from ranker.statistics import engine, posterior, resampling
 from ranker.statistics.resampling import (
     APART,
     derive,
-    interval,
-    interval_of_difference,
     intervals,
     p_best,
     p_better,
@@ -122,6 +120,16 @@ def test_p_better_means_what_it_says(name):
 
 
 # intervals
+
+
+def interval(statistics, *given, **named):
+    """The interval of one model's value."""
+    return intervals(statistics[None], *given[:2], [(0,)], *given[2:], **named)[0]
+
+
+def interval_of_difference(statistics, *given, **named):
+    """The interval of the first model's value minus the second's."""
+    return intervals(statistics, *given[:2], [(0, 1)], *given[2:], **named)[0]
 
 
 @pytest.mark.parametrize(("right", "rows"), [(0, 10), (7, 10), (10, 10), (28, 30), (150, 300)])
