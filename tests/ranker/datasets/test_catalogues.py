@@ -11,7 +11,7 @@ from refusals import refuses
 
 from ranker.cli import main
 from ranker.datasets import embedded, sets
-from ranker.datasets.cards import UNKNOWN, Card
+from ranker.datasets.cards import Card
 from ranker.errors import DataError, UnknownName
 from ranker.tasks.classes import has_labels
 
@@ -140,7 +140,7 @@ def test_each_layout_is_read_from_a_made_file(name, tmp_path):
 def test_each_field_names_its_source(name):
     """Each but the notes and the role stands in a paper or a file at hand, or is unknown; `tested` has a default."""
     raw = tomllib.loads(CARDS[name].read_text(encoding="utf-8"))
-    fields = {key for key, value in raw.items() if value != UNKNOWN} - {"sources", "notes", "role"}
+    fields = {key for key, value in raw.items() if value != "unknown"} - {"sources", "notes", "role"}
     named = Counter(field for names in raw["sources"].values() for field in names)
     if raw["tested"] == Card.tested:
         fields -= {"tested"}
