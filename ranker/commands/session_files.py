@@ -96,7 +96,7 @@ class SessionFile:
             return f"proven: the leader is within {ranking.points} of the best on this pool"
         reasons = {
             "until": f"enough: P(the leader is within {ranking.points} of the best) has reached {ranking.until}",
-            "budget": f"the budget of {self.request.budget} answers is spent",
+            "budget": f"the budget of {counted(self.request.budget or 0, 'answer')} is spent",
         }
         return next((reasons[limit] for limit in self._limits), "")
 
