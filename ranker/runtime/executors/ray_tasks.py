@@ -247,6 +247,9 @@ def check_nodes(expected: Expected) -> None:
     for node, ref in zip(nodes, probes, strict=True):
         try:
             trouble = ray.get(ref).decode()
+        except (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError):
+            log.warning("the node %s left the Ray cluster; the run goes on without it", node["NodeManagerAddress"])
+            continue
         except ray.exceptions.RayError as error:
             missing = "No module named 'ranker'" in str(error)
             trouble = "lacks the package rank-models" if missing else f"runs no task ({_cause(error)})"

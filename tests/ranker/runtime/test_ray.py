@@ -232,6 +232,15 @@ def at_work():
     return found
 
 
+def test_a_node_that_is_gone_before_the_work_is_no_trouble(cluster, tmp_path):
+    """Ray lists it for a while; the others do the work."""
+    cluster.remove_node(cluster.add_node(num_cpus=1), allow_graceful=False)
+    toys = logging_toys(tmp_path)
+    answers, failures = asked(toys, tmp_path / "store", RayTasks())
+    assert failures == {}
+    check(answers, [toy.name for toy in toys])
+
+
 def logging_toys(folder, count=8):
     """Toys that leave a line each time that they are asked, two of them in one group."""
     return [Toy(f"t{n}", "logs", str(folder / "log"), shares="pair" * (n < 2)) for n in range(count)]
