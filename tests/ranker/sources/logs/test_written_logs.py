@@ -29,7 +29,7 @@ from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 KEPT = Path(__file__).parent / "programs" / "written"
 LOGS = Path(os.environ.get("RANK_MODELS_LOGS", KEPT))
 LM_EVAL, INSPECT = LOGS / "lm_eval", LOGS / "inspect"
-RUNS = ("run-a", "run-b", "run-a-shots")
+RUNS = ("run-a", "run-b", "run-a-shots", "run-a-repeats")
 CLOSE = {"rel": 0, "abs": 1e-9}
 
 
@@ -80,7 +80,7 @@ def test_means_and_errors_are_those_of_the_harness(run):
             assert log.measure.agrees
             assert standard_error(log.outcomes) == pytest.approx(results[f"{metric}_stderr,{filter}"], **CLOSE)
             seen += 1
-    assert seen == (2 if run == "run-a-shots" else 6)
+    assert seen == (6 if run in ("run-a", "run-b") else 2)
 
 
 LIKELY = [
@@ -203,6 +203,16 @@ def test_written_answers_are_seen_by_methods_that_read_a_pool():
     for run, log in zip(("run-a", "run-b"), logs, strict=True):
         shown = [row.predicted[run] for row in found.rows]
         assert shown == [log.labels[n] if n >= 0 else "no answer" for n in log.answers]
+
+
+def test_a_row_that_was_asked_three_times_has_the_answer_of_its_filter():
+    """The first one, or the commonest."""
+    rows = lines("run-a-repeats", "repeated")
+    for name in ("first", "majority"):
+        log = read_log(samples("run-a-repeats", "repeated"), LogSelection(filter=name))
+        told = [log.labels[n] for n in log.answers]
+        assert told == [row["filtered_resps"][0] for row in rows if row["filter"] == name]
+        assert all(len(row["resps"][0]) == 3 for row in rows)
 
 
 def written_rows(path, rows, label):
@@ -428,6 +438,7 @@ def test_logs_that_are_written_anew_say_the_same():
 def readings(path):
     """All that may be asked of a log."""
     found = {"written": [LogSelection(filter=name) for name in ("strict", "loose")]}
+    found |= {"repeated": [LogSelection(filter=name) for name in ("first", "majority")]}
     found |= {"begins": [LogSelection(scorer=name) for name in ("match", "includes")]}
     found |= {"twice": [LogSelection(scorer=name) for name in ("graded", "manners.short", "manners.polite")]}
     found |= {name: [LogSelection(metric="acc"), LogSelection(metric="acc_norm")] for name in ("reviews", "questions")}

@@ -35,6 +35,7 @@ RUNS = {
     "run-a-shots": (0, 60, ["reviews"], 2),
     "run-a-likely": (0, 60, ["likely", "rolling", "marks"], 0),
     "run-b-likely": (1, 25, ["likely", "rolling", "marks"], 0),
+    "run-a-repeats": (0, 60, ["repeated"], 0),
 }
 """Folder -> seed, steps of training, tasks, and examples in the prompt."""
 
