@@ -1,8 +1,8 @@
 """Estimates of accuracy from predictions on a pool, without labels of the new domain.
 
 None of them is safe: each orders some suite worse than chance, and the predictions do not show which
-(docs/results/labels-regression.md). They are for comparison with the methods that use labels; `methods` lists them.
-Axis letters as in `pool`.
+(docs/results/labels.md, "Without a label"). They are for comparison with the methods that use labels; `methods` lists
+them. Axis letters as in `pool`.
 """
 
 from __future__ import annotations
