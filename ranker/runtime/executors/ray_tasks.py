@@ -58,8 +58,11 @@ CONNECT = 5.0
 CLIENT_PORT = 10001
 """Port of Ray's client server where an address names none."""
 
+AHEAD = 100
+"""Tasks that wait in Ray beside two for each core: so no core is idle, and a cluster that can grow sees a queue."""
+
 REPORT_EVERY = 2.0
-"""Seconds between two reports of a task's progress, which all reach one actor."""
+"""Seconds between two reports of a task's progress, which all reach one actor, and between two looks at that."""
 
 MAX_LINES = 100
 """Most log lines of a task that are repeated by the driver."""
@@ -427,18 +430,19 @@ class _Run:
         self.rows: dict[int, Any] = {}  # id of some requests' rows -> reference to them
         self.tally = ray.remote(Tally).options(num_cpus=0, max_restarts=-1).remote()
         self.left: dict[int, int] = {}  # group -> its rows that no report has named
+        self.looked = time.monotonic()
 
     def outcomes(self, progress: Progress) -> Iterator[tuple[int, JobOutcome]]:
         """Run all groups, and yield the outcome of each of their models."""
         tasks = [WorkerTask(number, job, JobOutcome(), ()) for number, job in enumerate(self.jobs)]
         groups = group_by_sharing(tasks)
         waiting = deque(map(deque, groups))
-        most = len(groups) if self.rules.workers == "auto" else self.rules.workers
         total = sum(len(request.examples) for job in self.jobs for request in job.requests)
         with progress(f"{len(self.jobs)} models on Ray", total) as advance:
             try:
                 while waiting or self.at_work:
                     sources = [group[0].job.source for _, group in self.at_work.values()]
+                    most = self.room()
                     while len(self.at_work) < most and (group := next_of(waiting, sources)):
                         waiting.remove(group)
                         sources.append(group[0].job.source)
@@ -452,6 +456,12 @@ class _Run:
                         self.left[number] = 0
             finally:
                 self.stop()
+
+    def room(self) -> int:
+        """Return how many tasks Ray may have at a time; it looks at each of them whenever one has ended."""
+        if self.rules.workers != "auto":
+            return self.rules.workers
+        return 2 * int(self.ray.cluster_resources().get("CPU", 0)) + AHEAD
 
     def start(self, number: int, group: Sequence[WorkerTask]) -> None:
         """Submit a group's task; rows that several models are asked about are put into Ray's memory once."""
@@ -476,7 +486,10 @@ class _Run:
         self.left[number] = sum(len(request.examples) for job in jobs for request in job.requests)
 
     def report(self, advance: Advance) -> None:
-        """Show the rows that tasks have reported; a repeated task reports some again."""
+        """Show the rows that tasks have reported, now and then; a repeated task reports some again."""
+        if time.monotonic() - self.looked < REPORT_EVERY:
+            return
+        self.looked = time.monotonic()
         with suppress(self.ray.exceptions.RayError):  # while its node is replaced
             for group, rows in self.ray.get(self.tally.take.remote(), timeout=GRACE).items():
                 done = min(rows, self.left[group])

@@ -23,6 +23,7 @@ from ranker.progress import silent
 from ranker.runs.collect import run_models
 from ranker.runs.gather import inspect_models
 from ranker.runtime.base import Request
+from ranker.runtime.executors import ray_tasks
 from ranker.runtime.executors.named import executor_named
 from ranker.runtime.executors.ray_tasks import Expected, RayTasks
 from ranker.runtime.runtime import Runtime
@@ -230,6 +231,26 @@ def at_work():
         except OSError:
             continue
     return found
+
+
+@pytest.mark.usefixtures("cluster")
+def test_ray_has_few_tasks_at_a_time(tmp_path, monkeypatch):
+    """Two for each core and some that wait, however many models there are."""
+    seen = []
+    start = ray_tasks._Run.start
+
+    def counted(run, *work):
+        start(run, *work)
+        seen.append(len(run.at_work))
+
+    monkeypatch.setattr(ray_tasks, "AHEAD", 1)
+    monkeypatch.setattr(ray_tasks._Run, "start", counted)
+    toys = [Toy(f"t{n}") for n in range(12)]
+    answers, failures = asked(toys, tmp_path / "store", RayTasks(limits=False))
+    assert failures == {}
+    check(answers, [toy.name for toy in toys])
+    cores = sum(int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"])
+    assert max(seen) == 2 * cores + 1
 
 
 def test_a_node_that_is_gone_before_the_work_is_no_trouble(cluster, tmp_path):
