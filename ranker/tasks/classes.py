@@ -13,7 +13,7 @@ from factors.types import Example, Floats, Frozen, Ints
 from ranker.errors import LabelError, UnknownName, find_repeat
 from ranker.tasks import metrics
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task, require_task, states_of
-from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
+from ranker.tasks.names import NameIndex, are_counted, fold, number_of, with_numbers
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,11 @@ class ClassificationTask:
             >>> task.target_of("Good"), task.target_of("1"), task.target_of(0)
             (1, 1, 0)
         """
-        label = self.index(str(cell))
-        if label is None:
-            label = number_of(cell)
+        label, number = self.index(str(cell)), number_of(cell)
+        if label is None and number is not None:  # 1.0 is the label "1", if there is one
+            label = self.index(str(number))
+        if label is None and are_counted(self.labels):
+            label = number
         if label is None or not 0 <= label < len(self.labels):
             labels = with_numbers(self.labels)
             raise ValueError(f"a label must be one of {labels} or an alias (got {str(cell)[:50]!r})")

@@ -54,13 +54,13 @@ _SIGNED = re.compile(r"[-+][0-9]+(\.[0-9]+)?")
 
 
 def with_numbers(labels: Sequence[str]) -> str:
-    """List labels with their numbers.
+    """List labels with their numbers, if numbers can stand for them.
 
     Example:
-        >>> with_numbers(["non-entailment", "entailment"])
-        'non-entailment (0), entailment (1)'
+        >>> with_numbers(["non-entailment", "entailment"]), with_numbers(["1", "2"])
+        ('non-entailment (0), entailment (1)', '1, 2')
     """
-    return listed(f"{name} ({i})" for i, name in enumerate(labels))
+    return listed(f"{name} ({i})" for i, name in enumerate(labels)) if are_counted(labels) else listed(labels)
 
 
 def number_of(value: Any) -> int | None:
@@ -77,6 +77,17 @@ def number_of(value: Any) -> int | None:
     text = str(value).strip()
     match = _NUMBER.fullmatch(text)
     return int(match[1]) if match else _TRUTHS.get(text.casefold())
+
+
+def are_counted(labels: Sequence[str]) -> bool:
+    """Return True if 0, 1, ... can stand for labels in their order: no label is a number, or each is its own.
+
+    Example:
+        >>> [are_counted(labels) for labels in (("bad", "good"), ("False", "True"), ("1", "2"), ("False", "N/A"))]
+        [True, True, False, False]
+    """
+    numbers = [number_of(label) for label in labels]
+    return all(number is None for number in numbers) or numbers == [*range(len(labels))]
 
 
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,5})(\.0)?")

@@ -21,7 +21,7 @@ from ranker.sources.tables.base import NONE, UNIT, Columns, Kind, TableAnswerCol
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask, softmax
 from ranker.tasks.empty import INVALID, WORDS, is_blank, is_empty_word
-from ranker.tasks.names import NameIndex, fold, with_numbers
+from ranker.tasks.names import NameIndex, are_counted, fold, with_numbers
 
 SUM = 0.01
 """Largest deviation of a sum of probabilities from 1, as rounding causes; they are divided by their sum."""
@@ -85,7 +85,7 @@ class Labels:
                 raise UnknownName("label of the task", label, task.labels)
         self._map = NameIndex((name, task.index(label) or 0) for name, label in self.label_map.items())
         # of two labels, no is before yes, and negative before positive; the number 1 is not the second of 1 and 2
-        counted = (task.ordered or len(task.labels) == 2) and not any(map(_WHOLE.fullmatch, task.labels))
+        counted = (task.ordered or len(task.labels) == 2) and are_counted(task.labels)
         self._order = order or (task.labels if counted else ())
         self._known: dict[Any, tuple[int, bool]] = {}
         names = [*task.labels, *(name for names in task.aliases.values() for name in names), *self.label_map]

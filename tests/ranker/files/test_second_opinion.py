@@ -219,6 +219,15 @@ CASES = {
     "n is a label": Case(
         {"wide.csv": table(label="y n y n y n", a="y n y y y n", b="n n n n n n")}, {"a": 5 / 6, "b": 0.5}
     ),
+    "a truth value is not the label beside False": Case(
+        {
+            "rows.csv": asked("False", "False", "N/A", "False"),
+            "a.csv": table(id="q0 q1 q2 q3", prediction="False False True False"),
+            "b.csv": table(id="q0 q1 q2 q3", prediction="False N/A N/A N/A"),
+        },
+        {"a": 0.75, "b": 0.5},
+        ("--empty-words", ""),
+    ),
     "truth values, and whole numbers from the second thousand on": Case(
         {
             "rows.csv": asked(*BITS),

@@ -235,13 +235,13 @@ def at_work():
 
 @pytest.mark.usefixtures("cluster")
 def test_ray_has_few_tasks_at_a_time(tmp_path, monkeypatch):
-    """Two for each core and some that wait, however many models there are."""
+    """Two for each core and one that waits, however many models there are."""
     seen = []
     start = ray_tasks._Run.start
 
     def counted(run, *work):
         start(run, *work)
-        seen.append(len(run.at_work))
+        seen.append((len(run.at_work), 2 * int(ray.cluster_resources()["CPU"]) + 1))
 
     monkeypatch.setattr(ray_tasks, "AHEAD", 1)
     monkeypatch.setattr(ray_tasks._Run, "start", counted)
@@ -249,8 +249,8 @@ def test_ray_has_few_tasks_at_a_time(tmp_path, monkeypatch):
     answers, failures = asked(toys, tmp_path / "store", RayTasks(limits=False))
     assert failures == {}
     check(answers, [toy.name for toy in toys])
-    cores = sum(int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"])
-    assert max(seen) == 2 * cores + 1
+    most, room = max(seen)
+    assert most == room < len(toys)
 
 
 def test_a_node_that_is_gone_before_the_work_is_no_trouble(cluster, tmp_path):
