@@ -1,9 +1,11 @@
 """Rows and stages of classifiers trained for robustness, and the copied summaries behind docs/results/domainsum.md."""
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from benchmarks.domainsum import copied, sentences
-from benchmarks.robustness import LABELS, STAGES, WAYS, balanced, judged
+from benchmarks.robustness import LABELS, STAGES, WAYS, balanced, cell, interval, judged
 from experiments.plan import IN_DOMAIN, Training, draw
 from experiments.recipe import Base
 from factors import Example
@@ -27,12 +29,38 @@ def test_texts_between_positive_and_negative_are_left_out(tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_all_ways_take_as_many_steps(way):
-    """A thousand rows in batches of 16, or half of them beside their copies, are 62 or 63 steps."""
-    pool = [Example(str(n), (f"a text of {n} words",), n % 2) for n in range(1_000)]
+    """Four thousand rows twice in batches of 32, or once beside their copies, are 250 steps."""
+    pool = [Example(str(n), (f"a text of {n} words",), n % 2) for n in range(4_000)]
     stage = WAYS[way](STAGES["toxicity"])
     rows = draw(stage, {IN_DOMAIN: pool}, 2, 0, way)
-    assert Training(way, stage, 0, rows, Base("encoder")).steps in (62, 63)
-    assert len(rows) == (2_000 if way == "eda" else 1_000)
+    assert Training(way, stage, 0, rows, Base("encoder")).steps == 250
+    assert len(rows) == (8_000 if way == "eda" else 4_000)
+
+
+def test_an_interval_over_seeds_is_that_of_a_t_test_where_rows_do_not_differ():
+    """The oracle is scipy's interval of one sample, the differences of five seeds on one kind of row."""
+    of_seeds = np.array([0.5, 2.0, -1.0, 3.0, 1.5])
+    mean, half = interval(np.repeat(of_seeds[:, None], 40, axis=1))
+    expected = stats.ttest_1samp(of_seeds, 0).confidence_interval(0.95)
+    assert (mean - half, mean + half) == pytest.approx((expected.low, expected.high))
+
+
+def test_an_interval_covers_other_seeds_and_other_rows():
+    """Differences of a seed, of a row and of both: the interval holds the true mean in at least 93 % of 400 draws."""
+    rng = np.random.default_rng(0)
+    inside = 0
+    for _ in range(400):
+        drawn = rng.normal(0, 1, (5, 1)) + rng.normal(0, 5, 60) + rng.normal(0, 5, (5, 60))
+        mean, half = interval(drawn)
+        inside += abs(mean) <= half
+    assert inside >= 0.93 * 400
+
+
+def test_a_cell_has_the_mean_the_range_and_the_difference():
+    """Two seeds with 50 and 100 %, where plain training has 50 % each; an interval that holds 0 is not bold."""
+    plain = np.array([[True, False], [True, False]])
+    assert cell(plain, plain) == "50.0 (50.0 to 50.0)"
+    assert cell(np.array([[True, False], [True, True]]), plain).startswith("75.0 (50.0 to 100.0), +25.0 [")
 
 
 def test_copied_summaries_are_sentences_of_the_document_in_its_order():

@@ -64,9 +64,11 @@ def test_stated_accuracies_are_those_of_the_embedded_rows(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_models_are_alike_at_home(name):
-    """In-domain accuracies lie within 3 points, those of hans-lex 4: they hardly tell models apart."""
+    """In-domain accuracies lie within 3 points, those of two suites within 4: they hardly tell models apart."""
     accuracies = [model.in_domain_accuracy for model in suites.load([name]).models]
-    assert round(max(accuracies) - min(accuracies), 6) <= (0.04 if name == "hans-lex-mini" else 0.03)
+    assert round(max(accuracies) - min(accuracies), 6) <= (
+        0.04 if name in ("hans-lex-mini", "paws-across-mini") else 0.03
+    )
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -72,7 +72,7 @@ def test_published_numbers_are_the_papers():
 
 
 def test_every_exhibit_and_tier_names_what_there_is():
-    """Tables 1 to 9 and figures 4 to 6; sets, methods, backends and recipes exist."""
+    """Tables 1 to 9 and figures 4 to 6; sets, methods, backends and recipes exist, and recipes fit the sets."""
     assert list(KNOWN.tables) == list("123456789")
     assert list(KNOWN.figures) == list("456")
     for one in (*KNOWN.tables.values(), *KNOWN.figures.values()):
@@ -82,8 +82,10 @@ def test_every_exhibit_and_tier_names_what_there_is():
             known = {*BUILTIN, "RANDOM", "GUESS", "SET-DEPENDENT", "designed"}
             assert {row.name for row in one.rows} <= known
     for tier in KNOWN.tiers.values():
-        for name, suite in (*tier.suites.items(), *tier.across.items()):
+        for name, suite in tier.suites.items():
             assert name in recipe.load(suite).ood
+        for name, suite in tier.across.items():
+            assert recipe.load(suite).task == sets.cards()[name].task.name
 
 
 def test_a_cell_is_a_methods_pairwise_accuracy_in_percent():
@@ -160,6 +162,14 @@ def test_what_reads_no_attribution_is_there_with_any():
     )
     assert [cell.row for cell in cells] == ["ACC", "RANDOM", "designed, ig"]
     assert cells[0].here == pytest.approx(100 * found["hans-sub", "ig"].method("ACC").pairwise_accuracy)
+
+
+@pytest.mark.parametrize("name", ["mini", "minilm", "paper"])
+def test_tables_3_and_4_pool_paws_and_hans(name):
+    """Each tier has models of several architectures for all three sets, as the paper has."""
+    tier = KNOWN.tiers[name]
+    for number in ("3", "4"):
+        assert list(tier.across) == list(KNOWN.tables[number].sets) == ["paws", "hans-sub", "hans-con"]
 
 
 def test_pooled_cells_are_those_of_across_families():

@@ -1098,7 +1098,7 @@ CHECKPOINTS = [
     ("no such model", lambda folder: load_suite(["./nowhere", "org/a"]),
      "`models`: no file, directory, suite.json or hub id `org/name` is called './nowhere'; there is no "
      "suite './nowhere'; known: hans-con-mini, hans-lex-mini, hans-sub-across-mini, hans-sub-mini, "
-     "msgs-adject-mini, msgs-morph-mini, msgs-verb-mini, paws-mini"),
+     "msgs-adject-mini, msgs-morph-mini, msgs-verb-mini, paws-across-mini, paws-mini"),
     ("no such kind of source", lambda folder: kind_of(Reference("a", kind="hg"), SourceOptions(), ResourceCache()),
      "there is no kind of source 'hg'; known: log, table, lm, openai, hf"),
     ("no suite that can be read", lambda folder: suite(folder, "{"),
