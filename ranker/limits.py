@@ -42,6 +42,7 @@ class Limits:
     """
 
     file: int = _most(1 << 29, "bytes", "of a file of rows or a table, packed and unpacked; a million rows of HANS")
+    pool: int = _most(1 << 36, "bytes", "of a pool, packed and unpacked, whose rows are drawn; a hundred million texts")
     ratio: int = _most(200, "times its size", "that a file unpacks to, beyond 16 MiB; tables pack to a twentieth")
     gzip_parts: int = _most(10_000, "parts", "of a gzip file; of one in blocks, as bgzip writes, each has 64 kB")
     line: int = _most(1 << 20, "bytes in a line", "of text; 60 models and a text have 10 kB")

@@ -286,7 +286,8 @@ class SessionFile:
 
 def open_session(request: LabellingRequest, going_on: bool) -> SessionFile:
     """Read the pool, and the earlier lines if `going_on`, and ask the models; see `read_pool` and `ranker.label`."""
-    pool = read_pool(request.pool, request.labelled, request.models, request.label_map)
+    earlier = request.output if going_on and _has_rows(request) else None
+    pool = read_pool(request.pool, request.labelled, request.models, request.label_map, earlier)
     column = pool.sheet.layout.label or next(iter(request.pool.columns.get("label", [])), "label")
     for name, kept_name in pool_column_names(name for row in pool.sheet.rows for name in row.cells).items():
         log.warning("the column %r of the pool is kept as %r: a session has one of its name", name, kept_name)
@@ -339,12 +340,18 @@ def _changed_rows(
     return (texts for texts in {*before, *after} if before.get(texts) != after.get(texts))
 
 
+def _has_rows(request: LabellingRequest) -> bool:
+    """Return whether the session's file has rows."""
+    pool, path = request.pool, request.output
+    return path is not None and bool(read_columns(path, pool.encoding, pool.limits, empty=True).size)
+
+
 def _read_lines(
     request: LabellingRequest, pool: PoolFile, rows: Sequence[Example], column: str
 ) -> tuple[list[Line], list[tuple[int, Mapping[str, str]]]]:
     """Read the lines of a session's file, and the rows without an answer."""
     path, pool_file = request.output, request.pool
-    if path is None or not read_columns(path, pool_file.encoding, pool_file.limits, empty=True).size:
+    if path is None or not _has_rows(request):
         return [], []
     places = {row.segments: place_in_pool for place_in_pool, row in enumerate(rows)}
     ids = {row.id for row in rows} if pool.sheet.layout.id else set()

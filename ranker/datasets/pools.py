@@ -8,6 +8,7 @@ import numpy as np
 
 from factors.types import Example, Ints
 from ranker.errors import UsageError
+from ranker.files.draws import sample_rows
 
 
 def with_labelled(pool: Sequence[Example], labelled: Sequence[Example]) -> tuple[list[Example], Ints]:
@@ -35,15 +36,15 @@ def with_labelled(pool: Sequence[Example], labelled: Sequence[Example]) -> tuple
 
 
 def sample_pool(rows: Sequence[Example], places: Ints, most: int) -> tuple[list[Example], Ints]:
-    """Return the labelled rows of a pool and as many random others as there is room for, in order.
+    """Return a random sample of a pool, and its labelled rows, in order.
 
-    The sample is always the same. Differences between two models' accuracies on it have a standard error of at most
-    1 / sqrt(most) from the sampling, 0.7 points with 20,000 rows.
+    The sample is always the same; see `ranker.files.draws`. Differences between two models' accuracies on it have a
+    standard error of at most 1 / sqrt(most) from the sampling, 0.7 points with 20,000 rows.
 
     Args:
         rows: the pool.
         places: indices of the labelled rows in it.
-        most: how many rows are returned, unless more are labelled.
+        most: how many rows are drawn, beside those that are labelled.
 
     Returns:
         The rows, and the indices of the labelled ones.
@@ -51,13 +52,10 @@ def sample_pool(rows: Sequence[Example], places: Ints, most: int) -> tuple[list[
     Example:
         >>> pool = [Example(f"{n}", (f"Row {n}.",), None) for n in range(100)]
         >>> rows, places = sample_pool(pool, np.array([70, 3]), 10)
-        >>> len(rows), [rows[place].id for place in places]
-        (10, ['70', '3'])
+        >>> [rows[place].id for place in places]
+        ['70', '3']
     """
-    labelled = np.unique(places)
-    unlabelled = np.setdiff1d(np.arange(len(rows)), labelled)
-    drawn = np.random.default_rng(0).choice(unlabelled, max(most - len(labelled), 0), replace=False)
-    chosen = np.sort(np.concatenate([labelled, drawn]))
+    chosen = np.union1d(sample_rows(len(rows), most), places)
     return [rows[place] for place in chosen.tolist()], np.searchsorted(chosen, places)
 
 

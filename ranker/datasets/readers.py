@@ -16,6 +16,7 @@ from ranker.errors import Assumption, DataError, UsageError, listed, look_up
 from ranker.files import reader
 from ranker.files.cells import cell_text
 from ranker.files.columns import Columns, Row
+from ranker.files.draws import Draw
 from ranker.limits import LIMITS, Limits
 from ranker.records import parse_json
 from ranker.tasks.base import Task
@@ -150,7 +151,7 @@ def read_sheet(
     rows = tuple(file.rows())
     if len(references := roles.get("label", ())) > 1:
         rows = tuple(row._replace(cells={**row.cells, references[0]: _filled(row.cells, references)}) for row in rows)
-    return Sheet(file.origin, rows, layout, limits, file.size)
+    return Sheet(file.origin, rows, layout, limits, file.file_size)
 
 
 def _filled(cells: Mapping[str, Any], columns: Sequence[str]) -> list[Any] | None:
@@ -163,12 +164,16 @@ def content(
     columns: Mapping[str, str | Sequence[str]] | None = None,
     encoding: str = "",
     limits: Limits = LIMITS,
+    draw: Draw | None = None,
 ) -> Columns:
-    """Read the columns of rows, with lists and objects in those that may hold texts or marks. See `read_sheet`."""
+    """Read the columns of rows, with lists and objects in those that may hold texts or marks. See `read_sheet`.
+
+    With a draw, of files and streams of any size; a Parquet table may then be a folder or a pattern of files.
+    """
     if not isinstance(source, Path):
-        return reader.of_rows(source, limits)
+        return reader.of_rows(source, limits, draw)
     extra = (name for names in (columns or {}).values() for name in ((names,) if isinstance(names, str) else names))
-    return reader.read_columns(source, encoding, limits, (*NESTED, *extra))
+    return reader.read_columns(source, encoding, limits, (*NESTED, *extra), draw=draw)
 
 
 def check_named(columns: Mapping[str, str | Sequence[str]], files: Sequence[Columns], absent: str = "") -> None:

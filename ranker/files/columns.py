@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+from factors.types import Ints
 from ranker.limits import LIMITS, Limits
 
 MEMORY = "rows in memory"
@@ -46,6 +47,9 @@ class Columns:
         unit: unit of these numbers.
         limits: bounds of what was read.
         absent: column of the file -> (n,) the rows that do not name it, as rows of JSON may; none where all do.
+        numbers: (n,) number of each row among all rows of the file, from 1; None where all rows are here.
+        whole: number of rows of the file, of which these were drawn; 0 where all rows are here.
+        files: (file, number of rows before its first) for each file of a table in several; () for one file.
         worked_out: cache of the columns' readers, by a name of their own.
     """
 
@@ -61,6 +65,9 @@ class Columns:
     unit: str = "row"
     limits: Limits = LIMITS
     absent: Mapping[str, Any] = field(default_factory=dict)
+    numbers: Sequence[int] | None = None
+    whole: int = 0
+    files: tuple[tuple[str, int], ...] = ()
     worked_out: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
     def place(self, row: int) -> str:
@@ -70,8 +77,46 @@ class Columns:
             >>> Columns("a.csv", 2, {}, stands=[2, 5], unit="line").place(1)
             'a.csv, line 5'
         """
-        stands = f"{self.unit} {self.stands[row] if self.stands is not None else row + 1}"
-        return stands if self.origin == MEMORY else f"{self.origin}, {stands}"
+        number = self.number(row)
+        file, before = next((part for part in reversed(self.files) if part[1] < number), (self.origin, 0))
+        stands = f"{self.unit} {self.stands[row] if self.stands is not None else number - before}"
+        return stands if self.origin == MEMORY else f"{file}, {stands}"
+
+    def number(self, row: int) -> int:
+        """Return the number of a row among all rows of the file, from 1."""
+        return row + 1 if self.numbers is None else int(self.numbers[row])
+
+    @property
+    def file_size(self) -> int:
+        """Number of rows of the file."""
+        return self.whole or self.size
+
+    def drawn(self, places: Ints, numbers: Ints, whole: int) -> Columns:
+        """Return some rows, with their numbers among the `whole` rows of the file; itself if these are all.
+
+        Example:
+            >>> import numpy as np, pyarrow as pa
+            >>> columns = Columns("a.csv", 3, {"a": pa.array([1, 2, 3])}, stands=[2, 3, 5], unit="line")
+            >>> part = columns.drawn(np.array([2]), np.array([700]), 1_000)
+            >>> part.cells["a"].to_pylist(), part.place(0), part.number(0)
+            ([3], 'a.csv, line 5', 700)
+        """
+        if len(places) == self.size == whole:
+            return self
+        arrays = ({name: array.take(places) for name, array in part.items()} for part in (self.cells, self.nested))
+        cells, nested = arrays
+        stands = None if self.stands is None else [self.stands[place] for place in places.tolist()]
+        absent = {name: rows[places] for name, rows in self.absent.items()}
+        return replace(
+            self,
+            size=len(places),
+            cells=cells,
+            nested=nested,
+            stands=stands,
+            absent={name: rows for name, rows in absent.items() if rows.any()},
+            numbers=numbers,
+            whole=whole,
+        )
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows; parts of a list or object are joined again.
@@ -88,7 +133,7 @@ class Columns:
         names = [name for name in self.order if name in self.cells or name in self.nested or name in self.groups]
         values = [self.values(name) for name in names]
         for row, cells in enumerate(zip(*values, strict=True) if values else ((),) * self.size):
-            yield Row(self.place(row), row + 1, dict(zip(names, cells, strict=True)))
+            yield Row(self.place(row), self.number(row), dict(zip(names, cells, strict=True)))
 
     def values(self, name: str) -> list[Any]:
         """Return (n,) cells of one column of the file, as Python values; None where one is empty."""

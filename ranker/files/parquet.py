@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from factors.types import Ints
 from ranker.errors import DataError, check_distinct
 from ranker.files import footers
 from ranker.files.arrow import compact, is_text, mask_empty, of_texts
@@ -25,7 +26,8 @@ from ranker.limits import LIMITS, Limits, open_regular, within
 BATCH = 64
 """Columns unpacked at once."""
 
-_LISTS = ("list", "large_list", "fixed_size_list")
+LISTS = ("list", "large_list", "fixed_size_list")
+"""Names of the types of lists."""
 
 
 def read_parquet(path: Path, limits: Limits = LIMITS, nested: Collection[str] = ()) -> Columns:
@@ -48,7 +50,7 @@ def read_parquet(path: Path, limits: Limits = LIMITS, nested: Collection[str] = 
 
 
 @dataclass
-class _Parts:
+class UnpackedColumns:
     """Columns of a file after unpacking.
 
     Attributes:
@@ -62,37 +64,32 @@ class _Parts:
 
 
 def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) -> Columns:
-    with _open(path, limits) as file:
+    with open_parquet(path, limits) as file:
         schema, about = file.schema_arrow, file.metadata
         check_distinct(path, "columns", schema.names)
         limits.check(path, "columns", len(schema.names))
         limits.check(path, "table_rows", about.num_rows)
         limits.check(path, "parquet_cells", about.num_rows * len(schema.names))
-        stated = _stated_sizes(path, file, limits)
-        lists = {column.name for column in schema if pa.types.is_nested(column.type)}
-        columns_read = [
-            name
-            for name in schema.names
-            if name not in lists or name in nested or _is_short(name, file, stated, limits)
-        ]
+        stated = stated_sizes(path, file, limits)
+        lists, columns_read = readable_columns(file, stated, limits, nested)
         size = sum(stated[name].size for name in columns_read)
         limits.check(path, "file", size)
         limits.check_ratio(path, size, os.path.getsize(path))
         limits.check(path, "parquet_cells", sum(stated[name].values for name in columns_read))
         limits.check(path, "values", sum(stated[name].values for name in lists & set(nested)))
         texts = [name for name in columns_read if name not in lists and _is_text(file, name)]
-    parts = _Parts(
+    parts = UnpackedColumns(
         unread={name: str(schema.field(name).type)[:50] for name in schema.names if name not in columns_read}
     )
-    with _open(path, limits, read_dictionary=texts if once else []) as file:
+    with open_parquet(path, limits, read_dictionary=texts if once else []) as file:
         for names in _batches(columns_read):
             with within(limits, path):
                 table = file.read(columns=names, use_threads=False)
                 if table.num_rows != about.num_rows:
                     raise ValueError(f"it states {about.num_rows:,} rows, and has {table.num_rows:,}")
                 for name in names:
-                    _unpack(path, name, table.column(name), parts, limits, name in nested)
-    order = (*schema.names, *_add_range(path, schema, about.num_rows, parts))
+                    unpack(path, name, table.column(name), parts, limits, name in nested)
+    order = (*schema.names, *add_range(path, schema, np.arange(about.num_rows), parts))
     limits.check(path, "columns", len(parts.cells))
     limits.check(path, "parquet_cells", about.num_rows * len(parts.cells))
     return Columns(
@@ -101,7 +98,7 @@ def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) ->
         parts.cells,
         parts.groups,
         parts.unread,
-        _names(path, schema, limits),
+        number_names(path, schema, limits),
         parts.nested,
         order,
         limits=limits,
@@ -109,7 +106,7 @@ def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) ->
 
 
 @contextmanager
-def _open(path: Path, limits: Limits, **options: Any) -> Iterator[Any]:
+def open_parquet(path: Path, limits: Limits, **options: Any) -> Iterator[Any]:
     """Open a `pyarrow.parquet.ParquetFile`, and report its faults in one line."""
     try:
         with os.fdopen(open_regular(path), "rb") as raw:
@@ -123,7 +120,7 @@ def _open(path: Path, limits: Limits, **options: Any) -> Iterator[Any]:
         raise DataError.unreadable(path, error) from error
 
 
-def _stated_sizes(path: Path, file: Any, limits: Limits) -> dict[str, footers.ColumnChunkInfo]:
+def stated_sizes(path: Path, file: Any, limits: Limits) -> dict[str, footers.ColumnChunkInfo]:
     """Return the stated sizes of each column of a data frame; only call it inside `within`."""
     with os.fdopen(open_regular(path), "rb") as raw:
         groups = footers.read_footer(raw, path, limits)
@@ -139,6 +136,17 @@ def _stated_sizes(path: Path, file: Any, limits: Limits) -> dict[str, footers.Co
     return stated
 
 
+def readable_columns(
+    file: Any, stated: Mapping[str, footers.ColumnChunkInfo], limits: Limits, nested: Collection[str]
+) -> tuple[set[str], list[str]]:
+    """Return the columns of lists and objects, and those of all columns that are read."""
+    schema = file.schema_arrow
+    lists = {column.name for column in schema if pa.types.is_nested(column.type)}
+    return lists, [
+        name for name in schema.names if name not in lists or name in nested or _is_short(name, file, stated, limits)
+    ]
+
+
 def _is_short(name: str, file: Any, stated: Mapping[str, footers.ColumnChunkInfo], limits: Limits) -> bool:
     """Return whether a column of lists or objects may become columns of single values."""
     kind = file.schema_arrow.field(name).type
@@ -148,7 +156,11 @@ def _is_short(name: str, file: Any, stated: Mapping[str, footers.ColumnChunkInfo
 
 def _is_text(file: Any, name: str) -> bool:
     """Return whether a column of single values is stored as bytes, of which each may be kept once."""
-    kind = file.schema_arrow.field(name).type
+    return holds_text(file.schema_arrow.field(name).type)
+
+
+def holds_text(kind: Any) -> bool:
+    """Return whether a type is of texts or bytes."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     tests = (is_text, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_string_view, pa.types.is_binary_view)
     return any(test(kind) for test in tests)
@@ -165,7 +177,7 @@ def _batches(names: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _unpack(path: Path, name: str, column: Any, parts: _Parts, limits: Limits, as_json: bool) -> None:
+def unpack(path: Path, name: str, column: Any, parts: UnpackedColumns, limits: Limits, as_json: bool) -> None:
     """Unpack one column of a file into columns of single values, if possible."""
     kind = column.type
     if not pa.types.is_nested(kind):
@@ -231,7 +243,7 @@ def _is_flat(kind: Any) -> bool:
     """Return whether a type is of lists or objects of single values."""
     if pa.types.is_struct(kind):
         return not any(pa.types.is_nested(kind.field(i).type) for i in range(kind.num_fields))
-    return str(kind).split("<")[0] in _LISTS and not pa.types.is_nested(kind.value_type)
+    return str(kind).split("<")[0] in LISTS and not pa.types.is_nested(kind.value_type)
 
 
 def _parts(column: Any, limits: Limits) -> dict[str, Any] | None:
@@ -271,19 +283,26 @@ def _check_texts(path: Path, name: str, values: Any) -> None:
         raise DataError.of_column(name, "holds a NUL; is that text?", place=path)
 
 
-def _add_range(path: Path, schema: Any, rows: int, parts: _Parts) -> Iterator[str]:
-    """Add the index of a data frame that pandas wrote as a range, if it has a name, and yield that name."""
+def add_range(path: Path, schema: Any, rows: Ints, parts: UnpackedColumns) -> Iterator[str]:
+    """Add the index of a data frame that pandas wrote as a range, if it has a name, and yield that name.
+
+    Args:
+        path: the file.
+        schema: of the file.
+        rows: (n,) rows of the file that are read, from 0.
+        parts: columns, to which the index is added.
+    """
     for index in ((schema.pandas_metadata or {}).get("index_columns") or []) if schema.metadata else []:
-        if isinstance(index, dict) and index.get("kind") == "range" and index.get("name") and rows:
+        if isinstance(index, dict) and index.get("kind") == "range" and index.get("name") and len(rows):
             start, step = index.get("start"), index.get("step")
             if isinstance(start, int) and isinstance(step, int):
-                if max(abs(start), abs(start + step * rows)) >= 1 << 63:
+                if max(abs(start), abs(start + step * (int(rows[-1]) + 1))) >= 1 << 63:
                     raise DataError.of(path, "cannot be read: its index holds numbers of more than 64 bits")
-                parts.cells[str(index["name"])] = pa.array(np.arange(rows, dtype=np.int64) * step + start)
+                parts.cells[str(index["name"])] = pa.array(rows * step + start)
                 yield str(index["name"])
 
 
-def _names(path: Path, schema: Any, limits: Limits) -> Mapping[str, tuple[str, ...]]:
+def number_names(path: Path, schema: Any, limits: Limits) -> Mapping[str, tuple[str, ...]]:
     """Return the labels of numbers, as `datasets` writes them beside the columns."""
     try:
         text = (schema.metadata or {}).get(b"huggingface", b"{}").decode()

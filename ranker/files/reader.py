@@ -9,7 +9,8 @@ from typing import Any
 
 from ranker.errors import DataError, UsageError
 from ranker.files import conll, exports, separated, shapes, text
-from ranker.files.columns import Columns
+from ranker.files.columns import MEMORY, Columns
+from ranker.files.draws import Draw, draw_records, sample_rows
 from ranker.limits import LIMITS, Limits
 
 PARQUET = ".parquet"
@@ -36,6 +37,7 @@ def read_columns(
     empty: bool = False,
     form: str = "",
     header: Sequence[str] = (),
+    draw: Draw | None = None,
 ) -> Columns:
     """Read the columns of a file; exports of labelling tools have an annotation in each row.
 
@@ -48,12 +50,18 @@ def read_columns(
         empty: whether a file may have no rows.
         form: ending by which the file is read; "" for its own.
         header: names of the columns of a file by tabs, without quotes, whose first line is a row.
+        draw: the rows to read of a file that may be larger than `limits`; a Parquet table may then be a folder or a
+            pattern of files. None reads all.
 
     Raises:
         UsageError: its name does not end in a known way.
         DataError: it cannot be read, is larger than `limits`, malformed, or holds no row.
     """
-    columns = _read(path, encoding, limits, nested, form, header)
+    columns = (
+        _read(path, encoding, limits, nested, form, header)
+        if draw is None
+        else _read_drawn(path, encoding, limits, nested, draw)
+    )
     if not columns.size and not empty:
         raise DataError.of(path, "holds no row")
     return columns
@@ -62,16 +70,7 @@ def read_columns(
 def _read(
     path: Path, encoding: str, limits: Limits, nested: Collection[str], form: str, header: Sequence[str]
 ) -> Columns:
-    packed = path.name.endswith(".gz")
-    ending = form or Path(path.name.removesuffix(".gz")).suffix
-    if ending not in ENDINGS or (packed and ending not in (*_LINES, ".json")):
-        endings = ", ".join(ENDINGS)
-        raise UsageError.at(
-            path,
-            f"a file of rows or a table ends in {endings}; those of text may be gzipped (.csv.gz)",
-            value=ending,
-            allowed=ENDINGS,
-        )
+    ending = _ending(path, form)
     text.check_file(path, limits)
     if ending in (*_LINES, ".json"):
         text.check_unpacked(path, limits)
@@ -85,14 +84,83 @@ def _read(
         return npy.read_npy(path, limits)
     from ranker.files.collect import collect
 
-    unit = "line" if ending in _LINES else "row"
     if header:
-        return collect(separated.without_header(path, header, encoding, limits), str(path), unit, limits)
-    return collect(_records(path, ending, encoding, limits), str(path), unit, limits)
+        return collect(separated.without_header(path, header, encoding, limits), str(path), "line", limits)
+    return collect(_records(path, ending, encoding, limits), str(path), _unit(ending), limits)
 
 
-def of_rows(rows: Iterable[Mapping[str, Any]], limits: Limits = LIMITS) -> Columns:
+def _read_drawn(path: Path, encoding: str, limits: Limits, nested: Collection[str], draw: Draw) -> Columns:
+    """Read some rows of a file; where rows are read one by one, the limit of a file's size holds for these rows."""
+    files = table_files(path)
+    ending = _ending(files[0], "")
+    by_row = ending in (*_LINES, PARQUET)
+    streamed = replace(limits, file=max(limits.pool, limits.file)) if by_row else limits
+    for file in files:
+        text.check_file(file, streamed)
+    if ending == PARQUET:
+        from ranker.files import parquet_draws
+
+        return parquet_draws.draw_parquet(path, files, draw, limits, streamed, nested)
+    if ending in (".npy", ".npz"):
+        columns = _read(path, encoding, limits, nested, "", ())
+        rows = sample_rows(columns.size, draw.most, draw.seed)
+        return columns.drawn(rows, rows + 1, columns.size)
+    if ending != ".zip":
+        text.check_unpacked(path, streamed)
+    return _collect_drawn(_records(path, ending, encoding, streamed), draw, str(path), _unit(ending), limits)
+
+
+def table_files(path: Path) -> list[Path]:
+    """Return the files of a table: one, the Parquet files of a folder, or those that fit a pattern, by name.
+
+    Raises:
+        UsageError: a folder or a pattern names no Parquet file, or a pattern others, too.
+    """
+    if path.is_dir():
+        files = sorted(path.glob(f"*{PARQUET}"))
+    elif {"*", "?", "["} & {*str(path)} and not path.exists():
+        files = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+    else:
+        return [path]
+    other = next((file for file in files if file.suffix != PARQUET), None)
+    if not files or other:
+        found = f"{other} is another" if other else "there is none"
+        raise UsageError.at(path, f"a folder or a pattern must name files that end in {PARQUET}; {found}", value=path)
+    return files
+
+
+def _collect_drawn(records: Iterable[separated.Record], draw: Draw, origin: str, unit: str, limits: Limits) -> Columns:
+    """Draw rows while they are read, as columns."""
+    from ranker.files.collect import collect
+
+    drawn = draw_records(records, draw, origin, limits)
+    return collect(drawn.records, origin, unit, limits).drawn(drawn.places, drawn.numbers, drawn.size)
+
+
+def _ending(path: Path, form: str) -> str:
+    """Return the ending by which a file is read; a UsageError if there is no such one."""
+    packed = path.name.endswith(".gz")
+    ending = form or Path(path.name.removesuffix(".gz")).suffix
+    if ending not in ENDINGS or (packed and ending not in (*_LINES, ".json")):
+        endings = ", ".join(ENDINGS)
+        raise UsageError.at(
+            path,
+            f"a file of rows or a table ends in {endings}; those of text may be gzipped (.csv.gz)",
+            value=ending,
+            allowed=ENDINGS,
+        )
+    return ending
+
+
+def _unit(ending: str) -> str:
+    """Return the unit of the numbers of a file's rows."""
+    return "line" if ending in _LINES else "row"
+
+
+def of_rows(rows: Iterable[Mapping[str, Any]], limits: Limits = LIMITS, draw: Draw | None = None) -> Columns:
     """Return the columns of rows in memory: mappings, a data set of `datasets`, or a data frame.
+
+    With a draw, also of a stream of rows that is larger than the limits, such as an `IterableDataset`.
 
     Raises:
         UsageError: a row is no mapping of columns to values.
@@ -105,7 +173,8 @@ def of_rows(rows: Iterable[Mapping[str, Any]], limits: Limits = LIMITS) -> Colum
     from ranker.files.collect import collect
 
     features = getattr(rows, "features", None)
-    columns = collect(exports.label_rows(_number_rows(rows)), limits=limits)
+    records = exports.label_rows(_number_rows(rows))
+    columns = collect(records, limits=limits) if draw is None else _collect_drawn(records, draw, MEMORY, "row", limits)
     if not isinstance(features, Mapping):
         return columns
     labels = {name: getattr(features.get(name), "names", None) for name in columns.order}

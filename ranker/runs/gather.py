@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import NoneType
 from typing import TypeAlias, TypeVar, cast
 
 from factors import Example
@@ -18,6 +19,7 @@ from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset, sample
 from ranker.errors import Assumption, DataError, UnknownName, UsageError, listed
 from ranker.files.columns import Columns
+from ranker.files.draws import Draw
 from ranker.limits import LIMITS, Limits
 from ranker.runs.task import NamedTask, check_readable, decide_task, mask_empty_words
 from ranker.scoring.score import check_probe
@@ -144,6 +146,7 @@ class RowsFile:
         task, columns, like, include, encoding, limits, empty_words: as in `labelled`; without a task `decide_task`
             decides.
         scale: worst and best number, where the task's answers are numbers; None if not stated.
+        draw: the rows that are read of a file of any size; None reads all.
     """
 
     file: Path | Collection[Mapping[str, object]]
@@ -155,6 +158,7 @@ class RowsFile:
     limits: Limits = LIMITS
     empty_words: tuple[str, ...] | None = None
     scale: tuple[float, float] | None = None
+    draw: Draw | None = None
 
     @property
     def name(self) -> str:
@@ -169,7 +173,37 @@ class RowsFile:
     @cached_property
     def content(self) -> Columns:
         """Columns of the rows; a file is read once."""
-        return readers.content(self.file, self.columns, self.encoding, self.limits)
+        return readers.content(self.file, self.columns, self.encoding, self.limits, self.draw)
+
+    def as_pool(self, texts: Iterable[tuple[str, ...]] = (), *, keep_labels: bool = False) -> RowsFile:
+        """Return the same file as a pool, of which a bounded number of rows is drawn.
+
+        Args:
+            texts: texts of labelled rows; the first row with each is read in any case.
+            keep_labels: read the rows that have a label in any case, too.
+        """
+        named = self.columns.get("label", ())
+        names = (named,) if isinstance(named, str) else tuple(named)
+        labels = names or tuple(name for group in readers.USUAL["label"] for name in group)
+        filled = tuple(name.casefold() for name in labels) if keep_labels else ()
+        return replace(self, draw=Draw(POOL_ROWS, frozenset(texts), filled))
+
+    def texts(self) -> Iterator[tuple[str, ...]]:
+        """Yield the texts of each row that has some."""
+        if not self.content.size:
+            return
+        sheet = self.sheet()
+        for row in sheet.rows:
+            cells = [row.cells.get(column) for column in sheet.layout.text]
+            texts = [text for cell in cells for text in (cell if isinstance(cell, list) else (cell,))]
+            written = tuple(text for text in texts if isinstance(text, str))
+            if texts and len(written) == len(texts):
+                yield written
+
+    @property
+    def draw_note(self) -> str:
+        """Sentence that says how many rows were drawn of how many; "" where all were read."""
+        return draw_note(self.content.size, self.content.whole) if self.content.whole else ""
 
     def sheet(self, *required: str) -> Sheet:
         """Read the rows as written; each part in `required` must have a column."""
@@ -283,14 +317,38 @@ def with_columns(rows: R, columns: Mapping[str, str | Sequence[str]] | None) -> 
     return RowsFile(file, columns=columns)
 
 
-def unlabelled(rows: UnlabelledRows) -> Sequence[Example]:
-    """Read rows without labels; errors are those of `ranker.datasets.sets.unlabelled`."""
+def as_pool(rows: UnlabelledRows, texts: Iterable[tuple[str, ...]] = ()) -> Sequence[Example] | RowsFile:
+    """Return rows without labels as examples, or as a file of which a bounded number of rows is drawn.
+
+    Args:
+        rows: the rows.
+        texts: of labelled rows, which are read in any case.
+    """
     if isinstance(rows, RowsFile):
-        return rows.unlabelled()
+        return rows.as_pool(texts)
     if isinstance(rows, (str, Path)):
-        return sets.unlabelled(rows)
-    examples = [row for row in rows if isinstance(row, Example)]
-    return examples if len(examples) == len(rows) else sets.unlabelled(cast(Collection[Mapping[str, object]], rows))
+        return RowsFile(Path(rows)).as_pool(texts)
+    if isinstance(rows, Sequence) and all(isinstance(row, Example) for row in rows):
+        return cast(Sequence[Example], rows)
+    return RowsFile(cast(Collection[Mapping[str, object]], rows)).as_pool(texts)
+
+
+def _texts_of(examples: LabelledDataset | RowsFile | None) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of labelled rows."""
+    if isinstance(examples, RowsFile):
+        yield from examples.texts()
+    elif examples is not None:
+        yield from (row.segments for row in examples.examples)
+
+
+def draw_note(drawn: int, size: int) -> str:
+    """Say how many rows of a pool were drawn."""
+    return f"{drawn:,} of the {size:,} rows of the pool are read, drawn at random (seed 0)."
+
+
+def read_pool_rows(pool: Sequence[Example] | RowsFile) -> Sequence[Example]:
+    """Read the rows of a pool; errors are those of `ranker.datasets.sets.unlabelled`."""
+    return pool.unlabelled() if isinstance(pool, RowsFile) else pool
 
 
 @dataclass(frozen=True)
@@ -406,16 +464,17 @@ def gather_without_truth(
             labels are numbers that the models count otherwise.
         ModelError: the models' labels are needed, and no model can be read.
     """
-    check_columns(examples, pool, in_domain)
-    inspected, pool = inspect_models(models), unlabelled(pool)
+    if not isinstance(examples, (LabelledDataset, RowsFile, NoneType)):
+        examples = RowsFile(Path(examples) if isinstance(examples, str) else examples)
+    pool_file = as_pool(pool, _texts_of(examples))
+    check_columns(examples, pool_file, in_domain)
+    inspected, pool = inspect_models(models), read_pool_rows(pool_file)
     if examples is None:
         examples, own_pool = bundled_rows(inspected, pool_from_unlabelled and not pool)
         pool = pool or own_pool
     all_rows = (
-        unlabelled(examples) if pool_from_unlabelled and not pool and not isinstance(examples, LabelledDataset) else ()
+        examples.unlabelled() if pool_from_unlabelled and not pool and not isinstance(examples, LabelledDataset) else ()
     )
-    if not isinstance(examples, (LabelledDataset, RowsFile)):
-        examples = RowsFile(Path(examples) if isinstance(examples, str) else examples)
     if isinstance(examples, RowsFile):
         examples = examples.labelled(inspected.infos)
     if {row.segments for row in all_rows} - {row.segments for row in examples.examples}:
@@ -428,10 +487,13 @@ def gather_without_truth(
     check_text_counts(everything)
     if pool and len(everything) > len(pool):
         log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
-    if pool and len(everything) > POOL_ROWS:
-        note = f"{POOL_ROWS:,} of the {len(everything):,} rows of the pool are read, drawn at random."
-        examples = replace(examples, notes=(*examples.notes, note))
+    note = pool_file.draw_note if isinstance(pool_file, RowsFile) else ""
+    if pool and len(everything) > POOL_ROWS + len(examples.examples):
+        size = len(everything)
         everything, places = sample_pool(everything, places, POOL_ROWS)
+        note = draw_note(len(everything), size)
+    if note:
+        examples = replace(examples, notes=(*examples.notes, note))
     rows = RunRows(
         examples,
         examples.examples[:probe],

@@ -19,7 +19,15 @@ from ranker.labelling.session import LabelEvent, Session
 from ranker.labelling.sheet import Line
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.runs.collect import unanswered
-from ranker.runs.gather import InspectedModels, Models, UnlabelledRows, inspect_models, unlabelled
+from ranker.runs.gather import (
+    InspectedModels,
+    Models,
+    RowsFile,
+    UnlabelledRows,
+    as_pool,
+    inspect_models,
+    read_pool_rows,
+)
 from ranker.runs.label_pool import distinct_rows
 from ranker.runs.label_predictions import (
     LabelSettings,
@@ -310,7 +318,10 @@ def label(
     inspected = inspect_models(models)
     decided = judged_task(decide_task(NamedTask(task), infos=inspected.infos), settings.metric)
     check_rule(decided, settings.rule)
-    rows, places = with_labelled(distinct_rows(unlabelled(pool)), labelled)
+    pool_file = as_pool(pool, (row.segments for row in labelled))
+    rows, places = with_labelled(distinct_rows(read_pool_rows(pool_file)), labelled)
+    if isinstance(pool_file, RowsFile) and pool_file.draw_note:
+        log.warning(pool_file.draw_note)
     check_text_counts(rows)
     for note in small_pool_notes(len(rows), inspected):
         log.warning(note)

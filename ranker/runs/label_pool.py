@@ -54,7 +54,13 @@ class PoolFile:
         return cells_by_text(self.sheet, self.rows)
 
 
-def read_pool(pool: RowsFile, labelled: Sequence[Path], models: InspectedModels, label_map: bool = False) -> PoolFile:
+def read_pool(
+    pool: RowsFile,
+    labelled: Sequence[Path],
+    models: InspectedModels,
+    label_map: bool = False,
+    session: Path | None = None,
+) -> PoolFile:
     """Read a pool, and rows that others have labelled.
 
     Args:
@@ -62,13 +68,18 @@ def read_pool(pool: RowsFile, labelled: Sequence[Path], models: InspectedModels,
         labelled: files of labelled rows; the labels in the first, else those in the pool, decide the task.
         models: the models.
         label_map: True if the user maps the models' labels, so that rows may have labels of other names.
+        session: file of earlier answers; all its rows are read of a large pool. None if there is none.
 
     Raises:
         UsageError, ModelError: as `decide_task`.
         DataError: as `decide_task`; a file cannot be read, or has a label that is unknown to the task or to all models.
     """
     files = [replace(pool, file=file) for file in labelled]
+    earlier = [*files, replace(pool, file=session)] if session else files
+    pool = pool.as_pool((texts for file in earlier for texts in file.texts()), keep_labels=True)
     check_columns(pool, *files, absent="label")
+    if pool.draw_note:
+        log.warning(pool.draw_note)
     raw_sheets = (pool.with_texts(), *(file.sheet("text", "label") for file in files))
     sheet, *sheets = (_mask_labels(raw_sheet, pool, models) for raw_sheet in raw_sheets)
     telling = next(iter(sheets), sheet)

@@ -173,7 +173,7 @@ def fold(
 
 def _read(rows: int, labelled: Ints, most: int) -> Ints:
     """Return the rows that are read: all, or a sample with the labelled ones."""
-    if rows <= most:
+    if rows <= most + len(labelled):  # a pool that is read as a sample of so many, and its labelled rows
         return np.arange(rows)
     sample = np.random.default_rng(0).choice(rows, most, replace=False)
     return np.union1d(sample, labelled)

@@ -211,18 +211,22 @@ def test_a_pool_is_read_from_wherever_it_is(kind, models, tmp_path):
     assert [row.target for row in found.pool[:3]] == [None] * 3
 
 
-def test_a_pool_larger_than_is_read_is_sampled_with_its_labelled_rows(models, monkeypatch):
-    """Ten of a hundred rows are left, in order and the same each time, the two labelled ones among them; a note."""
+@pytest.mark.parametrize("kind", ["rows", "examples"])
+def test_a_pool_larger_than_is_read_is_sampled_with_its_labelled_rows(kind, models, monkeypatch):
+    """Ten of a hundred rows are left and the two labelled ones, in order and the same each time; a note."""
     monkeypatch.setattr("ranker.runs.gather.POOL_ROWS", 10)
     pool = [{"text": f"Row {n}."} for n in range(100)]
+    if kind == "examples":
+        pool = sets.unlabelled(pool)
     labelled = [{"text": "Row 70.", "label": "negative"}, {"text": "Row 3.", "label": "positive"}]
     runs = [gather_without_truth(models(POLAR, POLAR), labelled, pool).rows for _ in range(2)]
     numbers = [int(row.segments[0][4:-1]) for row in runs[0].pool]
-    assert len(numbers) == 10
+    assert set(numbers) == {3, 70, *sample_rows(100, 10).tolist()}
     assert numbers == sorted(numbers)
     assert [numbers[place] for place in runs[0].places] == [70, 3]
     assert [row.segments for row in runs[1].pool] == [row.segments for row in runs[0].pool]
-    assert "10 of the 100 rows of the pool are read, drawn at random." in runs[0].ood.notes
+    note = f"{len(numbers)} of the 100 rows of the pool are read, drawn at random (seed 0)."
+    assert note in runs[0].ood.notes
 
 
 def test_a_pool_in_memory_that_cannot_be_read_is_one_line(models):

@@ -1,0 +1,236 @@
+"""Rows drawn from Parquet tables of any size, in one file or several, a block of rows in memory at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factors.types import Ints
+from ranker.errors import DataError, check_distinct
+from ranker.files import parquet
+from ranker.files.arrow import is_text
+from ranker.files.columns import Columns
+from ranker.files.draws import Draw, KeptRows, filled_column, sample_rows
+from ranker.limits import LIMITS, Limits, within
+
+BLOCK_ROWS = 8_192
+"""Most rows in memory at once, beside those that are drawn."""
+
+BLOCK_BYTES = 1 << 26
+"""Most bytes of a block of rows, by the sizes that its file states."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One file of a table: its rows, the first one's place in the table, its schema, and the rows of a block."""
+
+    path: Path
+    start: int
+    size: int
+    schema: Any
+    names: tuple[str, ...]
+    block: int
+
+
+@dataclass
+class _Taken:
+    """Rows that were taken so far: blocks of the table, their places in it, and their size."""
+
+    blocks: list[Any] = field(default_factory=list)
+    rows: list[Ints] = field(default_factory=list)
+    size: int = 0
+
+
+def draw_parquet(
+    path: Path,
+    files: Sequence[Path],
+    draw: Draw,
+    limits: Limits = LIMITS,
+    streamed: Limits = LIMITS,
+    nested: Collection[str] = (),
+) -> Columns:
+    """Draw rows of a Parquet table: a file, the files of a folder, or those that fit a pattern.
+
+    Args:
+        path: the file, folder or pattern, for messages.
+        files: the files.
+        draw: the rows to draw.
+        limits: bounds of what is in memory.
+        streamed: bounds of the files.
+        nested: columns of deeper lists and objects to read; the others are listed as unread.
+
+    Raises:
+        DataError: a file cannot be read, has other columns than the first, or the drawn rows hold too much.
+    """
+    parts = _parts(files, streamed, nested)
+    names = [name for name in parts[0].schema.names if all(name in part.names for part in parts)]
+    size = sum(part.size for part in parts)
+    sampled, kept = sample_rows(size, draw.most, draw.seed), KeptRows(draw)
+    taken, longest = _Taken(), _Longest()
+    for part in parts:
+        for start, block in _blocks(part, names, streamed):
+            kept_in_block = _kept(kept, block, start, draw)
+            within_block = (
+                sampled[np.searchsorted(sampled, start) : np.searchsorted(sampled, start + len(block))] - start
+            )
+            chosen = np.unique(np.concatenate([within_block, kept_in_block, longest.rows(block)]))
+            if len(chosen):
+                taken.blocks.append(block.take(pa.array(chosen)))
+                taken.rows.append(chosen + start)
+                taken.size += taken.blocks[-1].nbytes
+                limits.check(part.path, "file", taken.size)
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *taken.rows])
+    fields = pa.schema([parts[0].schema.field(name) for name in names])
+    table = pa.Table.from_batches(taken.blocks, None if taken.blocks else fields)
+    drawn = np.isin(rows, np.union1d(sampled, np.array(sorted(kept.rows), dtype=np.int64)))
+    columns = _columns(path, parts, table, rows, limits, nested)
+    return columns.drawn(np.flatnonzero(drawn), rows[drawn] + 1, size)
+
+
+def _parts(files: Sequence[Path], limits: Limits, nested: Collection[str]) -> list[_Part]:
+    """Return the files of a table, after checking what they state of themselves."""
+    parts: list[_Part] = []
+    for path in files:
+        with parquet.open_parquet(path, limits) as file:
+            schema, size = file.schema_arrow, file.metadata.num_rows
+            check_distinct(path, "columns", schema.names)
+            limits.check(path, "columns", len(schema.names))
+            stated = parquet.stated_sizes(path, file, limits)
+            _, names = parquet.readable_columns(file, stated, limits, nested)
+            unpacked = sum(stated[name].size for name in names)
+            limits.check(path, "file", unpacked)
+            limits.check_ratio(path, unpacked, os.path.getsize(path))
+        if parts:
+            _check_same(parts[0], path, schema)
+        block = max(1, min(BLOCK_ROWS, BLOCK_BYTES * size // max(unpacked, 1)))
+        start = parts[-1].start + parts[-1].size if parts else 0
+        parts.append(_Part(path, start, size, schema, tuple(names), block))
+    return parts
+
+
+def _check_same(first: _Part, path: Path, schema: Any) -> None:
+    """Refuse a file whose columns are not those of the first file."""
+    for name in dict.fromkeys((*first.schema.names, *schema.names)):
+        types = [
+            str(part.field(name).type)[:50] if name in part.names else "missing" for part in (first.schema, schema)
+        ]
+        if types[0] != types[1]:
+            reason = (
+                f"is {types[0]} in {first.path} and {types[1]} here; the files of a table must have the same columns"
+            )
+            raise DataError.of_column(name, reason, place=path)
+
+
+def _blocks(part: _Part, names: Sequence[str], limits: Limits) -> Iterator[tuple[int, Any]]:
+    """Yield the blocks of a file's rows, each with the place of its first row in the table."""
+    start = part.start
+    with parquet.open_parquet(part.path, limits, buffer_size=1 << 20, pre_buffer=False) as file:
+        blocks = file.iter_batches(part.block, columns=list(names), use_threads=False)
+        while True:
+            with within(limits, part.path):
+                block = next(blocks, None)
+            if block is None:
+                break
+            yield start, _without_views(block)
+            start += len(block)
+        if start != part.start + part.size:
+            raise ValueError(f"it states {part.size:,} rows, and has {start - part.start:,}")
+
+
+def _without_views(block: Any) -> Any:
+    """Return a block whose texts and bytes are of types that rows can be taken from."""
+    kinds = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    if not any(column.type in kinds for column in block.schema):
+        return block
+    return block.cast(pa.schema([column.with_type(kinds.get(column.type, column.type)) for column in block.schema]))
+
+
+def _kept(kept: KeptRows, block: Any, start: int, draw: Draw) -> Ints:
+    """Return the rows of a block that are read in any case; only those that may be are looked at one by one."""
+    mask = np.zeros(len(block), dtype=bool)
+    filled = filled_column(tuple(block.schema.names), draw.filled)
+    for column in block.schema if draw.texts or filled else ():
+        values = block.column(column.name)
+        if column.name == filled:
+            mask |= np.asarray(pc.is_valid(values).to_numpy(zero_copy_only=False))
+        if draw.texts and pa.types.is_nested(column.type):
+            mask[:] |= is_text(getattr(column.type, "value_type", pa.null()))
+        elif draw.texts and parquet.holds_text(column.type):
+            texts = pa.array(list(draw.firsts), pa.string())
+            mask |= pc.is_in(values.cast(pa.string()), texts).to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(mask)
+    cells = block.take(pa.array(rows)).to_pylist() if len(rows) else []
+    return np.array(
+        [row for row, row_cells in zip(rows.tolist(), cells, strict=True) if kept.keeps(start + row, row_cells)],
+        dtype=np.int64,
+    )
+
+
+class _Longest:
+    """The longest lists of each column so far: the type of a column of lists depends on it."""
+
+    def __init__(self) -> None:
+        self._lengths: dict[str, int] = {}
+
+    def rows(self, block: Any) -> Ints:
+        """Return the rows of a block with a list longer than any before, one for each column of lists."""
+        rows = []
+        for column in block.schema:
+            if str(column.type).split("<")[0] in parquet.LISTS:
+                lengths = pc.fill_null(pc.list_value_length(block.column(column.name)), 0)
+                longest = pc.max(lengths).as_py() or 0
+                if longest > self._lengths.get(column.name, 0):
+                    self._lengths[column.name] = longest
+                    rows.append(pc.index(lengths, pa.scalar(longest, lengths.type)).as_py())
+        return np.array(rows, dtype=np.int64)
+
+
+def _columns(
+    path: Path, parts: Sequence[_Part], table: Any, rows: Ints, limits: Limits, nested: Collection[str]
+) -> Columns:
+    """Unpack rows of a table into columns of single values."""
+    first = parts[0]
+    lists = [name for name in table.schema.names if pa.types.is_nested(table.schema.field(name).type)]
+    limits.check(path, "values", sum(_values(table.column(name)) for name in lists))
+    unpacked = parquet.UnpackedColumns(
+        unread={
+            name: str(first.schema.field(name).type)[:50]
+            for name in first.schema.names
+            if name not in table.schema.names
+        }
+    )
+    for name in table.schema.names:
+        parquet.unpack(path, name, table.column(name), unpacked, limits, name in nested)
+    index = parquet.add_range(path, first.schema, rows, unpacked) if len(parts) == 1 else ()
+    order = (*first.schema.names, *index)
+    limits.check(path, "columns", len(unpacked.cells))
+    limits.check(path, "parquet_cells", len(rows) * len(unpacked.cells))
+    return Columns(
+        str(path),
+        len(rows),
+        unpacked.cells,
+        unpacked.groups,
+        unpacked.unread,
+        parquet.number_names(first.path, first.schema, limits),
+        unpacked.nested,
+        order,
+        limits=limits,
+        files=tuple((str(part.path), part.start) for part in parts) if parts[1:] else (),
+    )
+
+
+def _values(column: Any) -> int:
+    """Count the lists, objects and single values in a column of lists or objects."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        return sum(_values(pc.struct_field(column, [n])) for n in range(kind.num_fields))
+    if str(kind).split("<")[0] in parquet.LISTS:
+        return len(column) + _values(pc.list_flatten(column))
+    return len(column)
