@@ -10,6 +10,7 @@ from refusals import refuses
 from ranker import labelled
 from ranker.datasets import sets
 from ranker.errors import DataError, UsageError
+from ranker.files.draws import sample_rows
 from ranker.runs.gather import check_numbers, gather_without_truth, inspect_models, unread_options
 from ranker.runs.task import decide_task
 from ranker.sources.base import SourceOptions
