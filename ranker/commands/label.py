@@ -36,7 +36,7 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     type=options.PATH,
     required=True,
     metavar="FILE",
-    help="Rows of the new domain (.jsonl, .csv, .tsv, .parquet).",
+    help="Rows of the new domain (.jsonl, .csv, .tsv, .parquet), or a folder or 'pattern' of Parquet files.",
 )
 @options.option(
     Heading.METHODS,

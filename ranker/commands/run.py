@@ -78,7 +78,8 @@ EXAMPLES = {
     "--pool",
     type=options.PATH,
     metavar="FILE",
-    help="Unlabelled rows of the same domain, beside --data. They make ten labels worth many (see `label`).",
+    help="Unlabelled rows of the same domain, beside --data: a file, or a folder or 'pattern' of Parquet files. They "
+    "make ten labels worth many (see `label`).",
 )
 @options.option(
     Heading.ROWS,
