@@ -23,6 +23,7 @@ from ranker.datasets.embedded import cards
 from ranker.datasets.mapping import parse_label_map
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError, look_up
+from ranker.files.buckets import local_path
 from ranker.limits import LIMITS, Limits
 from ranker.progress import Progress, silent
 from ranker.records import parse_json, read_json
@@ -110,14 +111,15 @@ def own_rows(values: OptionValues, option: str) -> RowsFile | None:
     if option == "data" and values.get("cluster"):
         roles["cluster"] = [values["cluster"]]
     like, include, table = values["ood_name"], tuple(values["include"]), from_flags(TableOptions, values)
+    limits = values["limits"]
     return RowsFile(
-        values[option],
+        local_path(values[option], option, limits.pool if option == "pool" else limits.file),
         values.get("task"),
         roles,
         like,
         include,
         table.encoding,
-        values["limits"],
+        limits,
         table.empty_words,
         values.get("scale"),
     )
@@ -297,7 +299,7 @@ def labelling_request(
     return LabellingRequest(
         models,
         pool,
-        labelled=values["labelled"],
+        labelled=tuple(local_path(file, "labelled", values["limits"].file) for file in values["labelled"]),
         batch=values["batch"],
         label_map=values["label_map"] is not None,
         output=values["output"],

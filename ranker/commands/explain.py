@@ -28,7 +28,7 @@ from ranker.sources.options import Heading
 @options.option(
     Heading.COMMON,
     "--data",
-    type=options.PATH,
+    type=options.ROWS_PATH,
     metavar="FILE",
     help="Your own rows, labelled or not (.jsonl, .csv, .tsv, .parquet).",
 )

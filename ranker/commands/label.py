@@ -33,7 +33,7 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
 @options.option(
     Heading.COMMON,
     "--pool",
-    type=options.PATH,
+    type=options.ROWS_PATH,
     required=True,
     metavar="FILE",
     help="Rows of the new domain (.jsonl, .csv, .tsv, .parquet), or a folder or 'pattern' of Parquet files.",
@@ -49,7 +49,7 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
 @options.option(
     Heading.ROWS,
     "--labelled",
-    type=options.PATH,
+    type=options.ROWS_PATH,
     multiple=True,
     metavar="FILE",
     help="Rows that others have labelled, as for `run --data`. Repeat for several files.",

@@ -11,6 +11,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from ranker.files.buckets import is_bucket_url
 from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.hf.options import CheckpointOptions
 from ranker.sources.lm.options import LMOptions
@@ -22,6 +23,17 @@ Command = Callable[..., None]
 Option = Callable[[Command], Command]
 
 PATH = click.Path(path_type=Path)
+
+
+class RowsType(click.Path):
+    """Type of options for rows: a path, or the URL of rows in a bucket as it was typed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a URL in a bucket unchanged, else a path."""
+        return value if is_bucket_url(value) else super().convert(value, param, ctx)
+
+
+ROWS_PATH = RowsType(path_type=Path)
 
 
 class HeadedOption(click.Option):

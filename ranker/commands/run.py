@@ -69,14 +69,14 @@ EXAMPLES = {
 @options.option(
     Heading.COMMON,
     "--data",
-    type=options.PATH,
+    type=options.ROWS_PATH,
     metavar="FILE",
     help="Your own labelled rows (.jsonl, .csv, .tsv, .parquet), to decide between models.",
 )
 @options.option(
     Heading.COMMON,
     "--pool",
-    type=options.PATH,
+    type=options.ROWS_PATH,
     metavar="FILE",
     help="Unlabelled rows of the same domain, beside --data: a file, or a folder or 'pattern' of Parquet files. They "
     "make ten labels worth many (see `label`).",
@@ -140,7 +140,7 @@ EXAMPLES = {
 @options.option(
     Heading.ROWS,
     "--in-domain",
-    type=options.PATH,
+    type=options.ROWS_PATH,
     metavar="FILE",
     help="Labelled rows of the domain that the models were trained for. SURROGATE starts from the accuracies there,"
     " and models below chance are pointed out. The methods ATC, DOC, ID-ACC, ALINE and COT need them.",

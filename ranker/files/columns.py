@@ -65,7 +65,7 @@ class Columns:
     unit: str = "row"
     limits: Limits = LIMITS
     absent: Mapping[str, Any] = field(default_factory=dict)
-    numbers: Sequence[int] | None = None
+    numbers: Ints | None = None
     whole: int = 0
     files: tuple[tuple[str, int], ...] = ()
     worked_out: dict[str, Any] = field(init=False, repr=False, default_factory=dict)

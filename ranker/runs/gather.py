@@ -18,6 +18,7 @@ from ranker.datasets.pools import check_text_counts, sample_pool, with_labelled
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset, sample
 from ranker.errors import Assumption, DataError, UnknownName, UsageError, listed
+from ranker.files.buckets import local_path
 from ranker.files.columns import Columns
 from ranker.files.draws import Draw
 from ranker.limits import LIMITS, Limits
@@ -288,7 +289,7 @@ def labelled(
         >>> [row.target for row in labelled(rows, ClassificationTask("sentiment", ("bad", "good"))).examples]
         [1, 0]
     """
-    file = Path(data) if isinstance(data, str) else data
+    file = local_path(data, "data", limits.file) if isinstance(data, str) else data
     words = None if empty_words is None else tuple(empty_words)
     return RowsFile(file, task, columns or {}, like, tuple(include), encoding, limits, words).labelled()
 
@@ -327,7 +328,7 @@ def as_pool(rows: UnlabelledRows, texts: Iterable[tuple[str, ...]] = ()) -> Sequ
     if isinstance(rows, RowsFile):
         return rows.as_pool(texts)
     if isinstance(rows, (str, Path)):
-        return RowsFile(Path(rows)).as_pool(texts)
+        return RowsFile(local_path(rows, "pool", LIMITS.pool)).as_pool(texts)
     if isinstance(rows, Sequence) and all(isinstance(row, Example) for row in rows):
         return cast(Sequence[Example], rows)
     return RowsFile(cast(Collection[Mapping[str, object]], rows)).as_pool(texts)
@@ -465,7 +466,7 @@ def gather_without_truth(
         ModelError: the models' labels are needed, and no model can be read.
     """
     if not isinstance(examples, (LabelledDataset, RowsFile, NoneType)):
-        examples = RowsFile(Path(examples) if isinstance(examples, str) else examples)
+        examples = RowsFile(local_path(examples, "data", LIMITS.file) if isinstance(examples, str) else examples)
     pool_file = as_pool(pool, _texts_of(examples))
     check_columns(examples, pool_file, in_domain)
     inspected, pool = inspect_models(models), read_pool_rows(pool_file)

@@ -9,28 +9,20 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ranker.errors import StoreError, UsageError
+from ranker.errors import StoreError
+from ranker.files.buckets import cache_folder, file_system, request
 from ranker.files.saving import save
 from ranker.limits import open_regular
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-PAUSES = (0.2, 1.0, 5.0)
-"""Seconds before each further attempt of a request to an object store that failed for no lasting reason."""
-
-LASTING = (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError)
-"""Failures that another attempt does not change."""
 
 
 def place(text: str) -> Path | Remote:
@@ -48,14 +40,9 @@ def place(text: str) -> Path | Remote:
     """
     if "://" not in text:
         return Path(text)
-    from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem
 
-    try:
-        system, path = url_to_fs(text)
-    except (ImportError, ValueError, TypeError, OSError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise UsageError(f"`store`: {text} cannot be opened: {reason}", option="store", value=text) from error
+    system, path = file_system(text, "store")
     return Path(path) if isinstance(system, LocalFileSystem) else Remote(path.rstrip("/"), system)
 
 
@@ -80,7 +67,7 @@ class UserStore:
 
     def local(self) -> Path:
         """Return the folder in the user's cache."""
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rank-models"
+        return cache_folder()
 
     def __repr__(self) -> str:
         return "USER_STORE"
@@ -139,7 +126,7 @@ class Remote:
     def iterdir(self) -> Iterator[Remote]:
         """Yield the entries directly below, listed anew each time, since other machines write here, too."""
         self.system.invalidate_cache(self.path)
-        paths = _request(lambda: self.system.ls(self.path, detail=False))
+        paths = request(lambda: self.system.ls(self.path, detail=False))
         return (Remote(path.rstrip("/"), self.system) for path in paths if path.rstrip("/") != self.path)
 
     def glob(self, pattern: str) -> Iterator[Remote]:
@@ -152,19 +139,19 @@ class Remote:
 
     def is_dir(self) -> bool:
         """Return whether anything lies below."""
-        return bool(_request(lambda: self.system.isdir(self.path)))
+        return bool(request(lambda: self.system.isdir(self.path)))
 
     def is_file(self) -> bool:
         """Return whether there is a file of this name."""
-        return bool(_request(lambda: self.system.isfile(self.path)))
+        return bool(request(lambda: self.system.isfile(self.path)))
 
     def read_bytes(self) -> bytes:
         """Return the content of the file."""
-        return bytes(_request(lambda: self.system.cat_file(self.path)))
+        return bytes(request(lambda: self.system.cat_file(self.path)))
 
     def write_bytes(self, content: bytes) -> None:
         """Write the file in one request: a reader sees all of it or none."""
-        _request(lambda: self.system.pipe_file(self.path, content))
+        request(lambda: self.system.pipe_file(self.path, content))
 
     def create(self, content: bytes) -> None:
         """Write the file in one request unless there is one of this name, where the service can tell.
@@ -173,39 +160,21 @@ class Remote:
             FileExistsError: there is one, perhaps of an earlier attempt whose answer was lost.
         """
         try:
-            _request(lambda: self.system.pipe_file(self.path, content, mode="create"))
+            request(lambda: self.system.pipe_file(self.path, content, mode="create"))
         except NotImplementedError:
             self.write_bytes(content)
 
     def rename(self, target: Remote) -> None:
         """Copy to another path, and remove; object stores cannot rename."""
-        _request(lambda: self.system.mv(self.path, target.path))
+        request(lambda: self.system.mv(self.path, target.path))
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Remove the file."""
         try:
-            _request(lambda: self.system.rm_file(self.path))
+            request(lambda: self.system.rm_file(self.path))
         except FileNotFoundError:
             if not missing_ok:
                 raise
-
-
-def _request(send: Callable[[], T]) -> T:
-    """Send a request, again after pauses if it may work later; other errors (no such bucket) become OSErrors."""
-    pauses = iter(PAUSES)
-    while True:
-        try:
-            return send()
-        except (*LASTING, NotImplementedError):
-            raise
-        except OSError as error:
-            pause = next(pauses, None)
-            if pause is None:
-                raise
-            log.info("a request to the store failed (%s); it is sent again in %s s", error, pause)
-            time.sleep(pause)
-        except Exception as error:
-            raise OSError(next(iter(str(error).splitlines()), type(error).__name__)) from error
 
 
 Place = Path | Remote

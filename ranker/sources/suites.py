@@ -13,6 +13,7 @@ from typing import Any
 from factors.types import Frozen
 from ranker.datasets.embedded import SUITE, folder
 from ranker.errors import UnknownName, UsageError, look_up
+from ranker.files.buckets import is_bucket_url, local_path
 from ranker.records import fields_of, read_json, table
 from ranker.sources import kinds
 from ranker.sources.base import ResourceCache, Source, SourceOptions
@@ -230,6 +231,8 @@ def _to_models(reference: str | Path | Source | Model, options: SourceOptions, s
 def _resolve(text: str, options: SourceOptions, shelf: ResourceCache) -> _NamedModels:
     """Return the models of a reference, under the name that it gives."""
     reference = parse(text, kinds.known_kinds(shelf))
+    if is_bucket_url(reference.place):
+        reference = replace(reference, place=str(local_path(reference.place, "models")))
     part = _find_part(reference, options, shelf)
     if not reference.name:
         return part

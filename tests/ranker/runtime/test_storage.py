@@ -159,7 +159,7 @@ def test_the_command_line_takes_a_url(capsys):
 def pauses(monkeypatch):
     """Seconds that would be slept."""
     slept = []
-    monkeypatch.setattr("ranker.runtime.storage.time.sleep", slept.append)
+    monkeypatch.setattr("ranker.files.buckets.time.sleep", slept.append)
     return slept
 
 
@@ -212,7 +212,7 @@ def test_a_shard_that_is_there_is_not_written_again(root, monkeypatch):
         whole(system, path, value, **options)
         raise TimeoutError("no answer")
 
-    monkeypatch.setattr("ranker.runtime.storage.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("ranker.files.buckets.time.sleep", lambda seconds: None)
     monkeypatch.setattr(type(root.system), "pipe_file", lost)
     put_new(root / "new.parquet", b"content")
     assert (root / "new.parquet").read_bytes() == b"content"

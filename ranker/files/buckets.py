@@ -1,0 +1,214 @@
+"""Files and folders on object stores, through fsspec: opened by their URL, and copied to this machine once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+from ranker.errors import UsageError, listed
+from ranker.files.scratch import Scratch
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PAUSES = (0.2, 1.0, 5.0)
+"""Seconds before each further attempt of a request to an object store that failed for no lasting reason."""
+
+LASTING = (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError)
+"""Failures that another attempt does not change."""
+
+EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
+"""Protocol -> the extra of this package that it needs."""
+
+BUCKET = re.compile(rf"(?:{'|'.join(EXTRAS)}|memory)://.+")
+"""URLs of models and rows that are copied; the memory store is for tests."""
+
+MAX_FILES = 10_000
+"""Most files that are copied of one folder: a suite of a thousand adapters has some thousands."""
+
+_VERSION = ("ETag", "etag", "md5Hash", "content_md5", "LastModified", "last_modified", "updated", "mtime", "created")
+"""Fields of a listing that change with a file's content, as the services name them."""
+
+
+def file_system(url: str, option: str) -> tuple[Any, str]:
+    """Return fsspec's file system of a URL, and the path in it.
+
+    Args:
+        url: of a protocol that fsspec knows.
+        option: that names it, for the message.
+
+    Raises:
+        UsageError: no such protocol, or its package is not installed.
+
+    Example:
+        >>> file_system("memory://shared/store", "store")[1]
+        '/shared/store'
+    """
+    from fsspec.core import url_to_fs
+
+    try:
+        system, path = url_to_fs(url)
+    except (ImportError, ValueError, TypeError, OSError) as error:
+        extra = EXTRAS.get(url.partition("://")[0], "") if isinstance(error, ImportError) else ""
+        remedy = f"; `pip install 'rank-models[{extra}]'`" if extra else ""
+        text = f"`{option}`: {url} cannot be opened: {_reason(error)}{remedy}"
+        raise UsageError(text, option=option, value=url) from error
+    return system, path
+
+
+def request(send: Callable[[], T]) -> T:
+    """Send a request, again after pauses if it may work later; other errors (no such bucket) become OSErrors.
+
+    Raises:
+        OSError: it failed for good.
+    """
+    pauses = iter(PAUSES)
+    while True:
+        try:
+            return send()
+        except (*LASTING, NotImplementedError):
+            raise
+        except OSError as error:
+            pause = next(pauses, None)
+            if pause is None:
+                raise
+            log.info("a request to the store failed (%s); it is sent again in %s s", error, pause)
+            time.sleep(pause)
+        except Exception as error:
+            raise OSError(_reason(error)) from error
+
+
+def cache_folder() -> Path:
+    """Return the folder of this program in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rank-models"
+
+
+def is_bucket_url(text: object) -> bool:
+    """Return whether a text is the URL of something in a bucket.
+
+    Example:
+        >>> is_bucket_url("s3://team/adapter"), is_bucket_url("org/name"), is_bucket_url("openai:http://localhost#m")
+        (True, False, False)
+    """
+    return isinstance(text, str) and bool(BUCKET.fullmatch(text))
+
+
+def local_path(place: str | Path, option: str, most: int | None = None) -> Path:
+    """Return a path as it is, and of a URL in a bucket a copy on this machine.
+
+    A copy is made once for each version of the files, as the service's listing states it; nothing is written to the
+    bucket. One listing is asked for.
+
+    Args:
+        place: a path; or the URL of a file, of a folder, or a pattern of files, such as ``s3://bucket/rows/*.parquet``.
+        option: that names it, for messages.
+        most: largest number of bytes; None for what the disk holds.
+
+    Raises:
+        UsageError: it cannot be opened or listed, nothing lies there, or it is too large.
+
+    Example:
+        >>> local_path("rows.csv", "data")
+        PosixPath('rows.csv')
+    """
+    if not is_bucket_url(place):
+        return Path(place)
+    url = str(place).rstrip("/")
+    system, path = file_system(url, option)
+    with _failures(url, option):
+        below, rest, files = _list(system, path)
+        sizes = _sizes(files, option, url, most)
+        target = cache_folder() / "copies" / _digest(url, files)
+        name = PurePosixPath(below).name or "bucket"
+        if not target.is_dir():
+            _copy(system, files, target, name, sum(sizes.values()), option, url)
+    return target / name / rest if rest else target / name
+
+
+def _list(system: Any, path: str) -> tuple[str, str, dict[str, Mapping[str, Any]]]:
+    """Return the folder or file of a path, the pattern below it, and (path below it) -> what the listing says."""
+    parts = PurePosixPath(path).parts
+    magic = next((n for n, part in enumerate(parts) if {"*", "?", "["} & {*part}), len(parts))
+    below = str(PurePosixPath(*parts[:magic])) if parts[:magic] else path
+    rest = "/".join(parts[magic:])
+    found = request(lambda: system.find(below, detail=True))
+    files = {str(name)[len(below) :].strip("/"): about for name, about in found.items()}
+    if rest:
+        depth = rest.count("/")
+        files = {name: about for name, about in files.items() if fnmatchcase(name, rest) and name.count("/") == depth}
+    return below, rest, {name: {**about, "path": below + "/" * bool(name) + name} for name, about in files.items()}
+
+
+def _sizes(files: Mapping[str, Mapping[str, Any]], option: str, url: str, most: int | None) -> dict[str, int]:
+    """Return the size of each file, after refusing what is not there, too much, or leads elsewhere."""
+    sizes = {name: int(about.get("size") or 0) for name, about in files.items()}
+    if not files:
+        raise UsageError(f"`{option}`: nothing lies at {url}", option=option, value=url)
+    outside = [name for name in files if {"..", "."} & {*name.split("/")} or "\\" in name or "//" in name]
+    if outside:
+        raise UsageError(f"`{option}`: {url} has names that no folder has: {listed(outside)}", option=option, value=url)
+    if len(files) > MAX_FILES:
+        text = f"`{option}`: {url} has {len(files):,} files, and at most {MAX_FILES:,} are copied"
+        raise UsageError(text, option=option, value=url)
+    total = sum(sizes.values())
+    if most is not None and total > most:
+        text = f"`{option}`: {url} has {total:,} bytes, and at most {most:,} are read"
+        raise UsageError(text, option=option, value=url)
+    return sizes
+
+
+def _digest(url: str, files: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the name of a copy: it changes with the content of any file."""
+    versions = {name: [str(about.get(field, "")) for field in ("size", *_VERSION)] for name, about in files.items()}
+    return hashlib.sha256(json.dumps([url, versions], sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _copy(
+    system: Any, files: Mapping[str, Mapping[str, Any]], target: Path, name: str, size: int, option: str, url: str
+) -> None:
+    """Copy files into a new folder, which appears as a whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(target.parent).free
+    if size > free:
+        text = f"`{option}`: {url} has {size:,} bytes, and {target.parent} has room for {free:,}"
+        raise UsageError(text, option=option, value=url)
+    log.info("%s: %d files with %d bytes are copied to %s", url, len(files), size, target)
+    with Scratch(str(target.parent)) as scratch:
+        for within, about in files.items():
+            file = scratch.path / "copy" / name / within
+            file.parent.mkdir(parents=True, exist_ok=True)
+            request(lambda about=about, file=file: system.get_file(about["path"], str(file)))  # type: ignore[misc]
+            if file.stat().st_size != int(about.get("size") or 0):
+                raise OSError(f"{within or name} changed while it was copied")
+        try:
+            (scratch.path / "copy").rename(target)
+        except OSError:
+            if not target.is_dir():  # another process was first
+                raise
+
+
+@contextmanager
+def _failures(url: str, option: str) -> Iterator[None]:
+    """Report failures of a service in one line."""
+    try:
+        yield
+    except OSError as error:
+        text = f"`{option}`: {url} cannot be read: {_reason(error)}"
+        raise UsageError(text, option=option, value=url) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error."""
+    missing = "there is no such bucket or file" if isinstance(error, FileNotFoundError) else ""
+    return missing or getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
