@@ -1,0 +1,194 @@
+"""Models and rows in a bucket: copied once for each version of the files, or refused in one line."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from calling import called
+from fsspec.implementations.memory import MemoryFileSystem
+from pyarrow import parquet
+from refusals import refuses
+
+from ranker import load_suite
+from ranker.datasets.embedded import folder as data_folder
+from ranker.errors import UsageError
+from ranker.files.buckets import file_system, local_path
+from ranker.runs.gather import gather_without_truth
+
+
+@pytest.fixture(autouse=True)
+def bucket(monkeypatch, tmp_path):
+    """An empty bucket, and a cache of its own; counts what is asked for."""
+    MemoryFileSystem.store.clear()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    asked = []
+    for name in ("find", "get_file"):
+        whole = getattr(MemoryFileSystem, name)
+
+        def counted(self, path, *arguments, whole=whole, name=name, **options):
+            asked.append((name, path))
+            return whole(self, path, *arguments, **options)
+
+        monkeypatch.setattr(MemoryFileSystem, name, counted)
+    yield asked
+    MemoryFileSystem.store.clear()
+
+
+def put(path, content):
+    """Write a file of the bucket."""
+    MemoryFileSystem().pipe_file(path, content.encode() if isinstance(content, str) else content)
+
+
+def test_a_file_is_listed_once_and_copied_once(bucket):
+    """A second call lists again and copies nothing; another version is another copy."""
+    put("/team/rows.csv", "text\nIt rang.\n")
+    first = local_path("memory://team/rows.csv", "data")
+    assert (first.name, first.read_text()) == ("rows.csv", "text\nIt rang.\n")
+    assert [name for name, _ in bucket] == ["find", "get_file"]
+    assert local_path("memory://team/rows.csv", "data") == first
+    assert [name for name, _ in bucket] == ["find", "get_file", "find"]
+    put("/team/rows.csv", "text\nIt sang.\n")
+    assert local_path("memory://team/rows.csv", "data").read_text() == "text\nIt sang.\n"
+    assert first.read_text() == "text\nIt rang.\n"
+
+
+def test_a_path_and_the_address_of_a_server_are_no_buckets():
+    """They stay as they are."""
+    assert local_path("rows.csv", "data") == Path("rows.csv")
+    assert local_path(Path("s3:/team/rows.csv"), "data") == Path("s3:/team/rows.csv")
+
+
+@pytest.mark.parametrize("name", ["parts", "parts/*.parquet", "parts/[01].parquet"])
+def test_a_folder_or_a_pattern_of_rows_is_a_pool(name):
+    """The files that fit are copied, and are one table."""
+    for part in range(2):
+        out = pa.BufferOutputStream()
+        parquet.write_table(pa.table({"text": [f"Row {part}{n}." for n in range(3)]}), out)
+        put(f"/team/parts/{part}.parquet", out.getvalue().to_pybytes())
+    put("/team/parts/notes.txt", "none")
+    put("/team/partsother/9.parquet", "none")
+    labelled = [{"text": "Row 01.", "label": "good"}, {"text": "Row 12.", "label": "bad"}]
+    put("/team/a.jsonl", "".join(json.dumps({**row, "prediction": row["label"]}) + "\n" for row in labelled))
+    put("/team/b.jsonl", "".join(json.dumps({**row, "prediction": "good"}) + "\n" for row in labelled))
+    models = ["memory://team/a.jsonl", "b=memory://team/b.jsonl"]
+    found = gather_without_truth(models, labelled, f"memory://team/{name}")
+    assert [row.segments[0] for row in found.rows.pool] == [f"Row {part}{n}." for part in range(2) for n in range(3)]
+    assert [model.name for model in found.inspected.models] == ["a", "b"]
+
+
+def test_the_command_line_reads_all_from_a_bucket(tmp_path):
+    """`--data`, `--pool` and `--models`: the numbers are those of the same files on disk."""
+    texts = [f"The ferry {n} was late." for n in range(30)]
+    labels = ["good" if n % 3 else "bad" for n in range(30)]
+    files = {
+        "ten.csv": "text,label\n"
+        + "".join(f"{text},{label}\n" for text, label in list(zip(texts, labels, strict=True))[:10]),
+        "pool.csv": "text\n" + "".join(f"{text}\n" for text in texts),
+        "a.csv": "text,prediction\n" + "".join(f"{text},{label}\n" for text, label in zip(texts, labels, strict=True)),
+        "b.csv": "text,prediction\n" + "".join(f"{text},good\n" for text in texts),
+    }
+    decisions = []
+    for name, content in files.items():
+        put(f"/team/{name}", content)
+        (tmp_path / name).write_text(content)
+    for place in ("memory://team", tmp_path):
+        models = [f"{place}/a.csv", f"{place}/b.csv"]
+        rows = ["--data", f"{place}/ten.csv", "--pool", f"{place}/pool.csv"]
+        ended = called(
+            "run", *rows, "--models", *models, "--store", tmp_path / "store", "-q", output=tmp_path / "o.json"
+        )
+        assert ended.status == 0, ended.said
+        decisions.append(ended.found["decision"])
+    assert decisions[0] == decisions[1]
+
+
+def test_checkpoints_in_a_bucket_are_those_on_disk():
+    """Their names and their content are the same."""
+    suite = data_folder() / "suites" / "hans-sub-mini"
+    local = sorted(path.parent for path in suite.glob("*/config.json"))[:2]
+    for model in local:
+        for file in filter(Path.is_file, model.rglob("*")):
+            put(f"/team/{model.name}/{file.relative_to(model)}", file.read_bytes())
+    remote = load_suite([f"memory://team/{model.name}" for model in local])
+    assert [model.name for model in remote.models] == [model.name for model in local]
+    assert [Path(model.source.place, "config.json").read_bytes() for model in remote.models] == [
+        (model / "config.json").read_bytes() for model in local
+    ]
+
+
+# refusals
+
+
+@pytest.mark.parametrize(("url", "extra"), [("gs://team/a", "gs"), ("az://team/a", "az"), ("s3://team/a", "s3")])
+def test_a_package_that_is_not_installed_is_named(url, extra):
+    """One line says what to install."""
+    package = {"gs": "gcsfs", "az": "adlfs", "s3": "s3fs"}[extra]
+    try:
+        __import__(package)
+        pytest.skip(f"{package} is installed")
+    except ImportError:
+        pass
+    with refuses(UsageError, option="data", value=url) as stop:
+        file_system(url, "data")
+    assert f"`pip install 'rank-models[{extra}]'`" in str(stop.value)
+
+
+@pytest.mark.parametrize("option", ["data", "pool", "models"])
+def test_where_nothing_lies_is_one_line(option, tmp_path):
+    """The option and the address are named."""
+    put("/team/a.csv", "text,prediction\nIt rang.,good\n")
+    given = {"data": "memory://team/a.csv", "pool": "memory://team/a.csv", "models": "memory://team/a.csv"}
+    given[option] = "memory://team/none"
+    (tmp_path / "b.csv").write_text("text,prediction\nIt rang.,good\n")
+    rows = ["--data", given["data"], "--pool", given["pool"], "--columns", "text=text,label=prediction"]
+    ended = called("run", *rows, "--models", given["models"], tmp_path / "b.csv", "-q")
+    assert ended.refused
+    assert f"`--{option}`: nothing lies at memory://team/none" in ended.said
+
+
+def test_what_is_too_large_is_not_copied(bucket, monkeypatch):
+    """Neither beyond a limit, nor beyond the room on the disk, nor more files than a folder may have."""
+    put("/team/rows.csv", "text\n" + "It rang.\n" * 100)
+    with refuses(UsageError, option="data", value="memory://team/rows.csv"):
+        local_path("memory://team/rows.csv", "data", most=100)
+    monkeypatch.setattr("ranker.files.buckets.MAX_FILES", 0)
+    with refuses(UsageError, option="data", value="memory://team/rows.csv"):
+        local_path("memory://team/rows.csv", "data")
+    monkeypatch.undo()
+    monkeypatch.setattr("ranker.files.buckets.shutil.disk_usage", lambda _: type("Usage", (), {"free": 10}))
+    with refuses(UsageError, option="data", value="memory://team/rows.csv"):
+        local_path("memory://team/rows.csv", "data")
+    assert not [path for name, path in bucket if name == "get_file"]
+
+
+@pytest.mark.parametrize("name", ["/team/x/../../../etc/passwd", "/team/x/./a", "/team/x/a\\b", "/team/x//a"])
+def test_a_name_that_leads_out_of_the_folder_is_refused(name, monkeypatch):
+    """Object stores may have any name; nothing is written outside of the copy."""
+    listing = {name: {"name": name, "size": 3, "type": "file"}}
+    monkeypatch.setattr(MemoryFileSystem, "find", lambda *_, **__: listing)
+    with refuses(UsageError, option="models", value="memory://team/x"):
+        local_path("memory://team/x", "models")
+
+
+def test_a_copy_that_fails_leaves_nothing(monkeypatch, tmp_path):
+    """A file that changed meanwhile, and a right that is missing: one line, and the next call copies all."""
+    put("/team/x/a", "abc")
+    put("/team/x/b", "abc")
+    whole = MemoryFileSystem.get_file
+
+    def cut(self, path, local, **options):
+        whole(self, path, local, **options)
+        if path.endswith("b"):
+            Path(local).write_text("ab")
+
+    def refuse(*_, **__):
+        raise PermissionError("Access Denied")
+
+    for failing in (cut, refuse):
+        with monkeypatch.context() as patch:
+            patch.setattr(MemoryFileSystem, "get_file", failing)
+            with refuses(UsageError, option="models", value="memory://team/x"):
+                local_path("memory://team/x", "models")
+        assert not [*(tmp_path / "cache" / "rank-models" / "copies").iterdir()]
+    assert sorted(path.name for path in local_path("memory://team/x", "models").iterdir()) == ["a", "b"]
