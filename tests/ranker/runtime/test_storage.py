@@ -216,3 +216,30 @@ def test_a_shard_that_is_there_is_not_written_again(root, monkeypatch):
     monkeypatch.setattr(type(root.system), "pipe_file", lost)
     put_new(root / "new.parquet", b"content")
     assert (root / "new.parquet").read_bytes() == b"content"
+
+
+def test_a_key_is_listed_when_its_work_is_planned_and_when_its_shards_are_merged(root, monkeypatch):
+    """One listing for each key tells what is missing; none while blocks are written and read; one before the merge."""
+    monkeypatch.setattr(store_module, "BLOCK", 2)
+    listed, whole = [], type(root.system).ls
+
+    def counted(self, path, *arguments, **options):
+        listed.append(path)
+        return whole(self, path, *arguments, **options)
+
+    store = Store(root)
+    monkeypatch.setattr(type(root.system), "ls", counted)
+    keys = [{**KEY, "model": str(n)} for n in range(3)]
+    for key in keys:
+        store.entry(key).missing(EXAMPLES)
+    assert len(listed) == 3
+    for key in keys:
+        attributions(store.entry(key), EXAMPLES, Counter())
+    assert len(listed) == 3
+    for key in keys:
+        store.close(key_digest(key))
+    assert len(listed) == 6
+    for key in keys:
+        attributions(store.entry(key), EXAMPLES, Counter())
+        store.close(key_digest(key))
+    assert len(listed) == 9
