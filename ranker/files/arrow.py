@@ -9,13 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ranker.files.cells import cell_text
+from ranker.files.cells import EXACT, cell_text
 
 MAX_DICTIONARY = 1_000
 """Most distinct values of a column that is dictionary-encoded."""
-
-EXACT = 1 << 53
-"""Largest whole number up to which a float holds all of them."""
 
 
 def of_texts(values: Sequence[str | None]) -> Any:

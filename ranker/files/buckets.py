@@ -127,13 +127,13 @@ def local_path(place: str | Path, option: str, most: int | None = None) -> Path:
     url = str(place).rstrip("/")
     system, path = file_system(url, option)
     with _failures(url, option):
-        below, rest, files = _list(system, path)
+        below, pattern, files = _list(system, path)
         sizes = _sizes(files, option, url, most)
         target = cache_folder() / "copies" / _digest(url, files)
         name = PurePosixPath(below).name or "bucket"
         if not target.is_dir():
             _copy(system, files, target, name, sum(sizes.values()), option, url)
-    return target / name / rest if rest else target / name
+    return target / name / pattern if pattern else target / name
 
 
 def _list(system: Any, path: str) -> tuple[str, str, dict[str, Mapping[str, Any]]]:
@@ -141,13 +141,17 @@ def _list(system: Any, path: str) -> tuple[str, str, dict[str, Mapping[str, Any]
     parts = PurePosixPath(path).parts
     magic = next((n for n, part in enumerate(parts) if {"*", "?", "["} & {*part}), len(parts))
     below = str(PurePosixPath(*parts[:magic])) if parts[:magic] else path
-    rest = "/".join(parts[magic:])
-    found = request(lambda: system.find(below, detail=True))
-    files = {str(name)[len(below) :].strip("/"): about for name, about in found.items()}
-    if rest:
-        depth = rest.count("/")
-        files = {name: about for name, about in files.items() if fnmatchcase(name, rest) and name.count("/") == depth}
-    return below, rest, {name: {**about, "path": below + "/" * bool(name) + name} for name, about in files.items()}
+    pattern = "/".join(parts[magic:])
+    listing = request(lambda: system.find(below, detail=True))
+    files: dict[str, Mapping[str, Any]] = {
+        str(name)[len(below) :].strip("/"): {**about, "path": str(name)} for name, about in listing.items()
+    }
+    if pattern:
+        depth = pattern.count("/")
+        files = {
+            name: about for name, about in files.items() if fnmatchcase(name, pattern) and name.count("/") == depth
+        }
+    return below, pattern, files
 
 
 def _sizes(files: Mapping[str, Mapping[str, Any]], option: str, url: str, most: int | None) -> dict[str, int]:

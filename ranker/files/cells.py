@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+EXACT = 1 << 53
+"""Largest whole number up to which a float holds all of them."""
+
 
 def cell_text(cell: Any) -> str:
     """Return a cell as text: whole numbers without a point, truth values as 0 and 1.

@@ -118,28 +118,12 @@ def _blocks(records: Iterable[Record], origin: str, unit: str, limits: Limits) -
             limits.check(f"{origin}, {unit} {number}", "columns", len(cells))
         block.append((number, cells))
         if not SINGLE.issuperset(map(type, cells.values())):
-            nested += nested_in(cells)
+            nested += shapes.nested_in(cells)
         if len(block) == BLOCK or nested >= NESTED:
             yield block, nested
             block, nested = [], 0
     if block:
         yield block, nested
-
-
-def nested_in(cells: Mapping[str, Any]) -> int:
-    """Count the values in the lists and objects of a row, and in those within.
-
-    Example:
-        >>> nested_in({"text": "a", "probs": [0.5, 0.5], "marks": {"x": [[0, 1]]}})
-        6
-    """
-    total, left = 0, [cell for cell in cells.values() if isinstance(cell, (list, dict))]
-    while left:
-        inner = left.pop()
-        total += len(inner)
-        values = inner.values() if isinstance(inner, dict) else inner
-        left += [value for value in values if isinstance(value, (list, dict))]
-    return total
 
 
 def _json(cell: Any) -> str | None:

@@ -48,7 +48,7 @@ class Columns:
         limits: bounds of what was read.
         absent: column of the file -> (n,) the rows that do not name it, as rows of JSON may; none where all do.
         numbers: (n,) number of each row among all rows of the file, from 1; None where all rows are here.
-        whole: number of rows of the file, of which these were drawn; 0 where all rows are here.
+        total: number of rows of the file, of which these were drawn; 0 where all rows are here.
         files: (file, number of rows before its first) for each file of a table in several; () for one file.
         worked_out: cache of the columns' readers, by a name of their own.
     """
@@ -66,7 +66,7 @@ class Columns:
     limits: Limits = LIMITS
     absent: Mapping[str, Any] = field(default_factory=dict)
     numbers: Ints | None = None
-    whole: int = 0
+    total: int = 0
     files: tuple[tuple[str, int], ...] = ()
     worked_out: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
@@ -89,10 +89,10 @@ class Columns:
     @property
     def file_size(self) -> int:
         """Number of rows of the file."""
-        return self.whole or self.size
+        return self.total or self.size
 
-    def drawn(self, places: Ints, numbers: Ints, whole: int) -> Columns:
-        """Return some rows, with their numbers among the `whole` rows of the file; itself if these are all.
+    def drawn(self, places: Ints, numbers: Ints, total: int) -> Columns:
+        """Return some rows, with their numbers among the `total` rows of the file; itself if these are all.
 
         Example:
             >>> import numpy as np, pyarrow as pa
@@ -101,7 +101,7 @@ class Columns:
             >>> part.cells["a"].to_pylist(), part.place(0), part.number(0)
             ([3], 'a.csv, line 5', 700)
         """
-        if len(places) == self.size == whole:
+        if len(places) == self.size == total:
             return self
         arrays = ({name: array.take(places) for name, array in part.items()} for part in (self.cells, self.nested))
         cells, nested = arrays
@@ -115,7 +115,7 @@ class Columns:
             stands=stands,
             absent={name: rows for name, rows in absent.items() if rows.any()},
             numbers=numbers,
-            whole=whole,
+            total=total,
         )
 
     def rows(self) -> Iterator[Row]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from factors.types import Ints
 from ranker.files import shapes
-from ranker.files.arrow import EXACT
-from ranker.files.collect import Record, nested_in
+from ranker.files.cells import EXACT
+from ranker.files.separated import Record
 from ranker.limits import LIMITS, Limits
 
 STEP = 1 << 16
@@ -43,10 +43,10 @@ class Draw:
     @cached_property
     def firsts(self) -> Mapping[str, tuple[tuple[str, ...], ...]]:
         """First text -> the rows' texts that begin with it."""
-        found: dict[str, list[tuple[str, ...]]] = {}
+        by_first: dict[str, list[tuple[str, ...]]] = {}
         for texts in sorted(self.texts):
-            found.setdefault(texts[0], []).append(texts)
-        return {text: tuple(rows) for text, rows in found.items()}
+            by_first.setdefault(texts[0], []).append(texts)
+        return {text: tuple(rows) for text, rows in by_first.items()}
 
     def texts_in(self, cells: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the known texts that a row's cells hold; () if none do.
@@ -160,7 +160,9 @@ class _Reservoir:
             len(cell) if isinstance(cell, str) else 8 if not isinstance(cell, (list, dict)) else len(str(cell))
             for cell in cells
         )
-        held = self.rows[row] = _HeldRow(record, chance, characters, len(record[1]) + nested_in(record[1]), pinned)
+        held = self.rows[row] = _HeldRow(
+            record, chance, characters, len(record[1]) + shapes.nested_in(record[1]), pinned
+        )
         self._count(held, 1)
         if len(self.rows) > 2 * self.most + 1_000 or self._is_large():
             self.drop()
@@ -203,18 +205,18 @@ def draw_records(records: Iterable[Record], draw: Draw, origin: str, limits: Lim
         >>> draw_records(rows, Draw(3), "rows").numbers.tolist() == (sample_rows(100, 3) + 1).tolist()
         True
     """
-    held, kinds, kept = _Reservoir(draw.most, origin, limits), _Kinds(origin, limits), KeptRows(draw)
+    reservoir, kinds, pins = _Reservoir(draw.most, origin, limits), _Kinds(origin, limits), PinnedRows(draw)
     size = 0
     for row, record, chance in zip(count(), records, _chances(draw.seed), strict=False):
         size = row + 1
-        pinned = kinds.is_new(record[1]) | kept.keeps(row, record[1])
-        if pinned or chance < held.bound:
-            held.hold(row, record, chance, pinned)
-    drawn = {*range(size)} if size <= draw.most else {*kept.rows, *sample_rows(size, draw.most, draw.seed).tolist()}
-    rows = sorted(held.rows)
+        pinned = kinds.is_new(record[1]) | pins.add(row, record[1])
+        if pinned or chance < reservoir.bound:
+            reservoir.hold(row, record, chance, pinned)
+    drawn = {*range(size)} if size <= draw.most else {*pins.rows, *sample_rows(size, draw.most, draw.seed).tolist()}
+    rows = sorted(reservoir.rows)
     places = np.array([place for place, row in enumerate(rows) if row in drawn], dtype=np.int64)
     return DrawnRecords(
-        [held.rows[row].record for row in rows], places, np.array(rows, dtype=np.int64)[places] + 1, size
+        [reservoir.rows[row].record for row in rows], places, np.array(rows, dtype=np.int64)[places] + 1, size
     )
 
 
@@ -225,15 +227,15 @@ def _chances(seed: int) -> Iterator[float]:
         yield from generator.random(STEP).tolist()
 
 
-class KeptRows:
+class PinnedRows:
     """Rows that are read in any case: the first of each known text, and those with a label."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw, self._texts, self._filled = draw, set[tuple[str, ...]](), set[int]()
         self._by_text: set[int] = set()
 
-    def keeps(self, row: int, cells: Mapping[str, Any]) -> bool:
-        """Return whether a row is read in any case."""
+    def add(self, row: int, cells: Mapping[str, Any]) -> bool:
+        """Return whether a row is read in any case, and remember it."""
         texts = self._draw.texts_in(cells)
         if texts and texts not in self._texts:
             self._texts.add(texts)
@@ -260,8 +262,8 @@ class _Kinds:
     def is_new(self, cells: Mapping[str, Any]) -> bool:
         """Return whether a row has a cell of a type that its column has not had; remember it."""
         flat = shapes.flatten_row(cells, self._groups, self._unread, self._limits.list)
-        known = flat is cells and self._seen.issuperset((name, type(cell)) for name, cell in cells.items())
-        if known and all(type(cell) is not int or -EXACT <= cell <= EXACT for cell in cells.values()):
+        familiar = flat is cells and self._seen.issuperset((name, type(cell)) for name, cell in cells.items())
+        if familiar and all(type(cell) is not int or -EXACT <= cell <= EXACT for cell in cells.values()):
             return False
         new = {(name, _kind(cell)) for name, cell in (*flat.items(), *cells.items())}
         new |= {(name, kind) for name, kind in self._unread.items() if name in cells}

@@ -17,7 +17,7 @@ from ranker.errors import DataError, check_distinct
 from ranker.files import parquet
 from ranker.files.arrow import is_text
 from ranker.files.columns import Columns
-from ranker.files.draws import Draw, KeptRows, filled_column, sample_rows
+from ranker.files.draws import Draw, PinnedRows, filled_column, sample_rows
 from ranker.limits import LIMITS, Limits, within
 
 BLOCK_ROWS = 8_192
@@ -40,8 +40,8 @@ class _Part:
 
 
 @dataclass
-class _Taken:
-    """Rows that were taken so far: blocks of the table, their places in it, and their size."""
+class _HeldBlocks:
+    """Rows that are in memory: blocks of the table, their places in it, and their size."""
 
     blocks: list[Any] = field(default_factory=list)
     rows: list[Ints] = field(default_factory=list)
@@ -72,24 +72,24 @@ def draw_parquet(
     parts = _parts(files, streamed, nested)
     names = [name for name in parts[0].schema.names if all(name in part.names for part in parts)]
     size = sum(part.size for part in parts)
-    sampled, kept = sample_rows(size, draw.most, draw.seed), KeptRows(draw)
-    taken, longest = _Taken(), _Longest()
+    sampled, pins = sample_rows(size, draw.most, draw.seed), PinnedRows(draw)
+    held, longest = _HeldBlocks(), _Longest()
     for part in parts:
         for start, block in _blocks(part, names, streamed):
-            kept_in_block = _kept(kept, block, start, draw)
+            pinned = _pinned(pins, block, start, draw)
             within_block = (
                 sampled[np.searchsorted(sampled, start) : np.searchsorted(sampled, start + len(block))] - start
             )
-            chosen = np.unique(np.concatenate([within_block, kept_in_block, longest.rows(block)]))
+            chosen = np.unique(np.concatenate([within_block, pinned, longest.rows(block)]))
             if len(chosen):
-                taken.blocks.append(block.take(pa.array(chosen)))
-                taken.rows.append(chosen + start)
-                taken.size += taken.blocks[-1].nbytes
-                limits.check(part.path, "file", taken.size)
-    rows = np.concatenate([np.zeros(0, dtype=np.int64), *taken.rows])
+                held.blocks.append(block.take(pa.array(chosen)))
+                held.rows.append(chosen + start)
+                held.size += held.blocks[-1].nbytes
+                limits.check(part.path, "file", held.size)
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *held.rows])
     fields = pa.schema([parts[0].schema.field(name) for name in names])
-    table = pa.Table.from_batches(taken.blocks, None if taken.blocks else fields)
-    drawn = np.isin(rows, np.union1d(sampled, np.array(sorted(kept.rows), dtype=np.int64)))
+    table = pa.Table.from_batches(held.blocks, None if held.blocks else fields)
+    drawn = np.isin(rows, np.union1d(sampled, np.array(sorted(pins.rows), dtype=np.int64)))
     columns = _columns(path, parts, table, rows, limits, nested)
     return columns.drawn(np.flatnonzero(drawn), rows[drawn] + 1, size)
 
@@ -152,7 +152,7 @@ def _without_views(block: Any) -> Any:
     return block.cast(pa.schema([column.with_type(kinds.get(column.type, column.type)) for column in block.schema]))
 
 
-def _kept(kept: KeptRows, block: Any, start: int, draw: Draw) -> Ints:
+def _pinned(pins: PinnedRows, block: Any, start: int, draw: Draw) -> Ints:
     """Return the rows of a block that are read in any case; only those that may be are looked at one by one."""
     mask = np.zeros(len(block), dtype=bool)
     filled = filled_column(tuple(block.schema.names), draw.filled)
@@ -168,7 +168,7 @@ def _kept(kept: KeptRows, block: Any, start: int, draw: Draw) -> Ints:
     rows = np.flatnonzero(mask)
     cells = block.take(pa.array(rows)).to_pylist() if len(rows) else []
     return np.array(
-        [row for row, row_cells in zip(rows.tolist(), cells, strict=True) if kept.keeps(start + row, row_cells)],
+        [row for row, row_cells in zip(rows.tolist(), cells, strict=True) if pins.add(start + row, row_cells)],
         dtype=np.int64,
     )
 

@@ -122,10 +122,10 @@ def table_files(path: Path) -> list[Path]:
         files = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
     else:
         return [path]
-    other = next((file for file in files if file.suffix != PARQUET), None)
-    if not files or other:
-        found = f"{other} is another" if other else "there is none"
-        raise UsageError.at(path, f"a folder or a pattern must name files that end in {PARQUET}; {found}", value=path)
+    stray = next((file for file in files if file.suffix != PARQUET), None)
+    if not files or stray:
+        reason = f"{stray} is another" if stray else "there is none"
+        raise UsageError.at(path, f"a folder or a pattern must name files that end in {PARQUET}; {reason}", value=path)
     return files
 
 

@@ -223,6 +223,22 @@ def flatten_row(
     return columns
 
 
+def nested_in(cells: Mapping[str, Any]) -> int:
+    """Count the values in the lists and objects of a row, and in those within.
+
+    Example:
+        >>> nested_in({"text": "a", "probs": [0.5, 0.5], "marks": {"x": [[0, 1]]}})
+        6
+    """
+    total, left = 0, [cell for cell in cells.values() if isinstance(cell, (list, dict))]
+    while left:
+        inner = left.pop()
+        total += len(inner)
+        values = inner.values() if isinstance(inner, dict) else inner
+        left += [value for value in values if isinstance(value, (list, dict))]
+    return total
+
+
 def _parts(value: list[Any] | dict[str, Any], most: int) -> Mapping[str, Any] | None:
     if isinstance(value, dict):
         return value if all(isinstance(cell, _SINGLE) for cell in value.values()) else None

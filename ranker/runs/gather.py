@@ -183,9 +183,9 @@ class RowsFile:
             texts: texts of labelled rows; the first row with each is read in any case.
             keep_labels: read the rows that have a label in any case, too.
         """
-        named = self.columns.get("label", ())
-        names = (named,) if isinstance(named, str) else tuple(named)
-        labels = names or tuple(name for group in readers.USUAL["label"] for name in group)
+        columns = self.columns.get("label", ())
+        label_columns = (columns,) if isinstance(columns, str) else tuple(columns)
+        labels = label_columns or tuple(name for group in readers.USUAL["label"] for name in group)
         filled = tuple(name.casefold() for name in labels) if keep_labels else ()
         return replace(self, draw=Draw(POOL_ROWS, frozenset(texts), filled))
 
@@ -197,14 +197,14 @@ class RowsFile:
         for row in sheet.rows:
             cells = [row.cells.get(column) for column in sheet.layout.text]
             texts = [text for cell in cells for text in (cell if isinstance(cell, list) else (cell,))]
-            written = tuple(text for text in texts if isinstance(text, str))
-            if texts and len(written) == len(texts):
-                yield written
+            strings = tuple(text for text in texts if isinstance(text, str))
+            if texts and len(strings) == len(texts):
+                yield strings
 
     @property
     def draw_note(self) -> str:
         """Sentence that says how many rows were drawn of how many; "" where all were read."""
-        return draw_note(self.content.size, self.content.whole) if self.content.whole else ""
+        return draw_note(self.content.size, self.content.total) if self.content.total else ""
 
     def sheet(self, *required: str) -> Sheet:
         """Read the rows as written; each part in `required` must have a column."""

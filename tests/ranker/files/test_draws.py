@@ -169,7 +169,7 @@ def test_a_stream_of_rows_is_drawn_as_a_file_is():
     """A data set of `datasets` that is streamed has no length."""
     stream = ({"text": f"Row {n}."} for n in range(5_000))
     found = of_rows(stream, draw=Draw(20))
-    assert found.whole == 5_000
+    assert found.total == 5_000
     assert [row.cells["text"] for row in found.rows()] == [f"Row {n}." for n in sample_rows(5_000, 20)]
 
 
