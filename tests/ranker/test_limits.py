@@ -132,7 +132,7 @@ from ranker.errors import MAX_MESSAGE_CHARACTERS, DataError
 from ranker.files import footers, parquet
 from ranker.limits import Limits
 
-parquet._stated_sizes = lambda path, file, limits: dict.fromkeys(file.schema_arrow.names, footers.ColumnChunkInfo(0, 0))
+parquet.stated_sizes = lambda path, file, limits: dict.fromkeys(file.schema_arrow.names, footers.ColumnChunkInfo(0, 0))
 try:
     read_sheet(Path(sys.argv[1]), limits=Limits(memory=50_000_000))
 except DataError as error:
