@@ -13,6 +13,7 @@ from pyarrow import parquet
 
 from ranker.cli import main
 from ranker.files.draws import sample_rows
+from ranker.runs.gather import gather_without_truth
 
 SIZE, DRAWN = 300, 40
 TRUTH = np.random.default_rng(0).integers(2, size=SIZE)
@@ -136,3 +137,14 @@ def test_labels_in_a_large_pool_are_all_used(folder):
     drawn = len({*sample_rows(SIZE, DRAWN).tolist(), *kept})
     assert f"{drawn} of the {SIZE} rows" in labelled(folder, ["1", "q"])
     assert "6 answers" in labelled(folder, ["q"])
+
+
+def test_a_streamed_data_set_is_a_pool(folder):
+    """An `IterableDataset` has no length, and is drawn as its rows are."""
+    datasets = pytest.importorskip("datasets")
+    rows = [{"id": f"s{n}", "text": f"Row {n} of the stream."} for n in range(SIZE)]
+    stream = datasets.Dataset.from_list(rows).to_iterable_dataset()
+    models = [str(folder / f"{name}.csv") for name in ("alpha", "beta")]
+    found = gather_without_truth(models, folder / "ten.csv", stream).rows
+    drawn = [row.id for row in found.pool if row.id.startswith("s")]
+    assert drawn == [f"s{n}" for n in sample_rows(SIZE, DRAWN)]
