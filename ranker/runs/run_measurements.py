@@ -502,10 +502,15 @@ def _row_results(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[RowRes
         name: answers for name, predictions in predictions_of.items() if (answers := predictions.answers()) is not None
     }
     complete = len(answers_by_name) == len(predictions_of) and all(row.labelled for row in rows)
+    labels = [task.show(row.target, row.segments) if complete else "" for row in rows]
     texts = {
         name: [
-            ANSWER_PLACEHOLDERS[state] if answer is None else task.show(answer, row.segments)
-            for state, answer, row in zip(predictions_of[name].state.tolist(), answers, rows, strict=True)
+            ANSWER_PLACEHOLDERS[state]
+            if answer is None
+            else (label if answer == row.target else task.show(answer, row.segments))  # most need not be shown anew
+            for state, answer, row, label in zip(
+                predictions_of[name].state.tolist(), answers, rows, labels, strict=True
+            )
         ]
         for name, answers in answers_by_name.items()
         if complete
@@ -513,7 +518,7 @@ def _row_results(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[RowRes
     return tuple(
         RowResult(
             row.id,
-            task.show(row.target, row.segments) if complete else "",
+            labels[n],
             {name: answers[n] for name, answers in texts.items()} if complete else {},
             "\n".join(row.segments)[:MAX_TEXT_CHARACTERS],
         )
