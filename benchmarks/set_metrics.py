@@ -14,20 +14,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
 from benchmarks import summaries
 from benchmarks.labels import pairwise_accuracy, table
-from factors.types import Floats
+from factors.types import Floats, Ints
 from ranker.commands.options import PATH
 from ranker.files.conll import TAGS, by_tokens
 from ranker.numbers import percent
 from ranker.statistics.anchors import Anchors, infer_differences
 from ranker.tasks.metrics import Metric
-from ranker.tasks.tags import TagTask
-from ranker.tasks.texts import CorpusBleu, TextTask
+from ranker.tasks.tags import SPAN_F1, TagTask
+from ranker.tasks.texts import BLEU, TextTask
+from ranker.tasks.values import ValueTask
 
 SIZES = (3, 5, 10, 20, 50)
 """Numbers of labelled rows."""
@@ -50,8 +52,8 @@ class Judgements:
     """
 
     metric: Metric
-    matched: tuple[int, ...]
-    of_references: tuple[int, ...]
+    matched: Sequence[int]
+    of_references: Sequence[int]
     statistics: Floats
     alike: Floats
     outcomes: Floats
@@ -60,21 +62,26 @@ class Judgements:
 
 def judge(name: str, files: Sequence[Path]) -> Judgements:
     """Read answers and references, and judge them."""
-    if name == "bleu":
+    answers: list[Any]
+    references: Sequence[Any]
+    if name == BLEU:
         corpus = summaries.read(files[0])
-        answers, references = [list(texts) for texts in corpus.summaries.values()], [(t,) for t in corpus.references]
-        task, metric, places = TextTask("text", "sentence-bleu"), CorpusBleu(), ((2, 3, 4, 5), (1,))
+        answers, references = [*corpus.summaries.values()], [(text,) for text in corpus.references]
+        task: ValueTask = TextTask("text", "sentence-bleu")
+        matched, of_references = [2, 3, 4, 5], [1]
     else:
         references, *answers = [[tuple(str(row[TAGS]).split()) for _, row in by_tokens(file)] for file in files]
-        task, metric, places = TagTask("tags"), TagTask("tags").metric_named(name), ((0,), (2,))
+        task, matched, of_references = TagTask("tags"), [0], [2]
+    metric = task.metric_named(name)
+    assert metric is not None
     targets = [references, *([task.as_target(answer) for answer in of_model] for of_model in answers)]
     by_targets = [[metric.statistics(of_model, of_target) for of_target in targets] for of_model in answers]
     outcomes = [[np.nan_to_num(task.judge(of_model, of_target)) for of_target in targets] for of_model in answers]
     statistics, rows = np.array(by_targets), np.array(outcomes)
-    return Judgements(metric, *places, statistics[:, 0], statistics[:, 1:], rows[:, 0], rows[:, 1:])
+    return Judgements(metric, matched, of_references, statistics[:, 0], statistics[:, 1:], rows[:, 0], rows[:, 1:])
 
 
-def scores(judged: Judgements, pool: Sequence[int], rows: Sequence[int]) -> list[Floats]:
+def scores(judged: Judgements, pool: Ints | Sequence[int], rows: Ints | Sequence[int]) -> list[Floats]:
     """Return (M,) scores of the models by each of `NAMES`; `rows` are places in the pool."""
     statistics, outcomes = judged.statistics[:, pool], judged.outcomes[:, pool]
     labelled, sums = statistics[:, rows], statistics.mean(axis=1)
@@ -90,7 +97,7 @@ def scores(judged: Judgements, pool: Sequence[int], rows: Sequence[int]) -> list
 
 
 @click.command()
-@click.argument("name", metavar="METRIC", type=click.Choice(["bleu", "span-f1"]))
+@click.argument("name", metavar="METRIC", type=click.Choice([BLEU, SPAN_F1]))
 @click.argument("files", type=PATH, nargs=-1, required=True)
 @click.option("--replicates", default=100, show_default=True)
 @click.option("--pool", "size", default=100, show_default=True)
@@ -104,8 +111,8 @@ def main(name: str, files: Sequence[Path], replicates: int, size: int) -> None:
         for replicate in range(replicates):
             rng = np.random.default_rng([count, replicate])
             pool = rng.choice(judged.statistics.shape[1], min(size, judged.statistics.shape[1]), replace=False)
-            found = scores(judged, pool, rng.choice(len(pool), count, replace=False))
-            shares.append([pairwise_accuracy(score[order], truth[order]) for score in found])
+            by_each = scores(judged, pool, rng.choice(len(pool), count, replace=False))
+            shares.append([pairwise_accuracy(score[order], truth[order]) for score in by_each])
         errors = np.std(np.array(shares)[:, 3] - np.array(shares)[:, 0]) / np.sqrt(replicates)
         lines.append([str(count), *map(percent, np.mean(shares, axis=0).tolist()), f"{100 * errors:.1f}"])
     click.echo(table(["K", *NAMES, "error of the last less the first"], lines))

@@ -197,7 +197,9 @@ def _intervals(counts: TableCounts, rng: np.random.Generator) -> tuple[Ints, Int
     values = counts.values
     places = [(index, task) for task, name in enumerate(values.tasks) for index in values.places(name, "ood")]
     sets, tasks = (np.array(indices) for indices in zip(*places, strict=True))
-    outcomes, beats = ([known.get(values.sets[index]) for index in sets] for known in (values.outcomes, values.beats))
+    outcomes, beats = (
+        [of_sets.get(values.sets[index]) for index in sets] for of_sets in (values.outcomes, values.beats)
+    )
     errors = values.errors[:, sets]
     few = len(values.tasks) < MIN_TASKS_FOR_TESTS
     if few and not np.isfinite(errors).any() and not any(rows is not None for rows in outcomes):

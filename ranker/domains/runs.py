@@ -57,8 +57,8 @@ def _rows(runs: Sequence[Ranking]) -> Iterator[Row]:
         rows = len(run.table.examples) if stated_rows is None else stated_rows.rows
         errors = _errors(run.found) if isinstance(run.found, Decision) else {}
         for model in run.found.models:
-            known = errors.get(model.name, {}) if run.found.metric else {"n": rows}
-            cells: list[dict[str, Any]] = [{"set": name, "value": model.outcome, "kind": "ood", **known}]
+            spread = errors.get(model.name, {}) if run.found.metric else {"n": rows}
+            cells: list[dict[str, Any]] = [{"set": name, "value": model.outcome, "kind": "ood", **spread}]
             if model.in_domain is not None:
                 cells.append({"set": IN_DOMAIN, "value": model.in_domain, "kind": "in-domain"})
             for cell in cells:

@@ -305,11 +305,13 @@ def graded_rows(ranking: Ranking) -> Table:
         )
         for row in listed
     ]
-    some = f" The first {MAX_LISTED_ROWS} of {len(decision.rows):,} rows." if len(rows) < len(decision.rows) else ""
+    first_rows = (
+        f" The first {MAX_LISTED_ROWS} of {len(decision.rows):,} rows." if len(rows) < len(decision.rows) else ""
+    )
     return table(
         *("Labelled rows", ["row", *texts, "reference", *names], [], rows),
         help="Each model's answer and, in brackets, its outcome. Rows on which outcomes differ most come first."
-        f"{some}{_first_models(decision, MAX_GRADED_MODELS)}",
+        f"{first_rows}{_first_models(decision, MAX_GRADED_MODELS)}",
         formats=("markdown", "html", "pairs"),
         place=_place(rows),
     )
