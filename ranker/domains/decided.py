@@ -21,8 +21,8 @@ def decide_on_average(
 ) -> OnAverage | None:
     """Return which model is best on average, how sure that is, and which sets the next labels go to.
 
-    A decision by labelled rows alone has its mean outcomes drawn as it draws them itself; one with a pool has them
-    drawn from a normal distribution with its intervals and probabilities.
+    A decision by labelled rows alone has its mean outcomes drawn as it draws them itself. One with a pool, or by a
+    metric that is no mean, has its values drawn from a normal distribution with its intervals and probabilities.
 
     Args:
         runs: one for each set.
@@ -31,13 +31,15 @@ def decide_on_average(
         rng: the only source of randomness.
 
     Returns:
-        None if a run is no decision or lacks a model, or if there is only one run.
+        None if a run is no decision, lacks a model or an interval, or if there is only one run.
     """
     decisions = [run.found for run in runs if isinstance(run.found, Decision) and set(names) <= set(run.found.names)]
     if len(decisions) < len(runs) or len(runs) < 2:
         return None
     parts = zip(runs, decisions, rng.spawn(len(runs)), strict=True)
     drawn = [_drawn(run, decision, names, run_rng) for run, decision, run_rng in parts]
+    if not np.isfinite(drawn).all():
+        return None
     labels = {run.header.ood: len(run.table.examples) for run in runs}
     beats = on_average.beats_on_average(drawn)
     best, near = on_average.best_on_average(drawn, rope)
@@ -57,12 +59,26 @@ def decide_on_average(
 
 
 def _drawn(run: Ranking, decision: Decision, names: Sequence[str], rng: np.random.Generator) -> Floats:
-    """Draw (B, M) mean outcomes on one set."""
-    if decision.kind != "pool":
+    """Draw (B, M) mean outcomes, or values of the metric, on one set."""
+    if decision.kind != "pool" and not decision.metric:
         places = [run.table.models.index(name) for name in names]
         outcomes = run.table.outcomes[places]
         return posterior.draw_mean_outcomes(outcomes[:, ~np.isnan(outcomes).any(axis=0)], rng)
+    return on_average.normal_draws(*normal_beliefs(decision, names), rng, posterior.SAMPLES)
+
+
+def normal_beliefs(decision: Decision, names: Sequence[str]) -> tuple[Floats, Floats, Floats]:
+    """Return a decision's beliefs as a normal distribution has them.
+
+    Args:
+        decision: the decision.
+        names: (M,) models of it, in any order.
+
+    Returns:
+        (M,) the middle of each interval, (M,) a standard error of that width, nan where it is unknown, and (M, M)
+        P(the row's model is better than the column's).
+    """
     order = [decision.names.index(name) for name in names]
-    low, high = (np.array([getattr(decision.models[index], end) for index in order]) for end in ("low", "high"))
-    beats = np.array(decision.p_beats)[np.ix_(order, order)]
-    return on_average.normal_draws((low + high) / 2, (high - low) / INTERVAL_WIDTH, beats, rng, posterior.SAMPLES)
+    ends = [[getattr(decision.models[index], end) for index in order] for end in ("low", "high")]
+    low, high = np.array(ends, dtype=np.float64)  # None is nan
+    return (low + high) / 2, (high - low) / INTERVAL_WIDTH, np.array(decision.p_beats)[np.ix_(order, order)]

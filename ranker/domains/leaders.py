@@ -120,6 +120,7 @@ def select_complete_part(values: Values, missing: Missing) -> TableCounts:
         values.values[np.ix_(models, sets)],
         values.errors[np.ix_(models, sets)],
         {key: values.outcomes[key][models] for key in complete_sets if key in values.outcomes},
+        {key: values.beats[key][np.ix_(models, models)] for key in complete_sets if key in values.beats},
         lower_is_better=values.lower_is_better,
     )
     lost_sets = zip(values.models, lacks[:, ood].sum(axis=1), strict=True)
@@ -196,12 +197,14 @@ def _intervals(counts: TableCounts, rng: np.random.Generator) -> tuple[Ints, Int
     values = counts.values
     places = [(index, task) for task, name in enumerate(values.tasks) for index in values.places(name, "ood")]
     sets, tasks = (np.array(indices) for indices in zip(*places, strict=True))
-    outcomes = [values.outcomes.get(values.sets[index]) for index in sets]
+    outcomes, beats = (
+        [of_sets.get(values.sets[index]) for index in sets] for of_sets in (values.outcomes, values.beats)
+    )
     errors = values.errors[:, sets]
     few = len(values.tasks) < MIN_TASKS_FOR_TESTS
     if few and not np.isfinite(errors).any() and not any(rows is not None for rows in outcomes):
         return None
-    return leaders.rank_intervals(leaders.resample_means(values.values[:, sets], errors, outcomes, tasks, rng))
+    return leaders.rank_intervals(leaders.resample_means(values.values[:, sets], errors, outcomes, beats, tasks, rng))
 
 
 def _draws_of(counts: TableCounts) -> Iterator[Drawn]:

@@ -113,8 +113,11 @@ def with_levels(values: Values, levels: Mapping[str, str]) -> Values:
         if scored.level not in ("", level):
             raise UsageError.of(scored, f"is {level} in the measures, and {scored.level} in the scores", value=level)
         sets.append(replace(scored, level=level))
-    outcomes = {new: values.outcomes[old] for old, new in zip(values.sets, sets, strict=True) if old in values.outcomes}
-    return replace(values, sets=tuple(sets), outcomes=outcomes)
+    outcomes, beats = (
+        {new: of_sets[old] for old, new in zip(values.sets, sets, strict=True) if old in of_sets}
+        for of_sets in (values.outcomes, values.beats)
+    )
+    return replace(values, sets=tuple(sets), outcomes=outcomes, beats=beats)
 
 
 def relate(values: Values, measures: Measures) -> Iterator[Correlation]:

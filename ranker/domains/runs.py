@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from factors.types import Floats
+from ranker.domains.decided import normal_beliefs
 from ranker.domains.values import Set, Values, values_of_rows
 from ranker.errors import UsageError, listed
 from ranker.files.columns import Row
+from ranker.results.decision import Decision
 from ranker.results.ranking import Ranking
 
 IN_DOMAIN = "in-domain"
@@ -25,22 +27,26 @@ def values_of_runs(runs: Sequence[Ranking]) -> Values:
     """Build the table of several runs: each run gives a set and its in-domain values.
 
     Raises:
-        UsageError: a model was measured twice on a set, fewer than two models were measured, or a run uses a metric
-            that is no mean over rows.
+        UsageError: a model was measured twice on a set, fewer than two models were measured, or less of a run's metric
+            is better.
     """
-    if by := next((run for run in runs if run.found.metric), None):
-        text = f"the run on {by.header.ood} is by {by.found.metric}; who leads over sets is told of mean outcomes alone"
+    if by := next((run for run in runs if isinstance(run.found, Decision) and run.found.lower_is_better), None):
+        text = f"the run on {by.header.ood} is by {by.found.metric}: errors have no scale that sets share"
         raise UsageError(text, option="metric", value=by.found.metric, place=by.header.ood)
     values = values_of_rows(_rows(runs), percent=False)
-    outcomes = {}
+    outcomes, beats = {}, {}
     for run in runs:
         ood_set = Set(run.header.ood, run.header.ood, "ood")
         rows = _outcomes(run, values.models)
         if rows is not None and ood_set not in outcomes:
             outcomes[ood_set] = rows
+        if run.found.metric and isinstance(run.found, Decision) and set(values.models) == set(run.found.names):
+            beats[ood_set] = normal_beliefs(run.found, values.models)[2]
     metrics = dict.fromkeys(run.header.metric for run in runs)
     notes = [f"The runs have several metrics: {listed(metrics)}."] if len(metrics) > 1 else []
-    return replace(values, outcomes=outcomes, notes=(*values.notes, *notes))
+    if not notes and runs[0].found.metric:
+        notes = [f"The values are those of {runs[0].found.metric}, in percent."]
+    return replace(values, outcomes=outcomes, beats=beats, notes=(*values.notes, *notes))
 
 
 def _rows(runs: Sequence[Ranking]) -> Iterator[Row]:
@@ -49,13 +55,21 @@ def _rows(runs: Sequence[Ranking]) -> Iterator[Row]:
     for index, run in enumerate(runs, 1):
         stated_rows, name = run.header.provenance.data, run.header.ood
         rows = len(run.table.examples) if stated_rows is None else stated_rows.rows
+        errors = _errors(run.found) if isinstance(run.found, Decision) else {}
         for model in run.found.models:
-            cells: list[dict[str, Any]] = [{"set": name, "value": model.outcome, "n": rows, "kind": "ood"}]
+            spread = errors.get(model.name, {}) if run.found.metric else {"n": rows}
+            cells: list[dict[str, Any]] = [{"set": name, "value": model.outcome, "kind": "ood", **spread}]
             if model.in_domain is not None:
                 cells.append({"set": IN_DOMAIN, "value": model.in_domain, "kind": "in-domain"})
             for cell in cells:
                 number += 1
                 yield Row(f"run {index} of {name}", number, {"model": model.name, "group": name} | cell)
+
+
+def _errors(decision: Decision) -> Mapping[str, Mapping[str, float]]:
+    """Return model -> the cell of its standard error; none where its interval is unknown."""
+    of_models = zip(decision.names, normal_beliefs(decision, decision.names)[1].tolist(), strict=True)
+    return {name: {"se": error} for name, error in of_models if np.isfinite(error)}
 
 
 def _outcomes(run: Ranking, models: Sequence[str]) -> Floats | None:

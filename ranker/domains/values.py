@@ -72,6 +72,7 @@ class Values:
         values: (M, S) fractions, higher is better; nan if missing.
         errors: (M, S) their standard errors; nan if unknown.
         outcomes: set -> (M, N) the outcomes that its values are means of, if the rows are known.
+        beats: set -> (M, M) P(the row's model is better than the column's), where values are no means of outcomes.
         notes: how the table was read, a sentence each.
         lower_is_better: the values are negated, because lower ones are better.
 
@@ -84,6 +85,7 @@ class Values:
     values: Floats
     errors: Floats
     outcomes: Mapping[Set, Floats] = field(default_factory=dict)
+    beats: Mapping[Set, Floats] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     lower_is_better: bool = False
 
@@ -236,7 +238,7 @@ def values_of_rows(
         guess = Assumption("All values are above 1, or 0: they are read as percentages.")
         notes += [] if percent else [guess]
     errors = _errors(values, errors, sizes)
-    return Values(models, sets, -values if lower_is_better else values, errors, {}, tuple(notes), lower_is_better)
+    return Values(models, sets, -values if lower_is_better else values, errors, {}, {}, tuple(notes), lower_is_better)
 
 
 def _of_one_run(runs: Mapping[str, str]) -> Iterator[str]:

@@ -70,8 +70,10 @@ def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
     if any(row.predicted for row in decision.rows):
         if counts and not skewed(counts) and len(counts) <= MAX_LABEL_COLUMNS:
             yield by_label(decision)
-        if len(decision.rows) <= MAX_LISTED_ROWS:
-            yield one_by_one(decision) if counts else graded_rows(ranking)
+        if not counts:
+            yield graded_rows(ranking)
+        elif len(decision.rows) <= MAX_LISTED_ROWS:
+            yield one_by_one(decision)
     first_pairs = pair_table(decision, decision.names[:MAX_PAIRED_MODELS])
     yield replace(first_pairs, help=f"{first_pairs.help}{_first_models(decision)}")
 
@@ -283,20 +285,33 @@ def one_by_one(decision: Decision) -> Table:
 
 
 def graded_rows(ranking: Ranking) -> Table:
-    """Tabulate each row's reference, and each model's answer with its outcome, in the models' order."""
+    """Tabulate rows with their texts and references, and each model's answer with its outcome, in the models' order.
+
+    Rows on which the listed models differ most come first.
+    """
     decision, outcomes = ranking.decision, outcomes_by_row(ranking)
     names = decision.names[:MAX_GRADED_MODELS]
+
+    def spread(row: RowResult) -> float:
+        judged = [outcomes[row.id][name] for name in names if outcomes[row.id][name] == outcomes[row.id][name]]
+        return max(judged) - min(judged) if judged else 0.0
+
+    listed = sorted(decision.rows, key=lambda row: -spread(row))[:MAX_LISTED_ROWS]
+    texts = ["text"] if any(row.text for row in listed) else []
     rows = [
         (
-            row.id,
-            shorten(row.label),
+            *(row.id, *(shorten(row.text) for _ in texts), shorten(row.label)),
             *(f"{shorten(row.predicted[name])} ({outcomes[row.id][name]:.3g})" for name in names),
         )
-        for row in decision.rows
+        for row in listed
     ]
+    first_rows = (
+        f" The first {MAX_LISTED_ROWS} of {len(decision.rows):,} rows." if len(rows) < len(decision.rows) else ""
+    )
     return table(
-        *("Labelled rows", ["row", "reference", *names], [], rows),
-        help=f"Each model's answer and, in brackets, its outcome.{_first_models(decision, MAX_GRADED_MODELS)}",
+        *("Labelled rows", ["row", *texts, "reference", *names], [], rows),
+        help="Each model's answer and, in brackets, its outcome. Rows on which outcomes differ most come first."
+        f"{first_rows}{_first_models(decision, MAX_GRADED_MODELS)}",
         formats=("markdown", "html", "pairs"),
         place=_place(rows),
     )

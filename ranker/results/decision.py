@@ -96,6 +96,7 @@ class Decision(Result):
         notes: notes for a reader of these numbers, a sentence each.
         gate: whether the others are shown to be no worse than one of them; None if not requested.
         metric: a metric that is no mean over rows, by which models are compared; "" for the mean outcome.
+        lower_is_better: less of this metric is better.
 
     Raises:
         ValueError: there is no model, or the lengths do not agree.
@@ -120,6 +121,7 @@ class Decision(Result):
     notes: tuple[str, ...] = ()
     gate: Gate | None = None
     metric: str = ""
+    lower_is_better: bool = False
 
     def __post_init__(self) -> None:
         size = len(self.models)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
@@ -23,9 +24,10 @@ from ranker.labelling.votes import Rule, VoteSession
 from ranker.numbers import counted, probability
 from ranker.runs.collect import ModelResponses, collect
 from ranker.runs.gather import Models, RunInputs, RunRows, inspect_models
+from ranker.runs.likeness import compare_answers
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan, plan
-from ranker.runs.pool import compare_answers, pool_of, population_answers
+from ranker.runs.pool import pool_of, population_answers
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.diagnostics import constant_models
 from ranker.scoring.score import Evidence
@@ -315,9 +317,9 @@ def pool_predictions(
     values = tuple(tuple(of_model) for of_model in answers if of_model is not None)
     if not len(pool_rows) or len(values) < len(answers):
         raise _nothing_to_compare(pool_rows)
-    anchors = compare_answers(
-        task, {name: of_model.part(pool_rows) for name, of_model in predictions_of.items()}, runtime
-    )
+    compared = {name: of_model.part(pool_rows) for name, of_model in predictions_of.items()}
+    with nullcontext() if runtime.store is None else runtime.open_store() as store:
+        anchors = compare_answers(task, compared, runtime, store)
     return ValuePredictions(task, values, anchors), pool_rows, failures
 
 

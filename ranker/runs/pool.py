@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,16 +11,15 @@ from ranker.numbers import counted
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses
 from ranker.runs.gather import InspectedModels
+from ranker.runs.likeness import compare_answers
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer
-from ranker.runtime.runtime import Runtime
 from ranker.scoring.unlabelled import AnswerContext
-from ranker.statistics.anchors import Anchors
 from ranker.statistics.pool import InDomain, Pool, Targets
-from ranker.tasks.base import NO_ANSWER, Predictions, Task
+from ranker.tasks.base import NO_ANSWER, Task
 from ranker.tasks.classes import label_names, labels_of
-from ranker.tasks.values import ValueTask, has_values
+from ranker.tasks.values import has_values
 
 SMALL_POOL = 500
 """Rows below which a pool is small: labels do more with a larger one (docs/results/labels.md)."""
@@ -141,24 +140,8 @@ def answer_context(
     if len(rows) == 0:
         return None
     answers = {reply.model.name: reply.answers["pool"].predictions.part(pool_rows[rows]) for reply in answered}
-    anchors = compare_answers(task, answers, measuring.runtime)
+    anchors = compare_answers(task, answers, measuring.runtime, measuring.store)
     return AnswerContext(anchors, targets.outcomes[:, labelled], np.searchsorted(rows, labelled))
-
-
-def compare_answers(task: ValueTask, answers: Mapping[str, Predictions], runtime: Runtime) -> Anchors:
-    """Compute how alike models' answers to the same rows are.
-
-    Args:
-        task: compares two answers.
-        answers: model -> its answers to N rows.
-        runtime: shows progress.
-    """
-    similarity = []
-    with runtime.steps(f"comparing {len(answers):,} models' answers", len(answers)) as watch:
-        for name, of_model in answers.items():
-            similarity.append([task.similarity(of_model, of_other) for of_other in answers.values()])
-            watch(f"those of {name} are done", 1)
-    return Anchors(np.array(similarity))
 
 
 def targets_of(plan: Plan, table: ScoreTable, pool_rows: Ints, places: Ints | None) -> Targets:

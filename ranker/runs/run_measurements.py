@@ -345,8 +345,11 @@ def _effects(reply: ModelResponses) -> tuple[float, float] | None:
 
 
 def _examples(plan: Plan, answered: Sequence[ModelResponses], factors: Sequence[Factor]) -> tuple[Explanation, ...]:
-    """Explain the most telling examples that all models answered; () if answers are no labels."""
-    if not has_labels(plan.task):
+    """Explain the most telling examples that all models answered.
+
+    There are none if answers are no labels and nothing is attributed: labelled rows then show the answers in a table.
+    """
+    if not has_labels(plan.task) and not isinstance(plan.settings, Attributing):
         return ()
     rows = plan.rows
     view = View(plan.task, plan.settings, factors, rows.ood.designed, target=plan.target, norm=plan.norm)
@@ -354,8 +357,8 @@ def _examples(plan: Plan, answered: Sequence[ModelResponses], factors: Sequence[
     places = np.flatnonzero(
         np.all([predictions.state == ANSWERED for predictions in answers_of.values()], axis=0)
     ).tolist()
-    classes = {name: predictions.part(places) for name, predictions in answers_of.items() if are_classes(predictions)}
-    chosen = pick_informative(classes, [rows.population[n] for n in places], view) if places else []
+    answers = [part for predictions in answers_of.values() if (part := predictions.part(places)).answers() is not None]
+    chosen = pick_informative(answers, [rows.population[n] for n in places], view) if places and answers else []
     return tuple(
         view.explanation(rows.population[n], {reply.model.name: population_answers(reply).at(n) for reply in answered})
         for n in (places[place] for place in chosen)
@@ -499,10 +502,15 @@ def _row_results(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[RowRes
         name: answers for name, predictions in predictions_of.items() if (answers := predictions.answers()) is not None
     }
     complete = len(answers_by_name) == len(predictions_of) and all(row.labelled for row in rows)
+    labels = [task.show(row.target, row.segments) if complete else "" for row in rows]
     texts = {
         name: [
-            ANSWER_PLACEHOLDERS[state] if answer is None else task.show(answer)
-            for state, answer in zip(predictions_of[name].state.tolist(), answers, strict=True)
+            ANSWER_PLACEHOLDERS[state]
+            if answer is None
+            else (label if answer == row.target else task.show(answer, row.segments))  # most need not be shown anew
+            for state, answer, row, label in zip(
+                predictions_of[name].state.tolist(), answers, rows, labels, strict=True
+            )
         ]
         for name, answers in answers_by_name.items()
         if complete
@@ -510,7 +518,7 @@ def _row_results(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[RowRes
     return tuple(
         RowResult(
             row.id,
-            task.show(row.target) if complete else "",
+            labels[n],
             {name: answers[n] for name, answers in texts.items()} if complete else {},
             "\n".join(row.segments)[:MAX_TEXT_CHARACTERS],
         )

@@ -148,10 +148,11 @@ def decide(
         versus=pairs,
         rows=tuple(rows),
         metric="" if by_metric is None else by_metric.metric.name,
+        lower_is_better=by_metric is not None and not by_metric.metric.higher_is_better,
     )
     notes = (*_notes(by, order, decision, outcomes[order], beside), *warnings(pairs, precomputed))
-    if by_metric is not None and not by_metric.metric.higher_is_better:
-        lower_is_better = f"Less of {by_metric.metric.name} is better"
+    if decision.lower_is_better:
+        lower_is_better = f"Less of {decision.metric} is better"
         notes += (f"{lower_is_better}; a difference above 0 means that the first model is better.",)
     return replace(decision, notes=notes)
 

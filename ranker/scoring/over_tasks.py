@@ -84,7 +84,7 @@ def task_outcomes(ranking: Ranking, groups: Sequence[str]) -> TaskOutcomes:
         UsageError: by a metric where lower is better, or with more models than are compared in pairs.
     """
     metric, models = ranking.found.metric, ranking.table.models
-    if metric and any(model.score != model.outcome for model in ranking.decision.models):
+    if ranking.decision.lower_is_better:
         raise UsageError.about("metric", f"{metric} is for one decision: errors have no scale that tasks share", metric)
     if metric and len(models) > MAX_PAIRED_MODELS:
         text = f"`metric` {metric}: means over tasks are made of at most {MAX_PAIRED_MODELS} models (got {len(models)})"

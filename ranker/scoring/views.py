@@ -16,7 +16,7 @@ from ranker.results.explanation import Explanation, Reading, Word
 from ranker.scoring.diagnostics import within_tolerance
 from ranker.scoring.score import UNDEFINED, Target, about_one_label, label_rule, score_model, target_label
 from ranker.statistics.engine import none_if_nan
-from ranker.tasks.base import Task
+from ranker.tasks.base import Predictions, Task
 from ranker.tasks.classes import ClassProbabilities, label_names
 
 NEEDS_LABEL = "needs the true label"
@@ -105,20 +105,22 @@ class View:
         return read_by(self.reader, attribution, example, self.task, self.target)
 
 
-def pick_informative(answers: Mapping[str, ClassProbabilities], examples: Sequence[Example], view: View) -> list[int]:
+def pick_informative(answers: Sequence[Predictions], examples: Sequence[Example], view: View) -> list[int]:
     """Return the places of the examples on which models differ most.
 
-    These are those that the most pairs of models predict differently; of equals, the first in the order of `examples`.
+    These are those that the most pairs of models answer differently; of equals, the first in the order of `examples`.
     Where the designed factor reads a mark, only examples with it count.
 
     Args:
-        answers: model -> its (N,) answers.
+        answers: (M,) of the models, each (N,) answers.
         examples: (N,) the population.
         view: the settings.
     """
-    predicted = np.array([predictions.predicted for predictions in answers.values()])  # (M, N)
-    votes = np.stack([np.sum(predicted == label, axis=0) for label in range(len(view.task.outputs))])  # (C, N)
-    alike = np.sum(votes**2, axis=0)  # (N,) pairs of models that agree
+    numbers: dict[Any, int] = {}
+    codes = np.array(
+        [[numbers.setdefault(answer, len(numbers)) for answer in of_model.answers() or ()] for of_model in answers]
+    )  # (M, N)
+    alike = np.sum([(codes == of_model).sum(axis=0) for of_model in codes], axis=0)  # (N,) pairs of models that agree
     mark = None if view.reader is None else view.reader.mark
     usable = [n for n, example in enumerate(examples) if mark is None or mark in example.marks]
     return sorted(usable, key=lambda n: alike[n])[:TELLING]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from factors.types import Floats, Ints
+from ranker.statistics.on_average import normal_draws
 from ranker.statistics.significance import TIE, sign_flip
 
 ALPHA = 0.05
@@ -269,6 +270,7 @@ def resample_means(
     values: Floats,
     errors: Floats,
     outcomes: Sequence[Floats | None],
+    beats: Sequence[Floats | None],
     tasks: Ints,
     rng: np.random.Generator,
     draws: int = RESAMPLES,
@@ -276,12 +278,14 @@ def resample_means(
     """Resample the models' mean values over other tasks like these, and over other rows of each set.
 
     Tasks are drawn with replacement; the sets of a task are averaged first. Where the rows of a set are known, they are
-    drawn with replacement, too, the same for all models; else each value gets a normal error, if its size is known.
+    drawn with replacement, too, the same for all models; else each value gets a normal error, if its size is known. The
+    errors of two models are correlated as the probability of their order says, where that is known.
 
     Args:
         values: (M, S), none missing.
         errors: (M, S) standard errors of the values; nan where unknown.
         outcomes: for each set the outcomes (M, N) whose means are its values; None where they are unknown.
+        beats: for each set (M, M) P(the row's model is better than the column's); None where it is unknown.
         tasks: (S,) the task of each set, numbered from 0.
         rng: the only source of randomness.
         draws: B.
@@ -295,11 +299,13 @@ def resample_means(
     means = np.zeros((models, draws))
     for place, task in enumerate(tasks):
         set_outcomes = outcomes[place]
-        drawn = (
-            values[:, place, None] + np.nan_to_num(errors[:, place])[:, None] * rng.standard_normal((models, draws))
-            if set_outcomes is None
-            else _means_of_rows(set_outcomes, rng, draws)
-        )
+        mean, error, set_beats = values[:, place], np.nan_to_num(errors[:, place]), beats[place]
+        if set_outcomes is not None:
+            drawn = _means_of_rows(set_outcomes, rng, draws)
+        elif set_beats is not None:
+            drawn = normal_draws(mean, error, set_beats, rng, draws).T
+        else:
+            drawn = mean[:, None] + error[:, None] * rng.standard_normal((models, draws))
         means += counts[:, task] / sizes[task] * drawn
     return means
 

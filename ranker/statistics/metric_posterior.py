@@ -107,15 +107,18 @@ def draw_values(
         >>> float(drawn[0, 0]), bool(0.1 < drawn[0, 1] < 0.4)
         (1.0, True)
     """
-    silence = len(statistics) - 1
-    sums, total = np.zeros(()), np.zeros(())
+    from scipy.sparse import csr_array
+
+    silence, total, mass, shape = len(statistics) - 1, np.zeros(()), np.zeros(()), (0, 0, 0, 0)
     for predictions, counts, labels in kinds:
         weights = rng.standard_gamma(counts, (labels.shape[1], len(counts)))
         weighted = labels.astype(np.float64) * weights  # (C, S, u)
-        mass = np.zeros((silence + 1, *weighted.shape[:2], predictions.shape[1]))  # (answers, C, S, M)
-        for answer in range(silence):
-            mass[answer] = weighted @ (predictions == answer).astype(np.float64)
-        mass[silence] = weighted @ (predictions < 0).astype(np.float64)
-        sums = sums + np.einsum("acsm,ack->smk", mass, statistics, optimize=True)
+        rows, models = predictions.shape
+        shape = (silence + 1, models, *labels.shape[:2])  # (answers, M, C, S)
+        places = np.where(predictions < 0, silence, predictions) * models + np.arange(models)
+        answered = csr_array(
+            (np.ones(places.size), places.ravel(), np.arange(0, places.size + 1, models)), (rows, shape[0] * models)
+        )
+        mass = mass + answered.T @ weighted.reshape(-1, rows).T
         total = total + weights.sum(axis=1)[:, None, None]
-    return value(sums / total)
+    return value(np.einsum("amcs,ack->smk", mass.reshape(shape), statistics, optimize=True) / total)

@@ -19,6 +19,7 @@ from ranker.cli import main
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError
 from ranker.progress import silent
+from ranker.report import render
 from ranker.runs.collect import run_models
 from ranker.runs.explain import explain
 from ranker.runs.gather import RowsFile, inspect_models
@@ -84,6 +85,24 @@ def test_a_decision_measures_factors_of_the_prediction(tmp_path):
     again = decide(weighers(tmp_path, "a", "b"), dataset(), evidence=evidence, runtime=shown)
     np.testing.assert_array_equal(again.table.values, table.values)
     assert (tmp_path / "encoded").read_text() == encoded
+
+
+def test_a_page_explains_the_rows_that_taggers_answer_most_differently(tmp_path):
+    """Each with the reference, the models' answers and their words' scores; none where nothing is attributed."""
+    models = weighers(tmp_path, "a", "b", "z")
+    ranking = decide(models, dataset(), evidence=Evidence(factors=GENERIC))
+    differing = sorted(ROWS, key=lambda row: -len({tags_of(name, row) for name in "abz"}))
+    assert [example.example.id for example in ranking.examples] == [row.id for row in differing[:3]]
+    for example in ranking.examples:
+        row = ROWS[int(example.example.id)]
+        assert example.label == TASK.show(row.target)
+        predicted = {reading.name: reading.predicted for reading in example.readings}
+        assert predicted == {name: TASK.show(tags_of(name, row)) for name in "abz"}
+        scores = [word.score for word in example.readings[0].words]
+        assert scores == pytest.approx([weight(word) for word in row.segments[0].split(" ")])
+    assert "What the models look at" in render(ranking, "html")
+    plain = decide(models, dataset())
+    assert (plain.examples, "What the models look at" in render(plain, "html")) == ((), False)
 
 
 def test_nothing_is_attributed_unasked(tmp_path):

@@ -189,7 +189,7 @@ def test_the_telling_examples_are_those_that_models_disagree_on():
 
     def chosen(designed):
         view = View(NLI, Settings(), [BUILTIN["ACC"], BUILTIN["CONST"]], designed)
-        places = pick_informative({name: answers(model) for name, model in rows.items()}, examples, view)
+        places = pick_informative([answers(model) for model in rows.values()], examples, view)
         return [
             view.explanation(examples[n], {name: (model[n].predicted, model[n]) for name, model in rows.items()})
             for n in places

@@ -305,14 +305,61 @@ def test_parts_of_a_file_are_compared_by_the_metric(files, tmp_path, run):
     assert (status, "Macro: each task counts the same." in out, "Pooled" in out) == (0, True, False)
 
 
-def test_means_over_sets_take_no_such_metric(files, tmp_path, run):
-    """They are of mean outcomes."""
-    rows, models = files
-    runs = [tmp_path / f"{number}.json" for number in range(3)]
-    for number, file in enumerate(runs):
-        decide(models, rows, metric="mcc" if number == 1 else None).save(file)
-    status, _, err = run("compare", *runs)
-    assert (status, "the run on rows is by mcc; who leads over sets is told of mean outcomes alone" in err) == (2, True)
+def write_set(folder, name, seed, right):
+    """Write the answers of three models to 60 rows; each is right with a probability, or guesses. Return its file."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(3, 60, p=[0.2, 0.3, 0.5])
+    given = {model: np.where(rng.random(60) < p, truth, rng.integers(3, size=60)) for model, p in right.items()}
+    lines = [",".join([f"{name}{n}", *(LABELS[column[n]] for column in (truth, *given.values()))]) for n in range(60)]
+    file = folder / f"{name}.csv"
+    file.write_text("\n".join([",".join(["id", "label", *given]), *lines]))
+    return file, truth, given
+
+
+def test_models_are_compared_over_sets_by_such_a_metric(tmp_path):
+    """Means are scikit-learn's; ranks and P(best on average) are those of resampled rows, and of drawn tasks."""
+    right = {"a": 0.62, "b": 0.6, "c": 0.4}
+    sets = [write_set(tmp_path, name, seed, right) for seed, name in enumerate(("day", "night", "noon"))]
+    runs = [decide([file], metric="mcc") for file, _, _ in sets]
+    for number, run in enumerate(runs):
+        run.save(tmp_path / f"run-{number}.json")
+    found = ranker.compare([Ranking.load(tmp_path / f"run-{number}.json") for number in range(3)])
+    values = {model: [matthews_corrcoef(truth, given[model]) for _, truth, given in sets] for model in right}
+    assert {model.model: model.value for model in found.models} == pytest.approx(
+        {m: np.mean(v) for m, v in values.items()}
+    )
+    assert "The values are those of mcc, in percent." in found.notes
+    rng = np.random.default_rng(3)
+    drawn = np.array([[values_of_resample(rng, truth, given) for _ in range(400)] for _, truth, given in sets])
+    tasks = rng.integers(3, size=(400, 3))  # of each draw, three of the tasks
+    over_tasks = drawn[tasks, np.arange(400)[:, None]].mean(axis=1)
+    first = np.bincount(over_tasks.argmax(axis=1), minlength=3) / 400
+    assert [model.p_first for name in right for model in found.models if model.model == name] == pytest.approx(
+        first, abs=0.08
+    )
+    best = np.bincount(drawn.mean(axis=0).argmax(axis=1), minlength=3) / 400
+    assert [found.on_average.p_best[name] for name in right] == pytest.approx(best, abs=0.08)
+
+
+def values_of_resample(rng, truth, given):
+    """MCC of each model on the same rows, drawn with replacement."""
+    places = rng.integers(len(truth), size=len(truth))
+    return [matthews_corrcoef(truth[places], answers[places]) for answers in given.values()]
+
+
+def test_errors_are_not_compared_over_sets_or_parts(tmp_path, run):
+    """Errors have no scale that sets share; and the order of means would be reversed."""
+    rows = [f"r{n},row {n},{'xy'[n % 2]},{n % 5}" for n in range(20)]
+    (tmp_path / "rows.csv").write_text("\n".join(["id,text,half,label", *rows]))
+    for name, off in (("near", 0.1), ("far", 1.0)):
+        answers = [f"r{n},{abs(n % 5 - off)}" for n in range(20)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,prediction", *answers]))
+    asked = ("--data", tmp_path / "rows.csv", "--task", "number", "--range", "0", "5", "--metric", "mae")
+    asked += ("--models", tmp_path / "near.csv", tmp_path / "far.csv")
+    assert run(*asked, "--save", tmp_path / "run.json")[0] == 0
+    for again in ((*asked, "--within", "half"), ("compare", *[tmp_path / "run.json"] * 3)):
+        status, _, err = run(*again)
+        assert (status, "errors have no scale that" in err) == (2, True)
 
 
 def test_the_label_that_f1_is_about_is_stated(tmp_path):

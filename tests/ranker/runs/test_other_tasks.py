@@ -2,6 +2,7 @@
 
 import csv
 import random
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from tag_guest import Tagger, TagTask, spans, tags_of
 from factors import Example
 from ranker import Evidence, decide
 from ranker.errors import DataError, UsageError
+from ranker.report.decision import MAX_LISTED_ROWS, graded_rows
 from ranker.runs.gather import RowsFile, labelled
 from ranker.tasks import answers
 
@@ -73,6 +75,23 @@ def test_files_of_answers_are_compared_by_the_metric_of_the_task(files):
     assert found.versus[0].rows == len(TEXTS)
     assert [(row.label, row.predicted["poor"]) for row in found.rows] == list(zip(right, given["poor"], strict=True))
     assert np.all([model.low <= model.outcome <= model.high for model in found.models])
+
+
+def test_rows_on_which_outcomes_differ_most_are_listed_first(files):
+    """With texts, references, answers and outcomes, for any number of models; of many rows, the first ones."""
+    rows, paths, right, given = files
+    ranking = decide([*paths, Tagger("a")], RowsFile(Path(rows), TASK))
+    listed = graded_rows(ranking).rows
+    first, second = (given[name] for name in ("good", "poor"))
+    outcomes = {text: (first[n] == right[n], second[n] == right[n]) for n, text in enumerate(TEXTS)}
+    number = next(n for n, text in enumerate(TEXTS) if outcomes[text] == (True, False))
+    cells = next(row for row in listed if row[1] == TEXTS[number])
+    assert {right[number], f"{first[number]} (1)", f"{second[number]} (0)"} <= set(cells)
+    spreads = [len({cell[-3:] for cell in row[3:]}) for row in listed]
+    assert spreads == sorted(spreads, reverse=True)
+    many = replace(ranking, found=replace(ranking.decision, rows=ranking.decision.rows * 10))
+    assert len(graded_rows(many).rows) == MAX_LISTED_ROWS
+    assert f"The first {MAX_LISTED_ROWS} of {10 * len(TEXTS)} rows." in graded_rows(many).help
 
 
 def test_models_that_are_asked_are_compared_as_well(files):

@@ -12,8 +12,12 @@ from rouge_score.rouge_scorer import RougeScorer
 from ranker import decide
 from ranker.errors import UnknownName, UsageError
 from ranker.runs.gather import RowsFile
+from ranker.runs.likeness import _entry
 from ranker.runs.pool import MAX_COMPARED_ROWS
+from ranker.runtime.runtime import Runtime
+from ranker.runtime.store import Store
 from ranker.statistics.anchors import Anchors, infer_differences
+from ranker.tasks.texts import SpanTask, TextTask
 
 WORDS = "a big old dog cat tree ran sat fell to from over the town river house slowly again".split()  # noqa: SIM905
 RIGHT = {"best": 0.9, "good": 0.7, "fair": 0.5, "poor": 0.2}
@@ -134,3 +138,39 @@ def test_tags_beside_a_pool_are_compared_by_the_mean_of_rows(tmp_path):
     assert any("Beside a pool models are compared by ROW-F1" in note for note in found.notes)
     with refuses(UsageError, option="metric", value="span-f1"):
         decide([good, poor], task, pool=RowsFile(tmp_path / "pool.csv"), metric="span-f1")
+
+
+def test_answers_are_compared_once(files, tmp_path, monkeypatch):
+    """A second run makes no call of the metric for likeness, and says the same; a row with another answer is new."""
+    rows, pool, models, _, answers = files
+    calls = []
+    plain = TextTask.similarity
+    monkeypatch.setattr(
+        TextTask, "similarity", lambda task, one, other: calls.append(len(one)) or plain(task, one, other)
+    )
+    shown = Runtime(store=tmp_path / "store")
+
+    def decided():
+        calls.clear()
+        return decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool)), runtime=shown).decision
+
+    first = decided()
+    assert calls == [40] * 16
+    assert (decided(), calls) == (first, [])
+    changed = [*answers["good"][:7], "another text", *answers["good"][8:]]
+    write(tmp_path / "good.csv", id=[f"r{n}" for n in range(40)], prediction=changed)
+    decided()
+    assert calls == [1] * 16
+
+
+def test_a_metric_that_cannot_be_identified_is_computed_each_time(tmp_path):
+    """One that reads a file may change."""
+
+    def of_file(answer, reference):
+        return float(open(answer) is None)
+
+    store = Store(tmp_path / "store")
+    assert _entry(TextTask("text", lambda answer, reference: float(answer == reference)), store) is not None
+    assert _entry(TextTask("text", of_file), store) is None
+    keys = {_entry(task, store).digest for task in (TextTask("text"), TextTask("text", "chrf"), SpanTask("text"))}
+    assert len(keys) == 3

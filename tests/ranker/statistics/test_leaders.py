@@ -162,13 +162,15 @@ def test_resampled_means_have_the_variance_of_tasks_and_rows():
     """Over tasks that of their values over S; within a set that of its rows, or the square of the stated error."""
     rng = np.random.default_rng(0)
     values, unknown = rng.random((3, 6)), np.full((3, 6), np.nan)
-    means = leaders.resample_means(values, unknown, [None] * 6, np.arange(6), rng, 40_000)
+    means = leaders.resample_means(values, unknown, [None] * 6, [None] * 6, np.arange(6), rng, 40_000)
     assert means.var(axis=1) == pytest.approx(values.var(axis=1) / 6, rel=0.03)
     outcomes = (rng.random((2, 50)) < 0.7).astype(float)
     alone = np.zeros(1, dtype=np.int64)
-    one = leaders.resample_means(outcomes.mean(axis=1)[:, None], unknown[:2, :1], [outcomes], alone, rng, 40_000)
+    one = leaders.resample_means(
+        outcomes.mean(axis=1)[:, None], unknown[:2, :1], [outcomes], [None], alone, rng, 40_000
+    )
     assert np.cov(one) == pytest.approx(np.cov(outcomes, bias=True) / 50, rel=0.06, abs=1e-4)
-    stated = leaders.resample_means(values[:, :1], np.full((3, 1), 0.02), [None], alone, rng, 40_000)
+    stated = leaders.resample_means(values[:, :1], np.full((3, 1), 0.02), [None], [None], alone, rng, 40_000)
     assert stated.std(axis=1) == pytest.approx(0.02, rel=0.03)
 
 
@@ -176,7 +178,7 @@ def test_sets_of_one_task_are_averaged_before_tasks_are_drawn():
     """Three sets of two tasks: a task weighs the same, however many sets it has."""
     values = np.array([[0.2, 0.4, 0.9]])
     means = leaders.resample_means(
-        values, np.full((1, 3), np.nan), [None] * 3, np.array([0, 0, 1]), np.random.default_rng(0), 20_000
+        values, np.full((1, 3), np.nan), [None] * 3, [None] * 3, np.array([0, 0, 1]), np.random.default_rng(0), 20_000
     )
     assert set(np.round(means[0], 9)) == {0.3, 0.6, 0.9}
     assert means.mean() == pytest.approx(0.6, abs=0.01)

@@ -1,0 +1,122 @@
+"""Order of models by a metric of all rows together, from few references and the likeness of their answers.
+
+    python -m benchmarks.set_metrics bleu realsumm/abstractive.jsonl.gz
+    python -m benchmarks.set_metrics span-f1 wnut17/test.conll.gz wnut17/submissions/*
+
+Truth is the metric on all rows. Four orders are compared: by the metric on K labelled rows; by the mean of rows on
+these; by ANCHORS from the mean of rows; and by ANCHORS for each statistic of the metric. Of the statistics, some follow
+from answers alone, and are known on the whole pool; some from references alone, and are their mean over the labelled
+rows for every model; ANCHORS gives the differences of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from benchmarks import summaries
+from benchmarks.labels import pairwise_accuracy, table
+from factors.types import Floats, Ints
+from ranker.commands.options import PATH
+from ranker.files.conll import TAGS, by_tokens
+from ranker.numbers import percent
+from ranker.statistics.anchors import Anchors, infer_differences
+from ranker.tasks.metrics import Metric
+from ranker.tasks.tags import SPAN_F1, TagTask
+from ranker.tasks.texts import BLEU, TextTask
+from ranker.tasks.values import ValueTask
+
+SIZES = (3, 5, 10, 20, 50)
+"""Numbers of labelled rows."""
+
+NAMES = ("the metric", "mean of rows", "ANCHORS, mean of rows", "ANCHORS, each statistic")
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """Answers of M models to N rows, judged by their references and by each other.
+
+    Attributes:
+        metric: of all rows together.
+        matched: places of the statistics that answers and references give together.
+        of_references: places of those that references alone give.
+        statistics: (M, N, k) by the references.
+        alike: (M, M, N, k) by the answers of another model.
+        outcomes: (M, N) of each row alone.
+        outcomes_alike: (M, M, N) by the answers of another model.
+    """
+
+    metric: Metric
+    matched: Sequence[int]
+    of_references: Sequence[int]
+    statistics: Floats
+    alike: Floats
+    outcomes: Floats
+    outcomes_alike: Floats
+
+
+def judge(name: str, files: Sequence[Path]) -> Judgements:
+    """Read answers and references, and judge them."""
+    answers: list[Any]
+    references: Sequence[Any]
+    if name == BLEU:
+        corpus = summaries.read(files[0])
+        answers, references = [*corpus.summaries.values()], [(text,) for text in corpus.references]
+        task: ValueTask = TextTask("text", "sentence-bleu")
+        matched, of_references = [2, 3, 4, 5], [1]
+    else:
+        references, *answers = [[tuple(str(row[TAGS]).split()) for _, row in by_tokens(file)] for file in files]
+        task, matched, of_references = TagTask("tags"), [0], [2]
+    metric = task.metric_named(name)
+    assert metric is not None
+    targets = [references, *([task.as_target(answer) for answer in of_model] for of_model in answers)]
+    by_targets = [[metric.statistics(of_model, of_target) for of_target in targets] for of_model in answers]
+    outcomes = [[np.nan_to_num(task.judge(of_model, of_target)) for of_target in targets] for of_model in answers]
+    statistics, rows = np.array(by_targets), np.array(outcomes)
+    return Judgements(metric, matched, of_references, statistics[:, 0], statistics[:, 1:], rows[:, 0], rows[:, 1:])
+
+
+def scores(judged: Judgements, pool: Ints | Sequence[int], rows: Ints | Sequence[int]) -> list[Floats]:
+    """Return (M,) scores of the models by each of `NAMES`; `rows` are places in the pool."""
+    statistics, outcomes = judged.statistics[:, pool], judged.outcomes[:, pool]
+    labelled, sums = statistics[:, rows], statistics.mean(axis=1)
+    sums[:, judged.of_references] = labelled[:, :, judged.of_references].mean(axis=(0, 1))
+    for place in judged.matched:
+        alike = judged.alike[:, :, pool, place]
+        scale = max(alike.max(), 1.0)
+        differences = infer_differences(Anchors(alike / scale), labelled[:, :, place] / scale, rows).score
+        sums[:, place] = np.maximum(labelled[:, :, place].mean() + scale * differences, 1e-6)
+    means = infer_differences(Anchors(judged.outcomes_alike[:, :, pool]), outcomes[:, rows], rows).score
+    on_rows = judged.metric.value(labelled.mean(axis=1))
+    return [on_rows, outcomes[:, rows].mean(axis=1), means, judged.metric.value(sums)]
+
+
+@click.command()
+@click.argument("name", metavar="METRIC", type=click.Choice([BLEU, SPAN_F1]))
+@click.argument("files", type=PATH, nargs=-1, required=True)
+@click.option("--replicates", default=100, show_default=True)
+@click.option("--pool", "size", default=100, show_default=True)
+def main(name: str, files: Sequence[Path], replicates: int, size: int) -> None:
+    """Measure, and print the shares of pairs in true order."""
+    judged, lines = judge(name, files), []
+    truth = judged.metric.value(judged.statistics.mean(axis=1))
+    order = np.argsort(-truth)
+    for count in SIZES:
+        shares = []
+        for replicate in range(replicates):
+            rng = np.random.default_rng([count, replicate])
+            pool = rng.choice(judged.statistics.shape[1], min(size, judged.statistics.shape[1]), replace=False)
+            by_each = scores(judged, pool, rng.choice(len(pool), count, replace=False))
+            shares.append([pairwise_accuracy(score[order], truth[order]) for score in by_each])
+        errors = np.std(np.array(shares)[:, 3] - np.array(shares)[:, 0]) / np.sqrt(replicates)
+        lines.append([str(count), *map(percent, np.mean(shares, axis=0).tolist()), f"{100 * errors:.1f}"])
+    click.echo(table(["K", *NAMES, "error of the last less the first"], lines))
+
+
+if __name__ == "__main__":
+    main()

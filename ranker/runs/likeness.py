@@ -1,0 +1,94 @@
+"""Compare models' answers that are no labels with each other, and store how alike they are.
+
+A row is stored under all its answers, so that only rows with other answers, or of other models, are compared anew. What
+the metric of a task depends on is part of the key; a metric that cannot be identified (`functions`) is computed each
+time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from factors.types import Floats
+from ranker.runs import functions
+from ranker.runtime import shards
+from ranker.runtime.runtime import Runtime
+from ranker.runtime.shards import MeasureColumn
+from ranker.runtime.store import Entry, Store
+from ranker.sources.base import version
+from ranker.statistics.anchors import Anchors
+from ranker.tasks.base import Predictions
+from ranker.tasks.values import ValueTask
+
+REVISION = 1
+"""Version of the stored likeness; raised when the same sources give other numbers, those of BERTScore included."""
+
+LIBRARIES = ("rapidfuzz", "sacrebleu", "nltk", "nervaluate", "torch", "transformers")
+"""Packages that compute metrics, by version."""
+
+
+def compare_answers(
+    task: ValueTask, answers: Mapping[str, Predictions], runtime: Runtime, store: Store | None = None
+) -> Anchors:
+    """Compute how alike models' answers to the same rows are, where that is not stored.
+
+    Args:
+        task: compares two answers.
+        answers: model -> its answers to N rows.
+        runtime: shows progress.
+        store: store of earlier comparisons; None to store nothing.
+    """
+    models = len(answers)
+    entry = None if store is None else _entry(task, store)
+    names = [_row_name(row) for row in zip(*(of_model.answers() or () for of_model in answers.values()), strict=True)]
+    stored = {} if entry is None else entry.scores(names)
+    places = {name: place for place, name in enumerate(names) if name not in stored}  # equal rows once
+    rows = _compare(task, {name: of_model.part([*places.values()]) for name, of_model in answers.items()}, runtime)
+    new = {name: MeasureColumn(row, np.full(len(row), -1)) for name, row in zip(places, rows, strict=True)}
+    if entry is not None and new:
+        entry.add(shards.scores(list(new), list(new.values())))
+        entry.compact()
+    of_rows = stored | new
+    return Anchors(np.stack([of_rows[name].values.reshape(models, models) for name in names], axis=2))
+
+
+def _compare(task: ValueTask, answers: Mapping[str, Predictions], runtime: Runtime) -> Floats:
+    """Return (N, M * M) likeness of each two answers."""
+    pairs: list[Floats] = []
+    if not len(next(iter(answers.values()))):
+        return np.zeros((0, len(answers) ** 2))
+    with runtime.steps(f"comparing {len(answers):,} models' answers", len(answers)) as watch:
+        for name, of_model in answers.items():
+            pairs += [task.similarity(of_model, of_other) for of_other in answers.values()]
+            watch(f"those of {name} are done", 1)
+    return np.array(pairs).T
+
+
+def _entry(task: ValueTask, store: Store) -> Entry | None:
+    """Return the store's entry for a task and its metric; None if they cannot be identified."""
+    parts = _identify(task)
+    if None in parts:
+        return None
+    versions = {name: version(name) for name in LIBRARIES} | {"ours": functions.computation_versions()}
+    return store.entry({"scores": REVISION, "of": {"likeness": parts, "made with": versions}}, task.metric)
+
+
+def _identify(value: Any) -> list[str | None]:
+    """Return texts that identify a value, a record of ours by its type and fields; None among them is unknown."""
+    if not (is_dataclass(value) and type(value).__module__.startswith("ranker.")):
+        return [functions.identity(value)]
+    parts: list[str | None] = [f"{type(value).__module__}.{type(value).__qualname__}"]
+    for field in fields(value):
+        parts += [field.name, *_identify(getattr(value, field.name))] if field.compare else []
+    return parts
+
+
+def _row_name(answers: Sequence[Any]) -> bytes:
+    """Return 32 bytes that identify the models' answers to a row."""
+    return hashlib.sha256(json.dumps(answers).encode()).digest()
