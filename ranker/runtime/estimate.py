@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -99,19 +100,27 @@ def estimate(
 
 
 def _measure(model: Predictor, ask: Ask, order: WorkItem, machine: Machine) -> Usage:
-    """Measure work on more and more examples, until it takes long enough, and extrapolate to all."""
-    size, most = 1, min(len(order.examples), MEASURED_ROWS)
+    """Measure the first example, which pays for what is done once, then more and more others; extrapolate to all."""
+    first, *others = order.examples
+    usage = _cost(model, ask, replace(order, examples=[first]), machine)
+    if not others:
+        return usage
+    size, most = 1, min(len(others), MEASURED_ROWS)
     while True:
-        part = WorkItem(order.key, order.settings, _spread(order.examples, size), order.optional)
-        meter = Meter(machine)
-        blocks = list(ask(model, part))
-        usage, count = meter.usage, len(part.examples)
-        if usage.seconds >= MEASURED_SECONDS or count == most:
+        part = _cost(model, ask, replace(order, examples=_spread(others, size)), machine)
+        if part.seconds >= MEASURED_SECONDS or size == most:
             break
         size = min(GROWTH * size, most)
-    share = len(order.examples) / count
-    stored = len(shards.serialize(table_of_blocks(text_names(part.examples), blocks), ""))
-    return Usage(usage.seconds * share, usage.memory, round(stored * share), usage.accelerated)
+    share = len(others) / size
+    return usage + replace(part, seconds=part.seconds * share, stored=round(part.stored * share))
+
+
+def _cost(model: Predictor, ask: Ask, order: WorkItem, machine: Machine) -> Usage:
+    """Return the cost of work, done now."""
+    meter = Meter(machine)
+    blocks = list(ask(model, order))
+    usage = meter.usage
+    return replace(usage, stored=len(shards.serialize(table_of_blocks(text_names(order.examples), blocks), "")))
 
 
 def _spread(examples: Sequence[Example], most: int) -> Sequence[Example]:

@@ -85,10 +85,10 @@ def test_an_estimate_reads_as_a_line():
 
 
 class Clock:
-    """A clock that a model moves: 3 s to load, and .01 s for each row."""
+    """A clock that a model moves: 3 s to load, some to begin with, and .01 s for each row."""
 
-    def __init__(self, monkeypatch):
-        self.now, self.asked = 0.0, []
+    def __init__(self, monkeypatch, once=0.0):
+        self.now, self.once, self.asked = 0.0, once, []
         monkeypatch.setattr("ranker.runtime.estimate.time.process_time", lambda: self.now)
 
     def open(self, settings):
@@ -98,20 +98,27 @@ class Clock:
 
     def ask(self, model, order):
         """Answer each row, in one block."""
-        self.now += 0.01 * len(order.examples)
+        self.now += 0.01 * len(order.examples) + (0.0 if self.asked else self.once)
         self.asked.append(len(order.examples))
         return [ClassProbabilities(np.full((len(order.examples), 2), 0.5))]
 
 
 def test_the_work_is_measured_on_a_part_of_it(monkeypatch):
-    """On 1, 4, 16 and 64 rows, until they take half a second; all 5,000 then take 50 s, and loading 3 s more."""
+    """After the first, on 1, 4, 16 and 64 rows, until they take half a second: 5,000 take 50 s, and loading 3 s."""
     clock, examples = Clock(monkeypatch), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(5_000)]
     todo = estimate(clock.open, clock.ask, [WorkItem({}, None, examples, False)], Machine())
-    assert clock.asked == [1, 4, 16, 64]
+    assert clock.asked == [1, 1, 4, 16, 64]
     assert (todo.predict, todo.passes, todo.load) == (5_000, 5_000, 3.0)
     assert todo.usage.seconds == pytest.approx(53.0)
     assert todo.rate == pytest.approx(100.0)
     assert todo.usage.stored / 5_000 == pytest.approx(60, rel=0.5)  # 32 for the name, 16 and 8 before compression
+
+
+def test_what_is_done_once_counts_once(monkeypatch):
+    """A prefix of 5 s before the first of 101 rows is no part of the speed of the others."""
+    clock, examples = Clock(monkeypatch, once=5.0), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(101)]
+    todo = estimate(clock.open, clock.ask, [WorkItem({}, None, examples, False)], Machine())
+    assert todo.usage.seconds == pytest.approx(3.0 + 5.0 + 1.01)
 
 
 def test_no_more_rows_are_measured_than_there_are(monkeypatch):
@@ -120,7 +127,7 @@ def test_no_more_rows_are_measured_than_there_are(monkeypatch):
     assert estimate(clock.open, clock.ask, [WorkItem({}, None, examples, False)], Machine()).usage.seconds == (
         pytest.approx(3.07)
     )
-    assert clock.asked == [1, 4, 7]
+    assert clock.asked == [1, 1, 4, 6]
 
 
 def test_finished_work_states_its_cost(tmp_path):
