@@ -29,7 +29,7 @@ from ranker.statistics.correlation import pearson
 from ranker.statistics.summaries import MEASURES, measures
 from ranker.tasks.texts import TextTask
 
-ROWS, SPARE, TOKENS = 50, 20, 200
+ROWS, SPARE, TOKENS = 50, 20, 300
 """Documents of a set that are summarised, further ones for demonstrations, and the most tokens of one."""
 
 COPIED = ("lead-3", "textrank-3")

@@ -1,0 +1,110 @@
+"""BOSS's Table 6 on small models: a trained classifier beside a prompted model that is shown rows (docs/results/llms.md).
+
+    python -m benchmarks.robustness rows DATA WORK --vader hutto_ICWSM_2014
+    python -m benchmarks.robustness train WORK toxicity --way vanilla
+    python -m benchmarks.in_context prompts WORK
+    rank-models --data WORK/in-context/hsol.jsonl --models WORK/models/toxicity MODEL --prompts WORK/in-context/hsol \\
+        --save WORK/in-context/hsol.run
+    python -m benchmarks.in_context tables WORK
+
+MODEL is the folder of a language model. What is stored is not computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmarks.labels import table
+from benchmarks.robustness import FOLDER, SETS
+from factors.types import Floats
+from ranker.numbers import percent, points
+from ranker.results.ranking import Ranking
+from ranker.results.table import ScoreTable
+from ranker.statistics.paired import estimate_difference, estimate_mean
+
+ROWS, SHOTS = 150, 8
+"""Rows of a set that are answered, at most, and demonstrations of a prompt."""
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+WAYS = {
+    "trained": "vanilla-",
+    "prompt alone": "/zero-shot",
+    "in-domain rows shown": "/in-domain/",
+    "rows of the new domain shown": "/new-domain/",
+}
+"""Row of a table -> part of its models' names."""
+
+
+def prompts_of(prompt: str, in_domain: Path, own: Path) -> Mapping[str, str]:
+    """Return name -> .toml file of a prompt without demonstrations, and with rows of other files.
+
+    Args:
+        prompt: the file of the prompt.
+        in_domain: rows of the training domain.
+        own: rows of the set itself; the file above where it is the training domain; no prompt is made of an empty one.
+    """
+    shown = {"in-domain": in_domain} | ({"new-domain": own} if own != in_domain and own.stat().st_size else {})
+    return {"zero-shot": f"shots = 0\n{prompt}"} | {
+        name: f"shots = {SHOTS}\ndemonstrations = '{file.resolve()}'\n{prompt}" for name, file in shown.items()
+    }
+
+
+def outcomes_of(held: ScoreTable) -> Mapping[str, Floats]:
+    """Return way -> (N,) mean outcomes of its models, for ways that have one."""
+    models = {way: [part in name for name in held.models] for way, part in WAYS.items()}
+    return {way: held.values[chosen, 0].mean(axis=0) for way, chosen in models.items() if any(chosen)}
+
+
+def cells(outcomes: Mapping[str, Floats]) -> Mapping[str, str]:
+    """Return way -> accuracy with its interval, and after the first way the difference from it with its interval."""
+    first, *others = outcomes
+    mean = estimate_mean(outcomes[first])
+    texts = {first: f"{percent(mean.value)} [{percent(mean.low)}, {percent(mean.high)}]"}
+    for way in others:
+        gain = estimate_difference(np.array([outcomes[way], outcomes[first]]))
+        ends = f"{points(gain.value)} [{points(gain.low)}, {points(gain.high)}]"
+        texts[way] = f"{percent(outcomes[way].mean())}, {f'**{ends}**' if gain.low * gain.high > 0 else ends}"
+    return texts
+
+
+@click.group()
+def main() -> None:
+    """Compare trained and prompted models."""
+
+
+@main.command()
+@FOLDER
+@click.option("--rows", "count", default=ROWS, show_default=True)
+def prompts(folder: Path, count: int) -> None:
+    """Write the rows and prompts of each set."""
+    for task, names in SETS.items():
+        prompt = (PROMPTS / f"{task}.toml").read_text("utf-8")
+        for name in names:
+            written = folder / "in-context" / name
+            written.mkdir(parents=True, exist_ok=True)
+            tests = (folder / "tests" / f"{name}.jsonl").read_text("utf-8").splitlines(keepends=True)
+            written.with_suffix(".jsonl").write_text("".join(tests[:count]), "utf-8")
+            files = [folder / "rows" / f"{of_set}.jsonl" for of_set in (names[0], name)]
+            for end, text in prompts_of(prompt, *files).items():
+                (written / f"{end}.toml").write_text(text, "utf-8")
+
+
+@main.command()
+@FOLDER
+def tables(folder: Path) -> None:
+    """Accuracies of each task's sets, and what they are above those of trained models."""
+    for task, names in SETS.items():
+        saved = {name: folder / "in-context" / f"{name}.run" for name in names}
+        runs = {name: Ranking.load(file).table for name, file in saved.items() if file.exists()}
+        columns = {name: cells(outcomes_of(held)) for name, held in runs.items() if held is not None}
+        rows = [[way, *(column.get(way, "") for column in columns.values())] for way in WAYS]
+        click.echo(f"\n{task}\n\n" + table(["", *columns], rows))
+
+
+if __name__ == "__main__":
+    main()
