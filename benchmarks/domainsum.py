@@ -1,9 +1,10 @@
-"""Write the rows and the copied summaries behind docs/results/domainsum.md; `performance` sums its runs up.
+"""Write the rows and the copied summaries behind docs/results/domainsum.md, and sum up runs on them.
 
     python -m benchmarks.domainsum rows DATA WORK MODEL
     rank-models --data WORK/cnn.jsonl --task text --prompts benchmarks/prompts/summaries --shots 0 --shots 2 \\
         --demonstrations WORK/cnn-train.jsonl --models MODEL WORK/cnn-lead-3.jsonl WORK/cnn-textrank-3.jsonl \\
-        --metric rouge-1 -o WORK/cnn-rouge-1.json
+        --metric rouge-1 --save WORK/cnn-rouge-1.run
+    python -m benchmarks.domainsum performance WORK
     python -m benchmarks.domainsum measures DATA
 
 DATA is the folder of the real files (see docs/data.md), MODEL that of a language model, whose tokens are counted.
@@ -11,8 +12,10 @@ DATA is the folder of the real files (see docs/data.md), MODEL that of a languag
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import numpy as np
@@ -24,13 +27,19 @@ from benchmarks.summaries import EXTRACTS
 from factors.types import Floats
 from ranker.commands.options import PATH
 from ranker.domains.words import tokens_of
-from ranker.numbers import percent
+from ranker.numbers import percent, points
+from ranker.results.ranking import Ranking
+from ranker.sources.hf.bertscore import NAME as BERTSCORE
 from ranker.statistics.correlation import pearson
+from ranker.statistics.paired import estimate_difference
 from ranker.statistics.summaries import MEASURES, measures
 from ranker.tasks.texts import TextTask
 
 ROWS, SPARE, TOKENS = 50, 20, 300
 """Documents of a set that are summarised, further ones for demonstrations, and the most tokens of one."""
+
+SETS = ("cnndm", "cnn", "dialogsum")
+"""Names of the sets."""
 
 COPIED = ("lead-3", "textrank-3")
 """Summarisers that copy sentences."""
@@ -64,11 +73,12 @@ def main() -> None:
 
 
 DATA = click.argument("real_files", metavar="DATA", type=PATH)
+FOLDER = click.argument("folder", metavar="WORK", type=PATH)
 
 
 @main.command()
 @DATA
-@click.argument("folder", metavar="WORK", type=PATH)
+@FOLDER
 @click.argument("model", type=PATH)
 @click.option("--rows", "count", default=ROWS, show_default=True)
 def rows(real_files: Path, folder: Path, model: Path, count: int) -> None:
@@ -95,14 +105,7 @@ def correlate(real_files: Path) -> None:
     """Correlate the eight measures of sets and of rows with what copied summaries of whole documents score."""
     measured, scored, columns = {}, {}, []
     for name, of_set in shuffled(real_files).items():
-        numbers: dict[str, int] = {}
-        pairs = [[tokens_of(row[part]) for part in ("text", "summary")] for row in of_set]
-        measured[name] = np.array(
-            [
-                measures(*([numbers.setdefault(token, len(numbers)) for token in text] for text in pair))
-                for pair in pairs
-            ]
-        )
+        measured[name] = measures_of([(row["text"], row["summary"]) for row in of_set])
         texts = [row["text"] for row in of_set]
         rouge = np.array([scores(copied(system, texts), of_set) for system in COPIED])
         scored[name] = np.prod(rouge.mean(axis=2), axis=1) ** (1 / len(RECALLED))
@@ -119,6 +122,74 @@ def correlate(real_files: Path) -> None:
         [name, *(f"{value:.3g}" for value in of_sets), *(f"{r:+.2f}" for r in (*sets, *rows))]
         for name, of_sets, sets, rows in cells
     ]))  # fmt: skip
+
+
+def measures_of(pairs: Sequence[tuple[str, str]]) -> Floats:
+    """Return (N, 8) measures of documents with their summaries."""
+    numbers: dict[str, int] = {}
+    return np.array([
+        measures(*([numbers.setdefault(token, len(numbers)) for token in tokens_of(text)] for text in pair))
+        for pair in pairs
+    ])  # fmt: skip
+
+
+@main.command()
+@FOLDER
+def performance(folder: Path) -> None:
+    """Scores of all summarisers, differences from the first sentences, and correlations over rows with the measures."""
+    runs = {name: runs_of(folder, name) for name in SETS if (folder / f"{name}-{BERTSCORE}.run").exists()}
+    models = next(iter(runs.values())).models
+    rouge = {name: run.outcomes[: len(RECALLED)] for name, run in runs.items()}  # (3, M, N)
+    means = {name: np.prod(outcomes.mean(axis=2), axis=0) ** (1 / len(RECALLED)) for name, outcomes in rouge.items()}
+    click.echo(table(["ROUGE, BERTScore", *runs], [
+        [model, *(f"{percent(means[name][n])}, {percent(run.outcomes[-1, n].mean())}" for name, run in runs.items())]
+        for n, model in enumerate(models)
+    ]))  # fmt: skip
+    first = models.index(next(model for model in models if model.endswith(COPIED[0])))
+    of_rows = {name: outcomes.mean(axis=0) for name, outcomes in rouge.items()}  # (M, N)
+    gains = [[estimate_difference(rows[[n, first]]) for rows in of_rows.values()] for n in range(len(models))]
+    click.echo("\n" + table([f"above {models[first]}", *runs], [
+        [model, *(f"{points(gain.value)} [{points(gain.low)}, {points(gain.high)}]" for gain in of_model)]
+        for model, of_model in zip(models, gains, strict=True)
+    ]))  # fmt: skip
+    measured = np.concatenate([centred(run.measures) for run in runs.values()])
+    scored = np.concatenate([centred(rows.T) for rows in of_rows.values()]).T
+    click.echo("\n" + table(["over rows", *models], [
+        [name, *(f"{pearson(column, of_model).value:+.2f}" for of_model in scored)]
+        for name, column in zip(MEASURES, measured.T, strict=True)
+    ]))  # fmt: skip
+
+
+class SetRuns(NamedTuple):
+    """Runs of all metrics on one set.
+
+    Attributes:
+        models: (M,) names, without that of the set.
+        outcomes: (4, M, N) ROUGE-1, -2 and -L and BERTScore.
+        measures: (N, 8) measures of documents with their references.
+    """
+
+    models: tuple[str, ...]
+    outcomes: Floats
+    measures: Floats
+
+
+def runs_of(folder: Path, name: str) -> SetRuns:
+    """Read the runs on a set."""
+    tables = [Ranking.load(folder / f"{name}-{metric}.run").table for metric in (*RECALLED, BERTSCORE)]
+    held = [one for one in tables if one is not None]
+    order = [sorted(range(len(one.models)), key=one.models.__getitem__) for one in held]
+    outcomes = np.array([one.values[places, 0] for one, places in zip(held, order, strict=True)])
+    rows = {row["id"]: row for row in map(json.loads, (folder / f"{name}.jsonl").read_text("utf-8").splitlines())}
+    pairs = [(rows[row]["document"], rows[row]["reference"]) for row in held[0].examples]
+    return SetRuns(
+        tuple(sorted(model.removeprefix(f"{name}-") for model in held[0].models)), outcomes, measures_of(pairs)
+    )
+
+
+def centred(columns: Floats) -> Floats:
+    """Return columns less their means."""
+    return np.asarray(columns - columns.mean(axis=0))
 
 
 def scores(answers: Sequence[str], of_set: Sequence[Row]) -> Floats:

@@ -1,4 +1,4 @@
-"""BOSS's Table 6 on small models: a trained classifier beside a prompted model that is shown rows (docs/results/llms.md).
+"""BOSS's Table 6 on small models: trained classifiers beside a prompted model that is shown rows.
 
     python -m benchmarks.robustness rows DATA WORK --vader hutto_ICWSM_2014
     python -m benchmarks.robustness train WORK toxicity --way vanilla
@@ -6,8 +6,10 @@
     rank-models --data WORK/in-context/hsol.jsonl --models WORK/models/toxicity MODEL --prompts WORK/in-context/hsol \\
         --save WORK/in-context/hsol.run
     python -m benchmarks.in_context tables WORK
+    python -m benchmarks.in_context short DATA WORK/sets/short
 
-MODEL is the folder of a language model. What is stored is not computed again.
+See docs/results/llms.md. `short` writes a set whose attributions are affordable. DATA is the folder of the real files
+(see docs/data.md), MODEL that of a language model. What is stored is not computed again.
 """
 
 from __future__ import annotations
@@ -18,9 +20,13 @@ from pathlib import Path
 import click
 import numpy as np
 
+from benchmarks.heads import write_lines
 from benchmarks.labels import table
 from benchmarks.robustness import FOLDER, SETS
+from benchmarks.shift_domains import sentiment
+from benchmarks.single_texts import shuffled
 from factors.types import Floats
+from ranker.commands.options import PATH
 from ranker.numbers import percent, points
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
@@ -72,6 +78,21 @@ def cells(outcomes: Mapping[str, Floats]) -> Mapping[str, str]:
     return texts
 
 
+UP_TO, SHORT_ROWS = range(4, 11), 300
+"""Numbers of words of short rows, and how many there are."""
+
+CARD = """description = "Sentences of at most ten words."
+source = "SST-2, test"
+licence = "unknown"
+population = 40
+
+[task]
+name = "sentiment"
+labels = ["negative", "positive"]
+"""
+"""Card of their set, as docs/own-set.md describes it."""
+
+
 @click.group()
 def main() -> None:
     """Compare trained and prompted models."""
@@ -104,6 +125,17 @@ def tables(folder: Path) -> None:
         columns = {name: cells(outcomes_of(held)) for name, held in runs.items() if held is not None}
         rows = [[way, *(column.get(way, "") for column in columns.values())] for way in WAYS]
         click.echo(f"\n{task}\n\n" + table(["", *columns], rows))
+
+
+@main.command()
+@click.argument("real_files", metavar="DATA", type=PATH)
+@click.argument("folder", metavar="SET", type=PATH)
+def short(real_files: Path, folder: Path) -> None:
+    """Write short rows of SST-2 as a set."""
+    rows = [row for row in shuffled(sentiment(real_files)["sst2-test"]) if len(row["text"].split()) in UP_TO]
+    lines = [{"id": str(n), "segments": [row["text"]], "label": row["label"]} for n, row in enumerate(rows)]
+    write_lines(folder / "examples.jsonl", lines[:SHORT_ROWS])
+    (folder / "card.toml").write_text(CARD, "utf-8")
 
 
 if __name__ == "__main__":

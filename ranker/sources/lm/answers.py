@@ -19,14 +19,15 @@ Words = Mapping[str, tuple[str, ...]]
 
 
 def before(text: str, stop: Sequence[str]) -> str:
-    r"""Return the text before the first of some texts, without blanks around it.
+    r"""Return the text before the first of some texts, without blanks around it. None of them ends it at its beginning.
 
     Example:
-        >>> before(" Paris.\n\nQuestion: ", ["\n\n"])
+        >>> before("\n\nParis.\n\nQuestion: ", ["\n\n"])
         'Paris.'
     """
-    ends = [place for end in stop if end and (place := text.find(end)) >= 0]
-    return text[: min(ends, default=len(text))].strip()
+    begun = text.lstrip()
+    ends = [place for end in stop if end and (place := begun.find(end)) >= 0]
+    return begun[: min(ends, default=len(begun))].strip()
 
 
 def label_in(text: str, words: Mapping[str, Sequence[str]]) -> str | None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Options = LMOptions
 
-REVISION = 1
+REVISION = 2
 """Version of prompting and scoring, part of the store's key; raise it when answers change."""
 
 PRELOAD = ("torch", "transformers", "ranker.sources.lm.scoring", "ranker.sources.lm.writing")

@@ -166,7 +166,7 @@ class LanguageModel(LoadedNetwork):
             ids: (R, T) tokens of the rows, those of the prefix included.
             prefix: that all rows begin with.
             most: most tokens.
-            stop: texts that end an answer.
+            stop: texts that end an answer that has begun with something else than blanks.
         """
         from transformers import GenerationConfig, StoppingCriteriaList
 
@@ -174,7 +174,7 @@ class LanguageModel(LoadedNetwork):
 
         def stopped(ids: torch.Tensor, scores: object) -> torch.Tensor:
             texts = self.tokenizer.batch_decode(ids[:, first:], skip_special_tokens=True)
-            return torch.tensor([any(end in text for end in stop) for text in texts], device=ids.device)
+            return torch.tensor([any(end in text.lstrip() for end in stop) for text in texts], device=ids.device)
 
         stated = getattr(self.model, "generation_config", None)
         ends = getattr(stated, "eos_token_id", None) or self.tokenizer.eos_token_id

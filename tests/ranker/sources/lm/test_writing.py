@@ -68,6 +68,22 @@ def test_what_is_written_is_that_of_a_loop_without_cache(lm, kind, budget):
     assert len(set(expected)) > 1
 
 
+def test_an_answer_does_not_end_before_it_begins(lm, monkeypatch):
+    """A model that first writes the line ends that stop it goes on, up to the next ones."""
+    model = opened(lm(), TextTask("text"), replace(PROMPT, stop=("\n\n",)))
+    after = model.network.tokenizer("\n\nThe doctor\n\nAn actor", add_special_tokens=False).input_ids
+
+    def generate(ids, stopping_criteria, **_):
+        for token in after:
+            ids = torch.cat([ids, torch.tensor([[token]])], dim=1)
+            if stopping_criteria(ids, None).all():
+                return ids
+        raise AssertionError("did not stop")
+
+    monkeypatch.setattr(model.network.model, "generate", generate)
+    assert [block.values for block in model.predict(EXAMPLES[:1])] == [("The doctor",)]
+
+
 def test_blocks_are_yielded_as_they_are_done(lm, monkeypatch):
     """So that what is written is stored before the next block is begun."""
     monkeypatch.setattr("ranker.sources.lm.writing.WRITTEN_AT_ONCE", 2)
