@@ -382,10 +382,8 @@ MAX_UNANSWERED_SHARE = 0.1
 
 
 def state_notes(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
-    """Describe rows without a usable answer in files: missing, no answer, failed."""
+    """Describe rows without a usable answer: missing in a file, no answer, failed."""
     for reply in answered:
-        if not reply.model.source.precomputed:
-            continue
         state = population_answers(reply).predictions.state
         counts = {phrases: int((state == code).sum()) for code, phrases in STATE_PHRASES.items()}
         parts = [
