@@ -177,14 +177,16 @@ class SetRuns(NamedTuple):
 def runs_of(folder: Path, name: str) -> SetRuns:
     """Read the runs on a set."""
     tables = [Ranking.load(folder / f"{name}-{metric}.run").table for metric in (*RECALLED, BERTSCORE)]
-    held = [one for one in tables if one is not None]
-    order = [sorted(range(len(one.models)), key=one.models.__getitem__) for one in held]
-    outcomes = np.array([one.values[places, 0] for one, places in zip(held, order, strict=True)])
+    held = [of_metric for of_metric in tables if of_metric is not None]
+    names = [[model.removeprefix(f"{name}-") for model in of_metric.models] for of_metric in held]
+    models = sorted(names[0])
+    outcomes = np.array([
+        of_metric.values[[places.index(model) for model in models], 0]
+        for of_metric, places in zip(held, names, strict=True)
+    ])  # fmt: skip
     rows = {row["id"]: row for row in map(json.loads, (folder / f"{name}.jsonl").read_text("utf-8").splitlines())}
     pairs = [(rows[row]["document"], rows[row]["reference"]) for row in held[0].examples]
-    return SetRuns(
-        tuple(sorted(model.removeprefix(f"{name}-") for model in held[0].models)), outcomes, measures_of(pairs)
-    )
+    return SetRuns(tuple(models), outcomes, measures_of(pairs))
 
 
 def centred(columns: Floats) -> Floats:

@@ -163,7 +163,9 @@ def test_an_interrupted_run_asks_for_the_rest_alone(lm, project, run, monkeypatc
 def test_a_model_that_writes_no_label_is_said_to(lm, project, run):
     """Its rows count as wrong, and a note and a warning count them."""
     file = project / "prompts" / f"{next(iter(PROMPTS))}.toml"
-    file.write_text("decode = true\nmax_new_tokens = 2\n" + file.read_text().replace("judge", "zz").replace("actor", "yy"))
+    file.write_text(
+        "decode = true\nmax_new_tokens = 2\n" + file.read_text().replace("judge", "zz").replace("actor", "yy")
+    )
     done = run("--models", str(lm()), "--prompts", "prompts")
     assert "12 rows have no answer, which counts as wrong" in " ".join(done.out.split())
     assert "gives no answer to 12 of 12 rows" in " ".join(done.err.split())
