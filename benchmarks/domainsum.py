@@ -138,15 +138,16 @@ def measures_of(pairs: Sequence[tuple[str, str]]) -> Floats:
 def performance(folder: Path) -> None:
     """Scores of all summarisers, differences from the first sentences, and correlations over rows with the measures."""
     runs = {name: runs_of(folder, name) for name in SETS if (folder / f"{name}-{BERTSCORE}.run").exists()}
-    models = next(iter(runs.values())).models
-    rouge = {name: run.outcomes[: len(RECALLED)] for name, run in runs.items()}  # (3, M, N)
-    means = {name: np.prod(outcomes.mean(axis=2), axis=0) ** (1 / len(RECALLED)) for name, outcomes in rouge.items()}
+    models = [model for model in next(iter(runs.values())).models if all(model in run.models for run in runs.values())]
+    outcomes = {name: run.outcomes[:, [run.models.index(model) for model in models]] for name, run in runs.items()}
+    rouge = {name: of_set[: len(RECALLED)] for name, of_set in outcomes.items()}  # (3, M, N)
+    means = {name: np.prod(of_set.mean(axis=2), axis=0) ** (1 / len(RECALLED)) for name, of_set in rouge.items()}
     click.echo(table(["ROUGE, BERTScore", *runs], [
-        [model, *(f"{percent(means[name][n])}, {percent(run.outcomes[-1, n].mean())}" for name, run in runs.items())]
+        [model, *(f"{percent(means[name][n])}, {percent(of_set[-1, n].mean())}" for name, of_set in outcomes.items())]
         for n, model in enumerate(models)
     ]))  # fmt: skip
     first = models.index(next(model for model in models if model.endswith(COPIED[0])))
-    of_rows = {name: outcomes.mean(axis=0) for name, outcomes in rouge.items()}  # (M, N)
+    of_rows = {name: of_set.mean(axis=0) for name, of_set in rouge.items()}  # (M, N)
     gains = [[estimate_difference(rows[[n, first]]) for rows in of_rows.values()] for n in range(len(models))]
     click.echo("\n" + table([f"above {models[first]}", *runs], [
         [model, *(f"{points(gain.value)} [{points(gain.low)}, {points(gain.high)}]" for gain in of_model)]

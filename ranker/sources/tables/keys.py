@@ -42,6 +42,9 @@ RUNS = frozenset({"seed", "run", "run_id", "trial", "repeat", "repetition", "epo
 MIN_SHARED_IDS = 0.9
 """Least share of a column's cells that must be ids of the requested rows, if its name does not suggest ids."""
 
+MIN_SHARED_TEXTS = 0.5
+"""Least share of texts that a column has in common with the rows, beside an id: an answer may copy a whole text."""
+
 
 @dataclass(frozen=True)
 class Keys:
@@ -85,7 +88,7 @@ def find(columns: Columns, hints: TableHints, rows: RequestedRows | None) -> Key
     if not identity and set(index) - set(ordered):
         identity = next(name for name in index if name not in ordered)
     free = [name for name in unclaimed if name != identity]
-    segments = dict(enumerate(hints.text)) or _texts(columns, free, rows)
+    segments = dict(enumerate(hints.text)) or _texts(columns, free, rows, MIN_SHARED_TEXTS if identity else 0.0)
     model = next((name for name in free if name not in segments.values() and _is_model(columns, name, identity)), "")
     free = [name for name in free if name not in {*segments.values(), model}]
     rows_of = [identity] if identity else list(segments.values())
@@ -144,7 +147,7 @@ def _many(array: object, size: int) -> bool:
     return not pa.types.is_dictionary(kind) or len(array.dictionary) == size  # type: ignore[attr-defined]
 
 
-def _texts(columns: Columns, free: Sequence[str], rows: RequestedRows | None) -> dict[int, str]:
+def _texts(columns: Columns, free: Sequence[str], rows: RequestedRows | None, share: float) -> dict[int, str]:
     by_segment: dict[int, str] = {}
     if rows is not None and rows.segments:
         left = {
@@ -155,7 +158,8 @@ def _texts(columns: Columns, free: Sequence[str], rows: RequestedRows | None) ->
         for segment in range(rows.segments):
             wanted = {tidy(row[segment]) for row in rows.texts}
             best = max(left, key=lambda name: len(left[name] & wanted), default="")
-            if best and left[best] & wanted:
+            common = len(left[best] & wanted) if best else 0
+            if common and common >= share * min(len(left[best]), len(wanted)):
                 by_segment[segment] = best
                 left.pop(best)
         if by_segment:

@@ -194,6 +194,16 @@ def test_a_question_of_squad_without_its_parts_is_refused(tmp_path):
         labelled(path, SpanTask("spans"))
 
 
+def test_an_answer_that_copies_a_whole_text_stays_an_answer(tmp_path):
+    """A summary equal to its document does not make the column of answers one of texts."""
+    data = tmp_path / "rows.csv"
+    data.write_text("id,document,reference\n1,The dog sat.,A dog.\n2,A cat ran. It rained.,A cat.\n3,x y z,x\n")
+    for name in ("lead", "other"):
+        (tmp_path / f"{name}.csv").write_text(f"id,answer\n1,The dog sat.\n2,{name}\n3,b\n")
+    files = [str(tmp_path / f"{name}.csv") for name in ("lead", "other")]
+    assert decide(files, RowsFile(data, "text"), metric="token-f1").table.models == ("lead", "other")
+
+
 def test_a_report_has_the_reference_and_each_answer_with_its_outcome(tmp_path):
     """Texts that are good in part are not called wrong, and no table has a column for each reference."""
     data, long = tmp_path / "rows.csv", "word " * 100
