@@ -46,17 +46,17 @@ WAYS = {
 """Row of a table -> part of its models' names."""
 
 
-def prompts_of(prompt: str, in_domain: Path, own: Path) -> Mapping[str, str]:
+def prompts_of(prompt: str, in_domain: Path, of_set: Path) -> Mapping[str, str]:
     """Return name -> .toml file of a prompt without demonstrations, and with rows of other files.
 
     Args:
         prompt: the file of the prompt.
         in_domain: rows of the training domain.
-        own: rows of the set itself; the file above where it is the training domain; no prompt is made of an empty one.
+        of_set: rows of the set itself; the file above in the training domain. No prompt is made of an empty file.
     """
-    shown = {"in-domain": in_domain} | ({"new-domain": own} if own != in_domain and own.stat().st_size else {})
+    files = {"in-domain": in_domain} | ({"new-domain": of_set} if of_set != in_domain and of_set.stat().st_size else {})
     return {"zero-shot": f"shots = 0\n{prompt}"} | {
-        name: f"shots = {SHOTS}\ndemonstrations = '{file.resolve()}'\n{prompt}" for name, file in shown.items()
+        name: f"shots = {SHOTS}\ndemonstrations = '{file.resolve()}'\n{prompt}" for name, file in files.items()
     }
 
 
@@ -68,10 +68,10 @@ def outcomes_of(held: ScoreTable) -> Mapping[str, Floats]:
 
 def cells(outcomes: Mapping[str, Floats]) -> Mapping[str, str]:
     """Return way -> accuracy with its interval, and after the first way the difference from it with its interval."""
-    first, *others = outcomes
+    first, *prompted = outcomes
     mean = estimate_mean(outcomes[first])
     texts = {first: f"{percent(mean.value)} [{percent(mean.low)}, {percent(mean.high)}]"}
-    for way in others:
+    for way in prompted:
         gain = estimate_difference(np.array([outcomes[way], outcomes[first]]))
         ends = f"{points(gain.value)} [{points(gain.low)}, {points(gain.high)}]"
         texts[way] = f"{percent(outcomes[way].mean())}, {f'**{ends}**' if gain.low * gain.high > 0 else ends}"
@@ -106,13 +106,13 @@ def prompts(folder: Path, count: int) -> None:
     for task, names in SETS.items():
         prompt = (PROMPTS / f"{task}.toml").read_text("utf-8")
         for name in names:
-            written = folder / "in-context" / name
-            written.mkdir(parents=True, exist_ok=True)
+            folder_of_set = folder / "in-context" / name
+            folder_of_set.mkdir(parents=True, exist_ok=True)
             tests = (folder / "tests" / f"{name}.jsonl").read_text("utf-8").splitlines(keepends=True)
-            written.with_suffix(".jsonl").write_text("".join(tests[:count]), "utf-8")
-            files = [folder / "rows" / f"{of_set}.jsonl" for of_set in (names[0], name)]
+            folder_of_set.with_suffix(".jsonl").write_text("".join(tests[:count]), "utf-8")
+            files = [folder / "rows" / f"{source}.jsonl" for source in (names[0], name)]
             for end, text in prompts_of(prompt, *files).items():
-                (written / f"{end}.toml").write_text(text, "utf-8")
+                (folder_of_set / f"{end}.toml").write_text(text, "utf-8")
 
 
 @main.command()

@@ -101,17 +101,17 @@ def estimate(
 
 def _measure(model: Predictor, ask: Ask, order: WorkItem, machine: Machine) -> Usage:
     """Measure the first example, which pays for what is done once, then more and more others; extrapolate to all."""
-    first, *others = order.examples
+    first, *remaining = order.examples
     usage = _cost(model, ask, replace(order, examples=[first]), machine)
-    if not others:
+    if not remaining:
         return usage
-    size, most = 1, min(len(others), MEASURED_ROWS)
+    size, most = 1, min(len(remaining), MEASURED_ROWS)
     while True:
-        part = _cost(model, ask, replace(order, examples=_spread(others, size)), machine)
+        part = _cost(model, ask, replace(order, examples=_spread(remaining, size)), machine)
         if part.seconds >= MEASURED_SECONDS or size == most:
             break
         size = min(GROWTH * size, most)
-    share = len(others) / size
+    share = len(remaining) / size
     return usage + replace(part, seconds=part.seconds * share, stored=round(part.stored * share))
 
 
