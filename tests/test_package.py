@@ -23,6 +23,11 @@ MOST_BYTES = 20_000_000
 DEVELOPMENT = {"docs", "test"}
 """Extras for work on the product itself."""
 
+NOT_INSTALLED = (
+    "the suite hans-con-mini is not installed; a copy of the repository has it (`pip install -e .`); or name models of "
+    "your own"
+)
+
 COME_WITH_OTHERS = {"huggingface_hub", "tokenizers", "markupsafe"}
 """Modules of packages that a requirement brings: transformers the first two, jinja2 the last."""
 
@@ -72,16 +77,20 @@ def test_the_wheel_holds_the_suites_of_the_demo(wheel_files):
 
 
 @pytest.mark.parametrize(
-    ("name", "clone"), [("hans-con", "; a copy of the repository has small ones (`pip install -e .`)"), ("mine", "")]
+    ("flags", "message"),
+    [
+        (("--ood", "hans-con"), NOT_INSTALLED),
+        (("--models", "hans-con-mini"), NOT_INSTALLED),
+        (("--ood", "mine"), "no models for mine are installed; name yours with `--models`"),
+    ],
 )
-def test_a_suite_that_is_not_installed_is_said_so(capsys, monkeypatch, tmp_path, name, clone):
-    """With where it is, for a set of ours; a user's own set has none."""
+def test_a_suite_that_is_not_installed_is_said_so(capsys, monkeypatch, tmp_path, flags, message):
+    """With where it is, for a set of ours, whether the set or the suite is named; a user's own set has none."""
     monkeypatch.setattr(suites, "bundled_suites", dict)
     shutil.copytree(ROOT / "data" / "hans-con", tmp_path / "mine")
     with pytest.raises(SystemExit) as stop:
-        main(["--ood", name, "--include", str(tmp_path)])
-    says = f"rank-models: no models for {name} are installed; name yours with `--models`{clone}\n"
-    assert (stop.value.code, capsys.readouterr().err) == (2, says)
+        main([*flags, "--include", str(tmp_path)])
+    assert (stop.value.code, capsys.readouterr().err) == (2, f"rank-models: {message}\n")
 
 
 def test_the_wheel_holds_every_package(settings):

@@ -19,7 +19,6 @@ from ranker.commands.options import records
 from ranker.commands.outputs import format_of_path
 from ranker.commands.program import flag_error
 from ranker.datasets import sets
-from ranker.datasets.embedded import cards
 from ranker.datasets.mapping import parse_label_map
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError, look_up
@@ -381,9 +380,8 @@ def _embedded_suite(values: OptionValues, ood_name: str | None) -> Suite:
     card = sets.find_card(ood_name, values["include"])
     default = f"{card.name}-mini"
     if default not in suites.bundled_suites():
-        clone = "; a copy of the repository has small ones (`pip install -e .`)" * (card.name in cards())
-        text = f"no models for {card.name} are installed; name yours with `--models`{clone}"
-        raise UsageError(text, option="models")
+        suites.check_installed(default)
+        raise UsageError(f"no models for {card.name} are installed; name yours with `--models`", option="models")
     log.warning("%s: the embedded suite of small models; for your own: `--models`", default)
     return suites.load([default], source_options(values))
 
@@ -466,7 +464,7 @@ def check_mode(values: OptionValues) -> None:
     else:
         refused = dict.fromkeys(FOR_OWN_ROWS, "`--data`")
     if not (values["data"] or values.get("texts")):
-        refused["task"] = "`--data`"
+        refused["task"] = "the rows of `--data FILE`"
     for name, mode in refused.items():
         if values.get(name) is not None:
             raise flag_error(name, f"is for {mode}", values[name])

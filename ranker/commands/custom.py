@@ -208,14 +208,14 @@ def _factors(module: ModuleType) -> dict[str, Factor]:
     """Return the factors of a user's module, one or more."""
     if module_factors := factors_in(module):
         return module_factors
-    raise UsageError(f"{module.__name__} defines no factor; a factor is a function under `@factor(...)`")
+    raise UsageError("no factor is defined there; a factor is a function under `@factor(...)`")
 
 
 def _methods(module: ModuleType) -> dict[str, PoolMethod]:
     """Return the methods of a user's module, one or more."""
     module_methods = [value for value in vars(module).values() if isinstance(value, PoolMethod)]
     if not module_methods:
-        raise UsageError(f"{module.__name__} defines no method; a method is a `PoolMethod` by any name")
+        raise UsageError("no method is defined there; a method is a `PoolMethod` by any name")
     distinct = {id(method): method for method in module_methods}.values()  # one method may have two names
     names = Counter(method.name.casefold() for method in distinct)
     if twice := [method.name for method in module_methods if names[method.name.casefold()] > 1]:

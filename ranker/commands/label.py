@@ -142,7 +142,14 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     metavar="NAME",
     help="Format of the file of --batch: csv, label-studio or doccano.",
 )
-@options.OUTPUT
+@options.option(
+    Heading.COMMON,
+    "--output",
+    "-o",
+    type=options.PATH,
+    metavar="FILE",
+    help="File that keeps the answers; with --batch, the rows to be filled in.",
+)
 @options.FORCE
 @CONFIG
 @options.TALK

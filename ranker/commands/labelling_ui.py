@@ -24,7 +24,7 @@ ACTIONS = {
     "s": "skip",
     "u": "undo",
     "v": "what models said of the last row",
-    "n": "names",
+    "n": "which model leads",
     "g": "guidelines",
     "q": "quit",
 }

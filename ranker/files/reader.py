@@ -25,6 +25,9 @@ _LINES: Mapping[str, Callable[[Path, str, Limits], Iterator[separated.Record]]] 
     ".jsonl": lambda path, encoding, limits: shapes.of_lines(str(path), text.nonblank_lines(path, encoding, limits)),
 }
 
+SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+"""Endings of files of spreadsheet programs."""
+
 ENDINGS = (*_LINES, ".json", PARQUET, ".npy", ".npz", ".zip")
 """Endings of the files that are read; those of text may be gzipped."""
 
@@ -67,10 +70,31 @@ def read_columns(
     return columns
 
 
+def check_ending(path: Path, form: str = "") -> str:
+    """Return the ending by which a file is read: `form`, or else its own.
+
+    Raises:
+        UsageError: it is none of those that are read.
+    """
+    packed = path.name.endswith(".gz")
+    ending = form or Path(path.name.removesuffix(".gz")).suffix
+    if ending in SPREADSHEETS:
+        raise UsageError.at(path, "a spreadsheet is not read; save its sheet as .csv", value=ending, allowed=ENDINGS)
+    if ending not in ENDINGS or (packed and ending not in (*_LINES, ".json")):
+        endings = ", ".join(ENDINGS)
+        raise UsageError.at(
+            path,
+            f"a file of rows or a table ends in {endings}; those of text may be gzipped (.csv.gz)",
+            value=ending,
+            allowed=ENDINGS,
+        )
+    return ending
+
+
 def _read(
     path: Path, encoding: str, limits: Limits, nested: Collection[str], form: str, header: Sequence[str]
 ) -> Columns:
-    ending = _ending(path, form)
+    ending = check_ending(path, form)
     text.check_file(path, limits)
     if ending in (*_LINES, ".json"):
         text.check_unpacked(path, limits)
@@ -86,13 +110,18 @@ def _read(
 
     if header:
         return collect(separated.without_header(path, header, encoding, limits), str(path), "line", limits)
-    return collect(_records(path, ending, encoding, limits), str(path), _unit(ending), limits)
+    columns = collect(_records(path, ending, encoding, limits), str(path), _unit(ending), limits)
+    if ending == ".csv" and separated.has_semicolons(path, encoding, limits):
+        from ranker.files.decimals import with_points
+
+        return with_points(columns)
+    return columns
 
 
 def _read_drawn(path: Path, encoding: str, limits: Limits, nested: Collection[str], draw: Draw) -> Columns:
     """Read some rows of a file; where rows are read one by one, the limit of a file's size holds for these rows."""
     files = table_files(path)
-    ending = _ending(files[0], "")
+    ending = check_ending(files[0])
     by_row = ending in (*_LINES, PARQUET)
     streamed = replace(limits, file=max(limits.pool, limits.file)) if by_row else limits
     for file in files:
@@ -135,21 +164,6 @@ def _collect_drawn(records: Iterable[separated.Record], draw: Draw, origin: str,
 
     drawn = draw_records(records, draw, origin, limits)
     return collect(drawn.records, origin, unit, limits).drawn(drawn.places, drawn.numbers, drawn.size)
-
-
-def _ending(path: Path, form: str) -> str:
-    """Return the ending by which a file is read; a UsageError if there is no such one."""
-    packed = path.name.endswith(".gz")
-    ending = form or Path(path.name.removesuffix(".gz")).suffix
-    if ending not in ENDINGS or (packed and ending not in (*_LINES, ".json")):
-        endings = ", ".join(ENDINGS)
-        raise UsageError.at(
-            path,
-            f"a file of rows or a table ends in {endings}; those of text may be gzipped (.csv.gz)",
-            value=ending,
-            allowed=ENDINGS,
-        )
-    return ending
 
 
 def _unit(ending: str) -> str:

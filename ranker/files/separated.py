@@ -32,13 +32,23 @@ def by_commas(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterat
 
     A first line ``sep=;``, or the line that names the columns, shows the delimiter; one other than a comma is logged.
     """
-    first = next(lines(path, encoding, limits), "")
-    declared = _SEP.fullmatch(first.lstrip("\ufeff"))
-    sign = declared[1] if declared else encodings.delimiter(first)
+    first, sign, declared = _first_line(path, encoding, limits)
     if sign != ",":
         kind_of_note = str if declared else Assumption
         log.warning(kind_of_note(f"{path}: read with {encodings.SIGNS.get(sign, repr(sign))} between its cells"))
-    return _table(path, _read_quoted(path, encoding, limits, sign, skip=bool(declared)), by_r=_all_quoted(first, sign))
+    return _table(path, _read_quoted(path, encoding, limits, sign, skip=declared), by_r=_all_quoted(first, sign))
+
+
+def _first_line(path: Path, encoding: str, limits: Limits) -> tuple[str, str, bool]:
+    """Return the first line of a file, its delimiter, and whether the line declares it."""
+    first = next(lines(path, encoding, limits), "")
+    declared = _SEP.fullmatch(first.lstrip("\ufeff"))
+    return first, declared[1] if declared else encodings.delimiter(first), bool(declared)
+
+
+def has_semicolons(path: Path, encoding: str = "", limits: Limits = LIMITS) -> bool:
+    """Return whether the cells of a ``.csv`` are between semicolons."""
+    return _first_line(path, encoding, limits)[1] == ";"
 
 
 def by_tabs(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[Record]:

@@ -75,9 +75,7 @@ def in_pieces(table: Table, width: int) -> Iterator[Table]:
     cells = [[head, *column] for head, *column in zip(table.head, *table.rows, strict=True)]
     names = [n for n, numeric in enumerate(table.numeric) if not numeric]
     narrow = {
-        n: max(len(word) for cell in column for word in cell.split() or [""]) + GAP
-        for n, column in enumerate(cells)
-        if n not in names
+        n: max(map(len, [*head.split(), *column])) + GAP for n, (head, *column) in enumerate(cells) if n not in names
     }
     wide = [max(map(len, cells[n])) for n in names]
     if sum(narrow.values()) + sum(min(width_of_names, MIN_NAME_WIDTH) + GAP for width_of_names in wide) - GAP <= width:

@@ -121,7 +121,7 @@ class LabelRanking(Result):
         if low is None:
             return "the rows of this pool will hardly do"
         count = f"{low:,}" if low == high else f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
-        return f"{count} more answer{'' if high == 1 else 's'}"
+        return f"{count} more answer{'' if (high or low) == 1 else 's'}"
 
     @property
     def points(self) -> str:

@@ -168,7 +168,8 @@ class Ranking(Result):
         try:
             return _from_dict(content)
         except KeyError as error:
-            raise DataError.of(path, f"is no whole ranking: it has no {error}") from error
+            keep = "; `save` keeps a whole one, which a report is not"
+            raise DataError.of(path, f"is no whole ranking: it has no {error}{keep}") from error
         except (ValueError, UsageError) as error:
             raise DataError.of(path, f"is no whole ranking: {error}") from error
 

@@ -520,7 +520,8 @@ def bundled_rows(
     if not bundles:
         check_readable(inspected.infos)
         reason = next((f" ({info.unclear})" for info in inspected.infos if info.unclear), "")
-        predicate = f"or `ood` is needed: no model brings rows of its own whose truth is known{reason}"
+        column = ", or `truth=COLUMN`," if any(info.source.precomputed for info in inspected.infos) else ""
+        predicate = f"or `ood`{column} is needed: no model brings rows of its own whose truth is known{reason}"
         raise UsageError.about("data", predicate)
     first_name, first = bundles[0]
     rows: dict[Hashable, Example] = {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Protocol, cast
 
 from ranker.errors import UnknownName, UsageError, look_up
@@ -90,6 +92,10 @@ def kind_of(reference: Reference, options: SourceOptions, shelf: ResourceCache, 
     """
     kind = _find_kind(reference, options, shelf)
     if kind is None:
+        if os.path.isfile(reference.place):
+            from ranker.files.reader import check_ending
+
+            check_ending(Path(reference.place))
         suggestion = str(UnknownName("suite", reference.place, names))
         options_listed = "no file, directory, suite.json or hub id `org/name`"
         raise UsageError(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from factors.types import Frozen
-from ranker.datasets.embedded import SUITE, folder
+from ranker.datasets.embedded import SUITE, cards, folder
 from ranker.errors import UnknownName, UsageError, look_up
 from ranker.files.buckets import is_bucket_url, local_path
 from ranker.records import fields_of, read_json, table
@@ -212,6 +212,17 @@ def bundled_suites() -> dict[str, Path]:
     return {path.parent.name: path.parent for path in sorted(root.glob(f"*/{SUITE}"))}
 
 
+def check_installed(suite: str) -> None:
+    """Refuse a suite of an embedded set that is not installed: the wheel leaves some out.
+
+    Raises:
+        UsageError: it is one of these.
+    """
+    if suite in {f"{name}-mini" for name in cards()} - bundled_suites().keys():
+        clone = "a copy of the repository has it (`pip install -e .`)"
+        raise UsageError(f"the suite {suite} is not installed; {clone}; or name models of your own", option="models")
+
+
 @dataclass(frozen=True)
 class _NamedModels:
     """Models of one reference and their kinds, with a name for them; `chosen`: the user named the only model."""
@@ -257,6 +268,8 @@ def _find_part(reference: Reference, options: SourceOptions, shelf: ResourceCach
     suites = bundled_suites()
     if plain and place in suites and not os.path.isdir(path):
         return _read_suite(suites[place] / SUITE, options, shelf)
+    if plain and not os.path.exists(path):
+        check_installed(place)
     kind = kinds.kind_of(reference, options, shelf, list(suites))
     sources = kind.sources(reference, options, shelf)
     name = sources[0].name if len(sources) == 1 else reference.part or path.resolve().name

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Literal
 from ranker.errors import UsageError, first_line
 from ranker.files.scratch import Scratch, remove_abandoned
 from ranker.limits import free_memory
+from ranker.numbers import counted
 from ranker.progress import Progress
 from ranker.runtime.base import NOTHING, Executor, Job, JobOutcome, Known
 from ranker.runtime.executors import worker_process
@@ -138,7 +139,7 @@ class Processes:
             yield from ((tasks[n].number, done) for n, done in alone)
         elif groups:
             total = sum(len(order.examples) for task in tasks for order in task.missing)
-            with progress(f"{len(tasks)} models, {count} at a time", total) as advance:
+            with progress(f"{counted(len(tasks), 'model')}, {count} at a time", total) as advance:
                 yield from Supervisor(self, store, count, advance).supervise(groups)
 
 

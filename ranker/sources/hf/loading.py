@@ -132,7 +132,7 @@ def _gguf(files: Files, head: Head) -> tuple[PreTrainedModel, PreTrainedTokenize
     import transformers
 
     if missing := [package for package in GGUF_READERS if not _has_module(package)]:
-        text = f"is a GGUF file; `pip install rank-models[lm]` to read it (missing: {listed(missing)})"
+        text = f"is a GGUF file; `pip install 'rank-models[lm]'` to read it (missing: {listed(missing)})"
         raise ModelError.of(files.path, text)
     with files.loadable() as folder:
         options = {"gguf_file": files.gguf, "local_files_only": True}
@@ -149,7 +149,7 @@ def _adapter(
     try:
         from peft import PeftConfig, PeftModel, load_peft_weights
     except ImportError as error:
-        raise ModelError.of(files.path, "is a PEFT adapter; `pip install rank-models[peft]` to load it") from error
+        raise ModelError.of(files.path, "is a PEFT adapter; `pip install 'rank-models[peft]'` to load it") from error
 
     if not (options.allow_pickle or ADAPTER_WEIGHTS in files.weights):  # PEFT would look for it on the hub
         raise ModelError.of(files.path, f"has no {ADAPTER_WEIGHTS}; it must hold a saved adapter")

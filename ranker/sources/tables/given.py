@@ -79,10 +79,13 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
         return FileLabels(after, ordered=True, declared=True)
     check_words(columns, few, hints)
     hint = next((f"; {comma}" for comma in names.decimal_commas(columns, free)), "")
+    numeric = [name for name in free if names.holds_numbers(columns, name)]
+    numbers = hints.truth in numeric if hints.truth else len(numeric) > 1
+    advice = "name the task" + ", beside `data` `task=number` if answers are numbers" * numbers
+    column = "" if hints.truth else ", or say with `truth` which column holds them"
     raise DataError.at(
         columns.origin,
-        f"no labels of a task are found (columns: {some(columns.cells, 10)}); name the "
-        f"task, or say with `truth` which column holds them{hint}",
+        f"no labels of a task are found (columns: {some(columns.cells, 10)}); {advice}{column}{hint}",
         option="truth",
     )
 

@@ -376,8 +376,10 @@ def adapted(folder, **config):
 
 FILES = [
     ("no row", lambda folder: columns(folder, "a.csv", "id,text\n"), "a.csv holds no row"),
-    ("no file of rows", lambda folder: columns(folder, "a.xlsx", ""),
-     "a.xlsx: a file of rows or a table ends in .csv, .tsv, .txt, .conll, .bio, .jsonl, .json, .parquet, "
+    ("a spreadsheet", lambda folder: columns(folder, "a.xlsx", ""),
+     "a.xlsx: a spreadsheet is not read; save its sheet as .csv"),
+    ("no file of rows", lambda folder: columns(folder, "a.doc", ""),
+     "a.doc: a file of rows or a table ends in .csv, .tsv, .txt, .conll, .bio, .jsonl, .json, .parquet, "
      ".npy, .npz, .zip; those of text may be gzipped (.csv.gz)"),
     ("no list of rows", lambda folder: reader.of_rows(["A hut."]),
      "rows in memory must be a list of column -> value, one such a row (got a str)"),
@@ -830,6 +832,9 @@ TABLES = [
     ("no labels to read", lambda folder: table(folder, "id,count\na,0.25\nb,7.5\n", task=None),
      "a.csv: no labels of a task are found (columns: 'id' and 'count'); name the task, or say with "
      "`truth` which column holds them"),
+    ("numbers to read", lambda folder: table(folder, "id,true,m\na,0.25,1.5\nb,7.5,1\n", task=None, truth="true"),
+     "a.csv: no labels of a task are found (columns: 'id', 'true' and 'm'); name the task, beside `data` `task=number` "
+     "if answers are numbers"),
     ("a word for nothing", lambda folder: table(folder, "id,label,m\na,x,x\nb,y,N/A\nc,y,x\n", task=None),
      "a.csv: 'N/A' in 1 cell of the column 'm' may be a label or no answer; `empty_words` says: "
      "`empty_words=N/A`, or `empty_words=` where it is a label"),

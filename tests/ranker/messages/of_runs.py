@@ -254,7 +254,8 @@ MESSAGES = [
     ("another schema", lambda _: loaded('{"schema_version": 1}'),
      "r.json must be a ranking of schema 2 (got 1); rank again: what the models answered is in the store, and none is "
      "run"),
-    ("no header", lambda _: loaded('{"schema_version": 2}'), "r.json is no whole ranking: it has no 'header'"),
+    ("no header", lambda _: loaded('{"schema_version": 2}'), "r.json is no whole ranking: it has no 'header'; "
+     "`save` keeps a whole one, which a report is not"),
     ("a decision that is no table",
      lambda _: loaded(json.dumps({key: saved()[key] for key in ("schema_version", "header")} | {"decision": None})),
      "r.json is no whole ranking: `decision` must be a table: `[decision]` (got None)"),
@@ -390,7 +391,7 @@ MESSAGES = [
     ("a syntax error of factors", lambda _: own_factors("def broken(:\n"),
      "`--factors`: own.py, line 1: invalid syntax"),
     ("no factor", lambda _: own_factors("x = 1\n"),
-     "`--factors`: own.py: own.py defines no factor; a factor is a function under `@factor(...)`"),
+     "`--factors`: own.py: no factor is defined there; a factor is a function under `@factor(...)`"),
     ("an error of factors", lambda _: own_factors("\n1 / 0\n"),
      "`--factors`: own.py, line 2: ZeroDivisionError: division by zero"),
     ("the exit of factors", lambda _: own_factors("raise SystemExit(0)\n"),
@@ -402,7 +403,7 @@ MESSAGES = [
     ("a file of factors", lambda _: custom.factors(["no.py"]), "`--factors`: there is no file no.py"),
     ("a factor", lambda _: custom.factors(["MAX-DIF"]), "there is no factor 'MAX-DIF'; did you mean MAX-DIFF?"),
     ("no method in a file", lambda _: custom.methods([str(written("own.py", "x = 1\n"))]),
-     "`--methods`: own.py: own.py defines no method; a method is a `PoolMethod` by any name"),
+     "`--methods`: own.py: no method is defined there; a method is a `PoolMethod` by any name"),
     ("a name of a method", lambda _: own_method("Surrogate"), "`--methods`: own.py: two methods are named Surrogate"),
     ("a name of a metric", lambda _: own_method("acc"),
      "`--methods`: own.py: acc is a method of every report; name the method otherwise"),

@@ -22,6 +22,7 @@ from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
 from ranker.results.result import Result
 from ranker.scoring.changes import what_changed
+from ranker.statistics.forecast import Forecast
 
 HOSTILE = "<script>alert(1)</script>"
 TEXTS = [
@@ -219,3 +220,14 @@ def test_every_result_shows_itself_alike():
     """Words, table and figures come from the one class: no result has its own."""
     shared = ("plot", "to_frame", "_repr_html_", "__repr__")
     assert not [(kind, name) for kind in kinds() for name in shared if getattr(kind, name) is not getattr(Result, name)]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "needed"),
+    [(1, None, "at least 1 more answer"), (2, None, "at least 2 more answers"), (1, 3, "1 to 3 more answers"),
+     (1, 1, "1 more answer")],
+)  # fmt: skip
+def test_further_answers_agree_with_their_number(low, high, needed):
+    """One answer is no answers, also where the upper end is open."""
+    ranking = LabelRanking((), (), 7, 0.01, 0.83, Forecast(low, high, 100, 0.965), None, False, until=0.965)
+    assert ranking.line.endswith(f"; {needed}")

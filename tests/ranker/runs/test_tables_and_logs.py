@@ -495,7 +495,7 @@ def test_one_file_a_model_beside_rows(run, tmp_path):
     assert "numbers: the numbers in 'Category' are labels: 0 is negative, 1 is positive." in text
     assert "logits: rows are joined by their order alone; nothing in the file confirms it." in text
     assert one_line(run("--models", "names.csv", "numbers.csv")) == (
-        "`--data` or `--ood` is needed: no model brings rows of its own whose truth is known"
+        "`--data` or `--ood`, or `--truth COLUMN`, is needed: no model brings rows of its own whose truth is known"
     )
 
 
