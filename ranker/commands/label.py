@@ -194,7 +194,8 @@ def report_command() -> str:
             arguments += [parameter.opts[0], *value, *context.params["more_models"]] if typed else []
         elif typed and name in shared and isinstance(parameter, click.Option) and name != TABLE:
             flag = parameter.secondary_opts[0] if parameter.is_flag and not value else parameter.opts[0]
-            values = [()] if parameter.is_flag else [(text,) for text in (value if parameter.multiple else (value,))]
+            several = value if parameter.multiple else (value,)
+            values = [()] if parameter.is_flag else [text if parameter.nargs > 1 else (text,) for text in several]
             arguments += [word for words in values for word in (flag, *words)]
     return shlex.join(map(str, arguments))
 

@@ -15,7 +15,7 @@ from factors import BUILTIN, Example, Factor
 from factors.types import Ints
 from ranker.attribution import hiding, settings_line
 from ranker.attribution.settings import Attributing, settle
-from ranker.errors import Assumption, ModelError, listed
+from ranker.errors import Assumption, ModelError, UsageError, listed
 from ranker.numbers import counted, percent
 from ranker.results.decision import Decision, RowResult
 from ranker.results.evaluation import Evaluation
@@ -199,10 +199,22 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         examples=_examples(plan, answered, factors),
         rows=() if rows.truth else _row_results(plan, answered),
         answers=answer_context(measuring, answered, pool_rows, targets) if rows.places is not None else None,
-        by_metric=None
-        if plan.metric is None
-        else MetricRows.of(plan.metric, plan.task, [answer.predictions for _, answer in pairs], rows.population),
+        by_metric=None if plan.metric is None else _metric_rows(plan, plan.metric, [answer for _, answer in pairs]),
     )
+
+
+def _metric_rows(plan: Plan, metric: Metric, answers: Sequence[Answer]) -> MetricRows:
+    """Return the statistics of the rows, on which the metric must be defined where no pool stands for others.
+
+    Raises:
+        UsageError: they do not.
+    """
+    population = plan.rows.population
+    rows = MetricRows.of(metric, plan.task, [answer.predictions for answer in answers], population)
+    if not plan.rows.pool and not rows.defined:
+        judged = f"{metric.name} says nothing on these {rows.judged.sum():,} rows, which have too few different labels"
+        raise UsageError.about("metric", f"{judged}; add rows with others, or leave it out", metric.name)
+    return rows
 
 
 def _mean_metric_notes(plan: Plan) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from ranker.statistics.significance import holm
 from ranker.tasks.base import NO_ANSWER, Predictions, Task
 from ranker.tasks.metrics import Metric
 
+ROUNDING = 1e-6
+"""Bound of the rounding of a metric's best value."""
+
 
 @dataclass(frozen=True, eq=False)
 class MetricRows:
@@ -30,12 +34,14 @@ class MetricRows:
         judged: (N,) rows that all models were judged on.
         statistics: (M, J, k) of these.
         unseen: (2, R, k) rows that may be missing; None where they may change the metric by any amount.
+        defined: False if even right answers do not reach the best value, as of MCC where all rows have one label.
     """
 
     metric: Metric
     judged: Bools
     statistics: Floats
     unseen: Floats | None
+    defined: bool = True
 
     @classmethod
     def of(cls, metric: Metric, task: Task, answers: Sequence[Predictions], examples: Sequence[Example]) -> MetricRows:
@@ -69,7 +75,8 @@ class MetricRows:
         rows = [examples[place] for place in places.tolist()]
         inputs = [task.metric_inputs(predictions.part(places), rows) for predictions in answers]
         statistics = np.stack([metric.statistics(values, targets) for values, targets in inputs])
-        return cls(metric, judged, statistics, metric.unseen(inputs[0][1]))
+        targets = inputs[0][1]
+        return cls(metric, judged, statistics, metric.unseen(targets), _is_defined(metric, targets))
 
     @property
     def by_label(self) -> Floats | None:
@@ -158,3 +165,11 @@ class MetricRows:
         values = np.full((models, size, len(self.judged)), np.nan)
         values[:, :, self.judged] = self.statistics[order].swapaxes(1, 2)
         return engine.simulate(values, draws, decided, resampling.derive(self.signed_value))
+
+
+def _is_defined(metric: Metric, targets: Any) -> bool:
+    """Return whether right answers, labels or numbers, reach the best value of the metric."""
+    if not isinstance(targets, np.ndarray):
+        return True  # texts and tags have several right answers
+    best = metric.range[1 if metric.higher_is_better else 0]
+    return bool(abs(metric.value(metric.statistics(targets, targets).mean(axis=0)) - best) < ROUNDING)

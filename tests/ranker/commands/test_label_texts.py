@@ -241,3 +241,19 @@ def test_answers_are_compared_on_a_hundred_rows_of_a_large_pool(folder):
     assert other.split("Document")[-1] == out.split("Document")[-1]
     status, _, err = plain(folder, "", *TEXT, "--batch", "110", "--rule", "random", models=MODELS, output="b.csv")
     assert (status, len({row["id"] for row in kept(folder, "b.csv")})) == (0, 110)
+
+
+def test_the_report_of_numbers_names_both_ends_of_their_range(folder, capsys, monkeypatch):
+    """The printed command runs as it stands: an option of two values is two words."""
+    for name, shift in {"a.csv": 0, "b.csv": 1}.items():
+        marks = "".join(f"{n},{1 + (n + shift) % 5}\n" for n in range(ROWS))
+        (folder / name).write_text(f"id,prediction\n{marks}")
+    flags = ("--task", "number", "--range", "1", "5")
+    status, out, err = plain(folder, ["t", "3", "t", "2", "q"], *flags, models=("a.csv", "b.csv"))
+    assert (status, err) == (0, "")
+    (command,) = (line.removeprefix("report: ") for line in out.splitlines() if line.startswith("report: "))
+    assert command.endswith("--range 1.0 5.0")
+    monkeypatch.chdir(folder)
+    with pytest.raises(SystemExit) as stop:
+        main(shlex.split(command)[1:])
+    assert (stop.value.code, capsys.readouterr().out.split("\n")[0]) == (0, "models on labels: 2 models, K = 2")

@@ -215,3 +215,15 @@ def test_intervals_of_means_over_tasks_hold_the_difference():
         mean = combine_intervals(tasks, weights)
         held += mean.low <= difference <= mean.high
     assert held / 400 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
+
+
+@pytest.mark.parametrize(
+    ("name", "defined"),
+    [("mcc", False), ("kappa", False), ("pearson", False), ("spearman", False), ("mae", True), ("macro-f1", True),
+     ("balanced-accuracy", True)],
+)  # fmt: skip
+def test_some_metrics_say_nothing_of_rows_of_one_label(name, defined):
+    """Even right answers leave them at 0; with a second label all are defined."""
+    answers, targets = answered()
+    assert rows_of(name, answers, np.zeros_like(targets)).defined is defined
+    assert rows_of(name, answers, targets).defined
