@@ -231,8 +231,9 @@ def _batch(values: dict[str, Any]) -> None:
     rows = session.labelling.next_batch(values["batch"])
     if settings.rule != "random":
         log.warning(
-            "the accuracy on these rows will rank the models, and is no estimate of how accurate they are; "
-            "for an estimate label rows drawn at random (`--rule random`)"
+            "the %s on these rows will rank the models, and is no estimate of it in the domain; for an estimate label "
+            "rows drawn at random (`--rule random`)",
+            values["metric"] or "accuracy",
         )
     if balance := session.labelling.balance(rows):
         log.warning("%s", balance)

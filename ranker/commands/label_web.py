@@ -366,10 +366,14 @@ async def _serve(server: LabelPage, bound: socket.socket) -> None:
     config = uvicorn.Config(server.app(), lifespan="off", ws="none", timeout_graceful_shutdown=2, **options)  # type: ignore[arg-type]
     running = uvicorn.Server(config)
     serving = asyncio.create_task(running.serve(sockets=[bound]))
-    while not serving.done():
-        await asyncio.wait([serving], timeout=0.2)
-        running.should_exit |= server.stopped or server.abandoned
-    await serving
+    try:
+        while not serving.done():
+            await asyncio.wait([serving], timeout=0.2)
+            running.should_exit |= server.stopped or server.abandoned
+        await serving
+    finally:
+        if serving.done() and not serving.cancelled():
+            serving.exception()  # a stop by a signal, which ends the loop, too: unread, its traceback is printed
 
 
 def open_browser(address: str, folder: Path) -> None:

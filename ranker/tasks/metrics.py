@@ -500,7 +500,7 @@ def _numbers(name: str, labels: Sequence[str], ordered: bool) -> tuple[float, ..
     if all(map(math.isfinite, numbers)):
         return numbers
     if not ordered:
-        raise UsageError.about("metric", f"{name} is of numbers, and the labels are none and have no order", name)
+        raise UsageError.about("metric", f"{name} is of numbers, and the labels are no numbers and have no order", name)
     return tuple(map(float, range(len(labels))))
 
 

@@ -252,8 +252,9 @@ def test_the_report_of_numbers_names_both_ends_of_their_range(folder, capsys, mo
     status, out, err = plain(folder, ["t", "3", "t", "2", "q"], *flags, models=("a.csv", "b.csv"))
     assert (status, err) == (0, "")
     (command,) = (line.removeprefix("report: ") for line in out.splitlines() if line.startswith("report: "))
-    assert command.endswith("--range 1.0 5.0")
+    assert " --range 1.0 5.0 " in command
     monkeypatch.chdir(folder)
     with pytest.raises(SystemExit) as stop:
         main(shlex.split(command)[1:])
-    assert (stop.value.code, capsys.readouterr().out.split("\n")[0]) == (0, "models on labels: 2 models, K = 2")
+    assert not stop.value.code
+    assert capsys.readouterr().out.startswith("models on labels: 2 models, K = 2\n")

@@ -720,7 +720,7 @@ TASKS = [
     ("a metric of labels", lambda folder: metric_named("f1", ()),
      "`metric` f1 is of labels, and these answers are none"),
     ("a metric of numbers", lambda folder: metric_named("mae", ("bad", "good")),
-     "`metric` mae is of numbers, and the labels are none and have no order"),
+     "`metric` mae is of numbers, and the labels are no numbers and have no order"),
     ("no answer to measure", lambda folder: metric_named("mae").statistics(np.array([np.nan]), np.ones(1)),
      "`metric` mae has no number for an answer that was not given (1 of 1 rows); leave these rows out, or "
      "name a metric of labels"),

@@ -386,7 +386,7 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
         capsys, "label", "--pool", pool, "--ood", "hans-sub", *common, "--labelled", to_label, "--batch", 2
     )
     assert code == 0
-    assert "is no estimate of how accurate they are" in err
+    assert "the accuracy on these rows will rank the models, and is no estimate of it in the domain" in err
     assert "on these rows the models predict" in err
 
 
