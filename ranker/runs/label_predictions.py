@@ -45,6 +45,9 @@ from ranker.tasks.values import ValueTask, has_values
 
 log = logging.getLogger(__name__)
 
+MAX_SHARES = 10
+"""Most labels whose shares among the predictions are listed."""
+
 
 @dataclass(frozen=True)
 class LabelSettings:
@@ -186,7 +189,9 @@ class LabelPredictions:
         shares = {label: float(np.mean(predicted == number)) for number, label in enumerate(self.task.labels)}
         shares |= {"no answer": float(np.mean(predicted < 0))} if (predicted < 0).any() else {}
         ordered = sorted(shares.items(), key=lambda label_share: -label_share[1])
-        shares_text = ", ".join(f"{label} {100 * share:.0f} %" for label, share in ordered)
+        rest = ordered[MAX_SHARES:]
+        named = [*ordered[:MAX_SHARES], *([(f"{len(rest)} others", sum(share for _, share in rest))] if rest else [])]
+        shares_text = ", ".join(f"{label} {100 * share:.0f} %" for label, share in named)
         alike = one_label_probability(cast(VoteSession, session).beliefs, places)
         caveat = "; if so, label some more: a model that always predicts it looks perfect"
         return (
