@@ -419,7 +419,7 @@ def test_probabilities_have_all_methods(run, tmp_path):
     assert [model["outcome"] for model in found["decision"]["models"]] == [0.85, 0.55]
     by = json.loads(run("--models", "wide.csv", "--method", "nll", "--format", "json")[1])
     assert by["decision"]["method"] == "NLL"
-    assert "`--task` is for `--data`" in one_line(run("--models", "wide.csv", "--task", "nli"))
+    assert "`--task` is for the rows of `--data FILE`" in one_line(run("--models", "wide.csv", "--task", "nli"))
     assert "`--draws` is for `--ood`" in one_line(run("--models", "wide.csv", "--draws", "5"))
 
 

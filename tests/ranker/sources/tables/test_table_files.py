@@ -7,6 +7,7 @@ import pytest
 from refusals import refuses
 from tables_made import ROWS, TASK, answers, said_by, understood
 
+from ranker import load_suite
 from ranker.errors import DataError, UsageError
 from ranker.files import arrow, collect, reader
 from ranker.sources.tables import reading
@@ -281,6 +282,13 @@ def test_an_unknown_ending_is_one_line(tmp_path):
     for name in ("a.xlsx", "a.parquet.gz", "a.npz.gz", "a"):
         with refuses(UsageError, allowed=reader.ENDINGS, place=tmp_path / name):
             reader.read_columns(tmp_path / name)
+
+
+def test_a_spreadsheet_as_a_model_is_told_to_be_saved(tmp_path):
+    """The file is there, so the message is not that there is none of this name."""
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
+    with refuses(UsageError, value=".xlsx", place=tmp_path / "a.xlsx"):
+        load_suite([tmp_path / "a.xlsx", "org/a"])
 
 
 def test_many_values_are_kept_as_they_are():
