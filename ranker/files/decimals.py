@@ -27,8 +27,8 @@ def with_points(columns: Columns) -> Columns:
     if not changed:
         return columns
     first = next(iter(changed))
-    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-    note = f"{columns.origin}: the commas in the numbers of {first!r}{more} are read as decimal points"
+    suffix = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+    note = f"{columns.origin}: the commas in the numbers of {first!r}{suffix} are read as decimal points"
     log.warning(Assumption(note))
     return replace(columns, cells={**columns.cells, **changed})
 

@@ -189,9 +189,10 @@ class LabelPredictions:
         shares = {label: float(np.mean(predicted == number)) for number, label in enumerate(self.task.labels)}
         shares |= {"no answer": float(np.mean(predicted < 0))} if (predicted < 0).any() else {}
         ordered = sorted(shares.items(), key=lambda label_share: -label_share[1])
-        rest = ordered[MAX_SHARES:]
-        named = [*ordered[:MAX_SHARES], *([(f"{len(rest)} others", sum(share for _, share in rest))] if rest else [])]
-        shares_text = ", ".join(f"{label} {100 * share:.0f} %" for label, share in named)
+        listed_shares, rare = ordered[:MAX_SHARES], ordered[MAX_SHARES:]
+        if rare:
+            listed_shares.append((f"{len(rare)} others", sum(share for _, share in rare)))
+        shares_text = ", ".join(f"{label} {100 * share:.0f} %" for label, share in listed_shares)
         alike = one_label_probability(cast(VoteSession, session).beliefs, places)
         caveat = "; if so, label some more: a model that always predicts it looks perfect"
         return (
