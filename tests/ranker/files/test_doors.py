@@ -241,12 +241,12 @@ def scores_of(*answers, form):
 
 @pytest.mark.parametrize("door", ["models", "data"])
 def test_a_decimal_comma_is_named(folder, door):
-    """Where a cell of numbers has a comma for a point, the message names it, and nothing is ranked."""
+    """Where a cell of numbers has a comma for a point without semicolons around, the message names it, and nothing is ranked."""
     scores = scores_of(*((BERT, GPT) if door == "models" else (BERT,)), form=lambda score: f"{score}".replace(".", ","))
     table, path = {"id": IDS, **scores}, folder / f"comma-{door}.csv"
     if door == "models":
         table["label"] = LABELS
-    path.write_text(separated(table, ";"), encoding="utf-8")
+    path.write_text(separated(table, "|"), encoding="utf-8")
     data = ["--data", saved("lines.jsonl", rows("plain.csv"), folder, "comma")] if door == "data" else []
     more = [models(folder, "plain.csv")[1]] if door == "data" else []
     ended = called("run", *data, "--models", path, *more, "-q", output=folder / "o.json")
@@ -259,7 +259,7 @@ def test_a_decimal_comma_of_results_is_named(folder):
     """`compare` names the cell, and says that it has a comma."""
     path = folder / "comma-results.csv"
     values = [None if value is None else str(value).replace(".", ",") for value in RESULTS["value"]]
-    path.write_text(separated({**RESULTS, "value": values}, ";"), encoding="utf-8")
+    path.write_text(separated({**RESULTS, "value": values}, "|"), encoding="utf-8")
     ended = called("compare", path, output=folder / "o.json")
     assert ended.refused
     assert ended.status == 2
