@@ -241,7 +241,7 @@ def scores_of(*answers, form):
 
 @pytest.mark.parametrize("door", ["models", "data"])
 def test_a_decimal_comma_is_named(folder, door):
-    """Where a cell of numbers has a comma for a point without semicolons around, the message names it, and nothing is ranked."""
+    """A comma for a point in a number, without semicolons around, is named, and nothing is ranked."""
     scores = scores_of(*((BERT, GPT) if door == "models" else (BERT,)), form=lambda score: f"{score}".replace(".", ","))
     table, path = {"id": IDS, **scores}, folder / f"comma-{door}.csv"
     if door == "models":
