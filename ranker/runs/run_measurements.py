@@ -191,7 +191,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *_chance_warnings(plan, answered),
             *copies(collected.copies),
             *(constant_models(table.models, pool.answered_labels, labels) if pool is not None and rows.pool else ()),
-            *state_notes(plan, answered),
+            *state_notes(table, answered),
             *_asked_rows_notes(plan, table, answered),
             *hiding.token_warnings(_by_model(answered, _effects), plan.settings),
             *(shortcut_avoided(misled) if any(method.kind == "factor" for method in table.methods) else ()),
@@ -393,10 +393,12 @@ MAX_UNANSWERED_SHARE = 0.1
 """Largest share of asked rows that a model may leave unanswered without a warning."""
 
 
-def state_notes(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
-    """Describe rows without a usable answer: missing in a file, no answer, failed."""
+def state_notes(table: ScoreTable, answered: Sequence[ModelResponses]) -> Iterator[str]:
+    """Describe rows without a usable answer: missing in a file, failed, no answer unless that was right."""
     for reply in answered:
-        state = population_answers(reply).predictions.state
+        right = table.outcomes[table.models.index(reply.model.name)] == 1
+        given = population_answers(reply).predictions.state
+        state = np.where(right & (given == NO_ANSWER), ANSWERED, given)
         counts = {phrases: int((state == code).sum()) for code, phrases in STATE_PHRASES.items()}
         parts = [
             counted(count, f"row {single}", f"rows {plural}") for (single, plural), count in counts.items() if count

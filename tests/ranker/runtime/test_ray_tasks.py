@@ -37,6 +37,10 @@ class Here:
         """None to be checked."""
         return []
 
+    def cluster_resources(self):
+        """One core."""
+        return {"CPU": 1.0}
+
     def remote(self, work):
         """A function as a task, or an actor."""
 

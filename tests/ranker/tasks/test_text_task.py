@@ -146,9 +146,11 @@ def test_squad_files_are_rows_and_their_predictions_answers(tmp_path):
     assert [row.target for row in rows.examples] == [("A dog", "dog"), ("New York",), ()]
     assert rows.examples[0].segments == ("Who ran?", "A dog ran to New York.")
     models = [str(tmp_path / "good.json"), str(tmp_path / "poor.json")]
-    found = decide(models, RowsFile(data, "spans")).decision
+    ranking = decide(models, RowsFile(data, "spans"))
+    found = ranking.decision
     assert {model.name: round(model.outcome, 4) for model in found.models} == {"good": 1.0, "poor": 0.4444}
-    assert (found.rows[2].label, found.rows[2].predicted["poor"]) == ("", "rain")
+    assert not [note for note in ranking.header.notes if "counts as wrong" in note]
+    assert (found.rows[2].label, found.rows[2].predicted["poor"]) == ("no answer", "rain")
     exact = decide(models, RowsFile(data, "spans"), metric="exact-match")
     assert exact.header.metric == "EXACT-MATCH"
     assert [model.outcome for model in exact.decision.models] == [1.0, 0.0]
@@ -213,7 +215,7 @@ def test_a_report_has_the_reference_and_each_answer_with_its_outcome(tmp_path):
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,prediction", *lines]))
     ranking = decide([str(tmp_path / "one.csv"), str(tmp_path / "two.csv")], RowsFile(data, "text"), metric="token-f1")
     text = report.render(ranking, "markdown")
-    assert "| 1 | The dog sat. | The dog ran. (0.5) | no answer (0) |" in text
-    assert "| 2 | A cat ran. | A cat ran. (1) | A cow ran. (0.5) |" in text
-    assert f"| 3 | {long[:200]}… | {long[:200]}… (1) | Rain. (0) |" in text
+    assert "| 1 | a | The dog sat. | The dog ran. (0.5) | no answer (0) |" in text
+    assert "| 2 | b | A cat ran. | A cat ran. (1) | A cow ran. (0.5) |" in text
+    assert f"| 3 | c | {long[:200]}… | {long[:200]}… (1) | Rain. (0) |" in text
     assert "by true label" not in text
