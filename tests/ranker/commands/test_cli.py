@@ -457,7 +457,7 @@ def test_a_dry_run_of_a_decision_counts_the_pool(run, tmp_path):
     [
         ("--ood hans-sub --pool none.jsonl", "`--pool` is for `--data`"),
         ("--ood hans-sub --method ACC", "`--method` is for `--data`"),
-        ("--ood hans-sub --task nli", "`--task` is for `--data`"),
+        ("--ood hans-sub --task nli", "`--task` is for the rows of `--data FILE`"),
         ("--ood hans-sub --columns text=a", "`--columns` is for files of your own"),
         ("--data ten.jsonl --models a b --draws 5", "`--draws` is for `--ood`, without `--data`"),
         ("--ood hans-sub --draws x --dry-run", "`--draws` must be a number of at least 1, or `exact` (got x)"),

@@ -413,7 +413,7 @@ def test_a_page_is_written_to_a_file(run, tmp_path):
         (("--data", "x.csv"), "name one example: "),
         (("--data", "x.csv", *PAIR), "`--text` is an example by itself; name a row of `--data` with `--id`"),
         (("--data", "x.csv", "--data-dir", "y", "--id", "x"), "`--data-dir` is for `--ood`, without `--data`"),
-        (("--task", "nli", "--id", "x"), "`--task` is for `--data`"),
+        (("--task", "nli", "--id", "x"), "`--task` is for the rows of `--data FILE`"),
         (("--text", "One."), "`--text` must be given 2 times for hans-sub (got 1)"),
         ((*PAIR, "--label", "entailmen"), "there is no label of nli 'entailmen'; did you mean entailment?"),
         ((*PAIR, "--toward", "maybe"), "there is no label of nli 'maybe'; known: "),

@@ -217,7 +217,7 @@ def test_shares_of_a_hundred(tmp_path):
 
 def test_decimal_commas_are_named(tmp_path):
     """Wherever numbers would be read: beside a task that is known, and by the file alone."""
-    content = "id;p_positive;p_negative\nx;0,87;0,13\ny;0,4;0,6\n"
+    content = "id|p_positive|p_negative\nx|0,87|0,13\ny|0,4|0,6\n"
     for task in (TASK, None):
         with refuses(DataError, place=tmp_path / "a.csv"):
             understood(tmp_path / "a.csv", content, task)
