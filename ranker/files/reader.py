@@ -111,11 +111,16 @@ def _read(
     if header:
         return collect(separated.without_header(path, header, encoding, limits), str(path), "line", limits)
     columns = collect(_records(path, ending, encoding, limits), str(path), _unit(ending), limits)
-    if ending == ".csv" and separated.has_semicolons(path, encoding, limits):
-        from ranker.files.decimals import with_points
+    return _with_points(columns, path, ending, encoding, limits)
 
-        return with_points(columns)
-    return columns
+
+def _with_points(columns: Columns, path: Path, ending: str, encoding: str, limits: Limits) -> Columns:
+    """Return columns whose numbers have points, where semicolons between the cells suggest decimal commas."""
+    if ending != ".csv" or not separated.has_semicolons(path, encoding, limits):
+        return columns
+    from ranker.files.decimals import with_points
+
+    return with_points(columns)
 
 
 def _read_drawn(path: Path, encoding: str, limits: Limits, nested: Collection[str], draw: Draw) -> Columns:
@@ -136,7 +141,8 @@ def _read_drawn(path: Path, encoding: str, limits: Limits, nested: Collection[st
         return columns.drawn(rows, rows + 1, columns.size)
     if ending != ".zip":
         text.check_unpacked(path, streamed)
-    return _collect_drawn(_records(path, ending, encoding, streamed), draw, str(path), _unit(ending), limits)
+    columns = _collect_drawn(_records(path, ending, encoding, streamed), draw, str(path), _unit(ending), limits)
+    return _with_points(columns, path, ending, encoding, streamed)
 
 
 def table_files(path: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ranker.files.draws import Draw
 from ranker.files.reader import read_columns
 from ranker.limits import LIMITS
 
@@ -46,3 +47,14 @@ def test_commas_between_cells_leave_no_decimal_commas(tmp_path):
 def test_many_different_numbers_are_read_like_few(tmp_path):
     """A column that is not dictionary-encoded, since its cells hardly repeat."""
     assert cells(tmp_path, *(f"{n},5" for n in range(3000))) == [f"{n}.5" for n in range(3000)]
+
+
+@pytest.mark.parametrize("most", [2, 100])
+def test_a_pool_has_points_like_any_file(tmp_path, most):
+    """Whether some of its rows are drawn or all are read."""
+    path = tmp_path / "pool.csv"
+    path.write_text("id;score\n" + "".join(f"q{n};{n},5\n" for n in range(20)))
+    drawn, whole = read_columns(path, draw=Draw(most)), read_columns(path)
+    of_id = dict(zip(whole.values("id"), whole.values("score"), strict=True))
+    assert of_id["q3"] == "3.5"
+    assert [of_id[name] for name in drawn.values("id")] == drawn.values("score")
