@@ -2,8 +2,9 @@
 
     python -m benchmarks.robustness rows DATA WORK --vader hutto_ICWSM_2014
     python -m benchmarks.robustness train WORK toxicity --way vanilla
+    python -m benchmarks.robustness predict WORK toxicity
     python -m benchmarks.in_context prompts WORK
-    rank-models --data WORK/in-context/hsol.jsonl --models WORK/models/toxicity MODEL --prompts WORK/in-context/hsol \\
+    rank-models --data WORK/in-context/hsol.jsonl --models MODEL --prompts WORK/in-context/hsol \\
         --save WORK/in-context/hsol.run
     python -m benchmarks.in_context tables WORK
     python -m benchmarks.in_context short DATA WORK/sets/short
@@ -37,13 +38,12 @@ ROWS, SHOTS = 150, 8
 
 PROMPTS = Path(__file__).parent / "prompts"
 
-WAYS = {
-    "trained": "vanilla-",
+PROMPTED = {
     "prompt alone": "/zero-shot",
     "in-domain rows shown": "/in-domain/",
     "rows of the new domain shown": "/new-domain/",
 }
-"""Row of a table -> part of its models' names."""
+"""Row of a table -> part of the names of its prompted models."""
 
 
 def prompts_of(prompt: str, in_domain: Path, of_set: Path) -> Mapping[str, str]:
@@ -60,10 +60,16 @@ def prompts_of(prompt: str, in_domain: Path, of_set: Path) -> Mapping[str, str]:
     }
 
 
-def outcomes_of(held: ScoreTable) -> Mapping[str, Floats]:
-    """Return way -> (N,) mean outcomes of its models, for ways that have one."""
-    models = {way: [part in name for name in held.models] for way, part in WAYS.items()}
-    return {way: held.values[chosen, 0].mean(axis=0) for way, chosen in models.items() if any(chosen)}
+def outcomes_of(held: ScoreTable, trained: Floats) -> Mapping[str, Floats]:
+    """Return way -> (N,) mean outcomes of its models, for ways that have one.
+
+    Args:
+        held: outcomes of the prompted models on N rows.
+        trained: (S, T) outcomes of the trained ones, of which the first N are on the same rows.
+    """
+    models = {way: [part in name for name in held.models] for way, part in PROMPTED.items()}
+    prompted = {way: held.values[chosen, 0].mean(axis=0) for way, chosen in models.items() if any(chosen)}
+    return {"trained": trained[:, : len(held.examples)].mean(axis=0), **prompted}
 
 
 def cells(outcomes: Mapping[str, Floats]) -> Mapping[str, str]:
@@ -122,8 +128,10 @@ def tables(folder: Path) -> None:
     for task, names in SETS.items():
         saved = {name: folder / "in-context" / f"{name}.run" for name in names}
         runs = {name: Ranking.load(file).table for name, file in saved.items() if file.exists()}
-        columns = {name: cells(outcomes_of(held)) for name, held in runs.items() if held is not None}
-        rows = [[way, *(column.get(way, "") for column in columns.values())] for way in WAYS]
+        files = [np.load(file) for file in sorted((folder / "answers" / task).glob("vanilla-*.npz"))]
+        trained = {name: np.array([file[name] for file in files], float) for name in runs}
+        columns = {name: cells(outcomes_of(held, trained[name])) for name, held in runs.items() if held is not None}
+        rows = [[way, *(column.get(way, "") for column in columns.values())] for way in ("trained", *PROMPTED)]
         click.echo(f"\n{task}\n\n" + table(["", *columns], rows))
 
 
