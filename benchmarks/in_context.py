@@ -79,8 +79,9 @@ def cells(outcomes: Mapping[str, Floats]) -> Mapping[str, str]:
     texts = {first: f"{percent(mean.value)} [{percent(mean.low)}, {percent(mean.high)}]"}
     for way in prompted:
         gain = estimate_difference(np.array([outcomes[way], outcomes[first]]))
-        ends = f"{points(gain.value)} [{points(gain.low)}, {points(gain.high)}]"
-        texts[way] = f"{percent(outcomes[way].mean())}, {f'**{ends}**' if gain.low * gain.high > 0 else ends}"
+        bold = "**" if gain.low * gain.high > 0 else ""
+        ends = f"[{points(gain.low)}, {points(gain.high)}]"
+        texts[way] = f"{percent(outcomes[way].mean())}, {bold}{points(gain.value)}{bold} {ends}"
     return texts
 
 
