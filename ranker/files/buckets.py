@@ -10,12 +10,13 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from ranker.errors import UsageError, listed
+from ranker.files.saving import save
 from ranker.files.scratch import Scratch
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,9 @@ BUCKET = re.compile(rf"(?:{'|'.join(EXTRAS)}|memory)://.+")
 
 MAX_FILES = 10_000
 """Most files that are copied of one folder: a suite of a thousand adapters has some thousands."""
+
+UNUSED = 30 * 86_400.0
+"""Seconds after which a copy that no run has used is removed, to bound the disk that copies take."""
 
 _VERSION = ("ETag", "etag", "md5Hash", "content_md5", "LastModified", "last_modified", "updated", "mtime", "created")
 """Fields of a listing that change with a file's content, as the services name them."""
@@ -108,7 +112,7 @@ def local_path(place: str | Path, option: str, most: int | None = None) -> Path:
     """Return a path as it is, and of a URL in a bucket a copy on this machine.
 
     A copy is made once for each version of the files, as the service's listing states it; nothing is written to the
-    bucket. One listing is asked for.
+    bucket. One listing is asked for. Copies that were not used for 30 days are removed when another is made.
 
     Args:
         place: a path; or the URL of a file, of a folder, or a pattern of files, such as ``s3://bucket/rows/*.parquet``.
@@ -129,11 +133,62 @@ def local_path(place: str | Path, option: str, most: int | None = None) -> Path:
     with _failures(url, option):
         below, pattern, files = _list(system, path)
         sizes = _sizes(files, option, url, most)
-        target = cache_folder() / "copies" / _digest(url, files)
+        target = copies_folder() / _digest(url, files)
         name = PurePosixPath(below).name or "bucket"
         if not target.is_dir():
             _copy(system, files, target, name, sum(sizes.values()), option, url)
+        os.utime(target)
+        if not _url_file(target).exists():
+            save(_url_file(target), url.encode())
     return target / name / pattern if pattern else target / name
+
+
+def copies_folder() -> Path:
+    """Return the folder of the copies on this machine."""
+    return cache_folder() / "copies"
+
+
+def copied_from(path: str) -> str:
+    """Return the URL that `local_path` was given for a path, or for a folder around it; "" for no copy.
+
+    Example:
+        >>> copied_from("/shared/models/a")
+        ''
+    """
+    copies = copies_folder()
+    if not Path(path).is_relative_to(copies) or Path(path) == copies:
+        return ""
+    file = _url_file(copies / Path(path).relative_to(copies).parts[0])
+    return file.read_text() if file.is_file() else ""
+
+
+def check_listing(url: str, option: str) -> None:
+    """Ask for the listing of a URL in a bucket, and copy nothing.
+
+    Raises:
+        UsageError: it cannot be opened or listed, or nothing lies there.
+    """
+    system, path = file_system(url, option)
+    with _failures(url, option):
+        _sizes(_list(system, path)[2], option, url, None)
+
+
+def _url_file(copy: Path) -> Path:
+    """Return the file beside a copy that holds its URL."""
+    return copy.with_name(f"{copy.name}.url")
+
+
+def _remove_unused(copies: Path) -> None:
+    """Remove the copies that no run has used for long."""
+    for copy in copies.iterdir():
+        with suppress(OSError):  # another process was faster
+            if _COPY.fullmatch(copy.name) and time.time() - copy.stat().st_mtime > UNUSED:
+                shutil.rmtree(copy)
+                log.info("%s was not used for %d days; it is removed", copy, UNUSED // 86_400)
+                _url_file(copy).unlink(missing_ok=True)
+
+
+_COPY = re.compile(r"[0-9a-f]{32}")
 
 
 def _list(system: Any, path: str) -> tuple[str, str, dict[str, Mapping[str, Any]]]:
@@ -142,6 +197,7 @@ def _list(system: Any, path: str) -> tuple[str, str, dict[str, Mapping[str, Any]
     magic = next((n for n, part in enumerate(parts) if {"*", "?", "["} & {*part}), len(parts))
     below = str(PurePosixPath(*parts[:magic])) if parts[:magic] else path
     pattern = "/".join(parts[magic:])
+    system.invalidate_cache(below)  # a process that runs for long sees what others write meanwhile
     listing = request(lambda: system.find(below, detail=True))
     files: dict[str, Mapping[str, Any]] = {
         str(name)[len(below) :].strip("/"): {**about, "path": str(name)} for name, about in listing.items()
@@ -183,6 +239,7 @@ def _copy(
 ) -> None:
     """Copy files into a new folder, which appears as a whole or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_unused(target.parent)
     free = shutil.disk_usage(target.parent).free
     if size > free:
         text = f"`{option}`: {url} has {size:,} bytes, and {target.parent} has room for {free:,}"

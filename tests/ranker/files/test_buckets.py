@@ -1,6 +1,7 @@
 """Models and rows in a bucket: copied once for each version of the files, or refused in one line."""
 
 import json
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from refusals import refuses
 from ranker import load_suite
 from ranker.datasets.embedded import folder as data_folder
 from ranker.errors import UsageError
-from ranker.files.buckets import file_system, local_path
+from ranker.files.buckets import copied_from, copies_folder, file_system, local_path
 from ranker.runs.gather import gather_without_truth
 
 
@@ -51,6 +52,34 @@ def test_a_file_is_listed_once_and_copied_once(bucket):
     put("/team/rows.csv", "text\nIt sang.\n")
     assert local_path("memory://team/rows.csv", "data").read_text() == "text\nIt sang.\n"
     assert first.read_text() == "text\nIt rang.\n"
+
+
+def test_a_copy_knows_its_url():
+    """So does each path in it; other paths have none."""
+    put("/team/models/a/config.json", "{}")
+    copy = local_path("memory://team/models/", "models")
+    assert {copied_from(str(path)) for path in (copy, copy / "a", copy / "a" / "config.json")} == {
+        "memory://team/models"
+    }
+    assert [copied_from(str(path)) for path in (Path("/models/a"), copies_folder(), copies_folder() / "other")] == [
+        ""
+    ] * 3
+
+
+def test_copies_that_no_run_has_used_for_long_are_removed():
+    """When another is made; one that is used again stays, and so does what is no copy."""
+    for name in "abc":
+        put(f"/team/{name}.csv", f"text\n{name}\n")
+    used, unused = (local_path(f"memory://team/{name}.csv", "data") for name in "ab")
+    other = copies_folder() / "notes"
+    other.mkdir()
+    for path in (used.parent, unused.parent, other):
+        os.utime(path, (0, 0))
+    assert local_path("memory://team/a.csv", "data") == used
+    assert unused.exists()
+    assert local_path("memory://team/c.csv", "data").read_text() == "text\nc\n"
+    assert [path.exists() for path in (used, unused, unused.parent, other)] == [True, False, False, True]
+    assert (copied_from(str(used)), copied_from(str(unused))) == ("memory://team/a.csv", "")
 
 
 def test_a_path_and_the_address_of_a_server_are_no_buckets():
