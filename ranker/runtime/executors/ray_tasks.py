@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import platform
-import socket
 import sys
 import time
-import uuid
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from factors.types import Example
 from ranker.datasets.identity import Texts
-from ranker.errors import StoreError, UsageError, printed
+from ranker.errors import StoreError, UsageError
 from ranker.progress import Advance, Progress
 from ranker.runtime.base import NOTHING, Executor, Job, JobOutcome, Known
 from ranker.runtime.executors.named import ExecutorOptions
@@ -38,25 +34,25 @@ from ranker.runtime.executors.processes import (
     group_by_sharing,
     next_of,
 )
+from ranker.runtime.executors.ray_cluster import (
+    Expected,
+    cause,
+    check_nodes,
+    connected,
+    copy_models,
+    marked_store,
+    paths_of,
+    trouble_here,
+)
 from ranker.runtime.executors.supervision import WorkerTask
 from ranker.runtime.executors.worker_process import estimate_of, reason, usage_of
-from ranker.runtime.storage import contents_of, failures, place, put
+from ranker.runtime.storage import place
 from ranker.runtime.store import Store
-from ranker.sources.base import version
 
 log = logging.getLogger(__name__)
 
-PACKAGES = ("rank-models", "torch", "transformers", "tokenizers", "captum", "peft")
-"""Packages whose versions must be the same on all nodes, since numbers depend on them."""
-
 REPEATS = 3
 """Times that Ray repeats a task whose worker or node has died."""
-
-CONNECT = 5.0
-"""Seconds in which a cluster must answer; Ray itself would try for minutes."""
-
-CLIENT_PORT = 10001
-"""Port of Ray's client server where an address names none."""
 
 AHEAD = 100
 """Tasks that wait in Ray beside two for each core: so no core is idle, and a cluster that can grow sees a queue."""
@@ -99,7 +95,7 @@ class RayTasks:
         """
         if not jobs:
             return
-        with connected(self.address), _marked_store(store) as marked:
+        with connected(self.address), marked_store(store) as marked:
             expected = Expected.of(jobs, *marked)
             check_nodes(expected)
             yield from _Run(self, store, expected, jobs).outcomes(progress)
@@ -112,159 +108,6 @@ if TYPE_CHECKING:
 def of_options(options: ExecutorOptions) -> RayTasks:
     """Make the executor that the command line names: ``ray``, or ``ray://HOST:PORT``."""
     return RayTasks(options.address, options.workers, options.limits, options.memory)
-
-
-@contextmanager
-def connected(address: str) -> Iterator[None]:
-    """Connect to a cluster, or start one; one that a script is connected to is used and left."""
-    try:
-        import ray
-    except ImportError as error:
-        raise UsageError(
-            "`executor`: ray needs a package: `pip install 'rank-models[ray]'`", option="executor"
-        ) from error
-    if ray.is_initialized():
-        yield
-        return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
-    target = address or os.environ.get("RAY_ADDRESS", "")
-    _knock(target)
-    dashboard = False if target in ("", "local") else None  # None where the cluster has decided
-    try:
-        try:
-            ray.init(target or None, include_dashboard=dashboard, log_to_driver=False, logging_level="ERROR")
-        except Exception as error:  # of another version, of the network, of a daemon that has ended
-            raise _refusal(f"Ray cannot be used at {target or 'this machine'}: {_one_line(error)}", target) from error
-        yield
-    finally:
-        ray.shutdown()
-
-
-def _knock(target: str) -> None:
-    """Refuse an address where nothing listens."""
-    host, _, port = target.rpartition("//")[2].rstrip("/").partition(":")
-    if not host or (target == host and not port):  # none, "auto" or "local"
-        return
-    if port and not port.isdecimal():
-        raise _refusal(f"a cluster's address is ray://HOST:PORT (got {target})", target)
-    try:
-        socket.create_connection((host, int(port or CLIENT_PORT)), CONNECT).close()
-    except OSError as error:
-        raise _refusal(f"no Ray cluster answers at {target} ({error.strerror or error})", target) from error
-
-
-def _refusal(text: str, value: object) -> UsageError:
-    return UsageError(f"`executor`: {text}", option="executor", value=value)
-
-
-def _one_line(error: BaseException) -> str:
-    return printed(" ".join(str(error).split()) or type(error).__name__)
-
-
-class Expected(NamedTuple):
-    """Conditions that a node must meet.
-
-    Attributes:
-        versions: package -> version.
-        store: the store's folder or URL.
-        mark: name of a file in the store.
-        paths: files and folders of the models.
-    """
-
-    versions: Mapping[str, str | None]
-    store: str
-    mark: str
-    paths: Sequence[str]
-
-    @classmethod
-    def of(cls, jobs: Sequence[Job], store: str, mark: str) -> Expected:
-        """Return the conditions of jobs, whose paths exist on this machine."""
-        names = {name.partition("#")[0] for job in jobs for name in (job.source.place, job.source.shares)}
-        return cls(
-            versions(), store, mark, sorted(name for name in names if os.path.isabs(name) and os.path.exists(name))
-        )
-
-
-def versions() -> dict[str, str | None]:
-    """Return the versions of Python and of all `PACKAGES` here."""
-    return {"Python": ".".join(platform.python_version_tuple()[:2]), **{name: version(name) for name in PACKAGES}}
-
-
-@contextmanager
-def _marked_store(store: Store) -> Iterator[tuple[str, str]]:
-    """Put a file into the store that each node must see; gives the store's place and the name of the file."""
-    mark = store.root / f".{uuid.uuid4().hex}.tmp"
-    with failures(store.root, "written to"):
-        put(mark, b"")
-    try:
-        yield str(store.root if "://" in str(store.root) else os.path.abspath(str(store.root))), mark.name
-    finally:
-        with suppress(OSError):
-            mark.unlink(missing_ok=True)
-
-
-def trouble_here(expected: Expected) -> str:
-    """Return the reason why this machine cannot do the work, in a line; "" if it can."""
-    for name, number in versions().items():
-        if number != expected.versions[name]:
-            return f"has {name} {number or '(none)'}, and this machine {expected.versions[name] or 'none'}"
-    try:
-        mark = place(expected.store) / expected.mark
-        contents_of(mark)
-    except (OSError, UsageError) as error:
-        return (
-            f"does not see the store {expected.store} ({_one_line(error)}); `store` must be a shared folder or a bucket"
-        )
-    try:
-        put(mark, b"")
-    except OSError as error:
-        return f"cannot write to the store {expected.store} ({_one_line(error)})"
-    hidden = [path for path in expected.paths if not os.path.exists(path)]
-    if hidden:
-        count = f" and {len(hidden) - 1} more" if hidden[1:] else ""
-        return f"does not see {hidden[0]}{count}; models must lie in a shared folder or on the hub"
-    return ""
-
-
-def probe_node(content: bytes) -> bytes:
-    """Return `trouble_here`, as a task."""
-    return trouble_here(Expected(*json.loads(content))).encode()
-
-
-def check_nodes(expected: Expected) -> None:
-    """Refuse a cluster with a node that cannot do the work, before any work."""
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    content = json.dumps(expected).encode()
-    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
-    if not nodes:
-        log.warning("the Ray cluster has no cores yet; the run waits for them")
-    probe = ray.remote(probe_node)
-    probes = [
-        probe.options(
-            num_cpus=0, max_retries=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-        ).remote(content)
-        for node in nodes
-    ]
-    for node, ref in zip(nodes, probes, strict=True):
-        try:
-            trouble = ray.get(ref).decode()
-        except (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError):
-            log.warning("the node %s left the Ray cluster; the run goes on without it", node["NodeManagerAddress"])
-            continue
-        except ray.exceptions.RayError as error:
-            missing = "No module named 'ranker'" in str(error)
-            trouble = "lacks the package rank-models" if missing else f"runs no task ({_cause(error)})"
-        if trouble:
-            address = node["NodeManagerAddress"]
-            raise _refusal(f"the node {address} of the Ray cluster {trouble}", address)
-
-
-def _cause(error: BaseException) -> str:
-    """Return the last line of an error of Ray, which may hold the trace of a task."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return printed(lines[-1] if lines else type(error).__name__)
 
 
 def resources(jobs: Sequence[Job]) -> dict[str, float]:
@@ -327,6 +170,7 @@ def run_group(task: GroupTask, tally: Any, *contents: bytes) -> bytes:
         trouble = trouble_here(task.expected)
         if trouble:
             raise UsageError(f"its node {trouble}")
+        copy_models(paths_of(task.jobs), task.expected.copies)
         rows = [rows_of_bytes(content) for content in contents]
         jobs = [
             replace(
@@ -506,7 +350,7 @@ class _Run:
             message = json.loads(self.ray.get(ref))
         except self.ray.exceptions.RayError as error:
             for task in group:
-                yield task.number, JobOutcome(failure=f"its Ray task failed ({_cause(error)})")
+                yield task.number, JobOutcome(failure=f"its Ray task failed ({cause(error)})")
             return
         for level, text in message["log"]:
             log.log(level, "%s", text)

@@ -1,22 +1,28 @@
 """Tasks for Ray without Ray: what they ask for, what stands in them, and which machines they refuse."""
 
 import json
+import shutil
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from refusals import refuses
 from toys import ROWS, TASK, Toy, truth
 
 from ranker.errors import StoreError, UsageError
+from ranker.files.buckets import copies_folder, local_path
 from ranker.progress import silent
 from ranker.runs.collect import run_models
 from ranker.runs.gather import inspect_models
 from ranker.runtime.base import Job, Request
-from ranker.runtime.executors import ray_tasks
+from ranker.runtime.executors import ray_cluster, ray_tasks
 from ranker.runtime.executors.processes import COPIES, MEMORY, PROCESS
-from ranker.runtime.executors.ray_tasks import Expected, RayTasks, resources, trouble_here, versions
+from ranker.runtime.executors.ray_cluster import Expected, copy_models, trouble_here, versions
+from ranker.runtime.executors.ray_tasks import RayTasks, resources
 from ranker.runtime.runtime import Runtime
 from ranker.sources.base import Machine, ModelInfo, Needs
 
@@ -146,19 +152,57 @@ def test_cores_memory_and_gpus_are_asked_for(jobs, asked):
 def test_a_machine_says_why_it_cannot_do_the_work(tmp_path, monkeypatch):
     """Another version, a store or a model that it does not see, a store that it cannot write to."""
     (tmp_path / "mark").write_bytes(b"")
-    right = Expected(versions(), str(tmp_path), "mark", [str(tmp_path)])
+    right = Expected(versions(), str(tmp_path), "mark", [str(tmp_path)], {})
     assert trouble_here(right) == ""
     other = {**versions(), "torch": "1.0"}
     assert trouble_here(right._replace(versions=other)).endswith(", and this machine 1.0")
     assert "does not see the store" in trouble_here(right._replace(mark="other"))
     assert trouble_here(right._replace(paths=["/only/here"])).startswith("does not see /only/here; ")
-    monkeypatch.setattr(ray_tasks, "put", refused)
+    monkeypatch.setattr(ray_cluster, "put", refused)
     assert "cannot write to the store" in trouble_here(right)
+
+
+def test_a_node_copies_models_from_buckets(tmp_path, monkeypatch):
+    """To the driver's paths; a cache elsewhere, a bucket that it does not see and another version are refused."""
+    MemoryFileSystem.store.clear()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "mark").write_bytes(b"")
+    for name in "ab":
+        MemoryFileSystem().pipe_file(f"/team/{name}/config.json", b"{}")
+    copies = [str(local_path(f"memory://team/{name}", "models")) for name in "ab"]
+    jobs = [
+        Job(Placed("a", copies[0]), TASK, (), Machine()),
+        Job(Placed("b", f"{copies[1]}#part"), TASK, (), Machine()),
+    ]
+    expected = Expected.of(jobs, str(tmp_path), "mark")
+    assert (expected.paths, expected.copies) == ([], {copies[0]: "memory://team/a", copies[1]: "memory://team/b"})
+    shutil.rmtree(copies_folder())
+    assert trouble_here(expected) == ""
+    assert not copies_folder().exists()
+    copy_models(copies[:1], expected.copies)
+    assert [Path(copy, "config.json").exists() for copy in copies] == [True, False]
+    MemoryFileSystem().pipe_file("/team/b/config.json", b"{ }")
+    with refuses(UsageError, option="models", value="memory://team/b"):
+        copy_models(copies, expected.copies)
+    MemoryFileSystem.store.clear()
+    assert "nothing lies at memory://team/" in trouble_here(expected)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    assert trouble_here(expected).startswith(f"keeps copies in {tmp_path}/other/rank-models/copies, and not at ")
+
+
+@dataclass(frozen=True)
+class Placed(Toy):
+    """A toy that lies somewhere; `does` is the place."""
+
+    @property
+    def place(self):
+        """Where it was told to lie."""
+        return self.does
 
 
 def test_a_store_without_the_right_to_write_is_refused_by_the_driver(here, tmp_path, monkeypatch):
     """Before any node is asked."""
-    monkeypatch.setattr(ray_tasks, "put", refused)
+    monkeypatch.setattr(ray_cluster, "put", refused)
     runtime = Runtime(store=tmp_path, executor=RayTasks(), progress=silent)
     with refuses(StoreError, place=str(tmp_path)):
         run_models(inspect_models([Toy("a")]), TASK, [[Request(ROWS)]], runtime)
