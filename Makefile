@@ -61,8 +61,8 @@ logs: $(DEV)/installed $(LM_EVAL)/installed $(INSPECT)/installed  ## small logs 
 
 servers: $(SERVERS)/installed  ## real servers of language models, for the slow tests
 
-ray: $(DEV)/installed $(RAY)/installed  ## the slow tests of Ray, on a cluster of two nodes that they start
-	PYTHONPATH=$(abspath $(RAY)) OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest -m slow tests/ranker/runtime/test_ray.py
+ray: $(DEV)/installed $(RAY)/installed  ## the slow tests of Ray and of S3, on two nodes and a server that they start
+	PYTHONPATH=$(abspath $(RAY)) OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest -m slow tests/ranker/runtime/test_ray.py tests/ranker/runtime/test_ray_s3.py tests/ranker/runtime/test_store_s3.py
 
 docs: $(DEV)/installed  ## the documentation site: then `python3 -m http.server -d build/site` shows it
 	$(DEV)/bin/python docs/make_site.py
@@ -86,8 +86,9 @@ $(SERVERS)/installed: $(DEV)/installed
 	$(DEV)/bin/python $(PIP) --target $(SERVERS) fastapi uvicorn
 	touch $@
 
+# without our constraints: s3fs needs an older python-dateutil
 $(RAY)/installed: $(DEV)/installed
-	$(DEV)/bin/python $(PIP) --target $(RAY) 'ray[client]'
+	$(DEV)/bin/python $(filter-out --constraint constraints.txt,$(PIP)) --target $(RAY) 'ray[client]' 'moto[server]' s3fs
 	touch $@
 
 $(DEV)/installed: setup.cfg pyproject.toml constraints.txt

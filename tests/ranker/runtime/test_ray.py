@@ -13,13 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ray_nodes import asked, at_work, check, lines, logging_toys, numbers, stored, two_nodes, wait_for_end
 from refusals import refuses
-from toys import ROWS, TASK, Toy, truth
+from toys import ROWS, TASK, Toy
 
-from ranker.attribution.settings import SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import UsageError
-from ranker.progress import silent
 from ranker.runs.collect import run_models
 from ranker.runs.gather import inspect_models
 from ranker.runtime.base import Request
@@ -27,7 +26,7 @@ from ranker.runtime.executors import ray_tasks
 from ranker.runtime.executors.named import executor_named
 from ranker.runtime.executors.ray_tasks import Expected, RayTasks
 from ranker.runtime.runtime import Runtime
-from ranker.runtime.upkeep import contents, verify
+from ranker.runtime.upkeep import verify
 from ranker.sources import suites
 
 ray = pytest.importorskip("ray", reason="`make ray` installs it")
@@ -45,34 +44,9 @@ KILLS = int(os.environ.get("RANK_MODELS_KILLS", "2"))
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """Two nodes of one core each, and a server for clients on the first."""
-    from ray.cluster_utils import Cluster
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-        patch.setenv("RAY_raylet_start_wait_time_s", "120")
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(HERE.parents[2]), os.environ.get("PYTHONPATH", "")]))
-        head = {"num_cpus": 1, "include_dashboard": False, "ray_client_server_port": PORT}
-        cluster = Cluster(initialize_head=True, head_node_args=head)
-        cluster.add_node(num_cpus=1)
-        patch.setenv("RAY_ADDRESS", cluster.address)
+    """Two nodes, and a server for clients on the first."""
+    with pytest.MonkeyPatch.context() as patch, two_nodes(patch, tmp_path_factory.mktemp("home"), PORT) as cluster:
         yield cluster
-        ray.shutdown()
-        cluster.shutdown()
-
-
-def asked(toys, store, executor):
-    """Answers of toys, by name, and the reasons of those that have none."""
-    runtime = Runtime(store=store, executor=executor, progress=silent)
-    return run_models(inspect_models(toys), TASK, [[Request(ROWS)]] * len(toys), runtime)
-
-
-def check(answers, names):
-    """All answers are there, and right to the last bit."""
-    assert list(answers) == names
-    for name, told in answers.items():
-        assert np.array_equal(told.answers[0].predictions.probs, truth(name, ROWS))
 
 
 @pytest.mark.parametrize("address", ["", f"ray://127.0.0.1:{PORT}"], ids=["node", "client"])
@@ -200,37 +174,8 @@ def test_what_only_the_driver_sees_is_refused(tmp_path, monkeypatch):
 def test_the_numbers_are_those_of_one_process(tmp_path):
     """Embedded models and their attributions, to 1e-9."""
     suite, rows = suites.load(["hans-sub-mini"]).models[:2], sets.load("hans-sub")
-    requests = [[Request(rows.examples[:60]), Request(rows.examples[:6], SHAPSettings())]] * 2
-    told = []
-    for name, executor in (("serial", Runtime().executor), ("ray", RayTasks())):
-        runtime = Runtime(store=tmp_path / name, executor=executor, progress=silent)
-        answers, failures = run_models(inspect_models(suite), rows.task, requests, runtime)
-        assert not failures
-        told.append(
-            np.concatenate(
-                [
-                    part
-                    for model in suite
-                    for part in (
-                        answers[model.name].answers[0].predictions.probs.ravel(),
-                        *(row.scores for row in answers[model.name].answers[1].attributions),
-                    )
-                ]
-            )
-        )
+    told = [numbers(suite, rows, tmp_path / name, name, 6) for name in ("serial", "ray")]
     np.testing.assert_allclose(*told, rtol=0, atol=1e-9)
-
-
-def at_work():
-    """Numbers of the processes of Ray that run a task."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if place.read_bytes().startswith(b"ray::run_group"):
-                found.append(int(place.parent.name))
-        except OSError:
-            continue
-    return found
 
 
 @pytest.mark.usefixtures("cluster")
@@ -260,16 +205,6 @@ def test_a_node_that_is_gone_before_the_work_is_no_trouble(cluster, tmp_path):
     answers, failures = asked(toys, tmp_path / "store", RayTasks())
     assert failures == {}
     check(answers, [toy.name for toy in toys])
-
-
-def logging_toys(folder, count=8):
-    """Toys that leave a line each time that they are asked, two of them in one group."""
-    return [Toy(f"t{n}", "logs", str(folder / "log"), shares="pair" * (n < 2)) for n in range(count)]
-
-
-def stored(store):
-    """Names of the toys whose answers are stored."""
-    return {entry.called for entry in contents(store) if entry.rows} if store.exists() else set()
 
 
 @pytest.mark.parametrize("what", ["worker", "node"])
@@ -304,15 +239,11 @@ def test_a_worker_or_a_node_that_dies_costs_its_unfinished_shards(cluster, tmp_p
     assert len(again) + len(earlier) <= len(toys) + 1
 
 
-def lines(folder):
-    """Names of the toys that were asked, in order."""
-    return (folder / "log").read_text().split() if (folder / "log").exists() else []
-
-
 DRIVER = """
 import sys
 from pathlib import Path
-from test_ray import RayTasks, asked, logging_toys
+from ray_nodes import asked, logging_toys
+from ranker.runtime.executors.ray_tasks import RayTasks
 folder = Path(sys.argv[1])
 asked(logging_toys(folder), folder / "store", RayTasks())
 """
@@ -331,8 +262,7 @@ def test_a_driver_that_dies_costs_unfinished_shards(tmp_path, moment):
     time.sleep(random.Random(moment).uniform(0, 8))
     driver.kill()
     driver.wait()
-    while at_work():
-        time.sleep(0.05)
+    wait_for_end()
     names, earlier = stored(tmp_path / "store"), lines(tmp_path)
     toys = logging_toys(tmp_path)
     answers, failures = asked(toys, tmp_path / "store", RayTasks())

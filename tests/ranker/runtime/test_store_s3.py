@@ -1,15 +1,14 @@
 """A store, models and rows on a server that speaks S3, on this machine: needs `moto[server]` and s3fs."""
 
+import os
 import random
 import socket
 import threading
-import time
-from contextlib import suppress
-from urllib.request import Request, urlopen
 
 import pytest
 from asking import attributions
 from refusals import refuses
+from s3_server import Proxy, s3_server
 from test_store import EXAMPLES, KEY, Counter, row_of, same
 
 from factors.types import Example
@@ -22,39 +21,15 @@ from ranker.runtime.upkeep import verify
 
 pytestmark = pytest.mark.slow
 
-MOMENTS = 10
+MOMENTS = int(os.environ.get("RANK_MODELS_KILLS", "10"))
 """Random moments at which the server is paused, and then gone."""
-
-PAUSE = 20.0
-"""Seconds of the pause."""
 
 
 @pytest.fixture
 def address(monkeypatch, tmp_path):
     """Host and port of a server on loopback, with the bucket `team`."""
-    server_class = pytest.importorskip("moto.server").ThreadedMotoServer
-    s3fs = pytest.importorskip("s3fs")
-    server = server_class(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "testing",
-        "AWS_SECRET_ACCESS_KEY": "testing",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "HOME": str(tmp_path),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-    }.items():
-        monkeypatch.setenv(name, value)
-    urlopen(Request(f"http://{host}:{port}/moto-api/reset", method="POST")).close()  # its state outlives a server
-    s3fs.S3FileSystem.clear_instance_cache()
-    s3fs.S3FileSystem().mkdir("team")
-    try:
-        yield host, port
-    finally:
-        s3fs.S3FileSystem.clear_instance_cache()
-        server.stop()
+    with s3_server(monkeypatch, tmp_path) as address:
+        yield address
 
 
 @pytest.fixture
@@ -88,8 +63,7 @@ def test_files_and_folders_are_copied(bucket):
     ]  # fmt: skip
     pattern = local_path("s3://team/rows/*.parquet", "pool")
     assert sorted(path.name for path in pattern.parent.iterdir()) == ["a.parquet", "b.parquet"]
-    (bucket.parent / "rows" / "notes.txt").write_bytes(b"more")
-    bucket.system.invalidate_cache()
+    type(bucket.system)(skip_instance_cache=True).pipe_file("team/rows/notes.txt", b"more")  # as another machine does
     assert local_path("s3://team/rows/notes.txt", "data").read_text() == "more"
 
 
@@ -116,49 +90,8 @@ def test_what_cannot_be_reached_is_one_line(fault, address, monkeypatch):
     print(stop.value)  # noqa: T201  # what a user reads
 
 
-class Proxy:
-    """A way to a server that can be paused and cut off; `after` requests it is."""
-
-    def __init__(self, target, after):
-        self._target, self._after, self.requests = target, after, 0
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self.gone, self._lock, self._open = False, threading.Lock(), set()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                server = socket.create_connection(self._target)
-                self._open = {*self._open, client, server}  # a new set, since another thread may go through the old one
-                for pair in ((client, server), (server, client)):
-                    threading.Thread(target=self._pass_on, args=(*pair, pair[0] is client), daemon=True).start()
-
-    def _pass_on(self, source, target, counts):
-        with suppress(OSError):
-            while content := source.recv(1 << 16):
-                if counts and content.split(b" ", 1)[0] in (b"GET", b"PUT", b"HEAD", b"DELETE", b"POST"):
-                    self._count()
-                target.sendall(content)
-        for end in (source, target):
-            end.close()
-
-    def _count(self):
-        with self._lock:
-            self.requests += 1
-            if self._after is not None and self.requests == self._after:
-                time.sleep(PAUSE)
-                self.gone = True
-                self._listener.close()
-                for end in tuple(self._open):
-                    with suppress(OSError):
-                        end.shutdown(socket.SHUT_RDWR)
-                raise OSError("gone")
-
-
 def test_a_server_that_is_paused_and_then_gone_costs_unfinished_blocks(address, monkeypatch):
-    """At ten random moments: one error each, and the next run asks for no row of a finished block, with its numbers."""
+    """At random moments: one error each, and the next run asks for no row of a finished block, with its numbers."""
     import s3fs
 
     monkeypatch.setattr(store_module, "BLOCK", 4)
