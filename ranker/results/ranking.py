@@ -264,6 +264,9 @@ def _check_references(ranking: Ranking) -> None:
     for model in outcome.models:
         _within(f"{model.name} has scores by methods that", model.scores, measured, "the table")
     if isinstance(outcome, Decision):
+        factors = [ranking.table.metric, *(factor.name for factor in ranking.table.factors)]
+        for model in outcome.models if any(model.scores for model in outcome.models) else ():
+            _within("the table has methods that", factors, model.scores, f"the scores of {model.name}")
         compared = [name for pair in outcome.versus for name in (pair.a, pair.b)]
         _within("`versus` compares models that", compared, models, "`models`")
         _within("`rows` are some that", [row.id for row in outcome.rows], ranking.table.examples, "the table")

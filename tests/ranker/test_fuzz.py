@@ -497,6 +497,11 @@ DEEP_HEADER = b"[" + b"a." * records.MAX_DOTS + b"a]\n"
 WORD = DECIDED["examples"][0]["models"][0]["words"][0]
 
 
+def without_score(model, name):
+    """A model of a decision that has no score by a factor of the table."""
+    return {**model, "scores": {key: score for key, score in model["scores"].items() if key != name}}
+
+
 def with_words(example, words):
     """An example in which the first model reads other words."""
     first, *others = example["models"]
@@ -546,6 +551,8 @@ FOUND = [
     ("run", as_json({**DECIDED, "header": {**DECIDED["header"], "provenance": {"settings": {"a": float("inf")}}}})),
     ("page", as_json({**DECIDED, "header": {**DECIDED["header"], "provenance": {"settings": {"a": float("inf")}}}})),
     ("run", as_json({**DECIDED, "decision": {**DECIDED["decision"], "p_beats": [[0.5]]}})),
+    ("run", as_json({**DECIDED, "decision": {**DECIDED["decision"], "models": [
+        without_score(model, "ACC") for model in DECIDED["decision"]["models"]]}})),
     ("page", as_json({**DECIDED, "examples": [with_words(DECIDED["examples"][0], [])]})),
     ("run", as_json({**DECIDED, "examples": [with_words(DECIDED["examples"][0], [{**WORD, "score": 10**400}])]})),
     ("run", as_json({**DECIDED, "table": {**DECIDED["table"], "values": [[[1 << 2000]]]}})),
