@@ -85,11 +85,13 @@ def unreadable(error: UnicodeDecodeError, nul: bool = False) -> str:
 
 
 def delimiter(header: str) -> str:
-    """Return the delimiter, by the line that names the columns.
+    """Return the delimiter, by the line that names the columns; a comma between digits is a decimal comma.
 
     Example:
         >>> delimiter("text;label"), delimiter("text,label"), delimiter('"a;b",label'), delimiter("text")
         (';', ',', ',', ',')
+        >>> delimiter("r1;0,5"), delimiter("0,1,label"), delimiter("0,1")
+        (';', ',', ',')
     """
-    bare = re.sub(r'"[^"]*"', "", header)
+    bare = re.sub(r'"[^"]*"|(?<=\d),(?=\d)', "", header)
     return max(SIGNS, key=bare.count)

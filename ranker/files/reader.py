@@ -116,7 +116,7 @@ def _read(
 
 def _with_points(columns: Columns, path: Path, ending: str, encoding: str, limits: Limits) -> Columns:
     """Return columns whose numbers have points, where semicolons between the cells suggest decimal commas."""
-    if ending != ".csv" or not separated.has_semicolons(path, encoding, limits):
+    if ending not in (".csv", ".txt") or not separated.has_semicolons(path, encoding, limits):
         return columns
     from ranker.files.decimals import with_points
 

@@ -47,7 +47,7 @@ def _first_line(path: Path, encoding: str, limits: Limits) -> tuple[str, str, bo
 
 
 def has_semicolons(path: Path, encoding: str = "", limits: Limits = LIMITS) -> bool:
-    """Return whether the cells of a ``.csv`` are between semicolons."""
+    """Return whether the cells of a ``.csv`` or ``.txt`` are between semicolons."""
     return _first_line(path, encoding, limits)[1] == ";"
 
 

@@ -85,7 +85,8 @@ def task_outcomes(ranking: Ranking, groups: Sequence[str]) -> TaskOutcomes:
     """
     metric, models = ranking.found.metric, ranking.table.models
     if ranking.decision.lower_is_better:
-        raise UsageError.about("metric", f"{metric} is for one decision: errors have no scale that tasks share", metric)
+        reason = "errors have no scale that tasks or parts share; rank each alone, or by a metric where more is better"
+        raise UsageError.about("metric", f"{metric} is for one decision: {reason}", metric)
     if metric and len(models) > MAX_PAIRED_MODELS:
         text = f"`metric` {metric}: means over tasks are made of at most {MAX_PAIRED_MODELS} models (got {len(models)})"
         raise UsageError(text, option="metric", value=metric)

@@ -17,6 +17,11 @@ from ranker.sources.tables.keys import Keys
 from ranker.sources.tables.reading import ParsedTable, compose_model_name, place_answers
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task
 
+OUTCOMES_APART = (
+    "`prediction` names columns of answers; a table of outcomes is read by `answers=outcomes`, without rows"
+)
+"""Advice where outcomes may stand where answers are wanted."""
+
 SHOWN = 50
 """Most characters of a cell in a message."""
 
@@ -69,6 +74,10 @@ def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> list
     by_name = [name for name in free if names.is_prediction(name)]
     left = [name for name in free if not names.is_true(name)]
     held = list(hints.prediction) or by_name or (left if len(left) == 1 else [])
+    right = [name for name in held if names.is_right(name) and names.holds_outcomes(columns, name, hints.scale)]
+    if hints.answers == "outcomes" or (right and not hints.prediction):
+        problem = f"{some(right or free, 5)} may say how right answers are, and this task judges the answers themselves"
+        raise DataError.at(columns.origin, f"{problem}; {OUTCOMES_APART}", option="prediction")
     if not held:
         several = f"which columns hold answers is not known (columns: {some(free, 5)})"
         raise DataError.at(columns.origin, f"{several}; `prediction` names them", option="prediction")
@@ -90,8 +99,9 @@ def read_values(
         The answers, and notes that count the unparsable cells.
 
     Raises:
-        DataError: most filled cells are unparsable.
+        DataError: most filled cells are unparsable, or all are numbers from 0 to 1 and no target is.
     """
+    _check_no_outcomes(task, column, examples)
     answers, state, wrong = [], state.copy(), {}
     for row, (cell, of_row, example) in enumerate(zip(column.answers, state.tolist(), examples, strict=True)):
         segments = example.segments if any(example.segments) else ()
@@ -109,3 +119,20 @@ def read_values(
     if len(wrong) > READABLE * filled:
         raise DataError(note)
     return task.predictions(answers, state), (Assumption(note), *notes)
+
+
+def _check_no_outcomes(task: Task, column: TableAnswerColumn, examples: Sequence[Example]) -> None:
+    """Refuse a column of nothing but numbers from 0 to 1 beside targets that hold none: it says what was right."""
+    filled = [cell for cell, state in zip(column.answers, column.state.tolist(), strict=True) if state == ANSWERED]
+    targets = [task.cell_of(example.target) for example in examples if example.target is not None]
+    if filled and targets and all(map(_in_unit, filled)) and not any(map(_in_unit, targets)):
+        problem = f"{column.name!r} holds only numbers from 0 to 1, and no true answer is one: outcomes, not answers"
+        raise DataError(f"{problem}; {OUTCOMES_APART}", option="prediction")
+
+
+def _in_unit(cell: object) -> bool:
+    """Return True for a number from 0 to 1, and for a truth value."""
+    try:
+        return 0 <= float(cell if isinstance(cell, bool) else str(cell)) <= 1
+    except ValueError:
+        return False

@@ -58,3 +58,11 @@ def test_a_pool_has_points_like_any_file(tmp_path, most):
     of_id = dict(zip(whole.values("id"), whole.values("score"), strict=True))
     assert of_id["q3"] == "3.5"
     assert [of_id[name] for name in drawn.values("id")] == drawn.values("score")
+
+
+def test_a_text_file_with_semicolons_is_read_like_a_csv(tmp_path):
+    """Its numbers have points, with and without a line of names that are words."""
+    for name, head in (("a.txt", "id;value"), ("b.csv", "x;0,5")):
+        file = tmp_path / name
+        file.write_text(f"{head}\nr1;0,25\nr2;1,5\n")
+        assert [list(row.cells.values())[1] for row in read_columns(file).rows()] == ["0.25", "1.5"]

@@ -10,7 +10,7 @@ from refusals import refuses
 from rouge_score.rouge_scorer import RougeScorer
 
 from ranker import decide
-from ranker.errors import UnknownName, UsageError
+from ranker.errors import RankModelsError, UnknownName, UsageError
 from ranker.runs.gather import RowsFile
 from ranker.runs.likeness import _entry
 from ranker.runs.pool import MAX_COMPARED_ROWS
@@ -174,3 +174,24 @@ def test_a_metric_that_cannot_be_identified_is_computed_each_time(tmp_path):
     assert _entry(TextTask("text", of_file), store) is None
     keys = {_entry(task, store).digest for task in (TextTask("text"), TextTask("text", "chrf"), SpanTask("text"))}
     assert len(keys) == 3
+
+
+@pytest.mark.parametrize("column", ["x", "correct"])
+def test_outcomes_are_not_read_as_answers(files, column, caplog):
+    """A column of 0 and 1 beside references without numbers is refused, and never judged as texts."""
+    rows, _, models, _, _ = files
+    ids, bits = [f"r{n}" for n in range(KNOWN)], [n % 2 for n in range(KNOWN)]
+    tables = [write(Path(file), **{"id": ids, column: bits}) for file in models[:2]]
+    with pytest.raises(RankModelsError, match="2 of 2 models failed"):
+        decide(tables, RowsFile(rows, "text"))
+    assert "a table of outcomes is read by `answers=outcomes`" in caplog.text
+
+
+def test_answers_of_0_and_1_are_read_where_references_are_numbers(files):
+    """Texts of 0 and 1 are answers if a true answer is one."""
+    rows, _, models, _, _ = files
+    ids, bits = [f"r{n}" for n in range(KNOWN)], [n % 2 for n in range(KNOWN)]
+    tables = [write(Path(file), id=ids, x=bits) for file in models[:2]]
+    write(rows, id=ids, text=["a"] * KNOWN, reference=bits)
+    found = decide(tables, RowsFile(rows, "text")).decision
+    assert [model.outcome for model in found.models] == [1.0, 1.0]
