@@ -7,28 +7,21 @@ import shlex
 import sys
 from pathlib import Path
 
-import pytest
-
-from ranker.cli import main
-
 PAGE = (Path(__file__).parents[2] / "docs" / "custom-factors.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```", PAGE)
 
 
-def given(command, capsys):
+def given(command, rank_models):
     """What a command of the page prints."""
-    with pytest.raises(SystemExit) as stop:
-        main(shlex.split(command)[1:])
-    out, err = capsys.readouterr()
-    assert not stop.value.code, err
+    status, out, err = rank_models(*shlex.split(command)[1:])
+    assert not status, err
     return out
 
 
-def test_the_tutorial_runs(tmp_path, monkeypatch, capsys):
+def test_the_tutorial_runs(tmp_path, monkeypatch, rank_models):
     """From top to bottom, in one folder: what is said to be printed is printed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     names: dict[str, object] = {}
     printed, files = "", []
     for language, text in BLOCKS:
@@ -43,7 +36,9 @@ def test_the_tutorial_runs(tmp_path, monkeypatch, capsys):
             assert printed.startswith(text.rstrip("\n"))
         elif language == "console":
             command, *expected = text.splitlines()
-            first_words = [line.split()[0] for line in given(command.removeprefix("$ "), capsys).splitlines() if line]
+            first_words = [
+                line.split()[0] for line in given(command.removeprefix("$ "), rank_models).splitlines() if line
+            ]
             assert set(expected) <= set(first_words)
         else:
             assert language == "toml"

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ranker.cli import main
 from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.options import flags_of
 
@@ -20,7 +19,7 @@ COMMANDS = re.findall(r"(?m)^rank-models (.*)$", PAGE)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
-def test_each_command_of_the_page_runs(command, tmp_path, monkeypatch, capsys):
+def test_each_command_of_the_page_runs(command, tmp_path, monkeypatch, rank_models):
     """It ends well, within its budget; a dry run sends nothing, and says what it would cost."""
     monkeypatch.chdir(tmp_path)
     rows = [{"text": f"Row {n}", "label": ("positive", "negative")[n % 2]} for n in range(8)]
@@ -28,11 +27,9 @@ def test_each_command_of_the_page_runs(command, tmp_path, monkeypatch, capsys):
     Path("prices.toml").write_text(re.search(r"(?s)# file: prices.toml\n(.*?)```", PAGE)[1])
     with serving() as server:
         words = shlex.split(command.replace("http://127.0.0.1:8080/v1", server.url))
-        with pytest.raises(SystemExit) as stop:
-            main([*words, "--store", "store", "--no-isolate"])
-    output = capsys.readouterr()
-    assert not stop.value.code, output.err
-    assert ("USD; nothing was sent" in output.out) == ("--dry-run" in command) == (not server.requests)
+        status, out, err = rank_models(*words, "--store", "store", "--no-isolate")
+    assert not status, err
+    assert ("USD; nothing was sent" in out) == ("--dry-run" in command) == (not server.requests)
     assert len(server.requests) <= 200
 
 

@@ -15,7 +15,6 @@ from refusals import refuses
 from safetensors.torch import load_file, save_file
 
 from factors.types import Example
-from ranker.cli import main
 from ranker.datasets.cards import read_card
 from ranker.errors import DataError, ModelError, UsageError
 from ranker.files import reader
@@ -137,12 +136,11 @@ def test_trust_in_a_model_is_none_in_another_repository(model):
     assert Subject(Checkpoint("tiny", str(model)), TASK).predictions([EXAMPLE])
 
 
-def test_trust_in_a_model_that_is_not_there(capsys):
+def test_trust_in_a_model_that_is_not_there(rank_models):
     """A name that no model bears is an error before any model is loaded; the near one is offered."""
-    with pytest.raises(SystemExit) as stop:
-        main(["--ood", "hans-sub", "--trust-remote-code", "untuched", "-q"])
-    assert stop.value.code == 2
-    assert capsys.readouterr().err == "rank-models: there is no model 'untuched'; did you mean untouched?\n"
+    status, _, err = rank_models("--ood", "hans-sub", "--trust-remote-code", "untuched", "-q")
+    assert status == 2
+    assert err == "rank-models: there is no model 'untuched'; did you mean untouched?\n"
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json", "notes.txt"])
@@ -260,15 +258,14 @@ def test_a_name_that_a_terminal_obeys_is_refused(tmp_path, name):
     "option", ["--models", "--data", "--data-dir", "--include", "--factors", "--config", "--in-domain", "-o", "--store"]
 )
 @pytest.mark.parametrize("name", ["a" * 5000, "a\nb\x1b[2J", "/dev/null/a"])
-def test_a_name_that_no_file_can_have_is_one_line(tmp_path, capsys, monkeypatch, option, name):
+def test_a_name_that_no_file_can_have_is_one_line(tmp_path, rank_models, monkeypatch, option, name):
     """Too long, with codes that a terminal obeys, or below what is no folder: said in one line, whatever it names."""
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     monkeypatch.chdir(tmp_path)
     ending = {"--factors": ".py", "--data": ".tsv", "--in-domain": ".tsv"}.get(option, "")
-    with pytest.raises(SystemExit) as stop:
-        main(["-q", "--ood", "hans-sub", "--models", "./nowhere", option, name + ending])
-    assert stop.value.code == 2
-    [line] = capsys.readouterr().err.splitlines()
+    status, _, err = rank_models("-q", "--ood", "hans-sub", "--models", "./nowhere", option, name + ending)
+    assert status == 2
+    [line] = err.splitlines()
     assert line.isprintable()
 
 
@@ -287,7 +284,7 @@ def test_a_card_names_no_file_outside_of_the_data_directory(tmp_path, key, name)
 NAMES = ("../x", "<script>alert(1)</script>", "[red]x[/red]", "$(touch canary)|%s{0}")
 
 
-def test_a_name_is_only_a_name(tmp_path, capsys, monkeypatch):
+def test_a_name_is_only_a_name(tmp_path, rank_models, monkeypatch):
     """Names that would be a path, markup or a command elsewhere are shown as they are, and nothing comes of them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
@@ -299,9 +296,10 @@ def test_a_name_is_only_a_name(tmp_path, capsys, monkeypatch):
         ("run", "--limit", "12", "--probe", "2", "--methods", "AVG-CONF", "--format", "table"),
         ("explain", "--text", "A b.", "--text", "A.", "--format", "html"),
     ):
-        with pytest.raises(SystemExit):
-            main([*arguments, "--ood", "hans-sub", "--models", folder, "--attribution", "ig:steps=2,max_steps=2"])
-        outputs[arguments[-1]] = capsys.readouterr().out
+        _, out, _ = rank_models(
+            *arguments, "--ood", "hans-sub", "--models", folder, "--attribution", "ig:steps=2,max_steps=2"
+        )
+        outputs[arguments[-1]] = out
     assert {model["name"] for model in json.loads(outputs["json"])["evaluation"]["models"]} == set(NAMES)
     assert "<script>" in outputs["table"]
     assert "[red]x[/red]" in outputs["table"]
@@ -328,17 +326,16 @@ def test_a_gzip_bomb_is_bounded(tmp_path, content):
         tracemalloc.stop()
 
 
-def test_a_bomb_among_checkpoints_is_one_model_less(tmp_path, canary, capsys, monkeypatch):
+def test_a_bomb_among_checkpoints_is_one_model_less(tmp_path, canary, rank_models, monkeypatch):
     """A poisoned checkpoint is listed with its reason, the others are ranked, and the exit status is 1."""
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     good = [model.source.path for model in suites.load(["hans-sub-mini"]).models[::4]]
     bad = Path(shutil.copytree(good[0], tmp_path / "bad"))
     (bad / "model.safetensors").unlink()
     (bad / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(canary), protocol=2))
-    with pytest.raises(SystemExit) as stop:
-        main(["--ood", "hans-sub", "--limit", "12", "--probe", "2", "--factors", "ACC", "--format", "json", "--models",
-              *good, str(bad)])  # fmt: skip
-    answer = json.loads(capsys.readouterr().out)
-    assert stop.value.code == 1
+    few = ("--limit", "12", "--probe", "2", "--factors", "ACC")
+    status, out, _ = rank_models("--ood", "hans-sub", *few, "--format", "json", "--models", *good, bad)
+    answer = json.loads(out)
+    assert status == 1
     assert {model["name"] for model in answer["evaluation"]["models"]} == {Path(path).name for path in good}
     assert "may run code when it is loaded" in json.dumps(answer["header"]["failures"])

@@ -17,7 +17,6 @@ from pyarrow import parquet
 from refusals import refuses
 
 from ranker import limits
-from ranker.cli import main
 from ranker.datasets.readers import read_sheet
 from ranker.errors import MAX_MESSAGE_CHARACTERS, DataError
 from ranker.files import reader
@@ -232,17 +231,16 @@ NOT_FILES = {
 
 
 @pytest.mark.parametrize("name", NOT_FILES)
-def test_a_pipe_is_not_waited_for(tmp_path, capsys, name):
+def test_a_pipe_is_not_waited_for(tmp_path, rank_models, name):
     """Whatever file is meant: it is refused in one line, and read by nobody."""
     place = tmp_path / "pipe"
     arguments = [argument.format(place) for argument in NOT_FILES[name]]
     for argument in arguments:
         if argument.startswith(str(place)) and not os.path.exists(argument):
             os.mkfifo(argument)
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    assert stop.value.code in (1, 2)
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    status, _, err = rank_models(*arguments)
+    assert status in (1, 2)
+    assert len(err.splitlines()) == 1
 
 
 WIDE = [f"column {number}" for number in range(15_000)]
@@ -290,16 +288,15 @@ def test_a_name_that_is_there_twice_is_found(tmp_path, ending):
             read(path)
 
 
-def test_guidelines_have_a_limit(tmp_path, capsys):
+def test_guidelines_have_a_limit(tmp_path, rank_models):
     """As every other file that a command reads."""
     (tmp_path / "a.txt").write_text("Is it so?\n" * 20)
     (tmp_path / "a.toml").write_text("limits.guidelines = 100\n")
     arguments = ["--models", "a", "b", "--pool", "new.csv", "-o", "new.csv", "--guidelines", tmp_path / "a.txt"]
-    with pytest.raises(SystemExit) as stop:
-        main(["label", *map(str, arguments), "--config", str(tmp_path / "a.toml")])
-    assert stop.value.code == 2
+    status, _, err = rank_models("label", *arguments, "--config", str(tmp_path / "a.toml"))
+    assert status == 2
     said = f"{tmp_path / 'a.txt'}: more than 100 characters, the most that is read (`limits.guidelines`)"
-    assert f"rank-models: {said}" in capsys.readouterr().err
+    assert f"rank-models: {said}" in err
 
 
 def test_objects_of_a_saved_run_are_counted_before_they_are_decoded(tmp_path):
@@ -342,17 +339,16 @@ def test_the_page_lists_every_limit():
         ("limits = 3", "`limits` must be a table: `[limits]` (got 3)"),
     ],
 )
-def test_a_limit_that_cannot_be_is_one_line(tmp_path, capsys, content, said):
+def test_a_limit_that_cannot_be_is_one_line(tmp_path, rank_models, content, said):
     """As for any other key of `--config`."""
     (tmp_path / "a.toml").write_text(content)
-    with pytest.raises(SystemExit) as stop:
-        main(["run", "--config", str(tmp_path / "a.toml")])
-    assert stop.value.code == 2
-    assert said in capsys.readouterr().err
+    status, _, err = rank_models("run", "--config", str(tmp_path / "a.toml"))
+    assert status == 2
+    assert said in err
 
 
 @pytest.mark.parametrize("name", ["run", "label", "explain", "report", "compare", "shift", "fetch"])
-def test_every_command_that_reads_files_takes_limits(tmp_path, capsys, name):
+def test_every_command_that_reads_files_takes_limits(tmp_path, rank_models, name):
     """They are read from the table of `--config`, and hold for what the command reads."""
     file = tmp_path / "a.csv"
     file.write_text("text,label\n" + "a,b\n" * 20)
@@ -369,9 +365,7 @@ def test_every_command_that_reads_files_takes_limits(tmp_path, capsys, name):
         "shift": [file, file],
         "fetch": ["none", "--data-dir", tmp_path],
     }[name]
-    with pytest.raises(SystemExit) as stop:
-        main([name, *map(str, arguments), "--config", str(tmp_path / "a.toml")])
-    assert stop.value.code == 2
-    said = capsys.readouterr().err
-    assert "(`limits." in said or name == "fetch"
-    assert "no such option" not in said
+    status, _, err = rank_models(name, *arguments, "--config", str(tmp_path / "a.toml"))
+    assert status == 2
+    assert "(`limits." in err or name == "fetch"
+    assert "no such option" not in err

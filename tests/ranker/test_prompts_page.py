@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from conftest import make_lm
 
-from ranker.cli import main
 from ranker.sources.lm.prompts import Prompt, read
 
 PAGE = (Path(__file__).parents[2] / "docs" / "prompts.md").read_text(encoding="utf-8")
@@ -20,7 +19,6 @@ TEXTS = ("The old actor danced", "An old judge waited", "The doctor saw the acto
 def folder(tmp_path, monkeypatch):
     """The files of the page: rows, demonstrations, two models, and the prompt."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     for name, mark in (("reviews", "."), ("train", "!")):
         rows = [{"text": text + mark, "label": ("positive", "negative")[n % 2]} for n, text in enumerate(TEXTS)]
         Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -32,14 +30,12 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
-def test_each_command_of_the_page_runs(folder, capsys, command):
+def test_each_command_of_the_page_runs(folder, rank_models, command):
     """It ends well, and each model is a prompt."""
     arguments = [*shlex.split(command), "--format", "json"]
-    with pytest.raises(SystemExit) as stop:
-        main(arguments if arguments[0] == "explain" else [*arguments, "--no-isolate"])
-    output = capsys.readouterr()
-    assert not stop.value.code, output.err
-    content = json.loads(output.out)
+    status, out, err = rank_models(*arguments if arguments[0] == "explain" else [*arguments, "--no-isolate"])
+    assert not status, err
+    content = json.loads(out)
     models = content["models"] if arguments[0] == "explain" else content["decision"]["models"]
     prompts = {model["name"].split("/")[1] for model in models}
     assert prompts <= {"verdict", "review", "like", "question", "all-in-all"}

@@ -65,7 +65,6 @@ def write_reviews():
 def folder(tmp_path, monkeypatch):
     """Yield an empty folder, with a store of its own."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     return tmp_path
 
 

@@ -4,23 +4,19 @@ import doctest
 import re
 from pathlib import Path
 
-import pytest
-
-from ranker.cli import main
 from ranker.domains.references import reference_pairs
 from ranker.report.correlations import MEASURES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "shift.md").read_text(encoding="utf-8")
 
 
-def test_the_command_prints_what_is_shown(capsys):
+def test_the_command_prints_what_is_shown(rank_models):
     """Word by word, however lines are folded; "..." stands for the rest."""
     for block in re.findall(r"(?ms)^```console\n(.*?)^```", PAGE):
         (command, _, shown) = block.partition("\n")
-        with pytest.raises(SystemExit) as stop:
-            main([*command.removeprefix("$ rank-models ").split(), "--quiet"])
-        assert not stop.value.code
-        assert " ".join(capsys.readouterr().out.split()).startswith(" ".join(shown.partition("...")[0].split()))
+        status, out, _ = rank_models(*command.removeprefix("$ rank-models ").split(), "--quiet")
+        assert not status
+        assert " ".join(out.split()).startswith(" ".join(shown.partition("...")[0].split()))
 
 
 def test_the_python_of_the_page_runs():

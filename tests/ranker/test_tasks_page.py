@@ -10,7 +10,6 @@ import pytest
 from conftest import make_checkpoint
 from logmaking import lm_log, written_row
 
-from ranker.cli import main
 from ranker.sources.hf.files import content_hash
 from ranker.tasks.named import BUILTIN
 from ranker.tasks.texts import BLEU, SCORES
@@ -25,7 +24,6 @@ def folder(tmp_path, monkeypatch, checkpoint):
     """The files of the page: rows, pools, answers, logs, an encoder, and the function."""
     monkeypatch.chdir(tmp_path)
     Path("encoder").symlink_to(checkpoint("bert"))
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     gold = [[(word, "B-LOC" if word == "town" else "O") for word in text.split()] for text in TEXTS]
     for name, wrong in (("gold", ""), ("system-a", "ran"), ("system-b", "in")):
         rows = [[(word, "B-LOC" if word == wrong else tag) for word, tag in row] for row in gold]
@@ -61,26 +59,27 @@ def write_tables(number):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_of_the_page_runs(folder, capsys, command):
+def test_each_command_of_the_page_runs(folder, rank_models, command):
     """It ends well, and puts a model first by the metric that it names."""
     write_tables("marks" in command)
     arguments = shlex.split(command)
-    metric = json.loads(run([*arguments, "--format", "json", "--no-isolate"], capsys))["header"]["metric"].casefold()
+    found = json.loads(run([*arguments, "--format", "json", "--no-isolate"], rank_models))
+    metric = found["header"]["metric"].casefold()
     named = dict(zip(arguments, arguments[1:], strict=False)).get("--metric", metric)
     encoder = f"bertscore:{content_hash(Path('encoder'))[:8]}"
     assert metric == named.removesuffix(".py").replace("bertscore:encoder", encoder)
     assert metric in {"span-f1", "exact-match", "rouge-2", "spearman", "rouge-l", "overlap", encoder}
 
 
-def test_the_words_behind_tags_are_shown(folder, capsys):
+def test_the_words_behind_tags_are_shown(folder, rank_models):
     """Each model's own answer has scores; of a run, the factors that the page names are in the table."""
     explained = re.findall(r"(?m)^rank-models (explain .*)$", PAGE)
     for command, models in zip(explained, (["ner-a", "ner-b"], ["ner-a"]), strict=True):
-        content = json.loads(run([*shlex.split(command), "--format", "json"], capsys))
+        content = json.loads(run([*shlex.split(command), "--format", "json"], rank_models))
         assert [model["name"] for model in content["models"]] == models
         assert content["toward"] == "the first predicted span (mean log-odds of its tags)"
     (command,) = (command for command in COMMANDS if "--factors" in command)
-    decision = json.loads(run([*shlex.split(command), "--format", "json", "--no-isolate"], capsys))["decision"]
+    decision = json.loads(run([*shlex.split(command), "--format", "json", "--no-isolate"], rank_models))["decision"]
     assert {*decision["models"][0]["scores"]} == {"span-f1", "ROW-F1", "STOP-SHARE", "CONCENTRATION"}
 
 
@@ -90,11 +89,11 @@ def test_the_table_names_each_task_and_metric():
     assert {name for name in (*SCORES, BLEU) if ":" not in name and f"`{name}`" not in PAGE} == set()
 
 
-def test_a_batch_of_rows_to_fill_in_is_read_once_it_is_filled(folder, capsys):
+def test_a_batch_of_rows_to_fill_in_is_read_once_it_is_filled(folder, rank_models):
     """The rows are those that tell models apart; filled in, the table is one for --data, beside the same pool."""
     write_tables(number=False)
     command = re.search(r"(?m)^rank-models (label .*)$", PAGE)[1]
-    run(shlex.split(command), capsys)
+    run(shlex.split(command), rank_models)
     with Path("to-write.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [list(row) for row in rows] == [["id", "text", "label"]] * 5
@@ -102,18 +101,18 @@ def test_a_batch_of_rows_to_fill_in_is_read_once_it_is_filled(folder, capsys):
     filled = ["id,text,label", *(f"{row['id']},{row['text']},The one {int(row['id']) % 3} town" for row in rows)]
     Path("to-write.csv").write_text("\n".join(filled))
     arguments = ["--data", "to-write.csv", "--pool", "pool.csv", "--task", "text", "--models", "one.csv", "two.csv"]
-    decision = json.loads(run([*arguments, "three.csv", "--format", "json", "--no-isolate"], capsys))["decision"]
+    decision = json.loads(run([*arguments, "three.csv", "--format", "json", "--no-isolate"], rank_models))["decision"]
     assert (decision["method"], decision["models"][0]["name"]) == ("ANCHORS", "one")
     asked = {row["id"] for row in rows}
     with Path("pool.csv").open() as file:
         pool = [{**row, "label": "known" if row["id"] in asked else ""} for row in csv.DictReader(file)]
     Path("pool.csv").write_text("\n".join(["id,text,label", *(",".join(row.values()) for row in pool)]))
-    run([*shlex.split(command.replace("to-write", "more")), "--rule", "random"], capsys)
+    run([*shlex.split(command.replace("to-write", "more")), "--rule", "random"], rank_models)
     with Path("more.csv").open() as file:
         assert asked.isdisjoint(row["id"] for row in csv.DictReader(file))
 
 
-def test_a_batch_is_chosen_by_the_metric_that_is_named(folder, capsys):
+def test_a_batch_is_chosen_by_the_metric_that_is_named(folder, rank_models):
     """A function of one's own compares the answers of all pairs of models; the metric of a row by name, too."""
     write_tables(number=False)
     calls = (
@@ -133,18 +132,16 @@ def test_a_batch_is_chosen_by_the_metric_that_is_named(folder, capsys):
         "two.csv",
         "three.csv",
     ]
-    run([*batch, "-o", "out.csv", "--metric", "own.py:own"], capsys)
+    run([*batch, "-o", "out.csv", "--metric", "own.py:own"], rank_models)
     assert len(Path("calls").read_text()) >= 20
-    run([*batch, "-o", "other.csv", "--metric", "rouge-1"], capsys)
+    run([*batch, "-o", "other.csv", "--metric", "rouge-1"], rank_models)
 
 
-def run(arguments, capsys):
+def run(arguments, rank_models):
     """What a command prints."""
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments, "--quiet"])
-    shown = capsys.readouterr()
-    assert not stop.value.code, shown.err
-    return shown.out
+    status, out, err = rank_models(*arguments, "--quiet")
+    assert not status, err
+    return out
 
 
 @pytest.mark.parametrize(
@@ -160,15 +157,13 @@ def run(arguments, capsys):
         ("def one(a, b) return 1", "line 1: expected ':'"),
     ],
 )
-def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, capsys, code, said):
+def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, rank_models, code, said):
     """It raises, leaves its range, or is not there: exit status 2."""
     write_tables(number=False)
     Path("own.py").write_text(code)
     arguments = ["--data", "articles.csv", "--task", "text", "--models", "one.csv", "two.csv", "--metric", "own.py"]
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments, "--no-isolate", "--quiet"])
-    err = capsys.readouterr().err
-    assert (stop.value.code, err.count("\n"), said in err) == (2, 1, True), err
+    status, _, err = rank_models(*arguments, "--no-isolate", "--quiet")
+    assert (status, err.count("\n"), said in err) == (2, 1, True), err
 
 
 @pytest.mark.parametrize(
@@ -184,11 +179,9 @@ def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, capsys, code, sai
         (["--data", "articles.csv", "--task", "txt"], "there is no task 'txt'; did you mean text?"),
     ],
 )
-def test_what_does_not_go_together_is_one_line(folder, capsys, arguments, said):
+def test_what_does_not_go_together_is_one_line(folder, rank_models, arguments, said):
     """A metric of another task, a task without its scale, a task that is none: exit status 2."""
     write_tables(number=False)
     Path("own.py").write_text("def one(a, b): return 1.0")
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments, "--models", "system-a.conll", "system-b.conll", "--no-isolate", "--quiet"])
-    err = capsys.readouterr().err
-    assert (stop.value.code, err.count("\n"), said in err) == (2, 1, True), err
+    status, _, err = rank_models(*arguments, "--models", "system-a.conll", "system-b.conll", "--no-isolate", "--quiet")
+    assert (status, err.count("\n"), said in err) == (2, 1, True), err

@@ -89,7 +89,6 @@ def agrees(shown, real):
 def test_the_tutorial(tmp_path, monkeypatch):
     """Each command does its work, and what it prints is what is shown below it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     monkeypatch.setattr(sys, "path", [*sys.path])
     out = ""
     for kind, content in BLOCKS:

@@ -9,7 +9,6 @@ import pytest
 from test_changes import PAIRS
 from test_report_formats import toy, toy_decision
 
-from ranker.cli import main
 from ranker.domains.compare import compare
 from ranker.report import GENERAL, over_sets
 from ranker.report import changes as changed
@@ -18,7 +17,7 @@ from ranker.scoring.changes import what_changed
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, monkeypatch, rank_models):
     """A folder with a table, and runs that were kept; gives status, stdout and stderr of a command."""
     monkeypatch.chdir(tmp_path)
     write("table.csv", table())
@@ -28,12 +27,7 @@ def run(tmp_path, monkeypatch, capsys):
         before().save(f"{mode}.json")
         after().save(f"{mode}-later.json")
 
-    def ran(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main(["compare", *map(str, arguments)])
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return ran
+    return lambda *arguments: rank_models("compare", *arguments)
 
 
 def table():

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from ranker.cli import main
 from ranker.runtime.upkeep import verify
 from ranker.sources.suites import bundled_suites
 
@@ -60,7 +59,7 @@ def ended(process, seconds=600):
 
 
 @pytest.fixture
-def answer(monkeypatch, capsys):
+def answer(monkeypatch, rank_models):
     """What the program finds in this process, to the last digit: its folder and arguments -> JSON."""
     import torch
 
@@ -69,10 +68,9 @@ def answer(monkeypatch, capsys):
 
     def call(folder, arguments):
         monkeypatch.setenv("RANK_MODELS_STORE", str(folder / "store"))
-        with pytest.raises(SystemExit) as stop:
-            main([*arguments, "--format", "json"])
-        assert not stop.value.code
-        return capsys.readouterr().out
+        status, out, _ = rank_models(*arguments, "--format", "json")
+        assert not status
+        return out
 
     return call
 

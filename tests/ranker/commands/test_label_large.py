@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from ranker import load_suite
-from ranker.cli import main
 from ranker.runtime import worker
 
 ROWS, FIRST = 1_050, 1_000
@@ -42,15 +41,16 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(capsys, monkeypatch):
+def run(rank_models, monkeypatch):
     """The program with two embedded models, in this process: stdout and stderr."""
 
     def called(*arguments, store="store", keys=""):
         monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{key}\n" for key in keys)))
-        with pytest.raises(SystemExit) as stopped:
-            main([*arguments, "--models", *MODELS, "--store", store, "--workers", "1", "--no-isolate"])
-        assert not stopped.value.code
-        return capsys.readouterr()
+        status, out, err = rank_models(
+            *arguments, "--models", *MODELS, "--store", store, "--workers", "1", "--no-isolate"
+        )
+        assert not status
+        return out, err
 
     return called
 

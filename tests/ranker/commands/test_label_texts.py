@@ -243,7 +243,7 @@ def test_answers_are_compared_on_a_hundred_rows_of_a_large_pool(folder):
     assert (status, len({row["id"] for row in kept(folder, "b.csv")})) == (0, 110)
 
 
-def test_the_report_of_numbers_names_both_ends_of_their_range(folder, capsys, monkeypatch):
+def test_the_report_of_numbers_names_both_ends_of_their_range(folder, rank_models, monkeypatch):
     """The printed command runs as it stands: an option of two values is two words."""
     for name, shift in {"a.csv": 0, "b.csv": 1}.items():
         marks = "".join(f"{n},{1 + (n + shift) % 5}\n" for n in range(ROWS))
@@ -254,7 +254,6 @@ def test_the_report_of_numbers_names_both_ends_of_their_range(folder, capsys, mo
     (command,) = (line.removeprefix("report: ") for line in out.splitlines() if line.startswith("report: "))
     assert " --range 1.0 5.0 " in command
     monkeypatch.chdir(folder)
-    with pytest.raises(SystemExit) as stop:
-        main(shlex.split(command)[1:])
-    assert not stop.value.code
-    assert capsys.readouterr().out.startswith("models on labels: 2 models, K = 2\n")
+    status, out, _ = rank_models(*shlex.split(command)[1:])
+    assert not status
+    assert out.startswith("models on labels: 2 models, K = 2\n")

@@ -6,8 +6,6 @@ import re
 import pytest
 from conftest import make_checkpoint
 
-from ranker.cli import main
-
 AGREEMENT = [f"RATIONALE-{name}" for name in ("P", "R", "F1", "TOKEN-F1", "IOU-F1", "AUPRC")]
 COLUMNS = ("--columns", "rationale=why,rationale=too", "--attribution", "phrases")
 CARD = """
@@ -32,7 +30,7 @@ ROWS = [
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, monkeypatch, rank_models):
     """`rank-models` in a folder with the rows as a file and as a set, and two models `a` and `b`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "moods").mkdir()
@@ -42,12 +40,7 @@ def run(tmp_path, monkeypatch, capsys):
     for name, kind in (("a", "bert"), ("b", "roberta")):
         make_checkpoint(tmp_path / name, kind, ("negative", "positive"))
 
-    def call(*arguments: str):
-        with pytest.raises(SystemExit) as stop:
-            main([*arguments, "--models", "a", "b"])
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return call
+    return lambda *arguments: rank_models(*arguments, "--models", "a", "b")
 
 
 def test_a_decision_has_them_unasked_where_rows_have_such_words(run):

@@ -9,7 +9,6 @@ from conftest import make_checkpoint
 from ranker import ClassificationTask, Evidence, decide, labelled
 from ranker.attribution import attribute
 from ranker.attribution.settings import SHAPSettings, settle
-from ranker.cli import main
 from ranker.commands.custom import factors
 from ranker.sources.hf.classifiers import TextClassifier
 
@@ -71,15 +70,10 @@ def passes(monkeypatch):
 
 
 @pytest.fixture
-def run(folder, capsys):
+def run(folder, rank_models):
     """`rank-models` on the ten rows and the three models: exit status, output and messages."""
 
-    def call(*arguments: str):
-        with pytest.raises(SystemExit) as stop:
-            main(["--data", "ten.jsonl", *arguments, "--models", *MODELS])
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return call
+    return lambda *arguments: rank_models("--data", "ten.jsonl", *arguments, "--models", *MODELS)
 
 
 LOADING = 2 * len(MODELS)

@@ -6,7 +6,6 @@ import pytest
 from conftest import make_checkpoint
 
 from ranker import ClassificationTask, Evidence, labelled, rank
-from ranker.cli import main
 
 SINGLE = ("STOP-SHARE", "CONCENTRATION", "CONTENT-TRUE")
 CARD = """
@@ -27,7 +26,7 @@ ROWS = [
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, monkeypatch, rank_models):
     """`rank-models` in a folder with a set of single texts, the same rows as a file, and two models `a` and `b`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "moods").mkdir()
@@ -40,12 +39,7 @@ def run(tmp_path, monkeypatch, capsys):
     for name, kind in (("a", "bert"), ("b", "roberta")):
         make_checkpoint(tmp_path / name, kind, ("negative", "positive"))
 
-    def call(*arguments: str):
-        with pytest.raises(SystemExit) as stop:
-            main([*arguments, "--models", "a", "b"])
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return call
+    return lambda *arguments: rank_models(*arguments, "--models", "a", "b")
 
 
 def test_a_set_of_single_texts_is_ranked_by_its_factors(run):

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from ranker.cli import cli, main
+from ranker.cli import cli
 from ranker.commands import stderr
 from ranker.commands.explain import explain
 from ranker.commands.program import FlagContext, escape_text, flags, insert_flags, name_flags, run_program
@@ -21,17 +21,11 @@ FEW = [model.source.path for model in suites.load(["hans-sub-mini"]).models[::7]
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, monkeypatch, rank_models):
     """`rank-models` in a folder of its own: arguments -> (exit status, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
 
-    def call(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return call
+    return rank_models
 
 
 @pytest.mark.parametrize(

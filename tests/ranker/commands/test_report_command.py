@@ -7,25 +7,19 @@ import pytest
 from test_report_formats import toy, toy_decision, with_header
 
 from ranker import report
-from ranker.cli import main
 from ranker.results.header import Provenance
 from ranker.results.ranking import Ranking
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, monkeypatch, rank_models):
     """`rank-models` in a folder of its own: arguments -> (exit status, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
     toy().save("run.json")
     toy_decision().save("decision.json")
 
-    def call(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return call
+    return rank_models
 
 
 def test_no_model_library_is_loaded(run, monkeypatch):

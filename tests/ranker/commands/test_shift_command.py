@@ -6,20 +6,13 @@ from pathlib import Path
 import pytest
 from published_tables import TABLES
 
-from ranker.cli import main
-
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, monkeypatch, rank_models):
     """`rank-models` in a folder of its own: arguments -> (exit status, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return call
+    return rank_models
 
 
 def test_it_answers_in_a_sentence_for_each_domain(run):
@@ -121,9 +114,8 @@ def test_two_rows_are_answered(run, tmp_path):
     assert "two: cannot be told. two has 2 texts, and 20 are needed." in out
 
 
-def test_models_and_choices_are_shown(run, tmp_path, monkeypatch):
+def test_models_and_choices_are_shown(run, tmp_path):
     """What each model loses, the labels that it would say, and the sets that are chosen, each with its reason."""
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     answers = tmp_path / "answers.csv"
     lines = {"home": [("a", "yes"), ("b", "no")], "away": [("c", "yes"), ("d", "no")]}
     for name, rows in lines.items():

@@ -4,7 +4,6 @@ import pytest
 from refusals import refuses
 
 from ranker import compare
-from ranker.cli import main
 from ranker.datasets.embedded import SUITE
 from ranker.errors import UsageError
 from ranker.sources import suites
@@ -29,18 +28,6 @@ def suite(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def run(capsys):
-    """Status, stdout and stderr of a command."""
-
-    def ran(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(one) for one in arguments])
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return ran
-
-
 @pytest.mark.parametrize("named", ["folder", "file"])
 def test_a_suite_over_several_sets_is_a_table(suite, named):
     """Its members lead by what it states of them, and each set has the in-domain values beside it."""
@@ -51,11 +38,11 @@ def test_a_suite_over_several_sets_is_a_table(suite, named):
     assert [one.set for one in found.trends] == ["one", "two"]
 
 
-def test_a_suite_is_compared_on_the_command_line(run, suite):
+def test_a_suite_is_compared_on_the_command_line(rank_models, suite):
     """As a folder, beside a table; members of one suite have their own names."""
     more = suite / "more.csv"
     more.write_text("model,set,value,n\na,three,.6,100\nb,three,.7,100\nc,three,.5,100\n")
-    status, out, err = run("compare", suite, more)
+    status, out, err = rank_models("compare", suite, more)
     assert (status, err) == (0, "")
     assert "3 models over 3 tasks" in out
 
@@ -69,9 +56,9 @@ def test_members_of_several_suites_have_the_names_of_these():
     assert {one.model.partition("/")[0] for one in found.models} == {"hans-sub-mini", "paws-mini"}
 
 
-def test_a_folder_without_a_suite_is_refused(run, tmp_path):
+def test_a_folder_without_a_suite_is_refused(rank_models, tmp_path):
     """One line, and status 2."""
-    status, out, err = run("compare", tmp_path)
+    status, out, err = rank_models("compare", tmp_path)
     assert (status, out) == (2, "")
     assert SUITE in err
     assert err.count("\n") == 1

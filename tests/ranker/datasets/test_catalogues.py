@@ -9,7 +9,6 @@ import pyarrow.parquet
 import pytest
 from refusals import refuses
 
-from ranker.cli import main
 from ranker.datasets import embedded, sets
 from ranker.datasets.cards import Card
 from ranker.errors import DataError, UnknownName
@@ -199,12 +198,11 @@ def test_a_set_is_judged_as_its_paper_judges():
     assert sets.load("hans-sub", limit=10).metric == ""
 
 
-def printed(capsys, *words):
+def printed(rank_models, *words):
     """What a command prints."""
-    with pytest.raises(SystemExit) as stop:
-        main(list(words))
-    assert not stop.value.code
-    return capsys.readouterr().out
+    status, out, _ = rank_models(*words)
+    assert not status
+    return out
 
 
 class Rows(list):
@@ -224,25 +222,24 @@ def test_names_of_numbers_in_a_file_count_if_they_are_labels(names, targets):
     assert [row.target for row in sets.from_rows("glue-x/sst2/yelp", rows).examples] == targets
 
 
-def test_a_catalogue_is_listed(capsys):
+def test_a_catalogue_is_listed(rank_models):
     """A line a set, with what its layouts were tested on; the first list names the catalogues alone."""
-    listed = printed(capsys, "ls", "ood", "--catalogue", "BOSS").splitlines()
+    listed = printed(rank_models, "ls", "ood", "--catalogue", "BOSS").splitlines()
     assert len(listed) == len(embedded.catalogue_cards("boss"))
     assert [" ".join(line.split()[:10]) for line in listed if line.startswith("boss/td/hsol")] == [
         "boss/td/hsol toxicity candidate 8,308 rows layout tested on: official file"
     ]
-    assert "boss/" not in (first := printed(capsys, "ls", "ood"))
+    assert "boss/" not in (first := printed(rank_models, "ls", "ood"))
     assert "rank-models ls ood --catalogue boss" in first
     assert sum(line.endswith("layout tested on: official file.") for line in first.splitlines()) == 3
 
 
 @pytest.mark.parametrize("words", [["ls", "ood", "--catalogue", "bos"], ["ls", "factors", "--catalogue", "boss"]])
-def test_a_catalogue_that_cannot_be_listed_is_refused(words, capsys):
+def test_a_catalogue_that_cannot_be_listed_is_refused(words, rank_models):
     """In one line."""
-    with pytest.raises(SystemExit) as stop:
-        main(words)
-    assert stop.value.code == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    status, _, err = rank_models(*words)
+    assert status == 2
+    assert len(err.splitlines()) == 1
 
 
 def test_a_name_in_a_catalogue_is_known_in_any_case_and_a_near_one_is_offered():
@@ -253,7 +250,7 @@ def test_a_name_in_a_catalogue_is_known_in_any_case_and_a_near_one_is_offered():
     assert str(stop.value).endswith("did you mean boss/sa/sst?")
 
 
-def test_taggers_are_ranked_on_a_set_of_tags(tmp_path, capsys):
+def test_taggers_are_ranked_on_a_set_of_tags(tmp_path, rank_models):
     """By span F1 of all rows, the metric of its card: a system without any span is last."""
     words = [("Ann", "B-person"), ("saw", "O"), ("Rome", "B-location")]
     for name, hidden in (("test", ()), ("good", ("Rome",)), ("bad", ("Ann", "Rome"))):
@@ -262,13 +259,13 @@ def test_taggers_are_ranked_on_a_set_of_tags(tmp_path, capsys):
         (tmp_path / f"{name}.conll").write_text(blocks + "\n", encoding="utf-8")
     models = [str(tmp_path / f"{name}.conll") for name in ("bad", "good")]
     run = ("--ood", "boss/ner/wnut", "--data-dir", str(tmp_path), "--probe", "5", "--by-order", "--quiet")
-    out = printed(capsys, *run, "--format", "json", "--models", *models)
+    out = printed(rank_models, *run, "--format", "json", "--models", *models)
     answer = json.loads(out)["evaluation"]
     assert [model["name"] for model in answer["models"]] == ["good", "bad"]
     assert answer["methods"][0]["name"] == "span-f1"
 
 
-def test_answers_to_questions_are_ranked_on_a_set_of_spans(tmp_path, capsys):
+def test_answers_to_questions_are_ranked_on_a_set_of_spans(tmp_path, rank_models):
     """Answers by the ids of the questions, which are MRQA's."""
     rows = [{"context": f"Ann ran {n} miles.", "qas": [{**QUESTIONS[0], "qid": f"q{n}"}]} for n in range(12)]
     (tmp_path / "NewsQA.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -277,5 +274,5 @@ def test_answers_to_questions_are_ranked_on_a_set_of_spans(tmp_path, capsys):
         (tmp_path / f"{name}.json").write_text(json.dumps(answers), encoding="utf-8")
     models = [str(tmp_path / f"{name}.json") for name in ("bad", "good")]
     run = ("--ood", "boss/eqa/newsqa", "--data-dir", str(tmp_path), "--probe", "5", "--quiet")
-    answer = json.loads(printed(capsys, *run, "--format", "json", "--models", *models))["evaluation"]
+    answer = json.loads(printed(rank_models, *run, "--format", "json", "--models", *models))["evaluation"]
     assert [(model["name"], model["outcome"]) for model in answer["models"]] == [("good", 0.75), ("bad", 0.25)]

@@ -7,7 +7,6 @@ import threading
 import pytest
 from refusals import refuses
 
-from ranker.cli import main
 from ranker.datasets import fetch as fetching
 from ranker.datasets import sets
 from ranker.datasets.fetch import fetch
@@ -168,20 +167,19 @@ def test_a_set_without_an_official_file_says_where_its_rows_come_from(tmp_path):
         fetch("paws", tmp_path)
 
 
-def test_the_command_fetches_for_a_set_of_ones_own(tmp_path, server, include, capsys):
+def test_the_command_fetches_for_a_set_of_ones_own(tmp_path, server, include, rank_models):
     """Its card is in the folder of `--include`."""
-    with pytest.raises(SystemExit) as stop:
-        main(["fetch", "toy", "--data-dir", str(tmp_path / "data"), "--include", str(include[0])])
-    assert (stop.value.code or 0, capsys.readouterr().out) == (0, f"{tmp_path / 'data' / 'official.txt'}\n")
+    status, out, _ = rank_models("fetch", "toy", "--data-dir", str(tmp_path / "data"), "--include", str(include[0]))
+    assert (status, out) == (0, f"{tmp_path / 'data' / 'official.txt'}\n")
     assert (tmp_path / "data" / "official.txt").read_bytes() == CONTENT
 
 
-def test_the_command_prints_one_line_for_an_error(tmp_path, server, capsys):
+def test_the_command_prints_one_line_for_an_error(tmp_path, server, rank_models):
     """From the command line: exit status 1, the reason on stderr, and nothing on stdout."""
-    with pytest.raises(SystemExit) as stop:
-        main(["fetch", "hans-sub", "--data-dir", str(tmp_path / "data"), "--url", f"{server.url}/other"])
-    out, err = capsys.readouterr()
-    assert (stop.value.code, out) == (1, "")
+    status, out, err = rank_models(
+        "fetch", "hans-sub", "--data-dir", str(tmp_path / "data"), "--url", f"{server.url}/other"
+    )
+    assert (status, out) == (1, "")
     assert err.startswith(f"rank-models: {server.url}/other is not the official file: its sha256 is ")
     assert err.count("\n") == 1
 

@@ -3,8 +3,6 @@
 import pytest
 from published_tables import TABLES, answered
 
-from ranker.cli import main
-
 
 @pytest.fixture(scope="module")
 def board():
@@ -12,12 +10,11 @@ def board():
     return answered("compare", "boss-6.csv", "--percent", "--missing", "models")
 
 
-def test_percentages_below_one_have_to_be_said(capsys):
+def test_percentages_below_one_have_to_be_said(rank_models):
     """LLaMA finds 0.49 % of entities: nobody but the user knows that this is no fraction."""
-    with pytest.raises(SystemExit) as stop:
-        main(["compare", str(TABLES / "boss-6.csv")])
-    assert stop.value.code == 2
-    assert "say so with `--percent`" in capsys.readouterr().err
+    status, _, err = rank_models("compare", str(TABLES / "boss-6.csv"))
+    assert status == 2
+    assert "say so with `--percent`" in err
 
 
 def test_the_models_that_were_asked_everything(board):

@@ -8,7 +8,6 @@ import pytest
 from test_report_formats import HOSTILE, Reader, method, toy, toy_decision, with_found
 
 from ranker import report
-from ranker.cli import main
 from ranker.report import figures
 
 EXPECTED = {
@@ -173,21 +172,19 @@ def test_a_figure_in_a_page_is_the_pages_own():
         assert used <= set(re.findall(r' id="([^"]+)"', svg))
 
 
-def test_plots_of_a_kept_run(tmp_path, capsys):
+def test_plots_of_a_kept_run(tmp_path, rank_models):
     """`report --plots` writes each figure three times; what is there is not written over unless it is said."""
     toy().save(tmp_path / "run.json")
 
     def call(*more):
-        with pytest.raises(SystemExit) as stop:
-            main(["report", str(tmp_path / "run.json"), "--plots", str(tmp_path / "plots"), *more])
-        return stop.value.code or 0, capsys.readouterr()
+        return rank_models("report", str(tmp_path / "run.json"), "--plots", str(tmp_path / "plots"), *more)
 
     assert call()[0] == 0
     wanted = {f"{name}.{extension}" for name in EXPECTED[toy] for extension in figures.FORMATS}
     assert {file.name for file in (tmp_path / "plots").iterdir()} == wanted
     assert (tmp_path / "plots" / "heatmap.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "plots" / "heatmap.pdf").read_bytes().startswith(b"%PDF")
-    status, (out, err) = call()
+    status, out, err = call()
     assert (status, out) == (2, "")
     assert "`--plots`" in err
     assert "`--force`" in err

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from ranker import shift
-from ranker.cli import main
 from ranker.errors import UsageError
 from ranker.report import shift_figures, write
 from ranker.report.shift import document
@@ -96,11 +95,10 @@ def test_the_page_has_all_three(found):
     assert "<svg" not in write(document(shift("hans-sub", "hans-con")), "html")
 
 
-def test_files_are_written(tmp_path, monkeypatch):
+def test_files_are_written(tmp_path, monkeypatch, rank_models):
     """Of each figure three."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as stop:
-        main(["shift", "hans-sub", "hans-con", "paws", "--quiet", "--plots", "plots"])
-    assert not stop.value.code
+    status, *_ = rank_models("shift", "hans-sub", "hans-con", "paws", "--quiet", "--plots", "plots")
+    assert not status
     names = sorted(file.name for file in (tmp_path / "plots").iterdir())
     assert names == sorted(f"{name}.{end}" for name in ("heatmap", "map", "overlap") for end in ("pdf", "png", "svg"))

@@ -15,7 +15,6 @@ from tag_guest import TagTask as PlainTask
 from factors import BUILTIN, Example
 from ranker import Evidence, attribute, decide, rank
 from ranker.attribution.settings import SHAPSettings
-from ranker.cli import main
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError
 from ranker.progress import silent
@@ -202,12 +201,11 @@ class Text(HTMLParser):
         self.text += data
 
 
-def shown(capsys, *flags):
+def shown(rank_models, *flags):
     """What `explain` prints."""
-    with pytest.raises(SystemExit) as stop:
-        main(["explain", *map(str, flags)])
-    assert not stop.value.code
-    return capsys.readouterr().out
+    status, out, _ = rank_models("explain", *flags)
+    assert not status
+    return out
 
 
 @pytest.fixture
@@ -222,7 +220,7 @@ def files(tmp_path):
     return tags, dev
 
 
-def test_explain_shows_tags_and_spans_in_every_format(tagger, extractor, files, capsys):
+def test_explain_shows_tags_and_spans_in_every_format(tagger, extractor, files, rank_models):
     """The reference, the prediction, each word's score as `attribute` has it, and what is explained."""
     tags, dev = files
     cases = [
@@ -232,7 +230,7 @@ def test_explain_shows_tags_and_spans_in_every_format(tagger, extractor, files, 
     for file, task, row, model, loads, reference in cases:
         common = ("--data", file, "--task", task.name, "--id", row, "--models", model)
         common += ("--attribution", "occlusion:hide=mask")
-        content = json.loads(shown(capsys, *common, "--format", "json"))
+        content = json.loads(shown(rank_models, *common, "--format", "json"))
         (example,) = RowsFile(file, task).labelled().examples
         loaded = loads.load(model)
         (attribution,) = attribute(loaded, [example], "occlusion:hide=mask")
@@ -243,7 +241,7 @@ def test_explain_shows_tags_and_spans_in_every_format(tagger, extractor, files, 
         assert (reading["predicted"], reading["probabilities"]) == (task.show(predicted, example.segments), {})
         scores = [word["score"] for word in reading["words"] if word["span"]]
         assert scores == pytest.approx(attribution.word_scores.tolist())
-        text, page = shown(capsys, *common), Text(shown(capsys, *common, "--format", "html")).text
+        text, page = shown(rank_models, *common), Text(shown(rank_models, *common, "--format", "html")).text
         for part in (f"{row}: {reference}", reading["predicted"], task.outputs[0]):
             assert part in " ".join(text.split())
             assert part in " ".join(page.split())
@@ -251,23 +249,23 @@ def test_explain_shows_tags_and_spans_in_every_format(tagger, extractor, files, 
         assert "with probability" not in text.partition("\n\n")[0]
 
 
-def test_a_text_of_ones_own_is_tagged_and_explained(tagger, capsys):
+def test_a_text_of_ones_own_is_tagged_and_explained(tagger, rank_models):
     """With the task named; words are split at blanks, and no reference is known."""
     common = ("--text", "The old judge saw an actor", "--models", tagger, "--attribution", "occlusion:hide=mask")
-    text = shown(capsys, "--task", "tags", *common)
+    text = shown(rank_models, "--task", "tags", *common)
     assert text.startswith("text: label unknown\n")
     (example,) = [Example("text", ("The old judge saw an actor",))]
     (attribution,) = attribute(HFTagger.load(tagger), [example], "occlusion:hide=mask")
     assert f"judge({attribution.word_scores[2]:+.2f})" in text
-    with pytest.raises(SystemExit) as stop:
-        main(["explain", *map(str, common)])
-    assert stop.value.code
-    assert "`--task NAME` is needed (tags, spans, text, number)" in capsys.readouterr().err
+    status, _, err = rank_models("explain", *common)
+    assert status
+    assert "`--task NAME` is needed (tags, spans, text, number)" in err
 
 
-def test_a_label_cannot_be_explained_of_answers_that_are_none(tagger, files, capsys):
+def test_a_label_cannot_be_explained_of_answers_that_are_none(tagger, files, rank_models):
     """The option is of labels."""
-    with pytest.raises(SystemExit) as stop:
-        main(["explain", "--data", str(files[0]), "--task=tags", "--id=t1", "--toward=PER", "--models", str(tagger)])
-    assert stop.value.code
-    assert "is for answers that are labels, and answers to tags are judged by ROW-F1" in capsys.readouterr().err
+    status, _, err = rank_models(
+        "explain", "--data", str(files[0]), "--task=tags", "--id=t1", "--toward=PER", "--models", str(tagger)
+    )
+    assert status
+    assert "is for answers that are labels, and answers to tags are judged by ROW-F1" in err

@@ -15,7 +15,6 @@ from refusals import refuses
 from factors import BUILTIN, Attributions, Example, Span, factor
 from factors.check import cases
 from ranker.attribution.settings import Settings, SHAPSettings
-from ranker.cli import main
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.report.explain import FORMATS, render
@@ -297,14 +296,11 @@ def test_real_models_are_explained(real):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(rank_models):
     """`rank-models explain` on embedded data and models: arguments -> (exit status, stdout, stderr)."""
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
 
     def call(*arguments, ood=("--ood", "hans-sub")):
-        with pytest.raises(SystemExit) as stop:
-            main(["explain", *ood, "--quiet", *map(str, arguments)])
-        return stop.value.code or 0, *capsys.readouterr()
+        return rank_models("explain", *ood, "--quiet", *arguments)
 
     return call
 

@@ -14,7 +14,6 @@ from refusals import refuses
 
 from factors import Example
 from ranker import labelled
-from ranker.cli import main
 from ranker.datasets import readers, sets
 from ranker.datasets.pools import with_labelled
 from ranker.datasets.readers import read_sheet
@@ -71,14 +70,6 @@ def filled(pool, rows, column="label"):
     """A sheet of rows of a pool."""
     cells = cells_by_text(pool, readers.unlabelled(pool))
     return export.render("csv", rows, [cells[row.segments] for row in rows], ("no", "yes"), column)
-
-
-def run(capsys, *arguments):
-    """Exit status, stdout and stderr of the program."""
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    out, err = capsys.readouterr()
-    return stopped.value.code or 0, out, err
 
 
 def test_the_choice_looks_at_no_label(suite, rows, task, runtime):
@@ -365,12 +356,12 @@ def test_more_labels_than_rows_in_the_pool(suite, rows, runtime):
     assert any("adds 0 rows" in note for note in found.notes)
 
 
-def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, runtime):
+def test_from_a_pool_to_a_decision_on_the_command_line(rank_models, tmp_path, rows, runtime):
     """choose, fill in, rank: the file that was written is the file that is read."""
     pool, to_label = tmp_path / "rows.jsonl", tmp_path / "to-label.csv"
     pool.write_text("".join(json.dumps({"premise": a, "hypothesis": b}) + "\n" for a, b in (r.segments for r in rows)))
     common = ("--models", "hans-sub-mini", "--store", runtime.store)
-    code, _, err = run(capsys, "label", "--pool", pool, "--task", "nli", *common, "--batch", 4, "-o", to_label, "-q")
+    code, _, err = rank_models("label", "--pool", pool, "--task", "nli", *common, "--batch", 4, "-o", to_label, "-q")
     assert (code, err) == (0, "")
     read = list(csv.DictReader(io.StringIO(to_label.read_text())))
     assert [list(row) for row in read] == [["premise", "hypothesis", "label"]] * 4
@@ -379,11 +370,11 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
         writer = csv.DictWriter(file, ["premise", "hypothesis", "label"])
         writer.writeheader()
         writer.writerows({**row, "label": truth[row["premise"], row["hypothesis"]]} for row in read)
-    code, out, _ = run(capsys, "--data", to_label, "--pool", pool, *common, "--attribution", "none", "--format", "json")
+    code, out, _ = rank_models("--data", to_label, "--pool", pool, *common, "--attribution", "none", "--format", "json")
     assert code == 0
     assert json.loads(out)["decision"]["method"] == "SURROGATE"
-    code, _, err = run(
-        capsys, "label", "--pool", pool, "--ood", "hans-sub", *common, "--labelled", to_label, "--batch", 2
+    code, _, err = rank_models(
+        "label", "--pool", pool, "--ood", "hans-sub", *common, "--labelled", to_label, "--batch", 2
     )
     assert code == 0
     assert "the accuracy on these rows will rank the models, and is no estimate of it in the domain" in err
@@ -401,52 +392,52 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
         (("--task", "nli", "--batch", "0"), "--batch"),
     ],
 )
-def test_what_cannot_be_right_is_one_line(capsys, tmp_path, arguments, says):
+def test_what_cannot_be_right_is_one_line(rank_models, tmp_path, arguments, says):
     """A pool without texts, an unknown column, task or rule: exit status 2, and what to do."""
     pool = tmp_path / "pool.csv"
     pool.write_text("a,b\n1,2\n")
-    code, out, err = run(capsys, "label", "--batch", "1", "--pool", pool, "--models", "hans-sub-mini", *arguments)
+    code, out, err = rank_models("label", "--batch", "1", "--pool", pool, "--models", "hans-sub-mini", *arguments)
     assert (code, out) == (2, "")
     assert says in err
     assert len(err.strip().splitlines()) == 1
 
 
-def test_chosen_rows_and_their_pool_are_read_together(capsys, tmp_path):
+def test_chosen_rows_and_their_pool_are_read_together(rank_models, tmp_path):
     """One `--columns` reads the pool, the rows chosen of it, and these once some are filled in; no task is named."""
     pool, chosen = tmp_path / "pool.csv", tmp_path / "chosen.csv"
     rows = [f"{n},The judge near the actor ran {n} miles.,The actor ran {n} miles.,mail" for n in range(12)]
     pool.write_text("\n".join(["ticket,before,after,channel", *rows]) + "\n")
     given = ("--columns", "text=before,text=after,label=gold", "--models", "hans-sub-mini", "--quiet")
-    run(capsys, "label", "--pool", pool, *given, "--batch", "4", "-o", chosen)
+    rank_models("label", "--pool", pool, *given, "--batch", "4", "-o", chosen)
     assert chosen.read_text().splitlines()[0] == "ticket,before,after,channel,gold"
     chosen.write_text(
         chosen.read_text().replace("mail,\n", "mail,neutral\n", 2).replace("mail,\n", "mail,entailment\n", 1)
     )
-    code, out, err = run(capsys, "--data", chosen, "--pool", pool, "--attribution", "none", "--format", "json", *given)
+    code, out, err = rank_models("--data", chosen, "--pool", pool, "--attribution", "none", "--format", "json", *given)
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert (found["decision"]["method"], found["header"]["probe"]) == ("SURROGATE", 3)
     said = [note.replace("`--pool`", "`pool`") for note in found["header"]["notes"]]
     assert "1 row has no label yet, and counts only in a pool (`pool`)." in said
-    code, out, _ = run(capsys, "label", "--pool", pool, "--labelled", chosen, *given, "--batch", "9")
+    code, out, _ = rank_models("label", "--pool", pool, "--labelled", chosen, *given, "--batch", "9")
     assert (code, len(out.splitlines())) == (0, 10)
-    code, out, err = run(capsys, "label", "--pool", pool, "--labelled", chosen, *given, "--batch", "10")
+    code, out, err = rank_models("label", "--pool", pool, "--labelled", chosen, *given, "--batch", "10")
     assert (code, out) == (2, "")
     assert re.search("`-{0,2}batch` must be between 1 and 9", err)
 
 
-def test_rows_of_a_pool_that_have_a_label_are_not_chosen(capsys, tmp_path):
+def test_rows_of_a_pool_that_have_a_label_are_not_chosen(rank_models, tmp_path):
     """They count as labelled; rows without a text are left out; where nothing is left, that is said."""
     pool = tmp_path / "pool.csv"
     rows = [f"The judge ran {n} miles.,The judge ran.,{'' if n % 2 else 'entailment'}" for n in range(6)]
     pool.write_text("\n".join(["premise,hypothesis,Label", *rows, "The judge ran.,,"]) + "\n")
     given = ("--models", "hans-sub-mini", "--rule", "random")
-    code, out, err = run(capsys, "label", "--pool", pool, *given, "--batch", "3")
+    code, out, err = rank_models("label", "--pool", pool, *given, "--batch", "3")
     assert code == 0
     assert sorted(out.splitlines()[1:]) == [row for row in rows if row.endswith(",")]
     assert "rows with a blank text are left out: 1" in err
     pool.write_text(pool.read_text().replace(".,\n", ".,neutral\n"))
-    code, out, err = run(capsys, "label", "--pool", pool, *given, "--batch", "1")
+    code, out, err = rank_models("label", "--pool", pool, *given, "--batch", "1")
     assert (code, out) == (2, "")
     assert "no row is left to choose: all of the pool have a label" in err
 
@@ -458,7 +449,7 @@ def test_a_list_of_one_text_becomes_a_column():
     assert list(csv.reader(io.StringIO(written))) == [["key", "text", "label"], ["7", "A dog ran.", ""]]
 
 
-def test_a_model_that_fails_has_no_say(capsys, tmp_path):
+def test_a_model_that_fails_has_no_say(rank_models, tmp_path):
     """The others choose, it is named with its reason, and the exit status tells; one model alone cannot choose."""
     pool = tmp_path / "pool.csv"
     pool.write_text("text1,text2\nThe judge ran.,A judge ran.\nThe actor ran.,An actor ran.\n")
@@ -466,10 +457,10 @@ def test_a_model_that_fails_has_no_say(capsys, tmp_path):
     shutil.copytree(suites.load(["hans-sub-mini"]).models[0].source.path, broken)
     (broken / "model.safetensors").unlink()
     common = ("label", "--pool", pool, "--batch", "1", "--models")
-    code, out, err = run(capsys, *common, "hans-sub-mini", broken)
+    code, out, err = rank_models(*common, "hans-sub-mini", broken)
     assert (code, len(out.splitlines())) == (1, 2)
     assert f"broken is left out: {broken} has no weights" in err
-    code, out, err = run(capsys, *common, broken, suites.load(["hans-sub-mini"]).models[1].source.path)
+    code, out, err = rank_models(*common, broken, suites.load(["hans-sub-mini"]).models[1].source.path)
     assert (code, out) == (1, "")
     assert "nothing to choose by: 1 of 2 models failed" in err
 

@@ -24,7 +24,6 @@ from ranker import (
     report,
     what_changed,
 )
-from ranker.cli import main
 from ranker.errors import UnknownName, UsageError
 from ranker.report import TEXTS
 from ranker.results.ranking import Ranking
@@ -91,20 +90,18 @@ def test_a_metric_that_is_not_known_is_refused_with_the_near_names(files):
         decide(models, rows, metric="f1")
 
 
-def test_a_pool_is_read_by_such_a_metric(files, capsys):
+def test_a_pool_is_read_by_such_a_metric(files, rank_models):
     """SURROGATE orders by it, in Python and on the command line, and methods without a posterior of it do not."""
     rows, models = files
     found = decide(models, rows, pool=rows, probe=30, metric="macro-f1").found
     assert (found.method, found.metric, found.names) == ("SURROGATE", "macro-f1", ("fair", "always"))
     arguments = ["--data", str(rows), "--probe", "30", "--pool", str(rows), "--models", *map(str, models)]
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments, "--metric", "macro-f1"])
-    assert not stop.value.code
-    assert "SURROGATE puts fair first. Its macro-f1 on the 30 rows is" in " ".join(capsys.readouterr().out.split())
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments, "--metric", "macro-f1", "--method", "MAJORITY"])
-    assert stop.value.code == 2
-    assert "estimates accuracies, and models are compared by macro-f1" in capsys.readouterr().err
+    status, out, _ = rank_models(*arguments, "--metric", "macro-f1")
+    assert not status
+    assert "SURROGATE puts fair first. Its macro-f1 on the 30 rows is" in " ".join(out.split())
+    status, _, err = rank_models(*arguments, "--metric", "macro-f1", "--method", "MAJORITY")
+    assert status == 2
+    assert "estimates accuracies, and models are compared by macro-f1" in err
 
 
 def test_outcomes_that_were_judged_elsewhere_have_no_such_metric(tmp_path):
@@ -126,23 +123,11 @@ def test_a_saved_decision_by_a_metric_is_read_again(files, tmp_path):
     assert json.loads((tmp_path / "run.json").read_text())["header"]["metric"] == "mcc"
 
 
-@pytest.fixture
-def run(capsys):
-    """Status, stdout and stderr of a command."""
-
-    def ran(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(one) for one in arguments])
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return ran
-
-
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_format_writes_values_and_no_percent(files, answers, run, name):
+def test_every_format_writes_values_and_no_percent(files, answers, rank_models, name):
     """A value has three decimals, and what is said of right rows is not said of it."""
     (rows, models), metric = files, "macro-f1"
-    status, out, err = run("--data", rows, "--metric", metric, "--format", name, "--models", *models)
+    status, out, err = rank_models("--data", rows, "--metric", metric, "--format", name, "--models", *models)
     assert (status, "says nothing" in err) == (0, False)
     found = decide(models, rows, metric=metric)
     if name in ("json", "csv"):
@@ -156,10 +141,10 @@ def test_every_format_writes_values_and_no_percent(files, answers, run, name):
         assert "right on the same rows" not in out
 
 
-def test_the_words_of_two_models(files, answers, run):
+def test_the_words_of_two_models(files, answers, rank_models):
     """Values, the interval of their difference in the same unit, and the next step."""
     rows, models = files
-    _, out, _ = run("--data", rows, "--metric", "macro-f1", "--models", *models)
+    _, out, _ = rank_models("--data", rows, "--metric", "macro-f1", "--models", *models)
     said = " ".join(out.split())
     found = decide(models, rows, metric="macro-f1").decision
     pair = found.versus[0]
@@ -169,25 +154,25 @@ def test_the_words_of_two_models(files, answers, run):
     assert "Next: take fair: no other model is better by more than 0.01, with a probability of 90 % or more." in said
 
 
-def test_three_models_are_put_in_order(files, tmp_path, run):
+def test_three_models_are_put_in_order(files, tmp_path, rank_models):
     """P(near best) is about 0.01 of the metric."""
     rows, models = files
     third = tmp_path / "third.csv"
     third.write_text(models[1].read_text())
-    _, out, _ = run("--data", rows, "--metric", "macro-f1", "--models", *models, third)
+    _, out, _ = rank_models("--data", rows, "--metric", "macro-f1", "--models", *models, third)
     said = " ".join(out.split())
     assert re.search(r"macro-f1 ties fair, third in first place. fair's macro-f1 on the 120 rows is 0\.\d\d\d", said)
     assert "better by more than 0.01" in said
 
 
-def test_a_table_that_brings_its_truth_is_decided_by_the_metric(tmp_path, answers, run):
+def test_a_table_that_brings_its_truth_is_decided_by_the_metric(tmp_path, answers, rank_models):
     """One wide table: the truth beside the answers of both models."""
     truth, said = answers
     table = tmp_path / "wide.csv"
     lines = [f"{LABELS[t]},{LABELS[a]},{LABELS[b]}\n" for t, a, b in zip(truth, *said.values(), strict=True)]
     table.write_text(f"label,{','.join(said)}\n" + "".join(lines))
     options = ("--truth", "label", "--metric", "macro-f1", "--format", "json")
-    status, out, _ = run("--models", table, *[one for name in said for one in ("--prediction", name)], *options)
+    status, out, _ = rank_models("--models", table, *[one for name in said for one in ("--prediction", name)], *options)
     assert status == 0
     found = json.loads(out)
     values = {one["name"]: one["outcome"] for one in found["decision"]["models"]}
@@ -196,7 +181,7 @@ def test_a_table_that_brings_its_truth_is_decided_by_the_metric(tmp_path, answer
     jsonschema.validate(found, json.loads((Path(ranker.__file__).parent / "report/ranking.schema.json").read_text()))
 
 
-def test_labels_that_are_numbers_have_errors(tmp_path, run):
+def test_labels_that_are_numbers_have_errors(tmp_path, rank_models):
     """MAE: less is better, its value may be above 1, the first model is better by a positive difference."""
     rng = np.random.default_rng(3)
     truth = rng.integers(1, 6, 60)
@@ -214,39 +199,41 @@ def test_labels_that_are_numbers_have_errors(tmp_path, run):
     )
     assert found.versus[0].difference == pytest.approx(found.models[1].outcome - found.models[0].outcome)
     assert "Less of mae is better; a difference above 0 means that the first model is better." in found.notes
-    status, out, _ = run("--data", tmp_path / "rows.csv", "--metric", "mae", "--models", *models, "--format", "html")
+    status, out, _ = rank_models(
+        "--data", tmp_path / "rows.csv", "--metric", "mae", "--models", *models, "--format", "html"
+    )
     assert status == 0
     assert f"{found.models[1].outcome:.3f}" in out
 
 
-def test_what_is_wrong_about_a_metric_is_one_line(files, run):
+def test_what_is_wrong_about_a_metric_is_one_line(files, rank_models):
     """Exit status 2, with the near names."""
     rows, models = files
-    status, out, err = run("--data", rows, "--metric", "macrof1", "--models", *models)
+    status, out, err = rank_models("--data", rows, "--metric", "macrof1", "--models", *models)
     assert (status, out) == (2, "")
     assert len(err.strip().splitlines()) == 1
     assert "macro-f1" in err
 
 
-def test_a_gate_holds_models_to_the_metric(files, tmp_path, run):
+def test_a_gate_holds_models_to_the_metric(files, tmp_path, rank_models):
     """It passes where the bound is above the margin, in the metric's unit, and exits with 3 where it is not."""
     rows, models = files
     command = ("--data", rows, "--metric", "macro-f1", "--models", *models, "--not-worse-than")
-    status, out, _ = run(*command, "always")
+    status, out, _ = rank_models(*command, "always")
     assert status == 0
     assert "PASSED: no worse than always by more than 0.020: fair (at least 0." in " ".join(out.split())
-    status, out, _ = run(*command, "fair")
+    status, out, _ = rank_models(*command, "fair")
     assert status == 3
     assert "always (may be 0." in " ".join(out.split())
     assert "points" not in out
 
 
-def test_a_gate_without_rows_that_tell_two_apart_has_a_bound_or_a_reason(files, tmp_path, run):
+def test_a_gate_without_rows_that_tell_two_apart_has_a_bound_or_a_reason(files, tmp_path, rank_models):
     """The same answers: of labels the bound has a width; of numbers nothing bounds what was missed."""
     rows, models = files
     again = tmp_path / "again.csv"
     again.write_text(models[0].read_text())
-    status, out, _ = run(
+    status, out, _ = rank_models(
         "--data", rows, "--metric", "macro-f1", "--models", models[0], again, "--not-worse-than", "always"
     )
     assert status == 3
@@ -257,26 +244,26 @@ def test_a_gate_without_rows_that_tell_two_apart_has_a_bound_or_a_reason(files, 
         (tmp_path / f"{name}.csv").write_text("id,prediction\n" + "".join(f"{n},{1 + n % 4}\n" for n in range(30)))
     models = [tmp_path / "a.csv", tmp_path / "b.csv"]
     command = ("--data", tmp_path / "numbers.csv", "--metric", "mae", "--models", *models)
-    status, out, _ = run(*command, "--not-worse-than", "a")
+    status, out, _ = rank_models(*command, "--not-worse-than", "a")
     assert status == 3
     assert "b (too few rows tell the two apart)" in " ".join(out.split())
 
 
-def test_two_runs_by_a_metric_are_compared_in_its_unit(files, tmp_path, run):
+def test_two_runs_by_a_metric_are_compared_in_its_unit(files, tmp_path, rank_models):
     """What changed is written as values; runs by different metrics are not compared."""
     rows, models = files
     for metric, probe in (("macro-f1", 60), ("macro-f1", 120), ("accuracy", 120)):
         decide(models, rows, metric=metric, probe=probe).save(tmp_path / f"{metric}-{probe}.json")
-    status, out, _ = run("compare", tmp_path / "macro-f1-60.json", tmp_path / "macro-f1-120.json")
+    status, out, _ = rank_models("compare", tmp_path / "macro-f1-60.json", tmp_path / "macro-f1-120.json")
     assert status == 0
     assert "macro-f1 here" in " ".join(out.split())
     assert f"{decide(models, rows, metric='macro-f1').decision.models[0].outcome:.3f}" in out
-    status, _, err = run("compare", tmp_path / "macro-f1-120.json", tmp_path / "accuracy-120.json")
+    status, _, err = rank_models("compare", tmp_path / "macro-f1-120.json", tmp_path / "accuracy-120.json")
     assert status == 2
     assert "different metrics (got macro-f1 and ACC)" in err
 
 
-def test_parts_of_a_file_are_compared_by_the_metric(files, tmp_path, run):
+def test_parts_of_a_file_are_compared_by_the_metric(files, tmp_path, rank_models):
     """Within each part it is that of a decision on it, and the mean over parts that of these."""
     rows, models = files
     with open(rows, newline="") as file:
@@ -290,7 +277,7 @@ def test_parts_of_a_file_are_compared_by_the_metric(files, tmp_path, run):
             writer.writeheader()
             writer.writerows(content)
     asked = ("--data", tmp_path / "both.csv", "--within", "half", "--metric", "macro-f1", "--models", *models)
-    found = json.loads(run(*asked, "--format", "json")[1])
+    found = json.loads(rank_models(*asked, "--format", "json")[1])
     parts = {part["name"]: part for part in found["parts"]}
     values: dict[str, list[float]] = {}
     for half in halves:
@@ -301,7 +288,7 @@ def test_parts_of_a_file_are_compared_by_the_metric(files, tmp_path, run):
     means = {mean["model"]: mean["value"] for mean in parts["all tasks"]["means"]}
     assert means == pytest.approx({name: np.mean(of_halves) for name, of_halves in values.items()})
     assert [part["over"] for part in found["parts"]] == ["task", "task", "macro"]
-    status, out, _ = run(*asked)
+    status, out, _ = rank_models(*asked)
     assert (status, "Macro: each task counts the same." in out, "Pooled" in out) == (0, True, False)
 
 
@@ -347,7 +334,7 @@ def values_of_resample(rng, truth, given):
     return [matthews_corrcoef(truth[places], answers[places]) for answers in given.values()]
 
 
-def test_errors_are_not_compared_over_sets_or_parts(tmp_path, run):
+def test_errors_are_not_compared_over_sets_or_parts(tmp_path, rank_models):
     """Errors have no scale that sets share; and the order of means would be reversed."""
     rows = [f"r{n},row {n},{'xy'[n % 2]},{n % 5}" for n in range(20)]
     (tmp_path / "rows.csv").write_text("\n".join(["id,text,half,label", *rows]))
@@ -356,9 +343,9 @@ def test_errors_are_not_compared_over_sets_or_parts(tmp_path, run):
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,prediction", *answers]))
     asked = ("--data", tmp_path / "rows.csv", "--task", "number", "--range", "0", "5", "--metric", "mae")
     asked += ("--models", tmp_path / "near.csv", tmp_path / "far.csv")
-    assert run(*asked, "--save", tmp_path / "run.json")[0] == 0
+    assert rank_models(*asked, "--save", tmp_path / "run.json")[0] == 0
     for again in ((*asked, "--within", "half"), ("compare", *[tmp_path / "run.json"] * 3)):
-        status, _, err = run(*again)
+        status, _, err = rank_models(*again)
         assert (status, "errors have no scale that" in err) == (2, True)
 
 
@@ -411,7 +398,7 @@ def log_of(folder, pairs, recorded=None, acc=True):
 
 @pytest.mark.parametrize("acc", [True, False])
 @pytest.mark.parametrize(("metric", "oracle"), [("f1", f1_score), ("mcc", matthews_corrcoef)])
-def test_pairs_of_labels_in_a_log_are_ranked_by_their_metric(tmp_path, run, acc, metric, oracle):
+def test_pairs_of_labels_in_a_log_are_ranked_by_their_metric(tmp_path, rank_models, acc, metric, oracle):
     """Recomputed from the rows, whether or not these record an accuracy; the log's own number is held to them."""
     rng = np.random.default_rng(5)
     truth = (rng.random(80) < 0.3).astype(int)
@@ -422,7 +409,7 @@ def test_pairs_of_labels_in_a_log_are_ranked_by_their_metric(tmp_path, run, acc,
         log_of(tmp_path / name, zip(truth.tolist(), given.tolist(), strict=True), recorded[name], acc)
         for name, given in said.items()
     ]
-    status, out, _ = run("--models", *logs, "--metric", metric, "--format", "json")
+    status, out, _ = rank_models("--models", *logs, "--metric", metric, "--format", "json")
     assert status == 0
     found = json.loads(out)
     assert found["header"]["metric"] == metric
@@ -432,22 +419,22 @@ def test_pairs_of_labels_in_a_log_are_ranked_by_their_metric(tmp_path, run, acc,
     assert f"The log records {metric} {recorded['poor'][metric]:,.6g}, and {expected['poor']:,.6g} follows" in notes
 
 
-def test_a_metric_that_a_log_does_not_record_is_that_of_its_labels(tmp_path, run):
+def test_a_metric_that_a_log_does_not_record_is_that_of_its_labels(tmp_path, rank_models):
     """The recorded one goes first; what neither records nor labels tell is refused."""
     truth = [0, 1, 1, 0, 1, 0] * 10
     said = {"good": [0, 1, 1, 0, 1, 1] * 10, "poor": [1, 1, 1, 0, 1, 1] * 10}
     logs = [log_of(tmp_path / name, zip(truth, given, strict=True)) for name, given in said.items()]
-    status, out, _ = run("--models", *logs, "--metric", "macro-f1", "--format", "json")
+    status, out, _ = rank_models("--models", *logs, "--metric", "macro-f1", "--format", "json")
     assert status == 0
     values = {one["name"]: one["outcome"] for one in json.loads(out)["decision"]["models"]}
     assert values == pytest.approx({name: f1_score(truth, given, average="macro") for name, given in said.items()})
-    status, out, _ = run("--models", *logs, "--metric", "acc", "--format", "json")
+    status, out, _ = rank_models("--models", *logs, "--metric", "acc", "--format", "json")
     assert (status, json.loads(out)["header"]["metric"], json.loads(out)["decision"]["metric"]) == (0, "acc", "")
-    status, _, err = run("--models", *logs, "--metric", "bleu")
+    status, _, err = rank_models("--models", *logs, "--metric", "bleu")
     assert (status, "no metric 'bleu'" in err) == (1, True)
 
 
-def test_an_evaluation_takes_the_metric_for_the_truth(run, tmp_path):
+def test_an_evaluation_takes_the_metric_for_the_truth(tmp_path):
     """The true order is that of the metric on the whole set, which is a method of its own, the first."""
     rows, suite = load_set("hans-sub", limit=200), load_suite(["hans-sub-mini"]).models[-4:]
     found = rank(suite, rows, metric="macro-f1", evidence=Evidence("none"))
@@ -524,14 +511,14 @@ def test_a_metric_that_is_named_for_logs_is_not_lost(tmp_path):
     assert values == pytest.approx({name: matthews_corrcoef(truth, given) for name, given in said.items()})
 
 
-def test_means_over_tasks_are_of_the_metric(tmp_path, run):
+def test_means_over_tasks_are_of_the_metric(tmp_path, rank_models):
     """Of two tasks that are alike they are the metric of one, with a narrower interval."""
     pairs = {"a": [(n % 2, n % 2 if n % 5 else 0) for n in range(40)], "b": [(n % 2, n // 2 % 2) for n in range(40)]}
     for name, rows in pairs.items():
         folder = log_of(tmp_path / name, rows)
         (log,) = folder.glob("samples_*")
         (folder / log.name.replace("small", "other")).write_text(log.read_text())
-    status, out, _ = run("--models", tmp_path / "a", tmp_path / "b", "--metric", "mcc", "--format", "json")
+    status, out, _ = rank_models("--models", tmp_path / "a", tmp_path / "b", "--metric", "mcc", "--format", "json")
     parts = json.loads(out)["parts"]
     expected = {name: matthews_corrcoef(*zip(*rows, strict=True)) for name, rows in pairs.items()}
     for part in parts:
@@ -574,10 +561,10 @@ def test_a_run_that_was_saved_before_metrics_is_read(files, tmp_path):
     assert Ranking.load(tmp_path / "run.json").to_dict() == found.to_dict()
 
 
-def test_one_file_alone_is_not_described_by_another_metric(tmp_path, run):
+def test_one_file_alone_is_not_described_by_another_metric(tmp_path, rank_models):
     """Its accuracy would stand where something else was asked for."""
     one = log_of(tmp_path / "a", [(n % 2, (n // 2) % 2) for n in range(12)])
-    status, out, err = run("--models", one, "--metric", "mcc")
+    status, out, err = rank_models("--models", one, "--metric", "mcc")
     assert (status, out) == (2, "")
     assert "`--metric` mcc compares models: name two or more with `--models`" in err
-    assert run("--models", one, "--metric", "acc")[0] == 0
+    assert rank_models("--models", one, "--metric", "acc")[0] == 0

@@ -11,7 +11,6 @@ import pytest
 from logmaking import choice_row, eval_log, header, lm_log, results, sample
 from refusals import refuses
 
-from ranker.cli import main
 from ranker.errors import UsageError
 from ranker.report import GENERAL, write
 from ranker.report import over_tasks as report
@@ -42,7 +41,6 @@ def rows(task, right, **more):
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
     """Two folders of logs, as `lm_eval --log_samples` leaves them; the group `entail` has the tasks nli and hans."""
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     monkeypatch.chdir(tmp_path)
     for run, tasks in RIGHT.items():
         for task, right in tasks.items():
@@ -52,15 +50,9 @@ def runs(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(runs, capsys):
+def run(runs, rank_models):
     """`rank-models` beside them: arguments -> (exit status, stdout, stderr)."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return call
+    return rank_models
 
 
 def part(found, name, over):

@@ -12,7 +12,6 @@ from logmaking import choice_row, eval_log, header, lm_log, results, sample, wri
 from refusals import refuses
 
 from ranker import Ranking, decide, report
-from ranker.cli import main
 from ranker.datasets import sets
 from ranker.errors import UnknownName, UsageError
 from ranker.sources import suites
@@ -24,17 +23,12 @@ SIZE = 40
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, monkeypatch, rank_models):
     """`rank-models` in a folder and with a store of its own: arguments -> (exit status, stdout, stderr)."""
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return call
+    return rank_models
 
 
 def one_line(result, expected=2):

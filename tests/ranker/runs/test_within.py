@@ -7,7 +7,6 @@ import pytest
 from refusals import refuses
 
 from ranker import TextSource, decide, decide_within
-from ranker.cli import main
 from ranker.errors import DataError, UsageError
 
 
@@ -99,7 +98,7 @@ def test_what_is_no_split_is_refused(tmp_path, monkeypatch, column, error_type, 
         decide_within(MODELS, file, column)
 
 
-def test_the_command_line_says_it(tmp_path, monkeypatch, capsys):
+def test_the_command_line_says_it(tmp_path, monkeypatch, rank_models):
     """By a table of predictions; other options of one decision are refused."""
     monkeypatch.chdir(tmp_path)
     every = rows("mail", "alpha", 40) + rows("web", "beta", 40)
@@ -111,16 +110,13 @@ def test_the_command_line_says_it(tmp_path, monkeypatch, capsys):
             words = row["text"].split()
             table.writerow([row["text"], *("yes" if name in words else "no" for name in ("alpha", "beta"))])
     given = ["--data", "rows.jsonl", "--within", "source", "--models", "answers.csv", "--quiet"]
-    with pytest.raises(SystemExit) as stop:
-        main(given)
-    assert not stop.value.code
-    out = capsys.readouterr().out
+    status, out, _ = rank_models(*given)
+    assert not status
     assert " ".join(out.split()).count("The best model differs: alpha is better than beta in mail") == 1
     for wrong, said in (
         ([*given, "--not-worse-than", "alpha"], "`--not-worse-than` is for one decision, without `--within`"),
         (["--within", "source", *given[4:]], "`--within` is for `--data`"),
     ):
-        with pytest.raises(SystemExit) as stop:
-            main(wrong)
-        assert stop.value.code == 2
-        assert said in capsys.readouterr().err
+        status, _, err = rank_models(*wrong)
+        assert status == 2
+        assert said in err

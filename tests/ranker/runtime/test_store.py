@@ -8,7 +8,6 @@ from asking import attributions
 from refusals import refuses
 
 from factors.types import Attributions, Example
-from ranker.cli import main
 from ranker.errors import StoreError
 from ranker.runtime import shards
 from ranker.runtime import store as store_module
@@ -186,14 +185,12 @@ FIELDS = {
 
 
 @pytest.fixture
-def command(tmp_path, capsys):
+def command(tmp_path, rank_models):
     """`rank-models store`, on a store in a folder: arguments -> (exit status, lines of stdout, stderr)."""
 
     def call(*arguments, root=tmp_path / "store"):
-        with pytest.raises(SystemExit) as stop:
-            main(["store", *arguments, "--store", str(root)])
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out.splitlines(), err
+        status, out, err = rank_models("store", *arguments, "--store", str(root))
+        return status, out.splitlines(), err
 
     return call
 

@@ -17,7 +17,6 @@ from refusals import refuses
 
 from factors import BUILTIN
 from factors.types import Example
-from ranker.cli import main
 from ranker.errors import LabelError, ModelError, UsageError
 from ranker.runs.decide import decide
 from ranker.runs.gather import RowsFile
@@ -353,9 +352,8 @@ def test_taggers_are_compared_on_a_conll_file(tagger, gold, tmp_path, monkeypatc
         decide(models, RowsFile(gold), runtime=runtime)
 
 
-def test_extractors_are_compared_on_a_squad_file(extractor, tmp_path, monkeypatch, capsys):
+def test_extractors_are_compared_on_a_squad_file(extractor, tmp_path, monkeypatch, rank_models):
     """From the command line; null answers are stored beside the others, and neither is asked for twice."""
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     folders = [extractor, make_extractor(tmp_path / "other", seed=1)]
     rows = [
         {"id": str(number), "question": f"Who saw {number}?", "answers": [{"text": "The old judge"}][number % 2 :]}
@@ -372,10 +370,11 @@ def test_extractors_are_compared_on_a_squad_file(extractor, tmp_path, monkeypatc
 
     monkeypatch.setattr(SpanExtractor, "load", counted)
     for flags in ([], ["--null-answers"], []):
-        with pytest.raises(SystemExit) as stop:
-            main(["--data", str(file), "--task", "spans", "--models", *map(str, folders), "--format=json", *flags])
-        assert not stop.value.code
-        models = json.loads(capsys.readouterr().out)["decision"]["models"]
+        status, out, _ = rank_models(
+            "--data", str(file), "--task", "spans", "--models", *folders, "--format=json", *flags
+        )
+        assert not status
+        models = json.loads(out)["decision"]["models"]
         measured = {model["name"]: model["outcome"] for model in models}
         for folder in folders:
             predicted = task.predictions(answers(load(folder, null_answers=bool(flags)), examples))
@@ -383,24 +382,24 @@ def test_extractors_are_compared_on_a_squad_file(extractor, tmp_path, monkeypatc
     assert loads == [False, False, True, True]
 
 
-def test_a_tagger_stands_beside_a_file_of_tags(tagger, gold, tmp_path, capsys):
+def test_a_tagger_stands_beside_a_file_of_tags(tagger, gold, tmp_path, rank_models):
     """The task is said once, and no run of checkpoints alone has an option of tables."""
     answered = tmp_path / "perfect.conll"
     answered.write_text(gold.read_text())
-    with pytest.raises(SystemExit) as stop:
-        main(["--data", str(gold), "--task", "tags", "--models", str(tagger), str(answered), "--format=json"])
-    assert not stop.value.code
-    models = json.loads(capsys.readouterr().out)["decision"]["models"]
+    status, out, _ = rank_models(
+        "--data", str(gold), "--task", "tags", "--models", str(tagger), str(answered), "--format=json"
+    )
+    assert not status
+    models = json.loads(out)["decision"]["models"]
     assert {model["name"]: model["outcome"] == 1 for model in models} == {"perfect": True, tagger.name: False}
 
 
-def test_an_option_of_another_head_is_refused(tagger, gold, tmp_path, capsys):
+def test_an_option_of_another_head_is_refused(tagger, gold, tmp_path, rank_models):
     """Null answers are said of question answering; nobody waits for a run that ignores them."""
     models = [str(tagger), str(make_tagger(tmp_path / "other"))]
-    with pytest.raises(SystemExit) as stop:
-        main(["run", "--data", str(gold), "--task", "tags", "--null-answers", "--models", *models])
-    assert stop.value.code == 2
-    assert capsys.readouterr().err.endswith("none of these models reads `--null-answers`; leave it out\n")
+    status, out, err = rank_models("run", "--data", str(gold), "--task", "tags", "--null-answers", "--models", *models)
+    assert status == 2
+    assert err.endswith("none of these models reads `--null-answers`; leave it out\n")
 
 
 @pytest.mark.parametrize(

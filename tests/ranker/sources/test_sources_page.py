@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from ranker.cli import main
-
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("sources", "source-kinds"))
 BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```", PAGE)
@@ -23,7 +21,6 @@ def folder(tmp_path, monkeypatch):
     """The folder of the tutorial, which is on the path; what is imported from it is forgotten."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     yield tmp_path
     for name in FILES:
         sys.modules.pop(name.removesuffix(".py"), None)
@@ -39,7 +36,7 @@ def install(folder, text):
 
 
 @pytest.mark.slow
-def test_the_tutorial_runs(folder, capsys):
+def test_the_tutorial_runs(folder, rank_models):
     """From top to bottom, in one folder: what is said to be printed is printed."""
     names: dict[str, object] = {}
     printed = ""
@@ -57,10 +54,8 @@ def test_the_tutorial_runs(folder, capsys):
         else:
             assert language == "console"
             command, *expected = text.splitlines()
-            with pytest.raises(SystemExit) as stop:
-                main(shlex.split(command.removeprefix("$ "))[1:])
-            out, err = capsys.readouterr()
-            assert not stop.value.code, err
+            status, out, err = rank_models(*shlex.split(command.removeprefix("$ "))[1:])
+            assert not status, err
             assert set(expected) <= {word for line in out.splitlines() for word in line.split()[:2]}
 
 

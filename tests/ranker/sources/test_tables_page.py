@@ -12,7 +12,6 @@ import pytest
 from logmaking import choice_row, lm_log
 
 from ranker import LogOptions, TableOptions
-from ranker.cli import main
 from ranker.commands import options
 from ranker.commands.run import run as command
 from ranker.datasets import sets
@@ -86,7 +85,6 @@ def write_others(folder):
 def folder(tmp_path, monkeypatch):
     """The folder of the tutorial, with what other programs left there."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     write_logs(tmp_path)
     write_others(tmp_path)
     return tmp_path
@@ -97,7 +95,7 @@ def flat(text):
     return " ".join(text.split())
 
 
-def give(lines, capsys):
+def give(lines, rank_models):
     """Give the commands of a block, and hold what each says to the lines below it."""
     commands = re.split(r"(?m)^\$ ", lines)[1:]
     for at, (typed, _, expected) in enumerate(text.partition("\n") for text in commands):
@@ -105,15 +103,13 @@ def give(lines, capsys):
             continue
         after = commands[at + 1].split("\n")[:2] if at + 1 < len(commands) else [""]
         status = int(after[1]) if after[0] == "echo $?" else 0
-        with pytest.raises(SystemExit) as stop:
-            main(shlex.split(typed)[1:])
-        out, err = capsys.readouterr()
-        assert (stop.value.code or 0) == status, (typed, err)
+        status, out, err = rank_models(*shlex.split(typed)[1:])
+        assert status == status, (typed, err)
         for line in expected.splitlines():
             assert flat(line) in flat(out + err), typed
 
 
-def test_the_page_runs(folder, capsys):
+def test_the_page_runs(folder, rank_models):
     """From top to bottom, in one folder: what is said to be printed is printed."""
     names: dict[str, object] = {}
     printed = ""
@@ -128,7 +124,7 @@ def test_the_page_runs(folder, capsys):
             assert printed == text
         else:
             assert language == "console"
-            give(text, capsys)
+            give(text, rank_models)
 
 
 def test_the_page_names_what_there_is():

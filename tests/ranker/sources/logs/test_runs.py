@@ -7,7 +7,6 @@ from logmaking import choice_row, eval_log, header, lm_log, results, sample
 from refusals import refuses
 
 from ranker import decide
-from ranker.cli import main
 from ranker.errors import DataError, UsageError
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs.options import LogOptions
@@ -174,15 +173,13 @@ def test_labels_in_another_order_are_the_same_answers(tmp_path):
     assert [one.outcome for one in found.decision.models] == [1, 1]
 
 
-def test_the_program_averages_runs(tmp_path, capsys, monkeypatch):
+def test_the_program_averages_runs(tmp_path, rank_models):
     """By its option, with the sentence in the report."""
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
     run_log(tmp_path / "a", 1, "CCCCIIII", seed=1)
     run_log(tmp_path / "a", 2, "CCIIIIII", seed=2)
     run_log(tmp_path / "b", 1, "CIIIIIII", model="org/other")
-    with pytest.raises(SystemExit) as stop:
-        main(["--models", str(tmp_path / "a"), str(tmp_path / "b"), "--runs", "mean"])
-    text = " ".join(capsys.readouterr().out.split())
-    assert not stop.value.code
+    status, out, _ = rank_models("--models", str(tmp_path / "a"), str(tmp_path / "b"), "--runs", "mean")
+    text = " ".join(out.split())
+    assert not status
     assert "org/model has match 37.5 %" in text
     assert "Each row is the mean of 2 runs" in text

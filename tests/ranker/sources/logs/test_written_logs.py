@@ -16,7 +16,6 @@ from refusals import refuses
 
 from factors import Example
 from ranker import decide
-from ranker.cli import main
 from ranker.errors import DataError
 from ranker.files.archive import Archive
 from ranker.sources import suites
@@ -231,16 +230,14 @@ def written_rows(path, rows, label):
         ([("run-a", "reviews"), ("run-b", "reviews")], ["--metric", "acc"]),
     ],
 )
-def test_logs_answer_rows_of_ones_own(tmp_path, monkeypatch, capsys, logs, options):
+def test_logs_answer_rows_of_ones_own(tmp_path, monkeypatch, rank_models, logs, options):
     """Found by their texts: ten labels and a pool order the models, and rows to label are chosen."""
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path))
     rows = [one["doc"] for one in lines("run-a", "reviews")][::-1]
     pool, ten = written_rows(tmp_path / "pool.csv", rows, False), written_rows(tmp_path / "ten.csv", rows[:10], True)
     models = ["--models", *(str(samples(*one)) for one in logs), *options]
-    with pytest.raises(SystemExit) as stop:
-        main(["--data", ten, "--pool", pool, *models, "--format", "json"])
-    out, err = capsys.readouterr()
-    assert (stop.value.code or 0, err) == (0, "")
+    status, out, err = rank_models("--data", ten, "--pool", pool, *models, "--format", "json")
+    assert (status, err) == (0, "")
     found = json.loads(out)["decision"]
     assert found["method"] == "SURROGATE"
     choice = LogSelection(metric="acc") if "--metric" in options else LogSelection(filter="loose")
@@ -249,10 +246,8 @@ def test_logs_answer_rows_of_ones_own(tmp_path, monkeypatch, capsys, logs, optio
         right = dict(zip(log.texts, log.outcomes, strict=True))
         (model,) = [one for one in found["models"] if one["name"] == run]
         assert model["outcome"] == pytest.approx(np.mean([right[one["text"]] for one in rows[:10]]))
-    with pytest.raises(SystemExit) as stop:
-        main(["label", "--pool", pool, *models, "--batch", "4"])
-    out, err = capsys.readouterr()
-    assert not stop.value.code, err
+    status, out, err = rank_models("label", "--pool", pool, *models, "--batch", "4")
+    assert not status, err
     assert len(out.strip().splitlines()) == 5
 
 
@@ -356,14 +351,13 @@ def test_answers_that_are_judged_by_a_part_are_no_labels():
     )
 
 
-def test_two_logs_of_inspect_are_compared(capsys, monkeypatch, tmp_path):
+def test_two_logs_of_inspect_are_compared(rank_models, monkeypatch, tmp_path):
     """By clusters that the log names itself; neither was asked otherwise than the other."""
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path))
     logs = [str(INSPECT / f"twice-{run}.eval") for run in ("run-a", "run-b")]
-    with pytest.raises(SystemExit) as stop:
-        main(["--models", *logs, "--scorer", "graded"])
-    text = " ".join(capsys.readouterr().out.split())
-    assert not stop.value.code
+    status, out, _ = rank_models("--models", *logs, "--scorer", "graded")
+    text = " ".join(out.split())
+    assert not status
     assert "on the same 11 rows in 3 clusters" in text
     assert "asked in another way" not in text
 
