@@ -203,7 +203,7 @@ def distrust_probability(agreements: Floats, classes: int) -> float:
       the range of an agreement, C / (2 (C - 1)).
 
     Args:
-        agreements: (M, M) of pairs of models that do not always predict one label, see `Patterns.agreements`.
+        agreements: (M, M) `Patterns.agreements` of the models that are no constants, see `Patterns.varied`.
         classes: C.
 
     Example:
