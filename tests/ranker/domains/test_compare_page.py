@@ -17,7 +17,7 @@ PAGE = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("c
 BLOCKS = re.findall(r"(?ms)^```(\w+)(?: (\S+))?\n(.*?)^```", PAGE)
 
 
-def test_the_page_runs(tmp_path, monkeypatch, capsys):
+def test_the_page_runs(tmp_path, monkeypatch, rank_models):
     """From top to bottom, in one folder: what is said to be printed is printed."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -33,7 +33,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
             assert printed == text
         else:
             assert language == "console"
-            give(text, capsys)
+            give(text, rank_models)
     assert (tmp_path / "page.html").read_text(encoding="utf-8").count("<svg") == 5
     assert (tmp_path / "figures" / "trend-tweets.pdf").is_file()
 
