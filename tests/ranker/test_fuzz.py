@@ -527,6 +527,7 @@ FOUND = [
     ("label map", b"[" * 100_000),
     ("label map", b'{"0": ' + b"9" * 5000 + b"}"),
     ("jsonl", as_json([{**ROWS[0], "marks": {"x": [[float("inf"), 4, 9]]}}], lines=True)),
+    ("jsonl", as_json([{**ROWS[0], "marks": {"x": "\ud800", "y": "\udfff"}}, *ROWS[1:]], lines=True)),
     ("jsonl", b'{"text": "a", "label": ' + b"[" * 970 + b"]" * 970 + b"}"),
     ("jsonl", b'{"text": "a", "label": 0, "a\\nb": 0, "label": "\\u001b[2J"}'),
     ("jsonl", b'{"text": "a", "\\nlabel": 0}'),

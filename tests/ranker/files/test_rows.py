@@ -7,6 +7,7 @@ from refusals import refuses
 from ranker import limits
 from ranker.errors import DataError
 from ranker.files import reader, text
+from ranker.files.collect import BLOCK
 from ranker.limits import Limits
 
 
@@ -133,3 +134,14 @@ def test_a_list_keeps_its_place_beside_other_cells(tmp_path, rows):
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"id": n, "cell": cell}) + "\n" for n, cell in enumerate(rows)))
     assert [row["cell"] for row in cells(path)] == rows
+
+
+def test_objects_with_half_of_a_character_are_read_as_they_are_written(tmp_path):
+    """In each block of rows that has one, and in those before and after: an object is one value with all its parts."""
+    marks = [{"x": "q", "y": 1}, {"x": "\ud800", "y": "\udfff"}, {"x": "z", "y": 2}]
+    written = [{"text": "a", "marks": each} for each in marks for _ in range(BLOCK + 1)]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in written))
+    held = reader.read_columns(file)
+    assert (held.unread, list(held.cells), held.groups) == ({"marks": "half of a character"}, ["text"], {})
+    assert [row.cells for row in held.rows()] == written
