@@ -81,11 +81,11 @@ def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", 
                 blocks.append(_array([cells.get(name) for cells in flat], name, block, origin, unit))
             except UnicodeError:
                 blocks.append(pa.nulls(len(block)))
-                whole = next((group for group, columns in groups.items() if name in columns), name)
-                if whole not in unread:
-                    unread[whole] = "half of a character"
-                    deep.setdefault(whole, [pa.nulls(size)] if size else []).append(
-                        of_cells([_json(cells.get(whole)) for _, cells in block])
+                column_name = next((group for group, columns in groups.items() if name in columns), name)
+                if column_name not in unread:
+                    unread[column_name] = "half of a character"
+                    deep.setdefault(column_name, [pa.nulls(size)] if size else []).append(
+                        of_cells([_json(cells.get(column_name)) for _, cells in block])
                     )
     cells = {name: compact(concatenate(parts.pop(name))) for name in list(parts)}
     if "" in order and UNNAMED not in order:  # pandas' numbering of the rows, under pandas' name for it
