@@ -513,6 +513,7 @@ ROW_COUNT = b"\x16\x04\x19\x1c"  # two, before the groups of rows
 FOUND = [
     *((name, REQUIRED) for name in ("parquet", "table parquet")),
     ("table csv", WIDE.encode().replace(b"gpt", b"a-" * 30_000, 1)),
+    ("table parquet", parquet_of([PREDICTED[0], {**PREDICTED[1], "bert": [1e308, 1e308]}])),
     *(("table parquet", parquet_of(PREDICTED).replace(ROW_COUNT, b"\x16%c\x19\x1c" % n)) for n in (1, 2, 6)),
     ("card", b"a = " + b"[" * 5000),
     ("card", b"a = " + b"9" * 5000),

@@ -412,15 +412,14 @@ def read_score_columns(
     of_class[np.arange(scores.shape[1]), list(classes)] = 1
     probs = np.full((columns.size, len(task.labels)), np.nan)
     if used_kind == "probabilities":
-        wrong = ~broken & ~((scores >= 0).all(axis=1) & (np.abs(scores.sum(axis=1) - 1) <= SUM))
+        totals = _totals(scores)
+        wrong = ~broken & ~((scores >= 0).all(axis=1) & (np.abs(totals - 1) <= SUM))
         if wrong.any():
-            row = scores[wrong.argmax()]
-            reason = f"are probabilities, and must be at least 0 and add up to 1 (got {row.sum():.6g})"
+            total = totals[wrong.argmax()]
+            reason = f"are probabilities, and must be at least 0 and add up to 1 (got {total:.6g})"
             hint = "" if kind else "; if they are something else, `answers` says what"
-            raise DataError.at(
-                _place(columns, wrong), f"{some(group)} {reason}{hint}", option="answers", value=row.sum()
-            )
-        probs[~broken] = scores[~broken] @ of_class / scores[~broken].sum(axis=1, keepdims=True)
+            raise DataError.at(_place(columns, wrong), f"{some(group)} {reason}{hint}", option="answers", value=total)
+        probs[~broken] = scores[~broken] @ of_class / totals[~broken, None]
     elif np.isneginf(scores).all(axis=1).any():
         raise DataError.at(place, "a row has no finite log-likelihood")
     else:
@@ -453,7 +452,13 @@ def are_percents(scores: Floats) -> bool:
         >>> are_percents(np.array([[20.4, 79.6], [99.9, 0.0]])), are_percents(np.array([[0.2, 0.8]]))
         (True, False)
     """
-    return len(scores) > 0 and bool((scores >= 0).all() and (np.abs(scores.sum(axis=1) - 100) <= 100 * SUM).all())
+    return len(scores) > 0 and bool((scores >= 0).all() and (np.abs(_totals(scores) - 100) <= 100 * SUM).all())
+
+
+def _totals(scores: Floats) -> Floats:
+    """Return the (n,) sums of rows, infinite where they are too large; numpy would warn."""
+    with np.errstate(over="ignore"):
+        return np.asarray(scores.sum(axis=1))
 
 
 def _softmax_notes(kind: str, group: Sequence[str]) -> Iterable[str]:
