@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 import re
 from functools import cache
 from pathlib import Path
@@ -49,8 +48,7 @@ def heat(cell: str) -> int | None:
         >>> heat("91.2"), heat("50.0"), heat(">99.9"), heat("")
         (9, 5, 10, None)
     """
-    share = float(cell.lstrip("<>") or "nan")
-    return round(share / 10) if math.isfinite(share) else None
+    return round(float(cell.lstrip("<>")) / 10) if cell else None
 
 
 def _sha256(script: str) -> str:

@@ -20,6 +20,9 @@ from ranker.statistics.pool import Kind
 SURE = 0.95
 """Probability from which on a model may be called better, provided its interval excludes 0."""
 
+ROUNDING = 1e-9
+"""Distance from 0 or 1 by which a computed probability may be outside."""
+
 
 @dataclass(frozen=True)
 class DecidedModel:
@@ -99,7 +102,7 @@ class Decision(Result):
         lower_is_better: less of this metric is better.
 
     Raises:
-        ValueError: there is no model, or the lengths do not agree.
+        ValueError: there is no model, the lengths do not agree, or `p_beats` holds what is no probability.
 
     Example:
         >>> from ranker import Evidence, decide, load_set, load_suite
@@ -129,6 +132,8 @@ class Decision(Result):
             raise ValueError("`models` are none")
         if {len(self.p_beats), *map(len, self.p_beats)} != {size}:
             raise ValueError(f"`p_beats` must have the length {size}, a value for each model")
+        if not (np.abs(np.asarray(self.p_beats) - 0.5) <= 0.5 + ROUNDING).all():
+            raise ValueError("`p_beats` must be probabilities, from 0 to 1")
         names, together = self.names, tied_groups(self.p_beats, self.level)
         object.__setattr__(self, "groups", tuple(tuple(names[m] for m in members) for members in together))
 

@@ -553,6 +553,8 @@ FOUND = [
     ("run", as_json({**DECIDED, "header": {**DECIDED["header"], "provenance": {"settings": {"a": float("inf")}}}})),
     ("page", as_json({**DECIDED, "header": {**DECIDED["header"], "provenance": {"settings": {"a": float("inf")}}}})),
     ("run", as_json({**DECIDED, "decision": {**DECIDED["decision"], "p_beats": [[0.5]]}})),
+    ("page", as_json({**DECIDED, "decision": {**DECIDED["decision"], "p_beats": [
+        [1e308] * len(row) for row in DECIDED["decision"]["p_beats"]]}})),
     ("run", as_json({**DECIDED, "decision": {**DECIDED["decision"], "models": [
         without_score(model, "ACC") for model in DECIDED["decision"]["models"]]}})),
     ("page", as_json({**DECIDED, "examples": [with_words(DECIDED["examples"][0], [])]})),
