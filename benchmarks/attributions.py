@@ -28,7 +28,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -52,6 +51,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from benchmarks.clock import seconds
 from factors.types import SPECIAL, Example, Floats
 from ranker.attribution import attribute
 from ranker.attribution.lime import samples, seed_of
@@ -272,19 +272,6 @@ class BackendResult:
             f"**{statistics.median(self.ratios):.1f}** ({min(self.ratios):.1f} to {max(self.ratios):.1f}) | "
             f"{self.difference} | {self.floor:.0%} |"
         )
-
-
-def seconds(work: Callable[[], object], device: str) -> float:
-    """Return the processor time of some work; on another device the time until it is finished."""
-    if device == "cpu":
-        start = time.process_time()
-        work()
-        return time.process_time() - start
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    work()
-    torch.cuda.synchronize()
-    return time.perf_counter() - start
 
 
 def rate(classifier: Classifier, device: str) -> float:

@@ -24,12 +24,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported
 import argparse
 import platform
 import statistics
-import time
 import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.clock import seconds
 from factors.types import Floats, Ints
 from ranker.statistics import engine, exact
 
@@ -83,13 +83,6 @@ def mean_loops(values: Floats, draws: Ints) -> Floats:
                     beats[pair, f] += 0.5 if abs(difference) <= engine.TIE else float(difference > 0)
                     pair += 1
     return np.asarray(beats / len(draws))
-
-
-def seconds(function: Callable[[], object]) -> float:
-    """Return the processor time of one call; unlike wall time it does not count other programs."""
-    start = time.process_time()
-    function()
-    return time.process_time() - start
 
 
 def peak(function: Callable[[], object]) -> float:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import resource
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -24,6 +24,7 @@ import click
 import numpy as np
 from scipy.stats import spearmanr
 
+from benchmarks.clock import timed
 from benchmarks.labels import table
 from benchmarks.shift_domains import Row, entailment, sentiment, toxicity
 from benchmarks.single_texts import shuffled
@@ -73,7 +74,10 @@ SHORT = range(4, 7)
 """Attribution methods, and numbers of words of the rows they are compared on."""
 
 BATCHES, TRIED, CHECKED = (1, 4, 8, 16), 16, 32
-"""Batch sizes of the harness, the rows on which the fastest is determined, and those whose likelihoods are compared."""
+"""Batch sizes of the harness, rows on which the fastest is determined, and rows whose likelihoods are compared."""
+
+DEVICE = click.option("--device", default="cpu", show_default=True, help="cpu, for processor seconds, or cuda.")
+"""Option of commands that also measure GPUs."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +132,8 @@ class HarnessComparison:
 
     Attributes:
         tokens: mean tokens of a prompt.
-        seconds: processor seconds a row here.
-        harness: processor seconds a row of the harness.
+        seconds: a row here; processor seconds, on a GPU seconds until the work is finished.
+        harness: the same of the harness.
         batch: its fastest batch size.
         same: share of rows with the same prediction.
         largest: largest difference of two log-likelihoods.
@@ -157,41 +161,41 @@ class HarnessComparison:
         ]
 
 
-def prompted(case: PromptCase, folder: Path, shots: int) -> LabelScorer:
+def prompted(case: PromptCase, folder: Path, shots: int, device: str = "cpu") -> LabelScorer:
     """Return a model with one of `PROMPTS` and demonstrations."""
     rows = map(dict.values, case.spare_rows[:shots])
     demonstrations = tuple(Demonstration(tuple(texts), json.dumps(label)) for *texts, label in rows)
     model = PromptedModel(case.name, str(folder), prompt=PROMPTS[case.name], demonstrations=demonstrations)
-    scorer = model.open(case.task, Machine(threads=1), ResourceCache())
+    scorer = model.open(case.task, Machine(device, threads=1), ResourceCache())
     assert isinstance(scorer, LabelScorer)
     return scorer
 
 
 def ask(scorer: LabelScorer, examples: Sequence[Example]) -> tuple[Floats, float]:
-    """Return (N, C) probabilities, and the processor seconds that a row takes."""
-    began = time.process_time()
-    probs = np.concatenate([block.probs for block in scorer.predict(examples)])
-    return probs, (time.process_time() - began) / len(examples)
+    """Return (N, C) probabilities, and the seconds that a row takes."""
+    blocks, spent = timed(lambda: list(scorer.predict(examples)), scorer.network.device.type)
+    return np.concatenate([block.probs for block in blocks]), spent / len(examples)
 
 
 def ask_harness(scorer: LabelScorer, examples: Sequence[Example], batch: int) -> tuple[Floats, float]:
-    """Return (N, W) log-likelihoods of the words by lm-evaluation-harness, and its processor seconds a row."""
+    """Return (N, W) log-likelihoods of the words by lm-evaluation-harness, and its seconds a row."""
     from lm_eval.api.instance import Instance  # type: ignore[import-not-found]
     from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found]
 
     network, words = scorer.network, scorer.encoder.words
+    device = network.device.type
     texts = [scorer.encoder.frame_of(len(row.segments)).text(row.segments)[0] for row in examples]
-    model = HFLM(pretrained=network.model, tokenizer=network.tokenizer, batch_size=batch, device="cpu")
+    model = HFLM(pretrained=network.model, tokenizer=network.tokenizer, batch_size=batch, device=device)
     requests = [Instance("loglikelihood", {}, (text, word), 0) for text in texts for word in words]
-    began = time.process_time()
-    values = model.loglikelihood(requests, disable_tqdm=True)
-    spent = time.process_time() - began
+    values, spent = timed(lambda: model.loglikelihood(requests, disable_tqdm=True), device)
     return np.array([value for value, _ in values]).reshape(-1, len(words)), spent / len(examples)
 
 
-def compare(scorer: LabelScorer, examples: Sequence[Example], count: int, batches: Sequence[int]) -> HarnessComparison:
-    """Measure both programs, the harness with its fastest batch size, on the first `count` rows."""
-    speeds = {batch: ask_harness(scorer, examples[:TRIED], batch)[1] for batch in batches}
+def compare(
+    scorer: LabelScorer, examples: Sequence[Example], count: int, batches: Sequence[int], tried: int
+) -> HarnessComparison:
+    """Measure both programs, the harness on the first `count` rows, with the batch size that was fastest on `tried`."""
+    speeds = {batch: ask_harness(scorer, examples[:tried], batch)[1] for batch in batches}
     fastest = min(speeds, key=lambda batch: speeds[batch])
     theirs, harness_seconds = ask_harness(scorer, examples[:count], fastest)
     theirs = theirs[:, [group[0] for group in scorer.groups]]  # in the order of the labels, each of which has one word
@@ -310,6 +314,8 @@ def main() -> None:
 @click.option("--rows", default=ROWS, show_default=True)
 @click.option("--most", default=ROWS, show_default=True, help="Rows that the harness is asked about, at most.")
 @click.option("--batch", "batches", multiple=True, default=BATCHES, show_default=True)
+@click.option("--tried", default=TRIED, show_default=True, help="Rows on which the fastest batch is determined.")
+@DEVICE
 def harness(
     real_files: Path,
     folder: Path,
@@ -318,6 +324,8 @@ def harness(
     rows: int,
     most: int,
     batches: Sequence[int],
+    tried: int,
+    device: str,
 ) -> None:
     """Seconds a row and agreement with lm-evaluation-harness: install it to run this."""
     head = ["", "tokens", "harness, s (batch)", "here, s", "ratio", "same predictions", "largest difference"]
@@ -325,7 +333,7 @@ def harness(
     for name in names:
         case = read_case(name, real_files, rows)
         for shots in counts:
-            cells = compare(prompted(case, folder, shots), case.examples, min(rows, most), batches).cells
+            cells = compare(prompted(case, folder, shots, device), case.examples, min(rows, most), batches, tried).cells
             click.echo(table([f"{name}, {shots}-shot", *cells], []).splitlines()[0])
 
 
@@ -400,17 +408,16 @@ def accuracies(files: Sequence[Path]) -> None:
 @click.argument("folder", type=PATH)
 @click.option("--rows", default=30, show_default=True)
 @click.option("--shots", default=0, show_default=True)
-def attributions(real_files: Path, folder: Path, rows: int, shots: int) -> None:
+@DEVICE
+def attributions(real_files: Path, folder: Path, rows: int, shots: int, device: str) -> None:
     """Quality of attributions of short rows of SST-2, by method: errors, agreement, and what the best words change."""
     case = read_case("sst-2", real_files, 10 * ROWS)
     short = [row for row in case.examples if len(row.segments[0].split()) in SHORT][:rows]
-    scorer = prompted(case, folder, shots)
+    scorer = prompted(case, folder, shots, device)
     effects = hidden_words(scorer, short)
     scores, cells = {}, {}
     for name in METHODS:
-        began = time.process_time()
-        of_rows = list(attribute(scorer, short, name))
-        spent = (time.process_time() - began) / len(short)
+        of_rows, spent = timed(partial(list[Attributions], attribute(scorer, short, name)), device)
         settings = settings_of(name)
         errors = [settings.error(row) for row in of_rows]
         accepted = np.mean([settings.accepts(row) for row in of_rows])
@@ -418,7 +425,7 @@ def attributions(real_files: Path, folder: Path, rows: int, shots: int) -> None:
         shares = falls[:, 0] / falls[:, 1]
         error = shares.std(ddof=1) / np.sqrt(len(shares))
         scores[name] = of_rows
-        cells[name] = [f"{spent:.1f}", f"{np.median(errors):.1e}", f"{accepted:.0%}",
+        cells[name] = [f"{spent / len(short):.1f}", f"{np.median(errors):.1e}", f"{accepted:.0%}",
                        f"{shares.mean():.2f} ({error:.2f})"]  # fmt: skip
         click.echo(f"{name}: {cells[name]}", err=True)
     head = ["", "s a row", "median error", "accepted", "share of the largest fall (s.e.)", *METHODS]

@@ -1,13 +1,12 @@
-"""Cut streams into windows, and pack rows into batches of one length, for all code that runs a network.
+"""Cut streams into windows, and pack rows into batches, for all code that runs a network.
 
-A batch holds rows of one length only, so nothing is padded. When memory runs out, the budget is halved and the work
-goes on.
+A batch holds rows of one length only, so nothing is padded, unless the caller allows it. When memory runs out, the
+budget is halved and the work goes on.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -45,35 +44,44 @@ def windows(items: Iterable[T], cost: Callable[[T], int], limit: int, most: int)
         yield window
 
 
-def pack(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Yield indices of rows, in batches of one length each within the budget, the longest first.
+def pack(lengths: Sequence[int], budget: int, padding: int = 0) -> Iterator[list[int]]:
+    """Yield indices of rows, in batches within the budget, the longest first.
 
     A row that is longer than the budget is a batch of its own.
 
     Args:
         lengths: of the rows, in tokens.
         budget: most tokens a batch.
+        padding: most tokens by which a batch grows if each of its rows is as much longer as its shortest one must be;
+            with 0 a batch holds rows of one length.
 
     Example:
         >>> list(pack([3, 9, 3, 3], 6))
         [[1], [0, 2], [3]]
+        >>> list(pack([4, 9, 3, 3], 12, padding=3))
+        [[1], [0, 2, 3]]
     """
-    of_length: dict[int, list[int]] = defaultdict(list)
-    for i, length in enumerate(lengths):
-        of_length[length].append(i)
+    batch: list[int] = []
     # the longest come first, so that memory runs out at the start or not at all
-    for length in sorted(of_length, reverse=True):
-        alike, size = of_length[length], max(1, budget // length)
-        yield from (alike[start : start + size] for start in range(0, len(alike), size))
+    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if batch:
+            longest, count = lengths[batch[0]], len(batch) + 1
+            if count * longest > budget or count * (longest - lengths[i]) > padding:
+                yield batch
+                batch = []
+        batch.append(i)
+    if batch:
+        yield batch
 
 
-def run_in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]], None]) -> int:
+def run_in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]], None], padding: int = 0) -> int:
     """Run all rows in packed batches; when memory runs out, the budget is halved, and the rest goes on.
 
     Args:
         lengths: of the rows, in tokens.
         budget: most tokens a batch.
         run: runs a batch of indices.
+        padding: see `pack`.
 
     Returns:
         The final budget.
@@ -89,7 +97,7 @@ def run_in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]
         )
     left = list(range(len(lengths)))
     while left:
-        batches = [[left[i] for i in batch] for batch in pack([lengths[i] for i in left], budget)]
+        batches = [[left[i] for i in batch] for batch in pack([lengths[i] for i in left], budget, padding)]
         left = []
         for done, batch in enumerate(batches):
             try:

@@ -3,7 +3,8 @@
 Requests of many examples are read ahead (a window), duplicate rows among them are computed once, and rows are packed
 by a budget of tokens (`ranker.sources.packing`). A batch holds rows of one length only, so nothing is padded: no value
 depends on a row's neighbours, no architecture's habits of padding (sides, position ids, masks) matter, and attention
-needs no mask. Memory stays flat however many requests come.
+needs no mask. Decoders see nothing of what comes after a token, so their rows may be lengthened at the end, without a
+mask, to need fewer passes. Memory stays flat however many requests come.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class InputRow(Protocol):
 
     @property
     def size(self) -> int:
-        """Tokens that it costs; rows of one size are run together."""
+        """Tokens that it costs; rows of one size, or of about one, are run together."""
 
     @property
     def content(self) -> Hashable:
@@ -129,15 +130,17 @@ def run_rows(
     requests: Iterable[tuple[S, Sequence[R]]],
     token_budget: int,
     advance: Advance = lambda done: None,
+    padding: int = 0,
 ) -> Iterator[tuple[S, list[Any]]]:
     """Answer requests in order, each with the outputs of its rows.
 
     Args:
-        run: rows of one size -> the output of each.
+        run: rows of a batch -> the output of each.
         requests: (state, rows): any object that is returned with the answer, and one row or more. They are read lazily,
             a window ahead.
         token_budget: most tokens a batch. It changes speed and memory, no value.
         advance: called after each batch with the number of newly completed requests.
+        padding: see `ranker.sources.packing.pack`; with 0 the rows of a batch are of one size.
 
     Yields:
         The state of a request, and the output of each of its rows.
@@ -151,7 +154,7 @@ def run_rows(
 
     for window in windows(requests, tokens, WINDOW * token_budget, MAX_REQUESTS_AHEAD):
         rows, places = distinct_rows([wanted for _, wanted in window])
-        outputs, token_budget = _outputs(run, rows, token_budget, completion_counter(advance, places))
+        outputs, token_budget = _outputs(run, rows, token_budget, padding, completion_counter(advance, places))
         for (state, _), wanted in zip(window, places, strict=True):
             yield state, [outputs[place] for place in wanted]
 
@@ -208,6 +211,7 @@ def _outputs(
     run: Callable[[Sequence[R]], Iterable[Any]],
     rows: Sequence[R],
     budget: int,
+    padding: int,
     done: Callable[[Sequence[int]], object],
 ) -> tuple[dict[int, Any], int]:
     """Return row index -> its output, and the final token budget."""
@@ -219,5 +223,5 @@ def _outputs(
         outputs.update(zip(batch, values, strict=True))
         done(batch)
 
-    budget = run_in_batches([row.size for row in rows], budget, run_batch)
+    budget = run_in_batches([row.size for row in rows], budget, run_batch, padding)
     return outputs, budget

@@ -168,7 +168,8 @@ class LabelScorer:
                 scored = [self._rows(ids, encoding) for ids in versions]
                 yield (state, encoding, list(map(len, scored))), [row for rows in scored for row in rows]
 
-        for (state, encoding, counts), outputs in batching.run_rows(self._run, rows(), self.token_budget, advance):
+        answered = batching.run_rows(self._run, rows(), self.token_budget, advance, self.network.padding)
+        for (state, encoding, counts), outputs in answered:
             remaining = iter(outputs)
             versions = [{k: v for scores in islice(remaining, count) for k, v in scores.items()} for count in counts]
             yield state, np.array([[scores[answer] for answer in encoding.continuations] for scores in versions])
@@ -183,7 +184,7 @@ class LabelScorer:
         return scored_rows(ids, encoding.continuations, prefix, self.network.encodes)
 
     def _run(self, rows: Sequence[ScoredRow]) -> list[dict[Continuation, float]]:
-        """Run rows of one size -> the score of each of their answers."""
+        """Run rows of about one size -> the score of each of their answers."""
         scores: list[dict[Continuation, float]] = [{} for _ in rows]
         alike: dict[tuple[Prefix, int], list[int]] = defaultdict(list)
         for place, row in enumerate(rows):
@@ -193,37 +194,47 @@ class LabelScorer:
             after = [row.ids[len(row.prefix) :] for row in chosen]
             if not self.network.encodes:
                 after = [np.array([*ids, *row.answer_start]) for ids, row in zip(after, chosen, strict=True)]
-            context = torch.from_numpy(np.stack(after)).to(self.network.device)
-            asked_for = ([row.answer_start for row in chosen], [row.answers for row in chosen])
-            values_of_rows = self._read(context, prefix, *asked_for)
-            for place, row, values in zip(places, chosen, values_of_rows, strict=True):
-                scores[place] = dict(zip(row.answers, values.tolist(), strict=True))
+            lengths = np.array([len(ids) for ids in after])
+            widths = lengths.max() - lengths
+            # no token sees those after it, so a row is lengthened by its last one
+            context = np.stack([np.pad(ids, (0, width), "edge") for ids, width in zip(after, widths, strict=True)])
+            values = self._read(torch.from_numpy(context).to(self.network.device), lengths, prefix, chosen).tolist()
+            remaining = iter(values)
+            for place, row in zip(places, chosen, strict=True):
+                scores[place] = dict(zip(row.answers, islice(remaining, len(row.answers)), strict=True))
         return scores
 
-    def _read(
-        self,
-        context: torch.Tensor,
-        prefix: Prefix,
-        answer_starts: Sequence[Continuation],
-        answers: Sequence[Sequence[Continuation]],
-    ) -> list[torch.Tensor]:
-        """Return (A,) float64 scores of A answers for each of R rows."""
-        network, keep, decoded = self.network, max(map(len, answer_starts)) + 1, None
+    def _read(self, context: torch.Tensor, lengths: Ints, prefix: Prefix, rows: Sequence[ScoredRow]) -> torch.Tensor:
+        """Return (A,) float64 scores of all answers of R rows, one row after the other.
+
+        Args:
+            context: see `LanguageModel.logits`.
+            lengths: (R,) of the rows in it; tokens after them are ignored.
+            prefix: ids that all rows begin with.
+            rows: the rows.
+        """
+        network, decoded = self.network, None
+        width = context.shape[1]
         if network.encodes:
-            decoded = torch.tensor([[network.bos, *ids] for ids in answer_starts], device=network.device)
+            decoded = torch.tensor([[network.bos, *row.answer_start] for row in rows], device=network.device)
+            width = decoded.shape[1]
+            lengths = np.full(len(rows), width)
+        firsts = lengths - 1 - [len(row.answer_start) for row in rows]  # places whose next token begins an answer
+        keep = width - int(firsts.min())
         logits = finite(network.logits(context, keep, prefix, decoded))
-        normal = logits.logsumexp(dim=-1)  # (R, keep)
-        scores = []
-        for row, (ids, scored) in enumerate(zip(answer_starts, answers, strict=True)):
-            first = keep - 1 - len(ids)
-            of_row = []
-            for answer in scored:
-                places = torch.arange(first, first + len(answer), device=logits.device)
-                tokens = torch.tensor(answer, device=logits.device)
-                logs = (logits[row, places, tokens] - normal[row, places]).double()
-                of_row.append(logs.mean() if self.mean else logs.sum())
-            scores.append(torch.stack(of_row))
-        return scores
+        owners = [row for row, scored in enumerate(rows) for _ in scored.answers]
+        answers = [answer for row in rows for answer in row.answers]
+        tokens_of_answers = np.array(
+            [
+                (number, owner, keep - width + firsts[owner] + place, token)
+                for number, (owner, answer) in enumerate(zip(owners, answers, strict=True))
+                for place, token in enumerate(answer)
+            ]
+        )
+        of_answer, of_row, places, tokens = torch.from_numpy(tokens_of_answers.T).to(logits.device)
+        logs = (logits[of_row, places, tokens] - logits.logsumexp(dim=-1)[of_row, places]).double()
+        scores = torch.zeros(len(answers), dtype=torch.float64, device=logits.device).index_add(0, of_answer, logs)
+        return scores / torch.bincount(of_answer) if self.mean else scores
 
     def _classes(self, words: torch.Tensor) -> torch.Tensor:
         """Return (R, C) logits of classes from (R, V) scores of words, as if only these words were possible."""
@@ -274,10 +285,9 @@ class LabelScorer:
                 if scored.answer_start and not self.network.encodes:
                     answer_start = self._embed(torch.tensor([scored.answer_start], device=rows.device))
                     context = torch.cat([rows, answer_start.expand(len(rows), -1, -1)], dim=1)
-                count = len(places)
-                asked_for = ([scored.answer_start] * count, [scored.answers] * count)
-                values_of_rows = self._read(context, encoding.prefix, *asked_for)
-                words |= dict(zip(scored.answers, torch.stack(values_of_rows).unbind(dim=1), strict=True))
+                lengths = np.full(len(places), context.shape[1])
+                values = self._read(context, lengths, encoding.prefix, [scored] * len(places))
+                words |= dict(zip(scored.answers, values.reshape(len(places), -1).unbind(dim=1), strict=True))
             of_words = torch.stack([words[answer] for answer in encoding.continuations], dim=1)
             offset = torch.from_numpy(self._offset(encoding.texts)).to(of_words.device)
             for place, values in zip(places, (self._classes(of_words) - offset).float(), strict=True):

@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
+import torch
 from conftest import TASK
 
 from factors import Example
@@ -13,13 +14,16 @@ from ranker.sources.base import ModelInfo, ResourceCache, SourceOptions
 from ranker.sources.lm import demonstrations, kind, prompts
 from ranker.sources.lm.answers import check_apart
 from ranker.sources.lm.encoding import PromptEncoder, _RowTokens
-from ranker.sources.lm.network import LanguageModel
+from ranker.sources.lm.network import LanguageModel, _check_order
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.lm.prompts import Prompt
 from ranker.sources.references import Reference
 from ranker.tasks.precomputed import PrecomputedTask
 
 PROMPT = Prompt(name="p", segments=("first",), template="{first} is ", verbalizers={"entailment": ("yes",)})
+
+BOTH_WAYS = SimpleNamespace(name="m", device="cpu", logits=lambda ids, keep: ids.flip(1)[..., None] + torch.arange(2.0))
+"""A network whose first token's logits are told from the second token."""
 
 
 def file_of(folder, text):
@@ -109,6 +113,8 @@ MESSAGES = [
     ("no chat template",
      lambda folder: LanguageModel.chat(SimpleNamespace(name="m", tokenizer=SimpleNamespace(chat_template=None)), []),
      "m has no chat template; take prompts without `chat`"),
+    ("a network that reads both ways", lambda folder: _check_order(BOTH_WAYS),
+     "m is no language model: its tokens see those after them (bidirectional attention)"),
     ("an unreadable GGUF file", lambda folder: kind.open_gguf(folder / "a.gguf"),
      "a.gguf cannot be read: No such file or directory"),
 ]  # fmt: skip

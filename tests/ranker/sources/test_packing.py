@@ -18,6 +18,19 @@ def test_batches_are_of_one_length_and_within_the_budget(lengths, budget):
     assert [lengths[batch[0]] for batch in batches] == sorted((lengths[b[0]] for b in batches), reverse=True)
 
 
+@given(lengths=st.lists(st.integers(1, 9), max_size=30), budget=st.integers(1, 40), padding=st.integers(0, 20))
+def test_padding_is_bounded(lengths, budget, padding):
+    """Rows of a batch are in order of length, and their differences to the longest add up to the bound at most."""
+    batches = list(pack(lengths, budget, padding))
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        longest, shortest = lengths[batch[0]], lengths[batch[-1]]
+        assert len(batch) * (longest - shortest) <= padding
+        assert len(batch) == 1 or len(batch) * longest <= budget
+        assert sorted((lengths[i] for i in batch), reverse=True) == [lengths[i] for i in batch]
+    assert len(batches) <= len(list(pack(lengths, budget)))
+
+
 def test_no_more_batches_than_the_budget_demands():
     """Rows of one length fill batches to the budget."""
     assert [len(batch) for batch in pack([4] * 10, 12)] == [3, 3, 3, 1]

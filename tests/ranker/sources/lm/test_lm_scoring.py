@@ -8,13 +8,14 @@ import pytest
 import torch
 from conftest import TASK, make_lm
 from refusals import refuses
+from transformers import AutoTokenizer, BertConfig, BertLMHeadModel
 
 from factors.types import Example
 from ranker.attribution import attribute
 from ranker.errors import LabelError, ModelError
 from ranker.sources.base import Machine, ResourceCache, SourceOptions
 from ranker.sources.lm.kind import PromptedModel, sources
-from ranker.sources.lm.network import _needs_eager_attention
+from ranker.sources.lm.network import PADDING, LanguageModel, _needs_eager_attention
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.lm.prompts import CONTENT_FREE, Prompt
 from ranker.sources.lm.scoring import LabelScorer
@@ -114,6 +115,52 @@ def test_batches_change_nothing(lm, kind, budget):
     model = opened(lm(kind))
     other = replace(model, network=replace(model.network, token_budget=budget))
     np.testing.assert_allclose(probabilities(other), probabilities(model), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+@pytest.mark.parametrize("short", [True, False])
+def test_rows_are_lengthened_to_need_fewer_passes(lm, monkeypatch, kind, short):
+    """A decoder runs rows of any length in one pass, with the same probabilities."""
+    prompt = replace(PROMPT, instruction="") if short else PROMPT
+    rows = [Example(str(n), ("The doctor saw " + "the old actor " * n, "An actor waited."), 1) for n in range(12)]
+    expected = probabilities(opened(lm(kind), prompt), rows)
+    model = opened(lm(kind), prompt)
+    assert bool(model.encoder.prefix(2)) != short
+    assert len({len(encoding.ids) for encoding in model.encodings(rows)}) == len(rows)
+    monkeypatch.setattr(LanguageModel, "padding", 4096)
+    model = replace(model, network=replace(model.network, token_budget=65_536))
+    passes = []
+    run = LanguageModel.run
+
+    def counted(network, type_ids, **inputs):
+        passes.append(len(next(iter(inputs.values()))))
+        return run(network, type_ids, **inputs)
+
+    monkeypatch.setattr(LanguageModel, "run", counted)
+    np.testing.assert_allclose(probabilities(model, rows), expected, atol=1e-5)
+    assert len([count for count in passes if count > 1]) == 1
+
+
+@pytest.mark.parametrize("kind", ["llama", "t5"])
+def test_rows_are_lengthened_on_gpus_alone(lm, kind):
+    """Rows of encoders never are: their tokens see those after them."""
+    network = opened(lm(kind)).network
+    assert network.padding == 0
+    assert replace(network, device=torch.device("cuda")).padding == (PADDING if kind == "llama" else 0)
+
+
+@pytest.mark.parametrize("kind", ["gemma", "bert"])
+def test_a_network_that_reads_both_ways_is_no_language_model(tmp_path, kind):
+    """A decoder whose tokens see those after them is refused: answers would depend on the lengths of other rows."""
+    if kind == "gemma":
+        folder = make_lm(tmp_path / "lm", "gemma", use_bidirectional_attention=True)
+    else:
+        folder = make_lm(tmp_path / "lm", "llama")
+        config = BertConfig(vocab_size=len(AutoTokenizer.from_pretrained(folder)), hidden_size=16, num_hidden_layers=2,
+                            num_attention_heads=2, intermediate_size=16)  # fmt: skip
+        BertLMHeadModel(config).save_pretrained(folder)
+    with refuses(ModelError, place=folder):
+        opened(folder)
 
 
 def test_the_prefix_is_computed_once(lm, monkeypatch):
