@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from factors.types import Example, Ints
-from ranker.errors import Assumption, DataError, UnknownName
+from ranker.errors import Assumption, DataError, Question, UnknownName
 from ranker.sources.tables import entries, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import Columns, RequestedRows, TableAnswerColumn, TableHints, count, some, states
@@ -39,9 +39,13 @@ def collect_values(
 
     Raises:
         UnknownName: a column that the user named does not exist.
+        Question: the user says that the answers are labels, or numbers of labels.
         DataError: the columns of the answers are ambiguous.
     """
     hints = hints or TableHints()
+    if hints.answers not in ("", "values", "outcomes"):
+        problem = f"answers to this task are no labels, so they cannot be read as {hints.answers}"
+        raise Question.at(columns.origin, f"{problem}; leave out `answers`, or name labels by `task`", option="answers")
     roles.check_program(columns)
     keys = keys_of.find(columns, hints, rows)
     if keys.run and hints.runs != "each":

@@ -10,12 +10,15 @@ from refusals import refuses
 from rouge_score.rouge_scorer import RougeScorer
 
 from ranker import decide
-from ranker.errors import RankModelsError, UnknownName, UsageError
+from ranker.errors import Question, RankModelsError, UnknownName, UsageError
 from ranker.runs.gather import RowsFile
 from ranker.runs.likeness import _entry
 from ranker.runs.pool import MAX_COMPARED_ROWS
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
+from ranker.sources.base import SourceOptions
+from ranker.sources.suites import load
+from ranker.sources.tables.options import TableOptions
 from ranker.statistics.anchors import Anchors, infer_differences
 from ranker.tasks.texts import SpanTask, TextTask
 
@@ -185,6 +188,14 @@ def test_outcomes_are_not_read_as_answers(files, column, caplog):
     with pytest.raises(RankModelsError, match="2 of 2 models failed"):
         decide(tables, RowsFile(rows, "text"))
     assert "a table of outcomes is read by `answers=outcomes`" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["labels", "probabilities", "logits", "log-likelihoods"])
+def test_texts_are_not_read_as_labels(files, kind):
+    """`answers` of labels beside a task without labels is refused at once, and no model is left out for it."""
+    rows, _, models, _, _ = files
+    with refuses(Question, option="answers", place=models[0]):
+        decide(load(models, SourceOptions(kinds=[TableOptions(answers=kind)])), RowsFile(rows, "text"))
 
 
 def test_answers_of_0_and_1_are_read_where_references_are_numbers(files):
