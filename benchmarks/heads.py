@@ -39,7 +39,7 @@ from benchmarks import anchors
 from experiments.train import endless_batches, names_of, resolve, save, seeded, slope, weight_groups
 from factors.types import Example
 from ranker.commands.options import PATH
-from ranker.runs.gather import RowsFile
+from ranker.runs.rows import RowsFile
 from ranker.sources.hf.extractors import SpanExtractor
 from ranker.sources.hf.taggers import Tagger
 from ranker.tasks.tags import OUTSIDE, Tagging, TagTask, entities

@@ -24,8 +24,9 @@ from factors.types import Floats, Ints
 from ranker.commands.options import PATH, combine
 from ranker.datasets import sets
 from ranker.numbers import percent, points
-from ranker.runs.gather import RowsFile, inspect_models, labelled
+from ranker.runs.inspected import inspect_models
 from ranker.runs.label_predictions import predictions
+from ranker.runs.rows import RowsFile, labelled
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources import suites

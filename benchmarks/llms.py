@@ -34,7 +34,7 @@ from ranker.attribution import attribute, perturb, settings_of
 from ranker.commands.options import PATH
 from ranker.datasets import sets
 from ranker.numbers import percent, points
-from ranker.runs.gather import inspect_references
+from ranker.runs.inspected import inspect_references
 from ranker.runs.label_predictions import predictions
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store

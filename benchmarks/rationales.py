@@ -20,8 +20,8 @@ from benchmarks.single_texts import members, shuffled
 from factors import BUILTIN
 from factors.compose import marked
 from ranker.datasets.sets import LabelledDataset
-from ranker.runs.gather import labelled
 from ranker.runs.rank import rank
+from ranker.runs.rows import labelled
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.tasks.classes import ClassificationTask

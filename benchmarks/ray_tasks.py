@@ -34,7 +34,7 @@ from ranker import silent
 from ranker.attribution.settings import SHAPSettings
 from ranker.datasets import sets
 from ranker.runs.collect import RawResponses, RequestMatrix, run_models
-from ranker.runs.gather import InspectedModels, inspect_models
+from ranker.runs.inspected import InspectedModels, inspect_models
 from ranker.runtime.base import Executor, Request
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.ray_tasks import RayTasks

@@ -28,7 +28,7 @@ from experiments.plan import IN_DOMAIN, Training, draw
 from experiments.recipe import Augment, Base, Loss, Perturb, Stage, Tune
 from factors.types import Bools, Floats
 from ranker.commands.options import DEVICE, PATH
-from ranker.runs.gather import RowsFile
+from ranker.runs.rows import RowsFile
 from ranker.sources.hf.classifiers import Classifier
 from ranker.tasks.classes import ClassificationTask
 

@@ -19,8 +19,8 @@ from factors import BUILTIN, Attributions, Example, factor
 from factors.types import Bools, Floats, Ints
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
-from ranker.runs.gather import labelled
 from ranker.runs.rank import rank
+from ranker.runs.rows import labelled
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.reference import Truth
 from ranker.scoring.score import Evidence, signed_scores

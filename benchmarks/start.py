@@ -78,7 +78,8 @@ with torch.inference_mode():
 
 EVALUATE = """
 import sys
-from ranker.runs.gather import bundled_rows, inspect_models
+from ranker.runs.bundles import bundled_rows
+from ranker.runs.inspected import inspect_models
 from ranker.runs.rank import rank
 models = inspect_models(sys.argv[1])
 from ranker.runtime.runtime import Runtime

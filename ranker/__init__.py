@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from ranker.results.shift import Selection, Shift
     from ranker.runs.decide import decide
     from ranker.runs.explain import explain
-    from ranker.runs.gather import labelled
     from ranker.runs.label import Labelling, label
     from ranker.runs.label_predictions import LabelSettings as LabelSettings
     from ranker.runs.over_tasks import over_tasks
     from ranker.runs.rank import rank
+    from ranker.runs.rows import labelled
     from ranker.runs.shift import shift
     from ranker.runs.within import decide_within
     from ranker.runtime.executors.processes import Processes
@@ -136,7 +136,7 @@ _HOME = {
     "ranker.results.shift": ("Selection", "Shift"),
     "ranker.runs.decide": ("decide",),
     "ranker.runs.explain": ("explain",),
-    "ranker.runs.gather": ("labelled",),
+    "ranker.runs.rows": ("labelled",),
     "ranker.runs.label": ("Labelling", "label"),
     "ranker.runs.over_tasks": ("over_tasks",),
     "ranker.runs.rank": ("rank",),

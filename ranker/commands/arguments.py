@@ -30,20 +30,13 @@ from ranker.report import FORMATS
 from ranker.results.ranking import Ranking
 from ranker.runs.decide import decide_plan
 from ranker.runs.explain import Chosen, find_example, text_example
-from ranker.runs.gather import (
-    InspectedModels,
-    NamedDataset,
-    RowsFile,
-    gather_with_truth,
-    gather_without_truth,
-    inspect_models,
-    inspect_references,
-    unread_options,
-)
+from ranker.runs.gather import gather_with_truth, gather_without_truth
+from ranker.runs.inspected import InspectedModels, inspect_models, inspect_references, unread_options
 from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import Plan, plan, unnamed_factors
 from ranker.runs.rank import evaluate_plan
+from ranker.runs.rows import NamedDataset, RowsFile
 from ranker.runs.task import NamedTask, takes_values
 from ranker.runtime.base import Executor
 from ranker.runtime.executors.named import ExecutorOptions, executor_named

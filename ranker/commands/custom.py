@@ -18,7 +18,7 @@ from typing import TypeVar
 from factors import BUILTIN, Factor
 from factors.registry import add, factors_in
 from ranker.errors import UsageError, listed, look_up
-from ranker.runs.gather import RowsFile
+from ranker.runs.rows import RowsFile
 from ranker.runs.task import task_of_texts
 from ranker.sources.base import Machine
 from ranker.sources.hf import bertscore

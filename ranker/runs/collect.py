@@ -11,7 +11,7 @@ from typing import TypeAlias
 from factors.rationales import erasures
 from ranker.datasets.identity import Texts
 from ranker.errors import ModelError, UsageError, listed
-from ranker.runs.gather import InspectedModels
+from ranker.runs.inspected import InspectedModels
 from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer, Job, JobOutcome, Request, Usage
 from ranker.runtime.runtime import Runtime

@@ -9,16 +9,10 @@ from ranker.datasets.sets import LabelledDataset
 from ranker.errors import look_up
 from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
-from ranker.runs.gather import (
-    LabelledRows,
-    Models,
-    RowsFile,
-    UnlabelledRows,
-    gather_without_truth,
-    inspect_models,
-    with_columns,
-)
+from ranker.runs.gather import gather_without_truth
+from ranker.runs.inspected import Models, inspect_models
 from ranker.runs.plan import Plan, check_method, plan
+from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, with_columns
 from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
 from ranker.runtime.runtime import Runtime
 from ranker.scoring import decision as deciding

@@ -10,7 +10,8 @@ import numpy as np
 from factors import Example
 from ranker.errors import ModelError, listed
 from ranker.numbers import counted, interval, percent
-from ranker.runs.gather import InspectedModels, RowsFile
+from ranker.runs.inspected import InspectedModels
+from ranker.runs.rows import RowsFile
 from ranker.sources.base import Machine, ResourceCache, Source
 from ranker.statistics.posterior import intervals_of_accuracy
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Task

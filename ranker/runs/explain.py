@@ -16,8 +16,10 @@ from ranker.datasets.sets import LabelledDataset
 from ranker.errors import DataError, ModelError, UnknownName, UsageError
 from ranker.results.explanation import Explanation
 from ranker.runs.collect import collect
-from ranker.runs.gather import InspectedModels, Models, NamedDataset, RowsFile, RunInputs, RunRows, inspect_models
+from ranker.runs.gather import RunInputs, RunRows
+from ranker.runs.inspected import InspectedModels, Models, inspect_models
 from ranker.runs.plan import BACKEND, applicable_factors, default_factors, plan
+from ranker.runs.rows import NamedDataset, RowsFile
 from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence

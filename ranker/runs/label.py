@@ -19,15 +19,7 @@ from ranker.labelling.session import LabelEvent, Session
 from ranker.labelling.sheet import Line
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.runs.collect import unanswered
-from ranker.runs.gather import (
-    InspectedModels,
-    Models,
-    RowsFile,
-    UnlabelledRows,
-    as_pool,
-    inspect_models,
-    read_pool_rows,
-)
+from ranker.runs.inspected import InspectedModels, Models, inspect_models
 from ranker.runs.label_pool import distinct_rows
 from ranker.runs.label_predictions import (
     LabelSettings,
@@ -39,6 +31,7 @@ from ranker.runs.label_predictions import (
     prediction_plan,
 )
 from ranker.runs.pool import MAX_COMPARED_ROWS, positions_among, small_pool_notes
+from ranker.runs.rows import RowsFile, UnlabelledRows, as_pool, read_pool_rows
 from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.tasks.base import Task

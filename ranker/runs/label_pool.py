@@ -12,7 +12,8 @@ from factors import Example
 from ranker.datasets import readers
 from ranker.datasets.readers import Sheet
 from ranker.labelling.sheet import cells_by_text
-from ranker.runs.gather import InspectedModels, RowsFile, check_columns
+from ranker.runs.inspected import InspectedModels
+from ranker.runs.rows import RowsFile, check_columns
 from ranker.runs.task import check_known_labels, decide_task, mask_empty_words
 from ranker.tasks.base import Task
 from ranker.tasks.classes import has_labels, label_names

@@ -23,7 +23,8 @@ from ranker.labelling.sheet import Line
 from ranker.labelling.votes import Rule, VoteSession
 from ranker.numbers import counted, probability
 from ranker.runs.collect import ModelResponses, collect
-from ranker.runs.gather import Models, RunInputs, RunRows, inspect_models
+from ranker.runs.gather import RunInputs, RunRows
+from ranker.runs.inspected import Models, inspect_models
 from ranker.runs.likeness import compare_answers
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan, plan

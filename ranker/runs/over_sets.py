@@ -15,7 +15,8 @@ from ranker.domains.drops import SetAnswers
 from ranker.domains.shift import Domain
 from ranker.errors import DataError, ModelError
 from ranker.runs.collect import run_models
-from ranker.runs.gather import InspectedModels, check_numbers
+from ranker.runs.gather import check_numbers
+from ranker.runs.inspected import InspectedModels
 from ranker.runtime.base import Request
 from ranker.runtime.runtime import Runtime
 from ranker.tasks.classes import ClassificationTask, are_classes, labels_of

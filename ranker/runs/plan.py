@@ -16,7 +16,8 @@ from ranker.attribution.settings import Settings, settle
 from ranker.datasets.identity import Texts
 from ranker.errors import UsageError, listed
 from ranker.numbers import counted
-from ranker.runs.gather import InspectedModels, RunInputs, RunRows
+from ranker.runs.gather import RunInputs, RunRows
+from ranker.runs.inspected import InspectedModels
 from ranker.runtime.base import Request
 from ranker.scoring.decision import resolve_method
 from ranker.scoring.score import JUDGED, UNDECLARED, Evidence, Target, about_one_label, applicable

@@ -10,7 +10,7 @@ from factors.types import Example, Floats, Ints
 from ranker.numbers import counted
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses
-from ranker.runs.gather import InspectedModels
+from ranker.runs.inspected import InspectedModels
 from ranker.runs.likeness import compare_answers
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan

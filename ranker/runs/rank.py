@@ -10,8 +10,10 @@ from ranker.errors import UsageError
 from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
 from ranker.runs.estimates import cache_methods
-from ranker.runs.gather import Models, NamedDataset, RowsFile, gather_with_truth
+from ranker.runs.gather import gather_with_truth
+from ranker.runs.inspected import Models
 from ranker.runs.plan import Plan, plan
+from ranker.runs.rows import NamedDataset, RowsFile
 from ranker.runs.run_measurements import assemble_ranking, measure_run
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.evaluation import STEPS, evaluate

@@ -22,7 +22,7 @@ from ranker.errors import DataError, UsageError, listed, look_up
 from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
 from ranker.results.shift import Shift
-from ranker.runs.gather import Models, inspect_models
+from ranker.runs.inspected import Models, inspect_models
 from ranker.runs.over_sets import over_sets
 from ranker.runs.task import NamedTask, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime

@@ -11,8 +11,10 @@ from ranker.errors import RankModelsError, UsageError
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
 from ranker.runs.decide import decide_plan
-from ranker.runs.gather import Models, RowsFile, RunInputs, RunRows, gather_without_truth
+from ranker.runs.gather import RunInputs, RunRows, gather_without_truth
+from ranker.runs.inspected import Models
 from ranker.runs.plan import plan
+from ranker.runs.rows import RowsFile
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.over_tasks import TaskOutcomes, parts, task_outcomes
 from ranker.scoring.score import Evidence

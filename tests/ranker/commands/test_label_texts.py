@@ -13,7 +13,7 @@ from test_label_web import served_in, texts, timeless
 
 from ranker import LabelSettings, Runtime, decide, label, load_suite
 from ranker.cli import main
-from ranker.runs.gather import RowsFile
+from ranker.runs.rows import RowsFile
 from ranker.tasks.texts import TextTask
 
 ROWS = 30

@@ -16,7 +16,7 @@ from ranker.datasets.cards import read_card
 from ranker.datasets.readers import USUAL
 from ranker.errors import RankModelsError
 from ranker.limits import LIMITS
-from ranker.runs.gather import RowsFile
+from ranker.runs.rows import RowsFile
 from ranker.sources.base import ModelInfo
 from ranker.sources.hf.kind import Checkpoint
 from ranker.tasks.classes import ClassificationTask

@@ -21,7 +21,8 @@ from ranker.progress import silent
 from ranker.report import render
 from ranker.runs.collect import run_models
 from ranker.runs.explain import explain
-from ranker.runs.gather import RowsFile, inspect_models
+from ranker.runs.inspected import inspect_models
+from ranker.runs.rows import RowsFile
 from ranker.runtime.base import Request
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial

@@ -11,7 +11,8 @@ from ranker import labelled
 from ranker.datasets import sets
 from ranker.errors import DataError, UsageError
 from ranker.files.draws import sample_rows
-from ranker.runs.gather import check_numbers, gather_without_truth, inspect_models, unread_options
+from ranker.runs.gather import check_numbers, gather_without_truth
+from ranker.runs.inspected import inspect_models, unread_options
 from ranker.runs.task import decide_task
 from ranker.sources.base import SourceOptions
 from ranker.sources.hf.kind import Checkpoint
@@ -215,7 +216,8 @@ def test_a_pool_is_read_from_wherever_it_is(kind, models, tmp_path):
 @pytest.mark.parametrize("kind", ["rows", "examples"])
 def test_a_pool_larger_than_is_read_is_sampled_with_its_labelled_rows(kind, models, monkeypatch):
     """Ten of a hundred rows are left and the two labelled ones, in order and the same each time; a note."""
-    monkeypatch.setattr("ranker.runs.gather.POOL_ROWS", 10)
+    for module in ("gather", "rows"):
+        monkeypatch.setattr(f"ranker.runs.{module}.POOL_ROWS", 10)
     pool = [{"text": f"Row {n}."} for n in range(100)]
     if kind == "examples":
         pool = sets.unlabelled(pool)

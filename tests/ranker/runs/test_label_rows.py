@@ -21,7 +21,7 @@ from ranker.errors import DataError, UsageError
 from ranker.labelling import export
 from ranker.labelling.sheet import cells_by_text
 from ranker.runs.decide import decide
-from ranker.runs.gather import inspect_models
+from ranker.runs.inspected import inspect_models
 from ranker.runs.label import label
 from ranker.runs.label_predictions import LabelSettings, predictions
 from ranker.runtime.runtime import Runtime

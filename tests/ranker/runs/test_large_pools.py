@@ -29,7 +29,7 @@ def write(path, columns):
 @pytest.fixture(name="folder")
 def large_pool(tmp_path, monkeypatch):
     """A pool in two Parquet files, with ids in no order, and as CSV; what three models say of it; ten rows."""
-    monkeypatch.setattr("ranker.runs.gather.POOL_ROWS", DRAWN)
+    monkeypatch.setattr("ranker.runs.rows.POOL_ROWS", DRAWN)
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
     rows = {"id": [f"r{7 * n % SIZE}" for n in range(SIZE)], "text": [f"Row {n} of the pool." for n in range(SIZE)]}
@@ -79,7 +79,7 @@ def test_a_run_on_a_large_pool_is_that_on_its_drawn_rows(pool, joined, folder, m
     found = ranked(folder, pool, joined)
     note = f"{len(drawn)} of the {SIZE} rows of the pool are read, drawn at random (seed 0)."
     assert note in found["header"]["notes"]
-    monkeypatch.setattr("ranker.runs.gather.POOL_ROWS", SIZE)
+    monkeypatch.setattr("ranker.runs.rows.POOL_ROWS", SIZE)
     assert found["decision"]["models"] == ranked(folder, "small.csv", joined)["decision"]["models"]
 
 

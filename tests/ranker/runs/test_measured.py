@@ -10,8 +10,8 @@ from factors.types import Attributions, Span
 from ranker import rank
 from ranker.datasets import sets
 from ranker.runs import measured
-from ranker.runs.gather import NamedDataset
 from ranker.runs.measured import rows_digest
+from ranker.runs.rows import NamedDataset
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.runtime.upkeep import contents, verify

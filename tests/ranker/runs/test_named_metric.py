@@ -27,7 +27,7 @@ from ranker import (
 from ranker.errors import UnknownName, UsageError
 from ranker.report import TEXTS
 from ranker.results.ranking import Ranking
-from ranker.runs.gather import RowsFile
+from ranker.runs.rows import RowsFile
 
 LABELS = ("neutral", "no", "yes")
 

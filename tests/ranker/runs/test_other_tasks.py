@@ -17,7 +17,7 @@ from factors import Example
 from ranker import Evidence, decide
 from ranker.errors import DataError, UsageError
 from ranker.report.decision import MAX_LISTED_ROWS, graded_rows
-from ranker.runs.gather import RowsFile, labelled
+from ranker.runs.rows import RowsFile, labelled
 from ranker.tasks import answers
 
 TASK = TagTask("tags")

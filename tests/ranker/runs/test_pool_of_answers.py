@@ -11,9 +11,9 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from ranker import decide
 from ranker.errors import Question, RankModelsError, UnknownName, UsageError
-from ranker.runs.gather import RowsFile
 from ranker.runs.likeness import _entry
 from ranker.runs.pool import MAX_COMPARED_ROWS
+from ranker.runs.rows import RowsFile
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources.base import SourceOptions

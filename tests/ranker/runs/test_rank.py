@@ -20,8 +20,10 @@ from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.report.answer import answer
 from ranker.runs.collect import RunResponses, dry_run_lines
-from ranker.runs.gather import RowsFile, RunInputs, RunRows, gather_without_truth, inspect_models
+from ranker.runs.gather import RunInputs, RunRows, gather_without_truth
+from ranker.runs.inspected import inspect_models
 from ranker.runs.plan import plan
+from ranker.runs.rows import RowsFile
 from ranker.runs.run_measurements import header
 from ranker.runtime import worker
 from ranker.runtime.runtime import Runtime

@@ -11,7 +11,7 @@ from toys import ROWS, TASK, Toy, truth
 from ranker.attribution.settings import SHAPSettings
 from ranker.progress import silent
 from ranker.runs.collect import run_models
-from ranker.runs.gather import inspect_models
+from ranker.runs.inspected import inspect_models
 from ranker.runtime.base import Request
 from ranker.runtime.executors.named import executor_named
 from ranker.runtime.runtime import Runtime

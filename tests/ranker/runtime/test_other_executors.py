@@ -17,7 +17,7 @@ from toys import ROWS, TASK, Toy, truth
 from ranker.errors import UnknownName, UsageError
 from ranker.progress import silent
 from ranker.runs.collect import run_models
-from ranker.runs.gather import inspect_models
+from ranker.runs.inspected import inspect_models
 from ranker.runtime.base import NOTHING, Request
 from ranker.runtime.executors import named
 from ranker.runtime.executors.named import ExecutorOptions, executor_named

@@ -28,7 +28,7 @@ from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.progress import silent
 from ranker.runs.collect import run_models
-from ranker.runs.gather import inspect_models
+from ranker.runs.inspected import inspect_models
 from ranker.runs.label import label
 from ranker.runtime.base import Job, Request
 from ranker.runtime.executors import processes, worker_process
@@ -601,7 +601,7 @@ def test_every_executor_works_from_another_folder_in_a_fresh_interpreter(name, t
             from test_processes import EXECUTORS, make_long_rows
             from toys import Toy, truth
             from ranker.runs.collect import run_models
-            from ranker.runs.gather import inspect_models
+            from ranker.runs.inspected import inspect_models
             from ranker.runtime.base import Request
             from ranker.runtime.runtime import Runtime
 

@@ -20,7 +20,7 @@ from toys import ROWS, TASK, Toy
 from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.runs.collect import run_models
-from ranker.runs.gather import inspect_models
+from ranker.runs.inspected import inspect_models
 from ranker.runtime.base import Request
 from ranker.runtime.executors import ray_tasks
 from ranker.runtime.executors.named import executor_named

@@ -17,7 +17,7 @@ from ranker.errors import StoreError, UsageError
 from ranker.files.buckets import copies_folder, local_path
 from ranker.progress import silent
 from ranker.runs.collect import run_models
-from ranker.runs.gather import inspect_models
+from ranker.runs.inspected import inspect_models
 from ranker.runtime.base import Job, Request
 from ranker.runtime.executors import ray_cluster, ray_tasks
 from ranker.runtime.executors.processes import COPIES, MEMORY, PROCESS

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from toys import ROWS
 
 from ranker.runs.collect import run_models
-from ranker.runs.gather import inspect_models
+from ranker.runs.inspected import inspect_models
 from ranker.runtime.base import Request
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial

@@ -13,7 +13,7 @@ from ranker.datasets import sets
 from ranker.errors import StoreError
 from ranker.progress import silent
 from ranker.runs.collect import RawResponses, run_models
-from ranker.runs.gather import inspect_models
+from ranker.runs.inspected import inspect_models
 from ranker.runtime.base import Job, Request
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store, key_digest

@@ -19,7 +19,7 @@ from factors import BUILTIN
 from factors.types import Example
 from ranker.errors import LabelError, ModelError, UsageError
 from ranker.runs.decide import decide
-from ranker.runs.gather import RowsFile
+from ranker.runs.rows import RowsFile
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.sources.base import Machine, ResourceCache

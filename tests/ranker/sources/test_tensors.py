@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from factors.types import Example
 from ranker.progress import silent
 from ranker.runs.collect import run_models
-from ranker.runs.gather import inspect_models
+from ranker.runs.inspected import inspect_models
 from ranker.runtime.base import Job, Request
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial

@@ -9,7 +9,7 @@ from sklearn.metrics import mean_absolute_error, mean_squared_error
 from factors import Example
 from ranker import decide
 from ranker.errors import DataError, UsageError
-from ranker.runs.gather import RowsFile, labelled
+from ranker.runs.rows import RowsFile, labelled
 from ranker.tasks.numbers import NumberTask
 
 TASK = NumberTask("number", 0, 5)

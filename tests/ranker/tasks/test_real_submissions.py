@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ranker import decide
-from ranker.runs.gather import RowsFile, inspect_references
+from ranker.runs.inspected import inspect_references
+from ranker.runs.rows import RowsFile
 from ranker.sources.base import SourceOptions
 from ranker.sources.tables.options import TableOptions
 

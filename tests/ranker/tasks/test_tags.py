@@ -15,7 +15,8 @@ from seqeval.scheme import IOB2
 from factors import Example
 from ranker import decide
 from ranker.errors import Assumption, DataError, UnknownName
-from ranker.runs.gather import RowsFile, inspect_references, labelled
+from ranker.runs.inspected import inspect_references
+from ranker.runs.rows import RowsFile, labelled
 from ranker.sources.base import ResourceCache, SourceOptions
 from ranker.sources.references import Reference
 from ranker.sources.tables import kind

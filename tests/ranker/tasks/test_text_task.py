@@ -12,7 +12,7 @@ from torchmetrics.functional.text import squad
 from factors import Example
 from ranker import decide, report
 from ranker.errors import DataError, UnknownName, UsageError
-from ranker.runs.gather import RowsFile, labelled
+from ranker.runs.rows import RowsFile, labelled
 from ranker.tasks.texts import SCORES, SpanTask, TextTask, normalise
 
 WORDS = """the a An dogs dog running ran Dogs' New York 12 3.5 café not-so well , . ! agreed relational""".split()  # noqa: SIM905

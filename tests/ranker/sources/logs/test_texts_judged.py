@@ -5,7 +5,7 @@ from logmaking import eval_log, lm_log, sample, written_row
 from rouge_score.rouge_scorer import RougeScorer
 
 from ranker import decide
-from ranker.runs.gather import inspect_references
+from ranker.runs.inspected import inspect_references
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs.options import LogOptions
 
