@@ -1,8 +1,8 @@
 """TOML and JSON files, and frozen records from them: every key and value is checked, and errors name the wrong one.
 
 A record is a frozen dataclass, and its annotations are the schema: `str`, `bool`, `int`, `float`, ``Literal[...]``,
-``tuple[X, ...]``, ``Mapping[str, X]``, another record, and any of these ``| None``. Values of other annotations are not
-checked.
+``tuple[X, ...]``, ``Mapping[str, X]``, another record, any of these ``| None``, and numbers with bounds (`Share`).
+Values of other annotations are not checked.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from factors.types import Frozen
 from ranker.errors import DataError, UnknownName
@@ -37,6 +37,28 @@ MAX_QUOTED_CHARACTERS = 100
 
 PLAIN = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
 """Types of single values, and their names in messages."""
+
+ROUNDING = 1e-9
+"""Distance from a bound by which a computed number may be outside."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of a number, in its annotation.
+
+    Attributes:
+        low, high: least and greatest value.
+    """
+
+    low: float
+    high: float
+
+
+Share = Annotated[float, Bounds(0.0, 1.0)]
+"""A probability, or a part of a whole."""
+
+Gain = Annotated[float, Bounds(-1.0, 1.0)]
+"""A difference of two shares."""
 
 
 def read_toml(path: Path, noun: str) -> dict[str, Any]:
@@ -221,7 +243,9 @@ def table(value: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
-_hints = cache(get_type_hints)  # a saved run has thousands of records of a class
+@cache  # a saved run has thousands of records of a class
+def _hints(cls: type) -> Mapping[str, Any]:
+    return get_type_hints(cls, include_extras=True)
 
 
 def typed(value: Any, hint: Any, key: str, name: str = "") -> Any:
@@ -237,6 +261,11 @@ def typed(value: Any, hint: Any, key: str, name: str = "") -> Any:
         ValueError: it is of another type.
     """
     kind, parts = get_origin(hint), [part for part in get_args(hint) if part is not NoneType]
+    if kind is Annotated:
+        number, (low, high) = typed(value, parts[0], key, name), (parts[1].low, parts[1].high)
+        if not low - ROUNDING <= number <= high + ROUNDING:
+            raise ValueError(f"`{key}` must be from {low:g} to {high:g} (got {_short(value)})")
+        return number
     if NoneType in get_args(hint):
         if value is None:
             return None

@@ -11,6 +11,7 @@ import numpy as np
 
 from ranker.errors import listed
 from ranker.numbers import probability, unit, with_interval
+from ranker.records import Share
 from ranker.results.gate import Gate
 from ranker.results.result import NAMES, Result, to_plain
 from ranker.statistics.forecast import Forecast
@@ -19,9 +20,6 @@ from ranker.statistics.pool import Kind
 
 SURE = 0.95
 """Probability from which on a model may be called better, provided its interval excludes 0."""
-
-ROUNDING = 1e-9
-"""Distance from 0 or 1 by which a computed probability may be outside."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +49,12 @@ class DecidedModel:
     expected: float | None
     low: float | None
     high: float | None
-    p_best: float
+    p_best: Share
     scores: Mapping[str, float | None] = field(default_factory=dict)
     in_domain: float | None = None
-    misled: float | None = None
-    p_near_best: float | None = None
-    p_equal: float = 0.0
+    misled: Share | None = None
+    p_near_best: Share | None = None
+    p_equal: Share = 0.0
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class Decision(Result):
         lower_is_better: less of this metric is better.
 
     Raises:
-        ValueError: there is no model, the lengths do not agree, or `p_beats` holds what is no probability.
+        ValueError: there is no model, or the lengths do not agree.
 
     Example:
         >>> from ranker import Evidence, decide, load_set, load_suite
@@ -115,10 +113,10 @@ class Decision(Result):
     method: str
     kind: Kind
     models: tuple[DecidedModel, ...]
-    p_beats: tuple[tuple[float, ...], ...]
+    p_beats: tuple[tuple[Share, ...], ...]
     groups: tuple[tuple[str, ...], ...] = field(init=False)
     forecast: Forecast | None = None
-    level: float = 0.9
+    level: Share = 0.9
     versus: tuple[PairedComparison, ...] = ()
     rows: tuple[RowResult, ...] = ()
     notes: tuple[str, ...] = ()
@@ -132,8 +130,6 @@ class Decision(Result):
             raise ValueError("`models` are none")
         if {len(self.p_beats), *map(len, self.p_beats)} != {size}:
             raise ValueError(f"`p_beats` must have the length {size}, a value for each model")
-        if not (np.abs(np.asarray(self.p_beats) - 0.5) <= 0.5 + ROUNDING).all():
-            raise ValueError("`p_beats` must be probabilities, from 0 to 1")
         names, together = self.names, tied_groups(self.p_beats, self.level)
         object.__setattr__(self, "groups", tuple(tuple(names[m] for m in members) for members in together))
 

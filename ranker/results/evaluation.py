@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from ranker.errors import listed, look_up
 from ranker.numbers import interval, percent, points, unit
+from ranker.records import Gain, Share
 from ranker.results.result import NAMES, Result, to_plain
 from ranker.statistics.engine import TIE
 from ranker.statistics.pool import RANDOM, Kind
@@ -43,21 +44,21 @@ class MethodResult:
 
     name: str
     kind: Kind
-    pairwise_accuracy: float
-    ci_low: float
-    ci_high: float
-    models_low: float | None
-    models_high: float | None
-    difference: float
-    difference_low: float
-    difference_high: float
+    pairwise_accuracy: Share
+    ci_low: Share
+    ci_high: Share
+    models_low: Share | None
+    models_high: Share | None
+    difference: Gain
+    difference_low: Gain
+    difference_high: Gain
     draws: int | None = None
-    draws_error: float | None = None
+    draws_error: Share | None = None
     rule: str = RANDOM
     designed: bool = False
     dropped: Mapping[str, int] = field(default_factory=dict)
-    curve: Mapping[int, float] = field(default_factory=dict)
-    splits: Mapping[str, float] = field(default_factory=dict)
+    curve: Mapping[int, Share] = field(default_factory=dict)
+    splits: Mapping[str, Share] = field(default_factory=dict)
 
     @property
     def sees_chosen_rows(self) -> bool:
@@ -88,7 +89,7 @@ class EvaluatedModel:
     scores: Mapping[str, float | None] = field(default_factory=dict)
     expected_rank: Mapping[str, float] = field(default_factory=dict)
     in_domain: float | None = None
-    misled: float | None = None
+    misled: Share | None = None
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class PairResult:
     a: str
     b: str
     method: str
-    accuracy: float
+    accuracy: Share
     outcome_a: float
     outcome_b: float
     gap: float

@@ -555,6 +555,8 @@ FOUND = [
     ("run", as_json({**DECIDED, "decision": {**DECIDED["decision"], "p_beats": [[0.5]]}})),
     ("page", as_json({**DECIDED, "decision": {**DECIDED["decision"], "p_beats": [
         [1e308] * len(row) for row in DECIDED["decision"]["p_beats"]]}})),
+    ("page", as_json({**EVALUATED, "evaluation": {**EVALUATED["evaluation"], "pairs": [
+        {**pair, "accuracy": 1e308} for pair in EVALUATED["evaluation"]["pairs"]]}})),
     ("run", as_json({**DECIDED, "decision": {**DECIDED["decision"], "models": [
         without_score(model, "ACC") for model in DECIDED["decision"]["models"]]}})),
     ("page", as_json({**DECIDED, "examples": [with_words(DECIDED["examples"][0], [])]})),
