@@ -242,8 +242,8 @@ def _evaluation(content: Any) -> Evaluation:
     methods = tuple(map(_method, records.typed(saved["methods"], tuple[Any, ...], "methods")))
     draws = saved["draws"] if saved["draws"] == "exact" else records.typed(saved["draws"], int, "draws")
     evaluation = records.record(Evaluation, {**saved, "methods": methods, "draws": draws}, "evaluation")
-    if not evaluation.models:
-        raise ValueError("`models` are none")
+    if [model.rank for model in evaluation.models[:1]] != [1]:
+        raise ValueError("`models` must begin with one of rank 1")
     return evaluation
 
 

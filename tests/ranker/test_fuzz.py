@@ -608,6 +608,41 @@ def test_whatever_is_in_a_file_is_a_result_or_one_line(name, count, tmp_path):
     check()
 
 
+def places_of_numbers(content, place=()):
+    """Yield the keys that lead to each number of a saved run."""
+    if isinstance(content, (dict, list)):
+        for key, value in content.items() if isinstance(content, dict) else enumerate(content):
+            yield from places_of_numbers(value, (*place, key))
+    elif isinstance(content, (int, float)) and not isinstance(content, bool):
+        yield place
+
+
+def with_number(content, place, number):
+    """The same with another number at a place."""
+    if not place:
+        return number
+    key, *rest = place
+    if isinstance(content, dict):
+        return {**content, key: with_number(content[key], rest, number)}
+    return [*content[:key], with_number(content[key], rest, number), *content[key + 1 :]]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", [1e308, -1e308, 1e-320, 10**18, -(10**18)])
+@pytest.mark.parametrize("run", [EVALUATED, DECIDED], ids=["evaluated", "decided"])
+def test_no_number_of_a_saved_run_is_too_large_for_its_page(run, number, tmp_path):
+    """In each place that differs by more than its position in a list, first and last: a page, or one line."""
+    content = json.loads(as_json(run))
+    places = {}
+    for place in places_of_numbers(content):
+        names = tuple(key for key in place if isinstance(key, str))
+        places.setdefault(names, []).append(place)
+    assert len(places) > 20
+    for first, *_, last in ([*some, some[-1]] for some in places.values()):
+        for place in {first, last}:
+            holds(READERS["page"], tmp_path / "input", as_json(with_number(content, place, number)))
+
+
 @pytest.mark.parametrize(("name", "content"), FOUND, ids=[f"{name} {number}" for number, (name, _) in enumerate(FOUND)])
 def test_what_was_not_said_in_one_line_once_is_now(name, content, tmp_path):
     """Files that were found to bring about another exception, or a store that was told nothing and lost a row."""
