@@ -54,8 +54,8 @@ def answer(board: OverSets) -> list[str]:
         clauses.append(f"and is first in {probability(first.p_first)} % of draws of {' and '.join(board.draws_of)}")
     lines = [f"{', '.join(clauses)}."]
     if board.test is not None:
-        differ = "do not differ" if board.test.p_f >= 0.05 else "differ"
-        lines[0] += f" By Friedman's test the models {differ} (p {equals(board.test.p_f)})."
+        differ = "do not differ" if board.test.p >= 0.05 else "differ"
+        lines[0] += f" By Friedman's test the models {differ} (p {equals(board.test.p)})."
         tied = [name for name in board.tied if name != first.model]
         lines[0] += f" Nemenyi's test does not tell {listed(tied, NAMES)} from the first." if tied else ""
     if board.on_average is not None:
