@@ -18,7 +18,7 @@ from ranker.domains import parts
 from ranker.domains.drops import add_model_scores
 from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, Candidate, choose_sets
 from ranker.domains.shift import Domain, measure_shift
-from ranker.errors import DataError, UsageError, listed, look_up
+from ranker.errors import Assumption, DataError, UsageError, listed, look_up
 from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
 from ranker.results.shift import Shift
@@ -185,6 +185,7 @@ def answer_request(question: ShiftRequest) -> Shift:
     if task is not None:
         domains = [domain.with_task_labels(task) for domain in domains]
     distances = measure_shift(domains, question.seed, question.runtime.progress, encoder_text)
+    distances = replace(distances, notes=(*compared.notes, *distances.notes))
     if responses is not None and task is not None:
         true = responses.true if (responses.true >= 0).any() else None
         distances = add_model_scores(distances, responses.answers, task.metric, task.labels, true, responses.failures)
@@ -243,11 +244,13 @@ class ComparedSets:
         domains: the sets under different names, the in-domain one first.
         sheet: rows of the first file with labels; None if none has any.
         task: task of the first OOD set; None if there is none.
+        notes: how many rows are in no set.
     """
 
     domains: tuple[Domain, ...]
     sheet: Sheet | None
     task: ClassificationTask | None
+    notes: tuple[str, ...] = ()
 
 
 def compare_sets(question: ShiftRequest) -> ComparedSets:
@@ -265,14 +268,18 @@ def compare_sets(question: ShiftRequest) -> ComparedSets:
     sources = [_read(text, question.reading, question.task) for text in texts]
     readers.check_named(question.reading.columns, [source.columns for source in sources if source.columns is not None])
     domains = [source.domain for source in sources]
+    notes: tuple[str, ...] = ()
     if topics is not None:
         domains[-1:] = parts.by_topic(domains[-1], topics, np.random.default_rng(question.seed))
     elif by is not None:
-        domains[-1:] = parts.by_value(domains[-1], _column_values(by, sources[-1]))
+        values = _column_values(by, sources[-1])
+        domains[-1:] = parts.by_value(domains[-1], values)
+        if blank := values.count(None):
+            rows = f"{blank:,} of {len(values):,} rows of {sources[-1].domain.name}"
+            notes = (Assumption(f"{rows} have no {by!r}, and are in no set."),)
     sheet = next((source.sheet for source in sources if source.sheet is not None and source.domain.frequencies), None)
-    return ComparedSets(
-        tuple(_number_names(domains)), sheet, next((source.task for source in sources if source.task is not None), None)
-    )
+    task = next((source.task for source in sources if source.task is not None), None)
+    return ComparedSets(tuple(_number_names(domains)), sheet, task, notes)
 
 
 class _SetWithRows(NamedTuple):

@@ -5,7 +5,7 @@ import pytest
 from refusals import refuses
 
 from ranker import TextSource, load_set, load_suite, shift
-from ranker.errors import DataError, ModelError, UnknownName, UsageError
+from ranker.errors import Assumption, DataError, ModelError, UnknownName, UsageError
 from ranker.runs.shift import ReadOptions, ShiftRequest, answer_request, compare_sets
 from ranker.statistics import summaries
 
@@ -59,10 +59,12 @@ def test_labels_need_not_be_there(tmp_path):
 
 
 def test_a_column_splits_a_set():
-    """Alone, its first value is in-domain; behind another set, that is. A row without a value is left out."""
+    """Alone, its first value is in-domain; behind another set, that is. Rows without a value are counted."""
     mixed = [*rows("law", 30, where="court"), *rows("sport", 30, 1, where="pitch"), *rows("law", 5, 2, where=" ")]
     alone = shift(mixed, by="where")
     assert [(one.name, one.rows) for one in alone.domains] == [("court", 30), ("pitch", 30)]
+    assert Assumption("5 of 65 rows of rows in memory have no 'where', and are in no set.") == alone.notes[0]
+    assert isinstance(alone.notes[0], Assumption)
     behind = shift(rows("law", 40, 3), mixed, by="where")
     assert [one.name for one in behind.domains] == ["rows in memory", "court", "pitch"]
     assert [pair.verdict for pair in behind.new][1] == "far"
