@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, reduce
 from pathlib import Path
@@ -59,6 +60,15 @@ class HeadedCommand(click.Command):
     def __init__(self, *arguments: Any, examples: Mapping[str, tuple[str, ...]] | None = None, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.examples = examples or {}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments; refuse an option that takes one value and has two, of which the first would be lost."""
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        for parameter, count in Counter(order).items():
+            if count > 1 and isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag):
+                flag = max(parameter.opts, key=len)
+                raise click.UsageError(f"{flag} is given {count} times, and takes one value", ctx)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the headings in their order, those of packages last; under each its examples and its options."""

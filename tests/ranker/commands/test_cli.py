@@ -21,7 +21,8 @@ from ranker.runtime import worker as measure
 from ranker.sources import suites
 from ranker.statistics.methods import BUILTIN, DEFAULT
 
-QUICK = ("--limit", "12", "--attribution", "ig:steps=4,max_steps=4", "--methods", "AVG-CONF", "--quiet")
+FEW = ("--limit", "12", "--methods", "AVG-CONF", "--quiet")
+QUICK = (*FEW, "--attribution", "ig:steps=4,max_steps=4")
 """Of the methods that see a pool one that takes no time."""
 
 PLAIN = ("--attribution", "none", "--methods", "AVG-CONF", "--quiet")
@@ -369,10 +370,17 @@ def test_lists_name_what_there_is(rank_models):
     assert rank_models("ls", "odd")[0] == 2
 
 
+def test_an_option_that_takes_one_value_is_given_once(rank_models):
+    """The first of two files of rows would be lost; options that may be repeated, and flags, are not touched."""
+    status, out, err = rank_models("--data", "a.csv", "--models", "x", "y", "--data", "b.csv")
+    assert (status, out, err) == (2, "", "rank-models: --data is given 2 times, and takes one value\n")
+    assert "2 times" not in rank_models("-q", "--quiet", "--models", "x", "--models", "y", "--ood", "hans-sub")[2]
+
+
 def test_a_dry_run_says_what_is_missing(rank_models, tmp_path):
     """`--dry-run` counts the passes that would be made and says how long they take; it keeps nothing."""
     models = (few_models(1)[0], few_models(8)[7])
-    command = ("--ood", "hans-sub", *QUICK, "--models", *models, "--attribution", "lime:samples=20")
+    command = ("--ood", "hans-sub", *FEW, "--models", *models, "--attribution", "lime:samples=20")
     for _ in range(2):
         first = rank_models(*command, "--dry-run")[1].splitlines()
         assert first[0] == "models on hans-sub: 2 models, 12 rows, 12 to explain with lime"
@@ -529,7 +537,7 @@ def test_no_arguments_show_the_help(rank_models):
 def test_settings_of_a_backend(rank_models):
     """Settings stand behind the backend's name, go into the provenance, and are checked."""
     models = (few_models(1)[0], few_models(8)[7])
-    command = ("--ood", "hans-sub", *QUICK, "--models", *models, "--format", "json")
+    command = ("--ood", "hans-sub", *FEW, "--models", *models, "--format", "json")
     answer = json.loads(rank_models(*command, "--attribution", "IG:steps=4,baseline=pad", "--normalise", "l1")[1])
     made = answer["header"]["provenance"]
     assert answer["header"]["attribution"] == "ig"

@@ -26,7 +26,7 @@ def stopped_amid(*arguments):
     return connection
 forkserver.connect_to_new_process = stopped_amid
 """
-FEW = ("--ood", "hans-sub", "--limit", "12", "--probe", "2", "--factors", "ACC", "--factors", "NLL", "-q")
+FEW = ("--ood", "hans-sub", "--limit", "12", "--probe", "2", "--factors", "ACC,NLL", "-q")
 THREE = ("--models", *(str(bundled_suites()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")))
 STOPPED = "rank-models: stopped; results so far are cached, and the same command resumes\n"
 

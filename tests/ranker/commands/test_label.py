@@ -43,7 +43,8 @@ def pool_folder(tmp_path):
 def arguments(*more, pool="pool.csv", models=("alpha.csv", "beta.csv", "gamma.csv"), output="labels.csv"):
     """What the program is told."""
     made = ["label", "--pool", pool, "--models", *models, "-o", output]
-    return [*made, "--store", "store", "--until", "1", "--annotator", "ann", *more]
+    until = () if "--until" in more else ("--until", "1")
+    return [*made, "--store", "store", *until, "--annotator", "ann", *more]
 
 
 def command(*more, **given):
