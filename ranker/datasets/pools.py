@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,6 +34,23 @@ def with_labelled(pool: Sequence[Example], labelled: Sequence[Example]) -> tuple
             rows.append(row)
     places = [exact.get((row.id, row.segments), place[row.segments]) for row in labelled]
     return rows, np.array(places, dtype=np.int64)
+
+
+def check_ids(pool: Sequence[Example], labelled: Sequence[Example]) -> None:
+    """Raise if a labelled row and a row of the pool have one id and different texts; numbers of lines are no ids.
+
+    Raises:
+        UsageError: they do, so answers that are joined by ids would count for both.
+    """
+    texts: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for row in pool:
+        if not row.numbered_in and any(row.segments):
+            texts[row.id].add(row.segments)
+    for row in labelled:
+        if not row.numbered_in and any(row.segments) and row.segments not in texts.get(row.id, {row.segments}):
+            text = f"the id {row.id[:50]!r} has another text in the pool than among the labelled rows"
+            advice = "and answers in files are joined by ids; give these rows other ids"
+            raise UsageError(f"{text}, {advice}", option="id", value=row.id)
 
 
 def sample_pool(rows: Sequence[Example], places: Ints, most: int) -> tuple[list[Example], Ints]:

@@ -9,7 +9,7 @@ from types import NoneType
 
 from factors import Example
 from factors.types import Ints
-from ranker.datasets.pools import check_text_counts, sample_pool, with_labelled
+from ranker.datasets.pools import check_ids, check_text_counts, sample_pool, with_labelled
 from ranker.datasets.sets import LabelledDataset, sample
 from ranker.errors import UnknownName, UsageError, listed
 from ranker.files.buckets import local_path
@@ -168,6 +168,8 @@ def gather_without_truth(
         check_probe(probe, len(examples.examples), "the labelled rows")
     if pool and any(row.group for row in examples.examples):
         raise UsageError.about("cluster", "is for labelled rows alone, without `pool`")
+    if pool and inspected.precomputed:
+        check_ids(pool, examples.examples)
     everything, places = with_labelled(pool, examples.examples)
     check_text_counts(everything)
     if pool and len(everything) > len(pool):

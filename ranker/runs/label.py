@@ -13,7 +13,7 @@ import numpy as np
 from factors import Example
 from factors.types import Ints
 from ranker.datasets.identity import fingerprint
-from ranker.datasets.pools import check_text_counts, with_labelled
+from ranker.datasets.pools import check_ids, check_text_counts, with_labelled
 from ranker.errors import DataError, UsageError, range_error
 from ranker.labelling.session import LabelEvent, Session
 from ranker.labelling.sheet import Line
@@ -312,26 +312,29 @@ def label(
     decided = judged_task(decide_task(NamedTask(task), infos=inspected.infos), settings.metric)
     check_rule(decided, settings.rule)
     pool_file = as_pool(pool, (row.segments for row in labelled))
-    rows, places = with_labelled(distinct_rows(read_pool_rows(pool_file)), labelled)
+    pool_rows = distinct_rows(read_pool_rows(pool_file))
+    if inspected.precomputed:
+        check_ids(pool_rows, labelled)
+    rows, places = with_labelled(pool_rows, labelled)
     if isinstance(pool_file, RowsFile) and pool_file.draw_note:
         log.warning(pool_file.draw_note)
     check_text_counts(rows)
     for note in small_pool_notes(len(rows), inspected):
         log.warning(note)
     rows, places, lines = _sample_large_pool(inspected, decided, rows, places, lines, compared, runtime)
-    answers, pool_rows, failures = pool_predictions(inspected, decided, rows, runtime)
-    places = positions_among(places, pool_rows, len(rows))
+    answers, answered_rows, failures = pool_predictions(inspected, decided, rows, runtime)
+    places = positions_among(places, answered_rows, len(rows))
     if answers.alike:
         log.warning("all models predict the same on every row of the pool; no label would tell them apart")
     prior = [LabelEvent(int(n), "answered", row.target) for n, row in zip(places, labelled, strict=True) if n >= 0]
-    moved = positions_among(np.array([line.event.row for line in lines], dtype=np.int64), pool_rows, len(rows))
+    moved = positions_among(np.array([line.event.row for line in lines], dtype=np.int64), answered_rows, len(rows))
     shifted = [replace(line, event=replace(line.event, row=int(n))) for n, line in zip(moved, lines, strict=True)]
     if any(line.event.row < 0 for line in shifted):
         raise DataError("a row that has a label is not in the files of all models")
     session = answers.session(prior, shifted, settings)
     names = tuple(model.name for model in inspected.models if model.name not in failures)
     return Labelling(
-        decided, names, tuple(rows[n] for n in pool_rows), answers, session, shifted, settings, failures, len(prior)
+        decided, names, tuple(rows[n] for n in answered_rows), answers, session, shifted, settings, failures, len(prior)
     )
 
 

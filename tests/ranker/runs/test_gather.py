@@ -7,7 +7,7 @@ import pytest
 from conftest import TASK
 from refusals import refuses
 
-from ranker import labelled
+from ranker import ClassificationTask, label, labelled
 from ranker.datasets import sets
 from ranker.errors import DataError, UsageError
 from ranker.files.draws import sample_rows
@@ -249,3 +249,23 @@ def test_a_pool_whose_texts_look_like_labels_is_pointed_out(tmp_path, caplog):
     (tmp_path / "pool.csv").write_text("text\n" + "".join(f"A tree of {n} years.\n" for n in range(20)))
     sets.unlabelled(tmp_path / "pool.csv")
     assert not caplog.text
+
+
+@pytest.mark.parametrize("ask", ["run", "label"])
+def test_an_id_with_two_texts_is_refused_if_answers_are_joined_by_ids(ask, tmp_path):
+    """Both rows would take one answer of a file; other ids, or none, are fine."""
+    tables = []
+    for name in ("a", "b"):
+        tables.append(tmp_path / f"{name}.csv")
+        tables[-1].write_text("id,prediction\n" + "".join(f"r{n},{'good' if n % 3 else 'bad'}\n" for n in range(9)))
+    pool = [{"id": f"r{n}", "text": f"Text {n}."} for n in range(9)]
+
+    def gathered(rows):
+        if ask == "run":
+            return gather_without_truth(tables, rows, pool)
+        task = ClassificationTask("mood", ("bad", "good"))
+        return label(sets.unlabelled(pool), tables, task=task, labelled=labelled(rows, task).examples)
+
+    gathered([{"id": "r1", "text": "Text 1.", "label": "good"}, {"id": "r2", "text": "Text 2.", "label": "bad"}])
+    with refuses(UsageError, option="id", value="r1"):
+        gathered([{"id": "r1", "text": "Another.", "label": "good"}, {"id": "r2", "text": "Text 2.", "label": "bad"}])
