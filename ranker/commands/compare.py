@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
+from ranker.commands.program import flag_error
 from ranker.errors import UsageError, look_up
 from ranker.sources.options import Heading
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 RUN_SUFFIX = ".json"
 """File name suffix of a saved run."""
+
+OF_SETS = ("missing", "rope", "axes", "percent", "lower_is_better", "measures", "level")
+"""Options of comparisons over sets."""
 
 
 @click.command(cls=options.HeadedCommand)
@@ -126,6 +131,7 @@ def compare_files(values: Mapping[str, Any]) -> Document:
         and runs[0].mode == runs[1].mode
         and (runs[0].mode == "decision" or runs[0].header.ood == runs[1].header.ood)
     ):
+        _check_options_of_changes()
         return changed.document(what_changed(*runs))
     comparison = over_sets(
         runs or list(files),
@@ -142,6 +148,14 @@ def compare_files(values: Mapping[str, Any]) -> Document:
     stderr.check_strict(values, comparison.notes)
 
     return several.document(comparison)
+
+
+def _check_options_of_changes() -> None:
+    """Refuse options that say how models are compared over sets, where two runs on one set are."""
+    context = click.get_current_context()
+    for name in OF_SETS:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise flag_error(name, "is for models over sets; of two runs on one set you see what changed")
 
 
 def _is_run(file: Path) -> bool:

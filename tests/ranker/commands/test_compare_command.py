@@ -153,6 +153,16 @@ def test_two_runs_on_one_set_are_what_changed(run, name, mode):
     assert run(f"{mode}.json", f"{mode}-later.json", "--format", name) == (0, wanted, "")
 
 
+@pytest.mark.parametrize(
+    "given", [("--lower-is-better",), ("--percent",), ("--rope", "0.02"), ("--level", "x"), ("--axes", "probit")]
+)
+def test_two_runs_on_one_set_take_no_option_of_several(run, given):
+    """Each was ignored."""
+    status, out, err = run("decision.json", "decision-later.json", *given)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"rank-models: `{given[0]}` is for models over sets")
+
+
 def test_runs_on_several_sets_are_a_table(run):
     """A run on another set, and a third: values, in-domain values and rows are those of the runs."""
     runs = [toy(), named(toy(), "second"), named(toy(), "third")]
