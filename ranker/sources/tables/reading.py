@@ -15,6 +15,7 @@ from ranker.sources.tables import entries, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import (
     NONE,
+    UNIT,
     BundledTableRows,
     Columns,
     RequestedRows,
@@ -126,6 +127,9 @@ def parse_predictions(
     judged = layout.truth or all(model.kind == "outcomes" for model in models)
     bundled = _bundle_rows(columns, keys, layout, labels, table, segments) if judged else None
     notes = [*keys_of.describe_keys(keys), *layout.notes]
+    if (hints.scale != UNIT or hints.lower_is_better) and any(model.kind == "outcomes" for model in models):
+        worst, best = reversed(hints.scale) if hints.lower_is_better else hints.scale
+        notes.append(f"Outcomes are shown on a scale from 0 % (the worst, {worst:g} in the file) to 100 % ({best:g}).")
     if layout.truth:
         in_order = labels.with_order(columns.names.get(layout.truth, ()))
         says = silent_notes(columns, layout.truth, in_order, "no label")

@@ -440,7 +440,10 @@ def test_marks_in_a_table_need_a_range(run, tmp_path):
     found = json.loads(run(*asked, "--range", "1", "10")[1])["decision"]["models"]
     means = {"a": np.mean([0, 3, 5, 7, 9, 9]) / 9, "b": np.mean([0, 3, 4.5, 7, 9, 0]) / 9}
     assert {model["name"]: model["outcome"] for model in found} == pytest.approx(means)
-    turned = json.loads(run(*asked, "--range", "1", "10", "--lower-is-better")[1])["decision"]["models"]
+    content = json.loads(run(*asked, "--range", "1", "10", "--lower-is-better")[1])
+    scale = "Outcomes are shown on a scale from 0 % (the worst, 10 in the file) to 100 % (1)."
+    assert scale in content["header"]["notes"]
+    turned = content["decision"]["models"]
     means = {"a": np.mean([0, 6, 4, 2, 0, 0]) / 9, "b": np.mean([9, 6, 4.5, 2, 0, 9]) / 9}
     assert {model["name"]: model["outcome"] for model in turned} == pytest.approx(means)
     wide = ("--models", "wide.csv", "--answers", "outcomes", "--prediction", "m", "--prediction", "n")
