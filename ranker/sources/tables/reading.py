@@ -215,7 +215,10 @@ def mean_of_runs(
     of_rows = np.where((state == MISSING).all(axis=0), MISSING, ERROR)
     of_rows[judged.any(axis=0)] = ANSWERED
     of_rows[judged.any(axis=0) & ((state == NO_ANSWER) | ~judged).all(axis=0)] = NO_ANSWER
+    of_judged = judged.sum(axis=0)[judged.any(axis=0)]
+    fewer = int((of_judged < len(runs)).sum())
     note = f"each row is the mean of {len(runs)} runs, by {column!r}"
+    note += f" ({fewer:,} of {len(of_judged):,} rows of fewer, down to {of_judged.min()})" if fewer else ""
     means = np.where(judged.any(axis=0), mean, np.nan)
     return TableAnswerColumn(name, "outcomes", 0, means, of_rows.astype(np.int8), notes=(*runs[0].notes, note))
 

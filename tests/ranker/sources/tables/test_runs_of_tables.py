@@ -41,6 +41,7 @@ def test_the_mean_of_runs_is_how_often_an_answer_is_right(tmp_path):
     np.testing.assert_array_equal(two.outcomes, [1, 0, np.nan])
     assert two.state.tolist() == [ANSWERED, ANSWERED, MISSING]
     assert "each row is the mean of 2 runs, by 'seed'" in one.notes
+    assert "each row is the mean of 2 runs, by 'seed' (1 of 2 rows of fewer, down to 1)" in two.notes
 
 
 def test_each_run_may_be_a_model(tmp_path):
