@@ -44,6 +44,9 @@ Options = TableOptions
 OF_OUTCOMES = {"scale", "lower_is_better"}
 """Options that do not apply to a table of answers whose labels are known."""
 
+LABEL_LISTS = ("labels",)
+"""Columns of Parquet whose lists of texts are read beside scores, as pipelines of transformers name them."""
+
 _COLUMNS, _READING, _BUNDLED = "columns of", "reading of", "rows of"
 """Cache keys of a file's columns, its parsed form and its rows."""
 
@@ -147,7 +150,7 @@ class TableModel:
         path, encoding, limits = Path(self.path), self.table_options.encoding, self.options.limits
         key = (_COLUMNS, self.file)
         # of values, answers may be lists; Parquet reads only those that are named
-        lists = (*NAMED, *self.table_options.prediction) if self.options.values else ()
+        lists = (*NAMED, *self.table_options.prediction) if self.options.values else LABEL_LISTS
         return cast("Columns", _compute_once(shelf, key, lambda: read_columns(path, encoding, limits, lists)))
 
     def reading(self, shelf: ResourceCache) -> ParsedTable:

@@ -37,6 +37,7 @@ from ranker.sources.tables.entries import Entries, cells_at, check_same
 from ranker.sources.tables.given import OUTCOMES, check_words, file_labels
 from ranker.sources.tables.groups import ModelColumns
 from ranker.sources.tables.keys import Keys
+from ranker.sources.tables.ranked import name_scores
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask
 
@@ -99,6 +100,7 @@ def parse_predictions(
     """
     hints = hints or TableHints()
     roles.check_program(columns)
+    columns = name_scores(columns, (*hints.prediction, *hints.text, hints.truth, hints.id, hints.cluster))
     keys = keys_of.find(columns, hints, rows)
     free = {name: cells for name, cells in columns.cells.items() if name not in keys.columns}
     cleaned = {name: blanks_to_null(cells, hints.empty_words) for name, cells in free.items()}

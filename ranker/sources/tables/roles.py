@@ -12,6 +12,7 @@ from ranker.sources.tables.base import UNIT, Columns, Kind, TableHints, some
 from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct
 from ranker.sources.tables.groups import ModelColumns
 from ranker.sources.tables.keys import Keys, check_column, is_text
+from ranker.sources.tables.ranked import check_places
 
 RECIPES = {
     ("instance_id", "stats"): "HELM",
@@ -63,6 +64,8 @@ def find(columns: Columns, hints: TableHints, keys: Keys, labels: Labels) -> Col
     resolver = _ColumnRoleResolver(columns, hints, labels, free)
     infer_roles = resolver.outcome_roles if hints.answers == "outcomes" else resolver.inferred_roles
     layout = resolver.named_roles() if hints.prediction else infer_roles()
+    for model in layout.models:
+        check_places(columns, model.columns if model.classes else (), labels)
     used = {column for model in layout.models for column in (*model.columns, model.beside)} | {layout.truth}
     notes = list(layout.notes)
     if layout.truth and layout.truth != hints.truth:
