@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ranker.datasets import row_notes, sets
@@ -94,7 +94,8 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
     4. The rows' own labels, if all models are files of answers, and the labels are no numbers that count them. If no
        model names labels this comes before 3, provided the rows have more labels than the known task.
 
-    Otherwise the error says in one line what to name.
+    Otherwise the error says in one line what to name. If the rows' file states which labels numbers stand for, they
+    stand for these in files of answers, too.
 
     Args:
         choice: what the user named.
@@ -111,9 +112,13 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
         >>> decide_task(rows=read_sheet([{"text": "It rang.", "label": "paraphrase"}])).name
         'paraphrase'
     """
-    chosen = choice.lookup()
-    if chosen is not None:
-        return chosen
+    task = choice.lookup() or _infer_task(choice, rows, infos)
+    stated = rows.layout.numbers if rows is not None else ()
+    return replace(task, numbers=stated) if stated and has_labels(task) else task
+
+
+def _infer_task(choice: NamedTask, rows: Sheet | None, infos: Sequence[ModelInfo]) -> Task:
+    """Return the task that rows and models tell; see `decide_task`."""
     check_readable(infos)
     if infos and all(info.unclear and not info.source.precomputed for info in infos):
         names = tuple(known_tasks())

@@ -28,6 +28,8 @@ class ClassificationTask:
         shortcut: the label that the shortcut predicts; None where there is none.
         evidence: the label that the right evidence (the marked words) supports; None where it depends on the row.
         ordered: whether the user chose the labels' order, so that numbers can stand for them; else it is alphabetical.
+        numbers: the labels that 0, 1, ... stand for in files of answers, as the rows' file states; empty for their
+            order.
 
     Raises:
         ValueError: fewer than two labels, a name that stands for two of them, or an alias of no label.
@@ -47,6 +49,7 @@ class ClassificationTask:
     shortcut: int | None = None
     evidence: int | None = None
     ordered: bool = True
+    numbers: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if len(self.labels) < 2:

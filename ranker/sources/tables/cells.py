@@ -85,8 +85,8 @@ class Labels:
                 raise UnknownName("label of the task", label, task.labels)
         self._map = NameIndex((name, task.index(label) or 0) for name, label in self.label_map.items())
         # of two labels, no is before yes, and negative before positive; the number 1 is not the second of 1 and 2
-        counted = (task.ordered or len(task.labels) == 2) and are_counted(task.labels)
-        self._order = order or (task.labels if counted else ())
+        usual = task.numbers or (task.labels if task.ordered or len(task.labels) == 2 else ())
+        self._order = order or (usual if are_counted(usual) else ())
         self._known: dict[Any, tuple[int, bool]] = {}
         names = [*task.labels, *(name for names in task.aliases.values() for name in names), *self.label_map]
         self._longest = 2 * max(map(len, names)) + 20  # with blanks; a longer text is no label, and not looked up
@@ -102,6 +102,17 @@ class Labels:
     def with_order(self, order: Sequence[str]) -> Labels:
         """Return labels whose numbers follow the order that a file states, if it states one."""
         return Labels(self.task, self.label_map, order, self.words) if order else self
+
+    @property
+    def listed(self) -> str:
+        """The labels, with the numbers that stand for them."""
+        return with_numbers(self._order) if self._order else listed(self.task.labels)
+
+    @property
+    def second(self) -> int:
+        """Class of the second of two labels, which a single score is of."""
+        index = self.task.index(self._order[1]) if len(self._order) == len(self.task.labels) == 2 else None
+        return 1 if index is None else index
 
     def _lookup(self, cell: Any) -> tuple[int, bool]:
         kind = (type(cell), cell)
@@ -301,7 +312,8 @@ def read_label_column(columns: Columns, column: str, name: str, labels: Labels) 
         verb = "is no label" if unread == 1 else "are no labels"
         notes.append(Assumption(f"{count(unread, 'cell', verb, verb)} in {column!r} ({examples}): no answer"))
     if labels.by_number(values):
-        note = f"the numbers in {column!r} are labels: {_numbers_of(values, labels)}"
+        origin = ", as the file of the rows says" if labels.task.numbers and not labels.has_stated_order else ""
+        note = f"the numbers in {column!r} are labels: {_numbers_of(values, labels)}{origin}"
         notes.append(note if labels.has_stated_order else Assumption(note))
     notes += _alike(values, column, labels)
     classes = len(labels.task.labels)
@@ -362,7 +374,7 @@ def _no_labels_error(columns: Columns, column: str, labels: Labels, wrong: Seque
     return DataError.at(
         columns.origin,
         f"{some(map(cell_text, wrong))} in the column {column!r} {verb} of the task "
-        f"({with_numbers(labels.task.labels)}); `label_map` says what {stands} for, `empty_words` which words "
+        f"({labels.listed}); `label_map` says what {stands} for, `empty_words` which words "
         "are nothing",
         option="label_map",
         value=cell_text(wrong[0]),

@@ -22,7 +22,6 @@ from ranker.sources.tables.names import (
     is_right,
     plain,
 )
-from ranker.tasks.names import with_numbers
 
 
 @dataclass(frozen=True)
@@ -164,6 +163,6 @@ def _check_strangers(
             problem = f"{name!r} stands among the scores of {before!r}, and {after!r} is no label of the task"
             raise DataError.at(
                 columns.origin,
-                f"{problem} ({with_numbers(labels.task.labels)}); `label_map` says what it stands for",
+                f"{problem} ({labels.listed}); `label_map` says what it stands for",
                 option="label_map",
             )

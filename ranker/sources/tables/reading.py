@@ -105,7 +105,7 @@ def parse_predictions(
     free = {name: cells for name, cells in columns.cells.items() if name not in keys.columns}
     cleaned = {name: blanks_to_null(cells, hints.empty_words) for name, cells in free.items()}
     columns = replace(columns, cells={**columns.cells, **cleaned})
-    declared = task is not None and (task.ordered or bool(hints.label_map))
+    declared = task is not None and (task.ordered or bool(task.numbers or hints.label_map))
     if task is None and _holds_outcomes_alone(columns, hints, keys):
         hints = replace(hints, answers="outcomes")
     if task is None and hints.answers == "outcomes" and not hints.truth:

@@ -249,10 +249,10 @@ class _ColumnRoleResolver:
             return ModelColumns(name, (name,), kind=kind)
         part = groups.split(self.columns, self.labels, name)
         if kind:
-            return ModelColumns(name, (name,), (part.class_index if part else 1,), kind)
+            return ModelColumns(name, (name,), (part.class_index if part else self.labels.second,), kind)
         if self._is_decision(name):
             before, sign, _ = name.rpartition("/")
-            return ModelColumns(before if sign else "", (name,), (1,), "logits")
+            return ModelColumns(before if sign else "", (name,), (self.labels.second,), "logits")
         if names.holds_numbers(self.columns, name):
             problem = f"the column {name!r} holds numbers; `answers` says what they are: {self._kinds([name])}"
             raise DataError.at(self.columns.origin, problem, option="answers", value=name)
@@ -268,7 +268,7 @@ class _ColumnRoleResolver:
         """List the possible meanings of columns with one number a row."""
         two = len(self.labels.task.labels) == 2
         unit = all(names.in_unit(self.columns, name) for name in scores)
-        kinds = [f"probabilities (of {self.labels.task.labels[1]!r})"] if two and unit else []
+        kinds = [f"probabilities (of {self.labels.task.labels[self.labels.second]!r})"] if two and unit else []
         kinds += ["logits (a decision value)"] if two else []
         return ", ".join([*kinds, *(["outcomes"] if unit else []), "labels"])
 
@@ -286,7 +286,7 @@ class _ColumnRoleResolver:
         """Refuse whole numbers beside a truth of names: they may be labels in an unknown order."""
         task = self.labels.task
         numeric = [name for name in self.single if name != truth and names.holds_whole(self.columns, name)]
-        if numeric and not task.ordered and len(task.labels) > 2:
+        if numeric and not (task.ordered or task.numbers) and len(task.labels) > 2:
             problem = f"{_listed(numeric, 'numbers')}; `label_map` says which label each stands for (0 = ...; 1 = ...)"
             raise DataError.at(self.columns.origin, problem, option="label_map")
 

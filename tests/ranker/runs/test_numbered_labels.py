@@ -1,0 +1,101 @@
+"""Numbers of labels in files of answers, where the file of the rows states what they are."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from refusals import refuses
+
+from ranker import decide
+from ranker.errors import ModelError
+from ranker.runs.rows import RowsFile
+
+GLUE = ("entailment", "not_entailment")
+SIZE = 40
+TRUTH = [n % 2 for n in range(SIZE)]
+STRONG = [(n + (n < 4)) % 2 for n in range(SIZE)]
+WEAK = [(n + (n < 18)) % 2 for n in range(SIZE)]
+IDS = [f"r{n}" for n in range(SIZE)]
+
+
+def rows_of_numbers(path, names, truth=TRUTH, texts=("premise", "hypothesis")):
+    """Rows as `datasets` writes them: a label is a number, and the file says which."""
+    about = json.dumps({"info": {"features": {"label": {"names": names, "_type": "ClassLabel"}}}}).encode()
+    columns = {"id": IDS, **{name: [f"The {name} of row {n}." for n in range(SIZE)] for name in texts}, "label": truth}
+    parquet.write_table(pa.table(columns).replace_schema_metadata({"huggingface": about}), path)
+    return path
+
+
+def csv(path, **columns):
+    """A CSV with the ids of the rows before other columns."""
+    lines = zip(IDS, *columns.values(), strict=True)
+    path.write_text("\n".join([",".join(["id", *columns]), *(",".join(map(str, line)) for line in lines)]) + "\n")
+    return path
+
+
+def labels(path, numbers):
+    """The number of each answer."""
+    return csv(path.with_suffix(".csv"), prediction=numbers)
+
+
+def named_numbers(path, numbers):
+    """The name that `transformers` gives to a number."""
+    return csv(path.with_suffix(".csv"), prediction=[f"LABEL_{number}" for number in numbers])
+
+
+def probabilities(path, numbers):
+    """A probability of each number."""
+    return csv(
+        path.with_suffix(".csv"), prob_0=[0.9 - 0.8 * n for n in numbers], prob_1=[0.1 + 0.8 * n for n in numbers]
+    )
+
+
+def decision_values(path, numbers):
+    """A logit that is above 0 for the number 1."""
+    return csv(path.with_suffix(".csv"), logit=[2.5 * number - 1.2 for number in numbers])
+
+
+def arrays(path, numbers):
+    """Logits of `trainer.predict`, in the order of the rows."""
+    np.save(path.with_suffix(".npy"), np.eye(2)[numbers] * 3 - 1)
+    return path.with_suffix(".npy")
+
+
+@pytest.mark.parametrize("task", [None, "nli"])
+@pytest.mark.parametrize("answers", [labels, named_numbers, probabilities, decision_values, arrays])
+def test_numbers_of_answers_mean_what_the_file_of_the_rows_says(tmp_path, answers, task):
+    """RTE counts from entailment, and the task here from non-entailment."""
+    data = rows_of_numbers(tmp_path / "rte.parquet", GLUE)
+    models = [str(answers(tmp_path / name, numbers)) for name, numbers in (("strong", STRONG), ("weak", WEAK))]
+    decision = decide(models, RowsFile(data, task=task)).decision
+    assert {model.name: model.outcome for model in decision.models} == pytest.approx({"strong": 0.9, "weak": 0.55})
+
+
+def test_numbers_of_three_labels_need_no_map_where_the_file_of_the_rows_names_them(tmp_path, caplog):
+    """A note says which label each is, and a number that has none is refused beside the right numbers."""
+    names = ("pos", "neg", "neu")
+    truth = [n % 3 for n in range(SIZE)]
+    data = rows_of_numbers(tmp_path / "mood.parquet", names, truth, ("text",))
+    right, wrong = csv(tmp_path / "right.csv", prediction=truth), csv(tmp_path / "wrong.csv", prediction=[0] * SIZE)
+    ranking = decide([str(right), str(wrong)], data)
+    assert {model.name: model.outcome for model in ranking.decision.models} == pytest.approx(
+        {"right": 1, "wrong": 0.35}
+    )
+    note = "right: the numbers in 'prediction' are labels: 0 is pos, 1 is neg, 2 is neu, as the file of the rows says"
+    assert any(note in text for text in ranking.notes)
+    csv(wrong, prediction=[3] * SIZE)
+    with refuses(ModelError, option="models"):
+        decide([str(wrong), str(csv(tmp_path / "more.csv", prediction=[3] * SIZE))], data)
+    assert "'3' in the column 'prediction' is no label of the task (pos (0), neg (1), neu (2))" in caplog.text
+
+
+def test_names_of_numbers_go_before_their_places(tmp_path):
+    """Stars from 1 to 5 are counted from 0 in the file of the rows; a model's 1 is one star."""
+    stars = ("1", "2", "3", "4", "5")
+    data = rows_of_numbers(tmp_path / "stars.parquet", stars, [n % 5 for n in range(SIZE)], ("text",))
+    right = csv(tmp_path / "right.csv", prediction=[n % 5 + 1 for n in range(SIZE)])
+    wrong = csv(tmp_path / "wrong.csv", prediction=[1 + (n + 1) % 5 for n in range(SIZE)])
+    decision = decide([str(right), str(wrong)], data).decision
+    assert {model.name: model.outcome for model in decision.models} == {"right": 1, "wrong": 0}
