@@ -259,7 +259,8 @@ class TableAnswers:
         if not has_labels(self.task):
             return PrecomputedScores(_values(answers), state), ()
         if answers.outcomes is not None:
-            raise ModelError.of(self.name, "says what was right, and not what was said")
+            need = "`prediction` names its column of answers; files of outcomes alone are ranked without `data`"
+            raise ModelError.of(self.name, f"says what was right, and not what was said; {need}")
         return ClassProbabilities(answers.to_classes().probs, state), ()
 
 

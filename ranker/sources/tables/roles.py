@@ -152,7 +152,7 @@ class _ColumnRoleResolver:
             raise self._no_column_error("answers")
         self._check_parts()
         right = [n for n in self.single if names.is_right(n) and self._may_be_right(n)]
-        models, truth = self._split_labels([name for name in self.labelled if name not in right])
+        models, truth = self._split_labels([name for name in self.labelled if name not in right], bool(right))
         if models:
             self._check_bits(models, truth)
             note = _listed(models, "labels")
@@ -216,13 +216,13 @@ class _ColumnRoleResolver:
             models = [replace(only, name=name, beside=beside[0] if len(beside) == 1 else "")]
         return ColumnRoles(tuple(models), truth)
 
-    def _split_labels(self, labelled: Sequence[str]) -> tuple[list[str], str]:
-        """Split columns of labels into the answers and the truth."""
+    def _split_labels(self, labelled: Sequence[str], judged: bool) -> tuple[list[str], str]:
+        """Split columns of labels into the answers and the truth; a truth alone is the answers unless outcomes are."""
         predicted = [name for name in labelled if names.is_prediction(name)]
         true = [] if self.hints.truth else [name for name in labelled if names.is_true(name)]
         unnamed = [name for name in labelled if name not in {*predicted, *true}]
         truth = self.hints.truth or next(iter(true), "")
-        if len(true) == 1 and not unnamed and not predicted:
+        if len(true) == 1 and not unnamed and not predicted and not judged:
             self._check_numbers(true[0])
             return true, ""
         unclear = [*true] if len(true) > 1 else []

@@ -135,6 +135,26 @@ def test_outcomes_by_their_names(tmp_path):
     assert said_by(found.models[0]) == ["positive", "positive"]
 
 
+@pytest.mark.parametrize("truth", ["gold", "label", "y_true", "expected"])
+@pytest.mark.parametrize("right", ["correct", "is_correct", "acc", "bert_correct"])
+def test_a_truth_beside_outcomes_is_no_answer(tmp_path, truth, right):
+    """A log of what was right has the true label in it, and not what was said; the user may say otherwise."""
+    content = csv(f"id,{truth},{right}", "a,good,1", "b,negative,0")
+    found = understood(tmp_path / "bert.csv", content)
+    assert (names(found), found.models[0].kind, found.models[0].outcomes.tolist()) == (["bert"], "outcomes", [1, 0])
+    assert found.bundled_rows.truth.tolist() == [1, 0]
+    assert said_by(understood(tmp_path / "bert.csv", prediction=(truth,)).models[0]) == ["positive", "negative"]
+
+
+def test_several_outcomes_beside_a_truth(tmp_path):
+    """Each column of outcomes is a model."""
+    found = understood(tmp_path / "a.csv", csv("id,label,bert_correct,gpt_correct", "a,good,1,1", "b,negative,1,0"))
+    assert [(model.name, model.outcomes.tolist()) for model in found.models] == [
+        ("bert_correct", [1, 1]),
+        ("gpt_correct", [1, 0]),
+    ]
+
+
 def test_labels_beside_their_scores_are_held_against_them(tmp_path):
     """Where they differ on some rows, the scores are read, and it is said."""
     rows = ["good,0.1,0.9", "good,0.2,0.8", "negative,0.4,0.6"]
