@@ -21,6 +21,7 @@ from ranker.sources.tables.cells import (
     no_number,
     numbers_of,
     outcomes,
+    whole_number,
 )
 
 PREDICTED = frozenset(
@@ -222,7 +223,7 @@ def holds_labels(columns: Columns, name: str, cells: LabelCells) -> bool:
 
 
 def holds_bits(columns: Columns, name: str, labels: Labels) -> bool:
-    """Return True if a column holds only 0 and 1, or true and false, and these are not label names."""
+    """Return True if a column holds only 0 and 1, also as 1.0, or true and false, and these are not label names."""
     cells = {cell_text(value).casefold() for value in distinct(columns.cells[name]) if labels.index(value) != NONE}
     names = {label.casefold() for label in labels.task.labels} - {"0", "1"}
-    return bool(cells) and cells <= {"0", "1", "true", "false"} and not cells & names
+    return bool(cells) and {*map(whole_number, cells)} <= {0, 1} and not cells & names

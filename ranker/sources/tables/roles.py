@@ -278,8 +278,11 @@ class _ColumnRoleResolver:
         mapped = {"0", "1"} <= set(self.hints.label_map)
         if bits and not self.hints.answers and not mapped and not (truth and names.holds_whole(self.columns, truth)):
             problem = f"{_listed(bits, '0 and 1')}, which may be labels, or say whether an answer is right"
+            advice = (
+                "; `prediction` says which columns are to be read, if these are not" if len(bits) < len(models) else ""
+            )
             raise DataError.at(
-                self.columns.origin, f"{problem}; `answers` says which: labels, outcomes", option="answers"
+                self.columns.origin, f"{problem}; `answers` says which: labels, outcomes{advice}", option="answers"
             )
 
     def _check_numbers(self, truth: str) -> None:

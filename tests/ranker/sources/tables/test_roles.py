@@ -127,6 +127,30 @@ def test_zero_and_one_are_labels_where_something_says_so(tmp_path):
         understood(tmp_path / "a.csv", csv("id,label,m,n", "a,good,1,0", "b,negative,0,1"))
 
 
+@pytest.mark.parametrize("pair", ["10", ("1.0", "0.0"), ("True", "False")])
+def test_zero_and_one_are_asked_about_however_they_are_written(tmp_path, pair):
+    """Pandas writes outcomes with a gap as 1.0 and 0.0; a truth in the same numbers shows labels."""
+    yes, no = pair
+    path = tmp_path / "a.csv"
+    with refuses(DataError, option="answers", place=path):
+        understood(path, csv("id,label,m,n", f"a,good,{yes},{no}", f"b,negative,{no},"))
+    found = understood(path, answers="outcomes")
+    assert found.models[0].outcomes.tolist() == [1, 0]
+    with refuses(DataError, option="answers", place=tmp_path / "score.csv"):
+        understood(tmp_path / "score.csv", csv("id,score", f"a,{yes}", f"b,{no}"))
+    found = understood(path, csv("id,label,m,n", "a,1,1.0,0.0", "b,0,0.0,0.0"))
+    assert [said_by(model)[0] for model in found.models] == ["positive", "negative"]
+
+
+def test_a_constant_beside_models_is_asked_about(tmp_path):
+    """A share of agreement is no model, and `prediction` leaves it out."""
+    path = tmp_path / "a.csv"
+    with refuses(DataError, option="answers", place=path) as stop:
+        understood(path, csv("id,label,bert,agreement", "a,good,good,1.0", "b,negative,good,1.0"))
+    assert "`prediction` says which columns are to be read" in str(stop.value)
+    assert names(understood(path, prediction=("bert",))) == ["bert"]
+
+
 def test_outcomes_by_their_names(tmp_path):
     """What is called correct says what was right, where nothing says what was said."""
     found = understood(tmp_path / "a.csv", csv("id,correct", "a,1", "b,0"))
