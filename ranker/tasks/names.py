@@ -82,13 +82,18 @@ def number_of(value: Any) -> int | None:
 def are_counted(labels: Sequence[str]) -> bool:
     """Return True if 0, 1, ... can stand for labels in their order: no label is a number, or each is its own.
 
+    Any number counts here, since the number 1 is not the second of the labels 01 and 02, or -1 and +1.
+
     Example:
         >>> [are_counted(labels) for labels in (("bad", "good"), ("False", "True"), ("1", "2"), ("False", "N/A"))]
         [True, True, False, False]
+        >>> [are_counted(labels) for labels in (("01", "02"), ("00", "01"), ("-1", "+1"))]
+        [False, True, False]
     """
-    numbers = [number_of(label) for label in labels]
+    numbers = [float(label) if _DECIMAL.fullmatch(label.strip()) else number_of(label) for label in labels]
     return all(number is None for number in numbers) or numbers == [*range(len(labels))]
 
 
+_DECIMAL = re.compile(r"[-+]?[0-9]{1,6}(\.[0-9]{1,6})?")
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,5})(\.0)?")
 _TRUTHS = {"false": 0, "true": 1}  # as data frames write them

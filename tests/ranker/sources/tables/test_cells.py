@@ -55,6 +55,19 @@ def test_minus_one_is_not_one(tmp_path):
     assert found.notes == ("1 cell is no label in 'prediction' ('-1'): no answer",)
 
 
+@pytest.mark.parametrize(
+    ("labels", "cell"), [(("01", "02"), 1), (("-1", "+1"), 0), (("-2", "-1"), 1), (("0.5", "1.5"), 1)]
+)
+def test_a_number_is_no_place_among_labels_that_are_numbers(tmp_path, labels, cell):
+    """A 1 is not the second of 01 and 02; the user says what it stands for."""
+    path, task = tmp_path / "a.csv", ClassificationTask("codes", labels, ordered=False)
+    content = csv(["id", "prediction"], ["a", cell], ["b", cell])
+    with refuses(DataError, option="label_map", value=str(cell), place=path, allowed=labels):
+        understood(path, content, task)
+    (model,) = understood(path, content, task, label_map={str(cell): labels[0]}).models
+    assert model.predicted.tolist() == [0, 0]
+
+
 def test_a_label_map(tmp_path):
     """Several names for one label, and numbers that are counted in another order."""
     found = understood(
