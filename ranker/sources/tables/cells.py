@@ -23,8 +23,8 @@ from ranker.tasks.classes import ClassificationTask, softmax
 from ranker.tasks.empty import INVALID, WORDS, is_blank, is_empty_word
 from ranker.tasks.names import NameIndex, are_counted, fold, with_numbers
 
-SUM = 0.01
-"""Largest deviation of a sum of probabilities from 1, as rounding causes; they are divided by their sum."""
+SUM = 0.01 + 1e-9
+"""Largest deviation of a sum of probabilities from 1, as rounding causes, of floats, too; they are divided by it."""
 
 UNKNOWN = -2
 """Code of a cell that is no label of the task."""

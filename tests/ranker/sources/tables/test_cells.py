@@ -101,6 +101,12 @@ def test_probabilities_may_be_rounded(tmp_path):
     assert found.kind == "probabilities"
     assert np.allclose(found.probs, [[1 / 3, 2 / 3], [0.5 / 1.005, 0.505 / 1.005]], atol=1e-12)
     assert not found.hard
+    rounded = [0.45, 0.47, 0.07]  # its sum is further from 1 than 0.01, in floats
+    header = ["entailment", "neutral", "contradiction"]
+    found = understood(tmp_path / "b.csv", csv(header, rounded, [0.15, 0.62, 0.24]), NLI).models[0]
+    assert np.allclose(found.probs[0], np.array(rounded) / 0.99, atol=1e-12)
+    found = understood(tmp_path / "c.csv", csv(header, [45, 47, 7], [15, 62, 24]), NLI).models[0]
+    assert np.allclose(found.probs[0], np.array(rounded) / 0.99, atol=1e-12)
 
 
 def test_scores_that_are_counted_say_of_which_labels_they_are(tmp_path):
