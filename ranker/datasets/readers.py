@@ -282,7 +282,7 @@ def examples(
             if any(str(cells[column]) != value for column, value in layout.where.items()):
                 continue
             segments = tuple(_texts(cells, layout.text, limits)) or ("",)
-            identity = str(number if layout.id is None else cells[layout.id])
+            identity = str(number) if layout.id is None else _filled_cell(cells, layout.id, "name the row")
             annotator = str(cells.get("annotator") or "")  # several people's answers to a row share its id
             if places.setdefault((identity, annotator), place) is not place:
                 earlier = places[identity, annotator]
@@ -290,7 +290,8 @@ def examples(
             target = None if task is None else _target_in(cells, layout, task, segments)
             row_marks = {**marker(segments, cells), **rationale_marks(cells, layout.rationale, segments)}
             row_marks |= _marks(cells["marks"]) if cells.get("marks") else {}
-            group = "" if layout.cluster is None else _group(cells[layout.cluster], layout.cluster)
+            belongs = "say which rows this one belongs with"
+            group = "" if layout.cluster is None else _filled_cell(cells, layout.cluster, belongs)
             origin = place if layout.id is None else ""
             yield Example(identity, segments, target, row_marks, group, origin, (number, size))
         except KeyError as error:
@@ -319,11 +320,11 @@ def _target_in(cells: Mapping[str, Any], layout: Layout, task: Task, segments: t
         raise DataError(text, option=layout.label or "", value=cell, allowed=allowed) from error
 
 
-def _group(cell: Any, column: str) -> str:
-    """Return the group of a row; an error says that the cell is empty."""
-    if is_blank(cell):
-        raise DataError.of_column(column, "is empty, and must say which rows this one belongs with")
-    return str(cell)
+def _filled_cell(cells: Mapping[str, Any], column: str, need: str) -> str:
+    """Return the text of a cell; an error says what an empty one must do."""
+    if is_blank(cells[column]):
+        raise DataError.of_column(column, f"is empty, and must {need}")
+    return str(cells[column])
 
 
 def layout_of(

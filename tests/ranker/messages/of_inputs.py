@@ -535,6 +535,8 @@ DATASETS = [
     ("a cell beyond its limit", lambda folder: rows(folder, {**GOOD, "premise": "a" * 100_001}),
      "a.jsonl, line 1: the column 'premise': more than 100,000 characters in a cell, the most that is "
      "read (`limits.cell`)"),
+    ("no id", lambda folder: labelled([{**GOOD, "id": "x"}, {**GOOD, "id": " ", "premise": "A."}], NLI),
+     "row 2: the column 'id' is empty, and must name the row"),
     ("an id twice", lambda folder: labelled([{**GOOD, "id": "x"}, {**GOOD, "id": "x", "premise": "A."}], NLI),
      "row 2: the id 'x' is used at row 1 already"),
     ("no column of texts", lambda folder: rows(folder, {"remark": "a", "label": 1}),
