@@ -18,14 +18,14 @@ from ranker.sources.tables.names import holds_numbers
 _NUMBERED = re.compile(r"(.*?)[_\-. /]?([0-9]{1,6})")
 
 
-def name_scores(columns: Columns, named: Iterable[str] = ()) -> Columns:
+def name_scores(columns: Columns, reserved: Iterable[str] = ()) -> Columns:
     """Name scores for the labels beside them: lists in cells, or numbered columns, such as label_1 and score_1.
 
     It changes nothing unless one such list of labels stands beside one of scores, and all rows have the same labels.
 
     Args:
         columns: of the file.
-        named: columns that the user names; they stay.
+        reserved: columns that the user names; they stay.
 
     Example:
         >>> from ranker.files.reader import of_rows
@@ -45,7 +45,7 @@ def name_scores(columns: Columns, named: Iterable[str] = ()) -> Columns:
         return columns
     ((name, beside), labels), *_ = by_name.items()
     gone = {beside, *lists.get(beside, ()), *lists[name]}
-    if gone & {*named}:
+    if gone & {*reserved}:
         return columns
     scores = zip(*(python_values(columns.cells[part]) for part in lists[name]), strict=True)
     rows = zip(_rows(columns, beside, lists.get(beside, ())), scores, strict=True)
