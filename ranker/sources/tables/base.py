@@ -194,6 +194,8 @@ class RequestedRows:
         stands: position of each row in its own file, from 0; None if unknown.
         file_size: number of rows of that file, which may exceed N.
         by_order: the user states that rows are matched by their order alone.
+        truth: true label of each row as a code of the task, `NONE` for a row without one; () if the answers are no
+            labels.
     """
 
     ids: tuple[str, ...] | None
@@ -203,6 +205,7 @@ class RequestedRows:
     stands: tuple[int, ...] | None = None
     file_size: int = 0
     by_order: bool = False
+    truth: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", self.size or len(self.ids or self.texts or self.places or ()))

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from factors.types import Bools, Ints
-from ranker.errors import Assumption, DataError
-from ranker.sources.tables.base import RequestedRows, TableAnswerColumn, count, some
+from ranker.errors import Assumption, DataError, Question
+from ranker.sources.tables.base import NONE, RequestedRows, TableAnswerColumn, count, some
 from ranker.sources.tables.entries import strip_point_zero
 from ranker.sources.tables.keys import tidy
 from ranker.sources.tables.reading import ParsedTable
@@ -55,10 +55,12 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
     Ids are compared as text. If either side has no ids, or none is shared, rows are joined by order, provided that both
     have as many rows and most texts agree. Else they are joined by text; a repeated text is joined in order if it
     occurs as often on both sides. Rows whose texts differ are not joined. Rows that come from this very file keep their
-    positions. Time and memory are proportional to the rows of both.
+    positions. True labels in the file must be those of the rows, unless the user states the order. Time and memory are
+    proportional to the rows of both.
 
     Raises:
         DataError: no row matches, or most texts differ.
+        Question: a row has another true label in the file.
     """
     texts = _keys(reading, rows)
     match = (
@@ -82,6 +84,8 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
         notes += (
             [Assumption(f"{count(differ, 'row', 'has', 'have')} another text in the file: missing")] if differ else []
         )
+    if rows.places is None and not rows.by_order:
+        _check_truth(reading, rows, places)
     missing, unused = int((places < 0).sum()), reading.size - len(np.unique(places[places >= 0]))
     if missing == len(rows):
         raise DataError.at(reading.origin, "no row of the file is one of those asked about")
@@ -93,6 +97,34 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
     same = len(places) == reading.size and (places == np.arange(len(places))).all()
     models = reading.models if same else tuple(model.part(places) for model in reading.models)
     return Joined(models, places, method, differ, unused, tuple(notes))
+
+
+def _true_labels(reading: ParsedTable, rows: RequestedRows, places: Ints) -> tuple[Ints, Ints]:
+    """Return (N,) the true labels in the file, and those of the rows; `NONE` in both where either has none."""
+    if reading.bundled_rows is None or not rows.truth:
+        return np.full(len(rows), NONE), np.full(len(rows), NONE)
+    in_file, wanted = np.where(places >= 0, reading.bundled_rows.truth[places], NONE), np.array(rows.truth)
+    known = (in_file != NONE) & (wanted != NONE)
+    return np.where(known, in_file, NONE), np.where(known, wanted, NONE)
+
+
+def _check_truth(reading: ParsedTable, rows: RequestedRows, places: Ints) -> None:
+    """Refuse a file whose true labels are not those of the rows: its answers may be joined to other rows."""
+    in_file, wanted = _true_labels(reading, rows, places)
+    wrong = in_file != wanted
+    if wrong.any() and reading.task is not None:
+        row = int(wrong.argmax())
+        here, there = (reading.task.labels[labels[row]] for labels in (in_file, wanted))
+        raise Question.at(
+            reading.origin,
+            f"its own true labels differ from those of the rows on {int(wrong.sum()):,} of "
+            f"{int((wanted != NONE).sum()):,} rows, the first the row {rows.called(row)} ({here} in the file, {there} in "
+            "the rows); is it about other rows, or in another order? If not, keep one truth: leave out `data`, or the "
+            "labels of the file",
+            option="data",
+            value=here,
+            allowed=(there,),
+        )
 
 
 def _by_file(rows: RequestedRows) -> tuple[Ints, JoinMethod, list[str]] | None:
@@ -111,9 +143,12 @@ def _by_stated_order(
             f"`by_order`: {reading.origin} has {count(reading.size, 'row')}, and there are {size:,} to match",
             option="by_order", value=reading.size, allowed=(size,), place=reading.origin,
         )  # fmt: skip
-    differ = 0 if texts is None else int(_differs(order, *texts).sum())
-    note = f"; {count(differ, 'text differs', '', '') if differ == 1 else f'{differ:,} texts differ'}" if differ else ""
-    return order, "order", [f"rows are joined by their order, as stated{note}"]
+    differ = {
+        "text": 0 if texts is None else int(_differs(order, *texts).sum()),
+        "true label": int(np.not_equal(*_true_labels(reading, rows, order)).sum()),
+    }
+    parts = [f"; {count(many, noun)} {'differs' if many == 1 else 'differ'}" for noun, many in differ.items() if many]
+    return order, "order", [f"rows are joined by their order, as stated{''.join(parts)}"]
 
 
 def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[Ints, JoinMethod, list[str]] | None:
@@ -183,7 +218,9 @@ def _by_texts(
         if alike:
             _check_numbers(reading, rows)
             ids = "" if reading.ids is None else "; it has ids, and the rows have none"
-            note = f"rows are joined by their order alone; nothing in the file confirms it{ids}"
+            known = int((_true_labels(reading, rows, order)[0] != NONE).sum())
+            sign = f"of the file's contents only its true labels confirm it, on {known:,} of {len(rows):,} rows"
+            note = f"rows are joined by their order alone; {sign if known else 'nothing in the file confirms it'}{ids}"
             return order, "order", [Assumption(note)]
         raise DataError.of(
             reading.origin,

@@ -173,7 +173,7 @@ class TableModel:
 
     def joined(self, task: Task, examples: Sequence[Example], shelf: ResourceCache) -> Joined:
         """Join the file's answers to examples, once for all its models."""
-        from ranker.sources.tables.base import RequestedRows
+        from ranker.sources.tables.base import NONE, RequestedRows
         from ranker.sources.tables.join import join
         from ranker.sources.tables.reading import parse_predictions
         from ranker.sources.tables.values import collect_values
@@ -190,6 +190,7 @@ class TableModel:
                 len(examples),
                 *_file_positions(examples),
                 self.table_options.by_order,
+                tuple(NONE if row.target is None else row.target for row in examples) if has_labels(task) else (),
             )
             hints = table_hints(self.options)
             columns, name = self.columns(shelf), stem(self.path)
