@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,8 @@ JoinMethod = Literal["id", "number", "order", "text"]
 
 MAX_DIFFERENT_TEXTS = 0.5
 """Largest share of the joined rows whose texts may differ from the file's; beyond it these are other rows."""
+
+_LAST_NUMBER = re.compile(r"(?<![0-9])[0-9]{1,9}\Z")
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +159,7 @@ def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[In
     if reading.ids is None or rows.ids is None:
         return None
     wanted = strip_point_zero([text.strip() for text in rows.ids])
-    by_number = _numbered(reading.ids, wanted)
+    by_number = _numbered(reading.origin, reading.ids, wanted)
     if by_number is not None:
         return by_number
     places = {text: place for place, text in enumerate(reading.ids)}
@@ -171,7 +174,7 @@ def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[In
     )
 
 
-def _numbered(ids: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, JoinMethod, list[str]] | None:
+def _numbered(origin: str, ids: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, JoinMethod, list[str]] | None:
     """Return (N,) the positions of rows whose ids in the file number them; None if they do not."""
     # they do if the rows count from the other start, or if they count all rows from 0 or 1 and share no id with them
     size = len(wanted)
@@ -183,6 +186,8 @@ def _numbered(ids: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, JoinMeth
     if start is None:
         if set(ids) & set(wanted) or len(ids) != size or low not in (0, 1) or high - low != size - 1:
             return None
+        if (ends := _last_numbers(wanted)) is not None:
+            return _by_last_number(origin, numbers, wanted, ends)
         base = low
     elif (start == 1 and low == 0 and high < size) or (start == 0 and high == size and low > 0):
         base = 1 - start
@@ -191,6 +196,31 @@ def _numbered(ids: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, JoinMeth
     places = np.full(size, -1)
     places[numbers - base] = np.arange(len(ids))
     return places, "number", [Assumption(f"the ids of the file are the numbers of the rows, counted from {base}")]
+
+
+def _last_numbers(ids: Sequence[str]) -> list[int] | None:
+    """Return the numbers that ids end in, such as 7 of "test-007", if these number the rows in another order."""
+    ends = [_LAST_NUMBER.search(text) for text in ids]
+    numbers = [int(end[0]) for end in ends if end]
+    count_all = len({*numbers}) == len(ids) and max(numbers) - min(numbers) == len(ids) - 1
+    return numbers if count_all and sorted(numbers) != numbers else None
+
+
+def _by_last_number(
+    origin: str, numbers: Ints, wanted: Sequence[str], ends: Sequence[int]
+) -> tuple[Ints, JoinMethod, list[str]]:
+    """Return (N,) the positions of rows whose ids in the file are the numbers that their own ids end in."""
+    if min(ends) != numbers.min():
+        raise Question.at(
+            origin,
+            f"its ids count the rows from {numbers.min()}, and those of the rows ({some(wanted)}) from {min(ends)}, in "
+            "another order than they stand in; give both the same ids, or say with `by_order` that both have one order",
+            option="by_order",
+        )
+    places = np.empty(len(wanted), np.int64)
+    places[np.argsort(ends)] = np.argsort(numbers)
+    last = f"{numbers.max()} is {wanted[int(np.argmax(ends))]!r}"
+    return places, "number", [Assumption(f"the ids of the file are the numbers that those of the rows end in: {last}")]
 
 
 def _keys(reading: ParsedTable, rows: RequestedRows) -> tuple[list[str], list[str]] | None:
@@ -231,10 +261,13 @@ def _by_texts(
     agree = len(rows) - int(_differs(order, *texts).sum()) if alike else 0
     if agree == len(rows):
         return order, "order", ["rows are joined by their order, and all texts agree"]
-    places, notes = _by_text(*texts)
-    if agree and agree >= (places >= 0).sum():
+    places, notes = _by_text(*texts, whole=len(reading.texts) >= rows.segments)
+    by_chance = MAX_DIFFERENT_TEXTS * len(rows) if notes else 0
+    if agree > by_chance and agree >= (places >= 0).sum():
         note = f"rows are joined by their order: {agree:,} of {len(rows):,} texts agree"
         return order, "order", [Assumption(note)]
+    if (places < 0).all() and notes:
+        raise Question.at(reading.origin, f"{notes[0]}; give both ids, or all texts of the rows", option="text")
     if (places < 0).all():
         raise DataError.at(
             reading.origin,
@@ -256,8 +289,8 @@ def _check_numbers(reading: ParsedTable, rows: RequestedRows) -> None:
             )
 
 
-def _by_text(file: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, list[str]]:
-    """Return (N,) the positions of rows by their texts; one that repeats as often on both sides joins in order."""
+def _by_text(file: Sequence[str], wanted: Sequence[str], whole: bool = True) -> tuple[Ints, list[str]]:
+    """Return (N,) the positions of rows by their texts; whole ones that repeat as often on both sides join in order."""
     places: dict[str, list[int]] = {}
     for place, text in enumerate(file):
         places.setdefault(text, []).append(place)
@@ -265,13 +298,19 @@ def _by_text(file: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, list[str
     for place, text in enumerate(wanted):
         requested.setdefault(text, []).append(place)
     joined = np.full(len(wanted), -1)
-    unequal = 0
+    unequal = repeated = 0
     for text, rows in requested.items():
         matches = places.get(text, [])
-        if len(matches) == len(rows):
+        if len(matches) == len(rows) and (whole or len(rows) == 1):
             joined[rows] = matches
-        elif matches:
+        elif matches and whole:
             unequal += len(rows)
-    reason = "not as often in the file, so the answer is ambiguous"
-    notes = [f"{count(unequal, 'row', 'has a text that is', 'have texts that are')} {reason}"]
-    return joined, [Assumption(note) for note in notes] if unequal else []
+        elif matches:
+            repeated += len(rows)
+    reason = "so the answer is ambiguous"
+    notes = {
+        f"{count(unequal, 'row', 'has a text that is', 'have texts that are')} not as often in the file, {reason}": unequal,
+        f"{count(repeated, 'row', 'has a text that repeats', 'have texts that repeat')}, and the file holds no other text "
+        f"of {'it' if repeated == 1 else 'them'}, {reason}": repeated,
+    }
+    return joined, [Assumption(note) for note, many in notes.items() if many]
