@@ -131,6 +131,8 @@ class Example:
         numbered_in: the file whose row number replaces an id, where no column holds one; "" where the id was given.
             Rows of other files are never found by such a number.
         stands: its number among the rows of its file, from 1, and their number; (0, 0) without a file.
+        id_columns: its cells in the columns of usual names for ids, that of ``id`` first; empty if there is one alone,
+            or the user named it.
 
     Raises:
         ValueError: not one or two segments, half a character in one, or a mark outside its segment.
@@ -148,6 +150,7 @@ class Example:
     group: str = ""
     numbered_in: str = field(default="", compare=False)
     stands: tuple[int, int] = field(default=(0, 0), compare=False)
+    id_columns: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.segments) not in (1, 2):
@@ -161,6 +164,7 @@ class Example:
                 if span.segment >= len(self.segments) or span.end > len(self.segments[span.segment]):
                     raise ValueError(f"example {self.id}: mark {name!r} lies outside its text ({span})")
         object.__setattr__(self, "marks", Frozen(self.marks))
+        object.__setattr__(self, "id_columns", Frozen(self.id_columns))
 
     @cached_property
     def words(self) -> tuple[Span, ...]:

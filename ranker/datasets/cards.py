@@ -34,6 +34,8 @@ class Layout:
         needs: columns of the file, where these rules make those above.
         clean: rules of texts, in order.
         map: rule of labels; "" for none.
+        id_columns: the columns of usual names for ids, that of the id first; () if there is one alone, or the user
+            named it.
 
     Raises:
         UnknownName: there is no such rule.
@@ -53,6 +55,7 @@ class Layout:
     needs: tuple[str, ...] = ()
     clean: tuple[str, ...] = ()
     map: str = ""
+    id_columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for kind, names, choices in (

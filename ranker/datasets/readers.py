@@ -63,6 +63,22 @@ USUAL = {
 }
 """Usual names of columns; the first group that fits is used."""
 
+IDS = (
+    *(name for names in USUAL["id"] for name in names),
+    "example_id",
+    "sample_id",
+    "row_id",
+    "doc_id",
+    "uid",
+    "uuid",
+    "question_id",
+    "key",
+    "hash",
+)
+"""Usual names of id columns in files of answers, the likelier first."""
+
+_FOLDED_IDS = frozenset(map(str.casefold, IDS))
+
 LISTS = ("tags", "ner_tags", "answers", "references")
 """Usual names of targets that are lists or objects."""
 
@@ -293,7 +309,8 @@ def examples(
             belongs = "say which rows this one belongs with"
             group = "" if layout.cluster is None else _filled_cell(cells, layout.cluster, belongs)
             origin = place if layout.id is None else ""
-            yield Example(identity, segments, target, row_marks, group, origin, (number, size))
+            ids = {name: str(cells.get(name, "")) for name in layout.id_columns}
+            yield Example(identity, segments, target, row_marks, group, origin, (number, size), ids)
         except KeyError as error:
             raise DataError.of_column(
                 error.args[0], f"is missing (columns: {listed(cells)})", place=place, allowed=cells
@@ -356,7 +373,9 @@ def layout_of(
             text = f"no column has a usual name for the {part}; {_fault(header)} (columns: {listed(header)})"
             raise DataError(text, option=part, allowed=header)
     label, identity, cluster = (next(iter(parts[part]), None) for part in ("label", "id", "cluster"))
-    return Layout(tuple(parts["text"]), label, identity, cluster, tuple(parts["rationale"]))
+    others = [] if identity is None or "id" in columns else [n for n in header if n.strip().casefold() in _FOLDED_IDS]
+    id_columns = (identity, *(name for name in others if name != identity)) if identity and len(others) > 1 else ()
+    return Layout(tuple(parts["text"]), label, identity, cluster, tuple(parts["rationale"]), id_columns=id_columns)
 
 
 def _usual(part: str, header: Sequence[str]) -> tuple[str, ...]:

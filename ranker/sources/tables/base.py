@@ -196,6 +196,7 @@ class RequestedRows:
         by_order: the user states that rows are matched by their order alone.
         truth: true label of each row as a code of the task, `NONE` for a row without one; () if the answers are no
             labels.
+        id_columns: columns that may hold the ids, those of `ids` first -> (N,) cells; empty if there is no doubt.
     """
 
     ids: tuple[str, ...] | None
@@ -206,6 +207,7 @@ class RequestedRows:
     file_size: int = 0
     by_order: bool = False
     truth: tuple[int, ...] = ()
+    id_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", self.size or len(self.ids or self.texts or self.places or ()))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from factors.types import Ints
-from ranker.errors import DataError
+from ranker.errors import DataError, Question
 from ranker.files.cells import cell_text
+from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import Columns, RequestedRows
 from ranker.sources.tables.cells import dictionary_codes, texts
 from ranker.sources.tables.keys import Keys
@@ -30,6 +31,34 @@ class Entries:
     first: Ints
     ids: tuple[str, ...] | None
     places: Mapping[tuple[str, str], Ints]
+
+
+def with_ids(columns: Columns, rows: RequestedRows) -> RequestedRows:
+    """Return rows with the ids that a file is about, if several columns of the rows may hold them.
+
+    Raises:
+        Question: the ids of the file may be those of two columns, or two columns tell different rows.
+    """
+    by_name = {name.strip().casefold(): name for name in reversed(list(columns.cells))}
+    own = {name: strip_point_zero(cells) for name, cells in rows.id_columns.items()}
+    shared = {name: by_name[name.strip().casefold()] for name in own if name.strip().casefold() in by_name}
+    there = {name: strip_point_zero(texts(columns.cells[column])) for name, column in shared.items()}
+    chosen = next(iter(own), "")
+    answer = "`columns id=NAME` says which column of the rows holds the ids"
+    for name in (name for name in there if own[name] != own[chosen]):
+        if {*there.get(chosen, ())} & {*own[chosen]}:
+            pairs = dict(zip(there[chosen], there[name], strict=True))
+            wrong = (i for i, cell in zip(own[chosen], own[name], strict=True) if pairs.get(i, cell) != cell)
+            row = next(wrong, None)
+            if row is not None and not keys_of.in_order(columns, shared[name]):
+                problem = f"{chosen!r} and {name!r} tell different rows, the first at {chosen} {row[:50]!r}"
+                raise Question.at(columns.origin, f"{problem}; {answer}", option="columns", value=row)
+        elif {*there[name]} & {*own[name]} & {*own[chosen]}:
+            problem = f"{shared[name]!r} may hold the ids in {chosen!r} of the rows, or those in {name!r}"
+            raise Question.at(columns.origin, f"{problem}; {answer}", option="columns", value=shared[name])
+        elif {*there[name]} <= {*own[name]} and len({*own[name]}) == len(rows):
+            return replace(rows, ids=tuple(own[name]))
+    return rows
 
 
 def find(columns: Columns, keys: Keys, rows: RequestedRows | None, empty_words: Sequence[str] | None = None) -> Entries:

@@ -121,9 +121,9 @@ def _check_truth(reading: ParsedTable, rows: RequestedRows, places: Ints) -> Non
         raise Question.at(
             reading.origin,
             f"its own true labels differ from those of the rows on {int(wrong.sum()):,} of "
-            f"{int((wanted != NONE).sum()):,} rows, the first the row {rows.called(row)} ({here} in the file, {there} in "
-            "the rows); is it about other rows, or in another order? If not, keep one truth: leave out `data`, or the "
-            "labels of the file",
+            f"{int((wanted != NONE).sum()):,} rows, the first the row {rows.called(row)} ({here} in the file, {there} "
+            "in the rows); is it about other rows, or in another order? If not, keep one truth: leave out `data`, or "
+            "the labels of the file",
             option="data",
             value=here,
             allowed=(there,),
@@ -308,9 +308,8 @@ def _by_text(file: Sequence[str], wanted: Sequence[str], whole: bool = True) -> 
         elif matches:
             repeated += len(rows)
     reason = "so the answer is ambiguous"
-    notes = {
-        f"{count(unequal, 'row', 'has a text that is', 'have texts that are')} not as often in the file, {reason}": unequal,
-        f"{count(repeated, 'row', 'has a text that repeats', 'have texts that repeat')}, and the file holds no other text "
-        f"of {'it' if repeated == 1 else 'them'}, {reason}": repeated,
+    left_out = {
+        f"{count(unequal, 'row', 'has a text that is', 'have texts that are')} not as often in the file": unequal,
+        f"{count(repeated, 'row', 'shares', 'share')} a text of a pair, and the file holds no other": repeated,
     }
-    return joined, [Assumption(note) for note, many in notes.items() if many]
+    return joined, [Assumption(f"{rows_named}, {reason}") for rows_named, many in left_out.items() if many]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from factors.types import Ints
-from ranker.datasets.readers import USUAL, layout_of
+from ranker.datasets.readers import IDS, layout_of
 from ranker.errors import DataError, UnknownName
 from ranker.files.cells import cell_text
 from ranker.sources.tables.base import Columns, RequestedRows, TableHints, some
@@ -18,20 +18,6 @@ from ranker.sources.tables.cells import dictionary_codes, distinct, texts
 
 INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """Names that pandas gives its row index, in CSV and in Parquet."""
-
-IDS = (
-    *(name for names in USUAL["id"] for name in names),
-    "example_id",
-    "sample_id",
-    "row_id",
-    "doc_id",
-    "uid",
-    "uuid",
-    "question_id",
-    "key",
-    "hash",
-)
-"""Usual names of id columns, the likelier first."""
 
 MODELS = frozenset({"model", "model_name", "model_id", "system"})
 """Usual names of a column that states the model."""
@@ -55,7 +41,7 @@ class Keys:
         texts: segment -> column of its text.
         cluster: column that groups dependent rows; "" if not stated.
         model: column that states the model; "" unless the table is that long.
-        index: columns that carry only the order of the rows.
+        index: columns that carry only the order of the rows, or further ids.
         run: column that states the run, if rows repeat for each; else "".
     """
 
@@ -84,16 +70,18 @@ def find(columns: Columns, hints: TableHints, rows: RequestedRows | None) -> Key
     claimed = {*index, hints.cluster, hints.truth, *hints.prediction, *hints.text}
     unclaimed = [name for name in columns.cells if name not in claimed]
     identity = hints.id or _id(columns, unclaimed, rows)
-    ordered = tuple(name for name in index if _in_order(columns, name))
+    ordered = tuple(name for name in index if in_order(columns, name))
     if not identity and set(index) - set(ordered):
         identity = next(name for name in index if name not in ordered)
-    free = [name for name in unclaimed if name != identity]
+    more_ids = tuple(name for name in unclaimed if name != identity and _is_id(columns, name))
+    free = [name for name in unclaimed if name not in (identity, *more_ids)]
     segments = dict(enumerate(hints.text)) or _texts(columns, free, rows, MIN_SHARED_TEXTS if identity else 0.0)
     model = next((name for name in free if name not in segments.values() and _is_model(columns, name, identity)), "")
     free = [name for name in free if name not in {*segments.values(), model}]
     rows_of = [identity] if identity else list(segments.values())
     run = next((name for name in free if rows_of and _is_run(columns, name, rows_of, model)), "")
-    return Keys(identity, segments, hints.cluster, model, tuple(name for name in index if name != identity), run)
+    beside = (*(name for name in index if name != identity), *more_ids)
+    return Keys(identity, segments, hints.cluster, model, beside, run)
 
 
 def check_column(columns: Columns, name: str) -> None:
@@ -116,7 +104,8 @@ def is_text(array: object) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _in_order(columns: Columns, name: str) -> bool:
+def in_order(columns: Columns, name: str) -> bool:
+    """Return True if a column numbers the rows from 0 or 1, in their order."""
     cells = texts(columns.cells[name])
     return cells == [str(i) for i in range(columns.size)] or cells == [str(i + 1) for i in range(columns.size)]
 
@@ -139,6 +128,12 @@ def _id(columns: Columns, free: Sequence[str], rows: RequestedRows | None) -> st
         if len(values) == columns.size and len(ids & values) >= MIN_SHARED_IDS * columns.size:
             return name
     return best
+
+
+def _is_id(columns: Columns, name: str) -> bool:
+    """Return True if a column has a usual name for ids, and another cell in each row."""
+    named = name.strip().casefold() in map(str.casefold, IDS)
+    return named and columns.size > 1 and len(distinct(columns.cells[name])) == columns.size
 
 
 def _many(array: object, size: int) -> bool:

@@ -174,6 +174,7 @@ class TableModel:
     def joined(self, task: Task, examples: Sequence[Example], shelf: ResourceCache) -> Joined:
         """Join the file's answers to examples, once for all its models."""
         from ranker.sources.tables.base import NONE, RequestedRows
+        from ranker.sources.tables.entries import with_ids
         from ranker.sources.tables.join import join
         from ranker.sources.tables.reading import parse_predictions
         from ranker.sources.tables.values import collect_values
@@ -191,9 +192,11 @@ class TableModel:
                 *_file_positions(examples),
                 self.table_options.by_order,
                 tuple(NONE if row.target is None else row.target for row in examples) if has_labels(task) else (),
+                _id_columns(examples),
             )
             hints = table_hints(self.options)
             columns, name = self.columns(shelf), stem(self.path)
+            rows = with_ids(columns, rows)
             if has_labels(task) or task.answers == PrecomputedScores.kind:
                 reading = parse_predictions(columns, task if has_labels(task) else None, hints, rows, name)
             else:
@@ -283,6 +286,14 @@ def _file_positions(examples: Sequence[Example]) -> tuple[tuple[int, ...] | None
     places = tuple(example.stands[0] - 1 for example in examples)
     complete = len(sizes) == 1 and min(sizes) > 0 and len({*places}) == len(places)
     return (places, min(sizes)) if complete else (None, 0)
+
+
+def _id_columns(examples: Sequence[Example]) -> Mapping[str, tuple[str, ...]]:
+    """Return the cells of columns that may hold the ids of examples; {} if not all have these columns."""
+    names = next((tuple(example.id_columns) for example in examples), ())
+    if any(tuple(example.id_columns) != names for example in examples):
+        return {}
+    return {name: tuple(example.id_columns[name] for example in examples) for name in names}
 
 
 def _values(answers: TableAnswerColumn) -> Floats:

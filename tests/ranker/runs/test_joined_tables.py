@@ -6,6 +6,7 @@ import pytest
 
 from ranker import decide, load_suite
 from ranker.errors import Question
+from ranker.runs.rows import with_columns
 from ranker.sources.base import SourceOptions
 from ranker.sources.tables.options import TableOptions
 
@@ -160,4 +161,52 @@ def test_of_a_text_that_repeats_at_times_the_others_are_joined(tmp_path):
     premises = ["Again.", "Again.", *(f"Premise {n}." for n in range(2, SIZE))]
     rows = rows_of(tmp_path, premise=premises, hypothesis=[f"It is {n}." for n in range(SIZE)])
     _, notes = accuracies(two_models(tmp_path, premise=premises), rows)
-    assert any("2 rows have texts that repeat, and the file holds no other text of them" in note for note in notes)
+    assert any("2 rows share a text of a pair, and the file holds no other" in note for note in notes)
+
+
+# ---- several columns of ids
+
+
+def test_a_number_of_another_column_is_no_id(tmp_path):
+    """Rows have an id and an index, files the index: the same numbers, of other rows. The user says which is which."""
+    index = np.random.default_rng(3).permutation(SIZE)
+    rows = rows_of(tmp_path, id=range(SIZE), idx=index)
+    models = two_models(tmp_path, idx=index)
+    with pytest.raises(Question) as stop:
+        decide(models, rows)
+    assert (stop.value.option, stop.value.value) == ("columns", "idx")
+    assert accuracies(models, with_columns(rows, {"id": "idx"}))[0] == RIGHT
+    placed = two_models(tmp_path, idx=range(SIZE))  # under the name of the index, the ids of the rows
+    assert accuracies(placed, with_columns(rows, {"id": "id"}))[0] == RIGHT
+
+
+def test_ids_that_two_columns_tell_differently_are_asked_about(tmp_path):
+    """A file was numbered anew after it was shuffled, and kept the rows' own ids beside."""
+    guid = [f"g{n}" for n in range(SIZE)]
+    rows = rows_of(tmp_path, id=range(SIZE), guid=guid)
+    models = two_models(tmp_path, guid=guid)
+    for model in models:
+        pd.read_csv(model).assign(id=range(SIZE)).to_csv(model, index=False)
+    with pytest.raises(Question) as stop:
+        decide(models, rows)
+    assert (stop.value.option, stop.value.value) == ("columns", "0")
+    assert accuracies(models, with_columns(rows, {"id": "guid"}))[0] == RIGHT
+
+
+@pytest.mark.parametrize(
+    ("ids", "columns"),
+    [
+        ("r{}", ["id", "guid"]),  # both agree
+        ("r{}", ["guid"]),  # the other column of the rows is the one that the file has
+        ("{}", ["guid"]),
+    ],
+)
+def test_columns_of_ids_that_leave_no_doubt_are_used(tmp_path, ids, columns):
+    """Files have one or both of the rows' columns, and the row numbers of a data frame, which say nothing."""
+    held = {"id": [ids.format(n) for n in range(SIZE)], "guid": [f"g{n * 7}" for n in range(SIZE)]}
+    rows = rows_of(tmp_path, **held, index=range(SIZE))
+    models = two_models(tmp_path, **{name: held[name] for name in columns})
+    assert accuracies(models, rows)[0] == RIGHT
+    for model in models:
+        pd.read_csv(model).reset_index().to_csv(model, index=False)
+    assert accuracies(models, rows)[0] == RIGHT
