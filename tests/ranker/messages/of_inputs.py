@@ -8,7 +8,7 @@ import os
 import urllib.error
 import urllib.response
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -63,7 +63,7 @@ from ranker.sources.logs.reading import LogSelection, list_logs, read_log
 from ranker.sources.logs.runs import average_runs
 from ranker.sources.packing import run_in_batches
 from ranker.sources.references import Reference
-from ranker.sources.tables import join
+from ranker.sources.tables import entries, join
 from ranker.sources.tables.base import TableHints
 from ranker.sources.tables.cells import Labels
 from ranker.sources.tables.options import TableOptions
@@ -224,9 +224,11 @@ def table(folder, content, name="a.csv", task=TASK, **hints):
     return parse_predictions(columns(folder, name, content), task, TableHints(**hints))
 
 
-def joined(folder, content):
+def joined(folder, content, **of_rows):
     """Join a table with the rows asked about."""
-    return join.join(parse_predictions(columns(folder, "a.csv", content), TASK, None, ROWS), ROWS)
+    file, asked = columns(folder, "a.csv", content), replace(ROWS, **of_rows)
+    asked = entries.with_ids(file, asked)
+    return join.join(parse_predictions(file, TASK, None, asked), asked)
 
 
 def log(folder, *content, **selection):
@@ -853,6 +855,30 @@ TABLES = [
      "a.csv: no text of the file is that of a row asked about (file: 'Oh.' and 1 more)"),
     ("texts under other ids", lambda folder: joined(folder, "id,text,prediction\na,Oh.,good\nb,Ah.,good\nc,Eh.,good\n"),
      "a.csv: 3 of 3 texts are not those of the rows, the first that of the row 'a'; are these answers to other rows?"),
+    ("another truth", lambda folder: joined(folder, "id,label,prediction\na,good,good\nb,negative,good\nc,good,good\n",
+                                            truth=(1, 1, -1, 0)),
+     "a.csv: its own true labels differ from those of the rows on 1 of 2 rows, the first the row 'b' (negative in the "
+     "file, positive in the rows); is it about other rows, or in another order? If not, keep one truth: leave out "
+     "`data`, or the labels of the file"),
+    ("numbers of rows in another order", lambda folder: joined(
+        folder, "id,prediction\n1,good\n2,good\n3,good\n4,good\n", ids=("r2", "r0", "r3", "r1"), texts=()),
+     "a.csv: its ids count the rows from 1, and those of the rows ('r2', 'r0', 'r3' and 1 more) from 0, in another "
+     "order than they stand in; give both the same ids, or say with `by_order` that both have one order"),
+    ("one text of a pair that repeats", lambda folder: joined(
+        folder, "premise,prediction\nOh.,good\nAh.,good\nOh.,good\nAh.,good\n", ids=None,
+        texts=(("Oh.", "1"), ("Oh.", "2"), ("Ah.", "3"), ("Ah.", "4"))),
+     "a.csv: 4 rows share a text of a pair, and the file holds no other, so the answer is ambiguous; give both ids, or "
+     "all texts of the rows"),
+    ("a number of two columns", lambda folder: joined(
+        folder, "idx,prediction\n1,good\n2,good\n", ids=("1", "2"), texts=(),
+        id_columns={"id": ("1", "2"), "idx": ("2", "1")}),
+     "a.csv: 'idx' may hold the ids in 'id' of the rows, or those in 'idx'; `columns id=NAME` says which column of the "
+     "rows holds the ids"),
+    ("two columns of ids that differ", lambda folder: joined(
+        folder, "id,guid,prediction\n1,b,good\n2,a,good\n", ids=("1", "2"), texts=(),
+        id_columns={"id": ("1", "2"), "guid": ("a", "b")}),
+     "a.csv: 'id' and 'guid' tell different rows, the first at id '1'; `columns id=NAME` says which column of the rows "
+     "holds the ids"),
     ("rows that nothing tells", lambda folder: joined(folder, "prediction\ngood\n"),
      "a.csv has 1 row and no ids or texts that the rows have, too, so that their order must tell which is "
      "which, and 4 rows are asked about (`id` and `text` name columns)"),
