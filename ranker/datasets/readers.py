@@ -166,13 +166,14 @@ def read_sheet(
             raise DataError.of_column(column, f"holds {file.unread[column]}, which are not read", place=file.origin)
     rows = tuple(file.rows())
     if len(references := roles.get("label", ())) > 1:
-        rows = tuple(row._replace(cells={**row.cells, references[0]: _filled(row.cells, references)}) for row in rows)
+        rows = tuple(row._replace(cells=_merge_references(row.cells, references)) for row in rows)
     return Sheet(file.origin, rows, layout, limits, file.file_size)
 
 
-def _filled(cells: Mapping[str, Any], columns: Sequence[str]) -> list[Any] | None:
-    """Return the cells of some columns that are not blank; None if all are."""
-    return [cells[column] for column in columns if not is_blank(cells.get(column))] or None
+def _merge_references(cells: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+    """Return cells with those of some columns in the first of them, as a list without blank ones; None for none."""
+    filled = [cells[column] for column in columns if not is_blank(cells.get(column))]
+    return {name: cell for name, cell in cells.items() if name not in columns} | {columns[0]: filled or None}
 
 
 def content(

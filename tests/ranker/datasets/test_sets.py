@@ -282,6 +282,14 @@ def test_columns_that_hold_text_and_are_not_read_are_named():
     assert not labelled(rows, task, {"text": ["question", "answer"]}).notes
 
 
+def test_several_columns_of_references_are_all_read():
+    """None of them is said to be unread."""
+    rows = [{"document": f"It {verb}.", "reference": "A dog.", "ref2": "The dog."} for verb in ("ran", "sang")]
+    found = labelled(rows, "text", {"label": ["reference", "ref2"]})
+    assert found.examples[0].target == ("A dog.", "The dog.")
+    assert not any("ref2" in note for note in found.notes)
+
+
 @pytest.mark.parametrize(("ending", "said"), [("tsv", True), ("csv", False)])
 def test_quotes_that_a_tsv_does_not_have_are_told(tmp_path, ending, said):
     """A spreadsheet quotes cells with a comma; in a .csv they are no part of the text, in a .tsv they are."""
