@@ -64,7 +64,7 @@ class TableModel:
         column: the model's name in the file; "" if the file holds one model.
         options: of the run's references.
         family: "" if unknown.
-        doubt: why the number of models in the file is unknown; "" if it is known.
+        doubt: why the file may hold more models; "" if their number is known.
     """
 
     name: str
@@ -385,7 +385,8 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
         table_model.model(reading)
         return [table_model]
     if len(reading.models) == 1:
-        return [table_model]
+        answer = "`prediction` names columns of answers, and `answers` says what they hold"
+        return [replace(table_model, doubt=f"{path}: {reading.doubt}; {answer}" if reading.doubt else "")]
     return [TableModel(model.name, path, model.name, options) for model in reading.models]
 
 

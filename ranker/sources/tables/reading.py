@@ -57,6 +57,7 @@ class ParsedTable:
         bundled_rows: the rows themselves, if the file has the truth, or outcomes.
         task: whose labels were read; None if the answers are no labels.
         notes: how the file was read, in sentences.
+        doubt: why other columns may hold the answers; "" if the choice is plain.
     """
 
     origin: str
@@ -66,6 +67,7 @@ class ParsedTable:
     bundled_rows: BundledTableRows | None
     task: ClassificationTask | None
     notes: tuple[str, ...]
+    doubt: str = ""
 
     @cached_property
     def by_name(self) -> Mapping[str, TableAnswerColumn]:
@@ -138,7 +140,7 @@ def parse_predictions(
         notes += [note for note in says if isinstance(note, Assumption)]  # empty cells are reported with the rows
         if keys.model or keys.run:
             check_same(columns, layout.truth, table)
-    return ParsedTable(columns.origin, tuple(models), table.ids, segments, bundled, task, tuple(notes))
+    return ParsedTable(columns.origin, tuple(models), table.ids, segments, bundled, task, tuple(notes), layout.doubt)
 
 
 def _models(

@@ -46,11 +46,13 @@ class ColumnRoles:
         models: columns of each model.
         truth: column of true labels; "" if unknown.
         notes: how the columns were read, in sentences.
+        doubt: why other columns may hold the answers, in a sentence; "" if the choice is plain.
     """
 
     models: tuple[ModelColumns, ...]
     truth: str = ""
     notes: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 def find(columns: Columns, hints: TableHints, keys: Keys, labels: Labels) -> ColumnRoles:
@@ -71,8 +73,12 @@ def find(columns: Columns, hints: TableHints, keys: Keys, labels: Labels) -> Col
     if layout.truth and layout.truth != hints.truth:
         note = f"{layout.truth!r} is read as the truth, by its name; to change that, use `truth` and `prediction`"
         notes.append(Assumption(note))
-    notes += resolver.unread([name for name in free if name not in used])
-    return replace(layout, notes=tuple(notes))
+    left = [name for name in free if name not in used]
+    unread = list(resolver.unread(left))
+    only = [name for model in layout.models for name in model.columns]
+    doubtful = len(only) == 1 < len(left) and names.is_true(only[0]) and not hints.prediction
+    doubt = f"{only[0]!r} is read as the answers; {'; '.join(unread)}" if doubtful and unread else ""
+    return replace(layout, notes=(*notes, *unread), doubt=doubt)
 
 
 class _ColumnRoleResolver:

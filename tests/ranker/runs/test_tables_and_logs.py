@@ -1105,6 +1105,24 @@ def test_a_model_that_was_asked_some_rows_is_judged_on_these_and_on_all(tmp_path
     assert "worse than guessing" not in out
 
 
+def test_a_truth_alone_is_not_described_as_the_answers_beside_scores(run, tmp_path):
+    """The line asks what the other columns hold; of one score, as a pipeline writes it, nothing is asked."""
+    scores = np.random.default_rng(0).uniform(size=(2, SIZE)).round(3).tolist()
+    written(tmp_path / "scores.csv", {"y_true": [n % 2 for n in range(SIZE)], "a": scores[0], "b": scores[1]})
+    asked = "scores.csv: 'y_true' is read as the answers; 'a' and 'b' hold numbers: not read; `--prediction` names "
+    for more in ([], ["--format", "json"]):
+        assert one_line(run("--models", "scores.csv", *more)).startswith(asked)
+    answer = ["--prediction", "a", "--prediction", "b", "--answers", "probabilities"]
+    assert run("--models", "scores.csv", *answer)[0] == 0
+    written(
+        tmp_path / "words.csv",
+        keyed(label=["True", "False"] * (SIZE // 2), a=["yes", "no"] * (SIZE // 2), b="n" * SIZE),
+    )
+    assert "'a' and 'b' hold cells that are no labels" in one_line(run("--models", "words.csv"))
+    written(tmp_path / "pipeline.csv", keyed(label=truth(), score=scores[0]))
+    assert run("--models", "pipeline.csv")[0] == 0
+
+
 def test_one_file_alone_is_described(tmp_path, run):
     """Its rows and columns, what the model answers, and how good that is, where the file says it."""
     ids = [f"r{n}" for n in range(SIZE)]
