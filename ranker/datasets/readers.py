@@ -374,8 +374,8 @@ def layout_of(
             text = f"no column has a usual name for the {part}; {_fault(header)} (columns: {listed(header)})"
             raise DataError(text, option=part, allowed=header)
     label, identity, cluster = (next(iter(parts[part]), None) for part in ("label", "id", "cluster"))
-    others = [] if identity is None or "id" in columns else [n for n in header if n.strip().casefold() in _FOLDED_IDS]
-    id_columns = (identity, *(name for name in others if name != identity)) if identity and len(others) > 1 else ()
+    id_names = [] if identity is None or "id" in columns else [n for n in header if n.strip().casefold() in _FOLDED_IDS]
+    id_columns = (identity, *(name for name in id_names if name != identity)) if identity and len(id_names) > 1 else ()
     return Layout(tuple(parts["text"]), label, identity, cluster, tuple(parts["rationale"]), id_columns=id_columns)
 
 

@@ -40,24 +40,25 @@ def with_ids(columns: Columns, rows: RequestedRows) -> RequestedRows:
         Question: the ids of the file may be those of two columns, or two columns tell different rows.
     """
     by_name = {name.strip().casefold(): name for name in reversed(list(columns.cells))}
-    own = {name: strip_point_zero(cells) for name, cells in rows.id_columns.items()}
-    shared = {name: by_name[name.strip().casefold()] for name in own if name.strip().casefold() in by_name}
-    there = {name: strip_point_zero(texts(columns.cells[column])) for name, column in shared.items()}
-    chosen = next(iter(own), "")
+    row_cells = {name: strip_point_zero(cells) for name, cells in rows.id_columns.items()}
+    shared = {name: by_name[name.strip().casefold()] for name in row_cells if name.strip().casefold() in by_name}
+    file_cells = {name: strip_point_zero(texts(columns.cells[column])) for name, column in shared.items()}
+    chosen = next(iter(row_cells), "")
     answer = "`columns id=NAME` says which column of the rows holds the ids"
-    for name in (name for name in there if own[name] != own[chosen]):
-        if {*there.get(chosen, ())} & {*own[chosen]}:
-            pairs = dict(zip(there[chosen], there[name], strict=True))
-            wrong = (i for i, cell in zip(own[chosen], own[name], strict=True) if pairs.get(i, cell) != cell)
-            row = next(wrong, None)
+    doubtful = [name for name in file_cells if row_cells[name] != row_cells[chosen]]
+    for name in sorted(doubtful, key=lambda name: keys_of.in_order(columns, shared[name])):  # mere positions come last
+        if {*file_cells.get(chosen, ())} & {*row_cells[chosen]}:
+            pairs = dict(zip(file_cells[chosen], file_cells[name], strict=True))
+            of_rows = zip(row_cells[chosen], row_cells[name], strict=True)
+            row = next((row for row, cell in of_rows if pairs.get(row, cell) != cell), None)
             if row is not None and not keys_of.in_order(columns, shared[name]):
                 problem = f"{chosen!r} and {name!r} tell different rows, the first at {chosen} {row[:50]!r}"
                 raise Question.at(columns.origin, f"{problem}; {answer}", option="columns", value=row)
-        elif {*there[name]} & {*own[name]} & {*own[chosen]}:
+        elif {*file_cells[name]} & {*row_cells[name]} & {*row_cells[chosen]}:
             problem = f"{shared[name]!r} may hold the ids in {chosen!r} of the rows, or those in {name!r}"
             raise Question.at(columns.origin, f"{problem}; {answer}", option="columns", value=shared[name])
-        elif {*there[name]} <= {*own[name]} and len({*own[name]}) == len(rows):
-            return replace(rows, ids=tuple(own[name]))
+        elif {*file_cells[name]} <= {*row_cells[name]} and len({*row_cells[name]}) == len(rows):
+            return replace(rows, ids=tuple(row_cells[name]))
     return rows
 
 

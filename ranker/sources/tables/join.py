@@ -107,8 +107,8 @@ def _true_labels(reading: ParsedTable, rows: RequestedRows, places: Ints) -> tup
     if reading.bundled_rows is None or not rows.truth:
         return np.full(len(rows), NONE), np.full(len(rows), NONE)
     in_file, wanted = np.where(places >= 0, reading.bundled_rows.truth[places], NONE), np.array(rows.truth)
-    known = (in_file != NONE) & (wanted != NONE)
-    return np.where(known, in_file, NONE), np.where(known, wanted, NONE)
+    compared = (in_file != NONE) & (wanted != NONE)
+    return np.where(compared, in_file, NONE), np.where(compared, wanted, NONE)
 
 
 def _check_truth(reading: ParsedTable, rows: RequestedRows, places: Ints) -> None:
@@ -116,17 +116,16 @@ def _check_truth(reading: ParsedTable, rows: RequestedRows, places: Ints) -> Non
     in_file, wanted = _true_labels(reading, rows, places)
     wrong = in_file != wanted
     if wrong.any() and reading.task is not None:
-        row = int(wrong.argmax())
-        here, there = (reading.task.labels[labels[row]] for labels in (in_file, wanted))
+        row, many = int(wrong.argmax()), f"{int(wrong.sum()):,} of {int((wanted != NONE).sum()):,} rows"
+        label_in_file, label_of_row = (reading.task.labels[labels[row]] for labels in (in_file, wanted))
         raise Question.at(
             reading.origin,
-            f"its own true labels differ from those of the rows on {int(wrong.sum()):,} of "
-            f"{int((wanted != NONE).sum()):,} rows, the first the row {rows.called(row)} ({here} in the file, {there} "
-            "in the rows); is it about other rows, or in another order? If not, keep one truth: leave out `data`, or "
-            "the labels of the file",
+            f"its own true labels differ from those of the rows on {many}, the first the row {rows.called(row)} "
+            f"({label_in_file} in the file, {label_of_row} in the rows); is it about other rows, or in another "
+            "order? If not, keep one truth: leave out `data`, or the labels of the file",
             option="data",
-            value=here,
-            allowed=(there,),
+            value=label_in_file,
+            allowed=(label_of_row,),
         )
 
 
@@ -248,9 +247,11 @@ def _by_texts(
         if alike:
             _check_numbers(reading, rows)
             ids = "" if reading.ids is None else "; it has ids, and the rows have none"
-            known = int((_true_labels(reading, rows, order)[0] != NONE).sum())
-            sign = f"of the file's contents only its true labels confirm it, on {known:,} of {len(rows):,} rows"
-            note = f"rows are joined by their order alone; {sign if known else 'nothing in the file confirms it'}{ids}"
+            confirmed = int((_true_labels(reading, rows, order)[0] != NONE).sum())
+            sign = f"of the file's contents only its true labels confirm it, on {confirmed:,} of {len(rows):,} rows"
+            note = (
+                f"rows are joined by their order alone; {sign if confirmed else 'nothing in the file confirms it'}{ids}"
+            )
             return order, "order", [Assumption(note)]
         raise DataError.of(
             reading.origin,
@@ -261,7 +262,7 @@ def _by_texts(
     agree = len(rows) - int(_differs(order, *texts).sum()) if alike else 0
     if agree == len(rows):
         return order, "order", ["rows are joined by their order, and all texts agree"]
-    places, notes = _by_text(*texts, whole=len(reading.texts) >= rows.segments)
+    places, notes = _by_text(*texts, all_segments=len(reading.texts) >= rows.segments)
     by_chance = MAX_DIFFERENT_TEXTS * len(rows) if notes else 0
     if agree > by_chance and agree >= (places >= 0).sum():
         note = f"rows are joined by their order: {agree:,} of {len(rows):,} texts agree"
@@ -289,7 +290,7 @@ def _check_numbers(reading: ParsedTable, rows: RequestedRows) -> None:
             )
 
 
-def _by_text(file: Sequence[str], wanted: Sequence[str], whole: bool = True) -> tuple[Ints, list[str]]:
+def _by_text(file: Sequence[str], wanted: Sequence[str], all_segments: bool = True) -> tuple[Ints, list[str]]:
     """Return (N,) the positions of rows by their texts; whole ones that repeat as often on both sides join in order."""
     places: dict[str, list[int]] = {}
     for place, text in enumerate(file):
@@ -301,9 +302,9 @@ def _by_text(file: Sequence[str], wanted: Sequence[str], whole: bool = True) -> 
     unequal = repeated = 0
     for text, rows in requested.items():
         matches = places.get(text, [])
-        if len(matches) == len(rows) and (whole or len(rows) == 1):
+        if len(matches) == len(rows) and (all_segments or len(rows) == 1):
             joined[rows] = matches
-        elif matches and whole:
+        elif matches and all_segments:
             unequal += len(rows)
         elif matches:
             repeated += len(rows)

@@ -132,8 +132,8 @@ def _id(columns: Columns, free: Sequence[str], rows: RequestedRows | None) -> st
 
 def _is_id(columns: Columns, name: str) -> bool:
     """Return True if a column has a usual name for ids, and another cell in each row."""
-    named = name.strip().casefold() in map(str.casefold, IDS)
-    return named and columns.size > 1 and len(distinct(columns.cells[name])) == columns.size
+    has_usual_name = name.strip().casefold() in map(str.casefold, IDS)
+    return has_usual_name and columns.size > 1 and len(distinct(columns.cells[name])) == columns.size
 
 
 def _many(array: object, size: int) -> bool:

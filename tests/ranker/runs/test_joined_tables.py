@@ -204,7 +204,7 @@ def test_ids_that_two_columns_tell_differently_are_asked_about(tmp_path):
 def test_columns_of_ids_that_leave_no_doubt_are_used(tmp_path, ids, columns):
     """Files have one or both of the rows' columns, and the row numbers of a data frame, which say nothing."""
     held = {"id": [ids.format(n) for n in range(SIZE)], "guid": [f"g{n * 7}" for n in range(SIZE)]}
-    rows = rows_of(tmp_path, **held, index=range(SIZE))
+    rows = rows_of(tmp_path, index=range(SIZE), **held)
     models = two_models(tmp_path, **{name: held[name] for name in columns})
     assert accuracies(models, rows)[0] == RIGHT
     for model in models:
