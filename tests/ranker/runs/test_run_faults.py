@@ -35,9 +35,9 @@ PRELOADED = [
 """What a process that is forked has in memory already, so that it is killed at its work and not at its imports."""
 
 
-def command(root: Path, output: Path, models=MODELS, *more: str) -> list[str]:
+def command(root: Path, output: Path, models=MODELS, *more: str, attribution="shap:max_evaluations=60") -> list[str]:
     """A small run, with every kind of row: probabilities, and attributions."""
-    return ["--ood", "hans-sub", "--limit", str(LIMIT), "--probe", "3", "--attribution", "shap:max_evaluations=60",
+    return ["--ood", "hans-sub", "--limit", str(LIMIT), "--probe", "3", "--attribution", attribution,
             "--methods", "AVG-CONF",
             "--format", "json", "-q", "--store", str(root), "-o", str(output), *more, "--models", *models]  # fmt: skip
 
@@ -243,14 +243,14 @@ def test_global_generators_are_neither_read_nor_touched(tmp_path, uninterrupted)
     torch.manual_seed(17)
     before = (random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().numpy().tobytes())  # noqa: NPY002
     for backend in ("shap:max_evaluations=60", "lime:samples=20", "ig:steps=2,max_steps=2"):
-        arguments = command(tmp_path / "store", output, MODELS, "--draws", "50", "--attribution", backend)
+        arguments = command(tmp_path / "store", output, MODELS, "--draws", "50", attribution=backend)
         first = answer(arguments, output)
         after = (random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().numpy().tobytes())  # noqa: NPY002
         assert after == before
     random.seed(18)
     np.random.seed(18)  # noqa: NPY002
     torch.manual_seed(18)
-    again = command(tmp_path / "other", output, MODELS, "--draws", "50", "--attribution", backend)
+    again = command(tmp_path / "other", output, MODELS, "--draws", "50", attribution=backend)
     assert answer(again, output) == first
 
 
@@ -307,7 +307,7 @@ def test_a_model_that_fails_is_listed_and_the_others_are_ranked(tmp_path, monkey
 
     monkeypatch.setattr(Classifier, "network", failing)
     logging.getLogger("ranker").setLevel(logging.CRITICAL)
-    more: tuple[str, ...] = ()
+    attribution = {"no token": "lime:hide=remove,samples=20"}.get(fault, "shap:max_evaluations=60")
     models = [MODELS[0], str(tmp_path / "inoc-50") if fault == "gone" else MODELS[1], MODELS[2]]
     if fault == "gone":
         (tmp_path / "inoc-50").mkdir()
@@ -316,9 +316,8 @@ def test_a_model_that_fails_is_listed_and_the_others_are_ranked(tmp_path, monkey
         shutil.copytree(MODELS[1], models[1])
         tokenizer = json.loads((tmp_path / "inoc-50" / "tokenizer.json").read_text())
         (tmp_path / "inoc-50" / "tokenizer.json").write_text(json.dumps({**tokenizer, "post_processor": None}))
-        more = ("--attribution", "lime:hide=remove,samples=20")
     with pytest.raises(SystemExit) as stop:
-        main(command(tmp_path / "store", tmp_path / "a.json", models, *more))
+        main(command(tmp_path / "store", tmp_path / "a.json", models, attribution=attribution))
     found = json.loads((tmp_path / "a.json").read_text())
     assert stop.value.code == 1
     assert {model["name"] for model in found["evaluation"]["models"]} == {"untouched", "inoc-4000"}
