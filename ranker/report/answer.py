@@ -219,8 +219,11 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
         sure = f"with a probability of {probability(decision.level, 0)} % or more"
         return f"Next: take {first.name}: no other model is better by more than {unit.point}, {sure}."
     if forecast is None:
-        one_label = have_one_label(decision.rows)
-        reason = "all labels are alike so far" if one_label else f"{decision.method} gives no forecast"
+        reason = f"{decision.method} gives no forecast"
+        if have_one_label(decision.rows):
+            reason = "all labels are alike so far"
+        elif first.p_near_best is None:
+            reason = "no row tells two models apart so far"
         return f"Next: label more rows. How many cannot be said: {reason}."
     goal = f"{probability(forecast.goal, 0)} % sure which model is within {unit.point} of the best"
     if forecast.low is None:

@@ -349,6 +349,10 @@ def end_or_value(end: float | None, value: float) -> float:
     return value if end is None else end
 
 
+def _near_best(p: float | None) -> str:
+    return "?" if p is None else f"{probability(p)} %"
+
+
 def intervals(ranking: Ranking) -> Drawing | None:
     """Plot the interval of each model's accuracy in the domain, in a decision."""
     decision, terms = ranking.found, words_of(ranking)
@@ -361,14 +365,14 @@ def intervals(ranking: Ranking) -> Drawing | None:
     label = f"{terms.what} in the domain{',' if terms.unit.sign else ''}{terms.unit.sign}"
     figure, axes = lines(ends, label, 20, right=66, top=22)
     for i, model in enumerate(first_models):
-        axes.text(1.03, i, f"{probability(model.p_near_best)} %", va="center", transform=axes.get_yaxis_transform())
+        axes.text(1.03, i, _near_best(model.p_near_best), va="center", transform=axes.get_yaxis_transform())
     axes.text(1.03, -0.75, "P(near best)", va="bottom", transform=axes.get_yaxis_transform())
     if not decision.metric:
         axes.set_xlim(0, 1.01)
         percent_axis(axes, "x")
     texts = (
         f"{model.name} {interval(model.low, model.high, terms.unit.value)}{terms.unit.sign}, "
-        f"near best with {probability(model.p_near_best)} %"
+        f"near best with {_near_best(model.p_near_best)}"
         for model in first_models
     )
     return Drawing(

@@ -137,7 +137,7 @@ def decide(
                 scores=scores[m],
                 in_domain=(in_domain or {}).get(table.models[m]),
                 misled=(misled or {}).get(table.models[m]),
-                p_near_best=float(sure.near[m]),
+                p_near_best=engine.none_if_nan(sure.near[m]),
                 p_equal=float(sure.equal[m]),
             )
             for m in order
@@ -207,8 +207,8 @@ def _order(
 class Summary(NamedTuple):
     """Certainty about (M,) mean outcomes in the domain, or values of a metric.
 
-    `better` is (M, M) P(better), `best` P(best), `near` P(near best), `equal` P(as good as the first of the order);
-    `ends` are those of the intervals.
+    `better` is (M, M) P(better), `best` P(best), `near` P(near best), nan if unknown, `equal` P(as good as the first of
+    the order); `ends` are those of the intervals.
     """
 
     better: Floats
@@ -269,17 +269,21 @@ def _sure_of_metric(
     """Summarize a metric that is no mean, from draws of weights."""
     of_values, of_intervals = rng.spawn(2)
     units = outcomes if clusters is None else _cluster_shares(outcomes, clusters)
-    drawn = resampling.posterior_values(rows.statistics, rows.signed_value, posterior.weigh(units), of_values, clusters)
-    near = resampling.p_near_best(drawn)
-    outlook = Outlook.of(drawn, posterior.label_gain(units), AHEAD)
+    drawn = resampling.posterior_values(
+        rows.statistics, rows.signed_value, posterior.weigh(units), rows.unseen, of_values, clusters
+    )
+    level, unknown = bool((np.ptp(drawn, axis=1) <= TIE).all()), np.full(len(drawn[0]), np.nan)
+    shared = resampling.alike(rows.statistics)
+    near = unknown if level else shared @ resampling.p_near_best(drawn)
+    outlook = None if level else Outlook.of(drawn, posterior.label_gain(units), AHEAD)
     forecast = _forecast(outlook, of_values, posterior.NEAR, near)
     if forecast is not None and clusters is not None:
         forecast = forecast.times(outcomes.shape[1] / units.shape[1])
     return Summary(
-        better=resampling.p_better(drawn),
-        best=resampling.p_best(drawn),
+        better=np.round(shared @ resampling.p_better(drawn) @ shared, 12),
+        best=np.round(shared @ resampling.p_best(drawn), 12),
         near=near,
-        equal=(np.abs(drawn - drawn[:, order[:1]]) <= posterior.NEAR).mean(axis=0),
+        equal=np.zeros_like(near) if level else (np.abs(drawn - drawn[:, order[:1]]) <= posterior.NEAR).mean(axis=0),
         expected=rows.values,
         ends=rows.intervals(of_intervals, clusters),
         forecast=forecast,
@@ -321,6 +325,11 @@ def _notes(
     if len(decision.groups) == 1:
         labels = "this one label" if size == 1 else f"these {size} labels"
         notes.append(f"No two models can be told apart with {labels}.")
+    if decision.models[0].p_near_best is None:
+        notes.append(
+            f"P(near best) is unknown: the models are level on these rows, and more rows may change {decision.metric} by "
+            "any amount."
+        )
     if np.ptp(score) <= TIE:
         notes.append(f"{decision.method} ties all models; they are in the given order.")
     # counted, not taken from `p_beats`: with a pool these are no statement about the labels alone

@@ -117,7 +117,7 @@ def variance_components(
     noise = np.array([(standard_errors(matrix.T @ outcomes, clusters) ** 2).sum() for matrix in contrasts])
     estimates = solve @ (squares - noise)
     drawn = posterior_values(
-        outcomes[:, :, None], lambda values: values[..., 0], np.eye(len(PRIORS))[0], rng, clusters, draws
+        outcomes[:, :, None], lambda values: values[..., 0], np.eye(len(PRIORS))[0], None, rng, clusters, draws
     )
     moves = [(drawn - drawn.mean(axis=0)) @ matrix for matrix in contrasts]
     spread = np.array([(move**2).sum(axis=1).mean() for move in moves])

@@ -7,9 +7,10 @@ have one weight. No function here depends on k, or on the formula of `value`.
 
 - `posterior_values` draws the models' values in the domain together; `p_better`, `p_best` and `p_near_best` follow from
   these. `posterior` does the same for means. A domain has unseen rows: the prior is the mass of some extra rows, each
-  of them a seen row on which models differ, with the models' answers exchanged at random. It is as large as that of
-  `posterior`: for each two models c rows that the one wins and c that the other wins, on average. For accuracies
-  P(a is better) is that of `posterior.more_accurate`.
+  of them one that may have been missed, which each model has right or wrong at random. It is as large as that of
+  `posterior`: for each two models c rows that the one wins and c that the other wins, on average. So models that answer
+  alike may differ in the domain, and for accuracies probabilities are those of `posterior`. Where no such row is known,
+  it is a seen row on which models differ, with the models' answers exchanged at random.
 - `intervals` have 95 %, with one extra row, at its worst for the lower end and at its best for the upper end: of a
   difference one that only the second model has right, and only the first. So they have a width where all rows are
   answered alike. For a mean in [0, 1] this is Gaffke's bound; for an accuracy, the interval of Clopper and Pearson.
@@ -91,18 +92,19 @@ def posterior_values(
     statistics: Floats,
     value: Value,
     prior: Floats,
+    unseen: Floats | None,
     rng: np.random.Generator,
     clusters: Ints | None = None,
     samples: int = SAMPLES,
 ) -> Floats:
     """Draw the models' values in the domain from the posterior, to compare them.
 
-    Models that answer alike on all rows are one model, whose values they share.
-
     Args:
         statistics: (M, N, k) of the rows that all models were judged on.
         value: the metric.
         prior: (3,) the weights of `posterior.PRIORS`, as of `posterior.weigh`.
+        unseen: as of `intervals`. Where it is None, and no row tells two models apart, all values of a draw are level:
+            they do not show how far apart the models may be.
         rng: the only source of randomness.
         clusters: (N,) the number of each row's cluster; None where rows are independent.
         samples: S.
@@ -115,29 +117,20 @@ def posterior_values(
 
     Example:
         >>> right = np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])[:, :, None]
-        >>> drawn = posterior_values(right, lambda means: means[..., 0], np.ones(3) / 3, np.random.default_rng(0))
+        >>> rng = np.random.default_rng(0)
+        >>> drawn = posterior_values(right, lambda means: means[..., 0], np.ones(3) / 3, None, rng)
         >>> drawn.shape, float(p_better(drawn)[0, 1].round(1))
         ((20000, 2), 0.7)
     """
     units = _units(statistics, clusters)
-    sums, models = np.unique(units.sums, axis=1, return_inverse=True)
-    differ = _differing_shares(sums)
-    mass = 2 / np.average(differ[differ > 0], weights=units.counts[differ > 0]) if differ.any() else 0.0
-    units = _Units(sums, units.sizes, units.counts)
-    chosen = units.counts * (differ > 0)
     values = []
-    for count in _blocks(samples, min(CHUNK, _batch_size(len(sums) + PRIOR_ROWS + sums[0].size))):
-        weights = rng.standard_gamma(units.counts, (count, len(sums)))
-        drawn, total = _weighted_sums(weights, units)
-        if mass:
-            rows = rng.choice(len(sums), PRIOR_ROWS, p=chosen / chosen.sum())
-            exchanged = rng.permuted(np.tile(np.arange(sums.shape[1]), (PRIOR_ROWS, 1)), axis=1)
-            prior_units = _Units(sums[rows[:, None], exchanged], units.sizes[rows], np.ones(PRIOR_ROWS))
-            c = rng.choice(PRIORS, size=(count, 1), p=prior)
-            added, size = _weighted_sums(rng.standard_gamma(c * mass / PRIOR_ROWS, (count, PRIOR_ROWS)), prior_units)
-            drawn, total = drawn + added, total + size
-        values.append(value(drawn / total[:, None, None]))
-    return np.asarray(np.concatenate(values)[:, models.reshape(-1)])
+    for count in _blocks(samples, min(CHUNK, _batch_size(len(units.sums) + PRIOR_ROWS + units.sums[0].size))):
+        drawn, total = _weighted_sums(rng.standard_gamma(units.counts, (count, len(units.sums))), units)
+        prior_units, mass = _exchanged(units, rng) if unseen is None else _missed(units, unseen, rng)
+        c = rng.choice(PRIORS, size=(count, 1), p=prior)
+        added, size = _weighted_sums(rng.standard_gamma(c * mass / PRIOR_ROWS, (count, PRIOR_ROWS)), prior_units)
+        values.append(value((drawn + added) / (total + size)[:, None, None]))
+    return np.concatenate(values)
 
 
 def p_better(drawn: Floats) -> Floats:
@@ -193,6 +186,27 @@ def p_near_best(drawn: Floats, near: float = NEAR) -> Floats:
         [0.5, 0.5, 0.5]
     """
     return np.asarray(_near(drawn, near).mean(axis=0))
+
+
+def alike(statistics: Floats) -> Floats:
+    """Return the matrix that gives models that answer alike on all rows the mean of their values.
+
+    Draws tell such models apart by chance alone.
+
+    Args:
+        statistics: (M, N, k) of the rows that all models were judged on.
+
+    Returns:
+        (M, M) weights, whose rows sum to 1.
+
+    Example:
+        >>> alike(np.array([[[1.0]], [[0.0]], [[1.0]]])) @ [0.4, 0.1, 0.5]
+        array([0.45, 0.1 , 0.45])
+    """
+    flat = np.round(statistics.reshape(len(statistics), -1), 12) + 0.0
+    kinds = np.unique(flat, axis=0, return_inverse=True)[1].reshape(-1)
+    same = (kinds[:, None] == kinds).astype(np.float64)
+    return np.asarray(same / same.sum(axis=1))
 
 
 def intervals(
@@ -337,6 +351,25 @@ def _units(statistics: Floats, clusters: Ints | None) -> _Units:
         flat = summed
     flat, counts = np.unique(np.round(flat, 12) + 0.0, axis=0, return_counts=True)
     return _Units(flat[:, 1:].reshape(-1, models, size), flat[:, 0], counts.astype(np.float64))
+
+
+def _missed(units: _Units, unseen: Floats, rng: np.random.Generator) -> tuple[_Units, float]:
+    """Return rows of the prior that each model has right or wrong, as large as a unit is, and their mass for c = 1."""
+    kinds = np.tile(rng.integers(unseen.shape[1], size=(PRIOR_ROWS // 2, 1)), (2, 1))
+    wrong = rng.integers(2, size=(PRIOR_ROWS // 2, units.sums.shape[1]))
+    wrong = np.concatenate([wrong, 1 - wrong])  # so that chance puts no model ahead
+    typical = float(np.average(units.sizes, weights=units.counts))
+    return _Units(typical * unseen[wrong, kinds], np.full(PRIOR_ROWS, typical), np.ones(PRIOR_ROWS)), 4.0
+
+
+def _exchanged(units: _Units, rng: np.random.Generator) -> tuple[_Units, float]:
+    """Return rows of the prior that are units with models' answers exchanged, and their mass for c = 1."""
+    differ = _differing_shares(units.sums)
+    chosen = units.counts * (differ > 0) if differ.any() else units.counts
+    rows = rng.choice(len(chosen), PRIOR_ROWS, p=chosen / chosen.sum())
+    answers = rng.permuted(np.tile(np.arange(units.sums.shape[1]), (PRIOR_ROWS, 1)), axis=1)
+    mass = 2 / float(np.average(differ, weights=chosen)) if differ.any() else 0.0
+    return _Units(units.sums[rows[:, None], answers], units.sizes[rows], np.ones(PRIOR_ROWS)), mass
 
 
 def _differing_shares(sums: Floats) -> Floats:

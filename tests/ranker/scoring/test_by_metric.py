@@ -66,6 +66,30 @@ def test_a_decision_is_by_the_metric():
     assert [model.expected for model in found.models] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("name", ["mcc", "macro-f1", "balanced-accuracy"])
+def test_models_that_answer_alike_are_no_sure_choice(name):
+    """Of ten rows, P(near best) is that of accuracies, within 0.1, and neither model is as good as the other."""
+    targets = np.tile([0, 1, 2, 0, 1, 2, 0, 1, 2, 0], (2, 1))
+    answers = np.where(np.arange(10) == 4, 2, targets)
+    plain = decide(table((answers == targets).astype(float)[:, None], ["ACC"], None))
+    found, _ = decided(name, answers, targets)
+    near = [model.p_near_best for model in found.models]
+    assert near == pytest.approx([model.p_near_best for model in plain.models], abs=0.1)
+    assert near[0] == near[1]
+    assert found.models[1].p_equal < 0.5
+    assert (found.p_beats[0][1], found.models[0].p_best, found.models[1].p_best) == (0.5, 0.5, 0.5)
+    assert found.forecast is not None
+
+
+def test_numbers_that_are_alike_leave_p_near_best_unknown():
+    """Any row that was missed may change a correlation by any amount; a note says so."""
+    targets = np.tile([0, 1, 2, 0, 1, 2, 0, 1, 2, 0], (2, 1))
+    found, _ = decided("spearman", np.where(np.arange(10) == 4, 2, targets), targets)
+    assert [model.p_near_best for model in found.models] == [None, None]
+    assert (found.models[1].p_equal, found.forecast) == (0.0, None)
+    assert any(note.startswith("P(near best) is unknown: the models are level") for note in found.notes)
+
+
 def test_the_metric_may_say_otherwise_than_accuracy():
     """A model that never says the rare labels is right more often, and has the lower macro-F1."""
     rng, targets = np.random.default_rng(1), np.repeat([0, 1, 2], [160, 20, 20])
