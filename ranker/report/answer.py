@@ -79,7 +79,7 @@ def decision_answer(ranking: Ranking, decision: Decision) -> tuple[str, list[str
     """Answer which model is best, how sure that is, which cannot be told apart, and how many labels would tell."""
     if len(decision.models) == 2 and decision.versus:
         return two_model_answer(ranking, decision)
-    names, terms, rows = decision.names, words_of(ranking), counted(ranking.header.probe, "row")
+    names, terms, rows = decision.names, words_of(ranking), counted(ranking.compared, "row")
     first = [model.name for model in decision.models if model.rank == 1]
     put, whose = (f"puts {names[0]} first", "Its")
     if len(first) > 1:

@@ -55,7 +55,7 @@ def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
     yield replace(first_models(in_order) if many else in_order, formats=tuple(name for name in READ if name != "html"))
     yield replace(in_order.select_columns(_page_columns(decision)), formats=("html",))
     if skewed(counts) and len(counts) <= MAX_LABEL_COLUMNS:
-        yield by_label(decision, balanced=True)
+        yield by_label(decision, judged_rows(ranking, decision), balanced=True)
     if ranking.table.factors and decision.models[0].scores:
         yield by_factor(decision, ranking.table)
     if many:
@@ -69,7 +69,7 @@ def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
             yield flips(ranking)
     if any(row.predicted for row in decision.rows):
         if counts and not skewed(counts) and len(counts) <= MAX_LABEL_COLUMNS:
-            yield by_label(decision)
+            yield by_label(decision, judged_rows(ranking, decision))
         if not counts:
             yield graded_rows(ranking)
         elif len(decision.rows) <= MAX_LISTED_ROWS:
@@ -87,7 +87,13 @@ def first_caveat(ranking: Ranking, decision: Decision) -> str:
 def label_counts(ranking: Ranking, decision: Decision) -> Counter[str]:
     """Count the rows of each true label; none where answers are no labels."""
     labelled = any(row.predicted for row in decision.rows) and answers_are_labels(ranking)
-    return Counter(row.label for row in decision.rows if labelled)
+    return Counter(row.label for row in judged_rows(ranking, decision) if labelled)
+
+
+def judged_rows(ranking: Ranking, decision: Decision) -> list[RowResult]:
+    """Return the labelled rows that all models were judged on, which models are compared on."""
+    not_judged = {*ranking.table.examples} - {*ranking.table.judged}
+    return [row for row in decision.rows if row.id not in not_judged]
 
 
 def answers_are_labels(ranking: Ranking) -> bool:
@@ -356,12 +362,12 @@ def flips(ranking: Ranking) -> Table:
     )
 
 
-def by_label(decision: Decision, balanced: bool = False) -> Table:
-    """Tabulate on how many rows of each true label a model is right."""
-    true_labels = Counter(row.label for row in decision.rows)
+def by_label(decision: Decision, judged: Sequence[RowResult], balanced: bool = False) -> Table:
+    """Tabulate on how many of the rows of each true label that all models were judged on a model is right."""
+    true_labels = Counter(row.label for row in judged)
     counts = []
     for model in decision.models:
-        right = Counter(row.label for row in decision.rows if row.predicted[model.name] == row.label)
+        right = Counter(row.label for row in judged if row.predicted[model.name] == row.label)
         recalls = [right[label] / count for label, count in true_labels.items()]
         mean = (percent(sum(recalls) / len(recalls)),) if balanced else ()
         counts.append((model.name, *(str(right[label]) for label in true_labels), *mean))

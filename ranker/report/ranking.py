@@ -69,7 +69,7 @@ def _heading(ranking: Ranking) -> str:
     header, noun = ranking.header, "labelled row" if isinstance(ranking.found, Decision) else "example"
     by = "by" if isinstance(ranking.found, Decision) else "from"
     models = counted(len(ranking.found.models), "model")
-    return f"{header.suite} on {header.ood}: {models}, {by} {counted(header.probe, noun)}"
+    return f"{header.suite} on {header.ood}: {models}, {by} {counted(ranking.compared, noun)}"
 
 
 def _certainty(decision: Decision) -> Iterator[str]:

@@ -67,7 +67,12 @@ class Ranking(Result):
     def title(self) -> str:
         """One-line title of the run."""
         header = self.header
-        return f"{header.suite} on {header.ood}: {counted(len(self.found.models), 'model')}, K = {header.probe}"
+        return f"{header.suite} on {header.ood}: {counted(len(self.found.models), 'model')}, K = {self.compared}"
+
+    @property
+    def compared(self) -> int:
+        """Number of examples that models are compared on: of a decision, the rows that all of them were judged on."""
+        return len(self.table.judged) if self.mode == "decision" else self.header.probe
 
     @property
     def mode(self) -> Mode:

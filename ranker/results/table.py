@@ -63,6 +63,12 @@ class ScoreTable(Result):
         return self.values[:, 0]
 
     @property
+    def judged(self) -> tuple[str, ...]:
+        """Ids of the examples that all models were judged on."""
+        known = np.isfinite(self.outcomes).all(axis=0).tolist()
+        return tuple(example for example, is_known in zip(self.examples, known, strict=True) if is_known)
+
+    @property
     def factors(self) -> tuple[Factor, ...]:
         """Methods beside the metric and the built-in baselines."""
         return tuple(method for method in self.methods[1:] if method.kind == "factor" or method.name not in BUILTIN)

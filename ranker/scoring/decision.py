@@ -327,8 +327,8 @@ def _notes(
         notes.append(f"No two models can be told apart with {labels}.")
     if decision.models[0].p_near_best is None:
         notes.append(
-            f"P(near best) is unknown: the models are level on these rows, and more rows may change {decision.metric} by "
-            "any amount."
+            "P(near best) is unknown: the models are level on these rows, and more rows may change "
+            f"{decision.metric} by any amount."
         )
     if np.ptp(score) <= TIE:
         notes.append(f"{decision.method} ties all models; they are in the given order.")

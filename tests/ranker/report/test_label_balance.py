@@ -1,9 +1,11 @@
 """Answers from labels that are all alike, or nearly, and tables of skewed labels."""
 
+import csv
+
 import pytest
 from test_report_formats import MODELS, toy_decision, with_found
 
-from ranker import report
+from ranker import decide, report
 from ranker.report.ranking import document
 from ranker.results.decision import RowResult
 
@@ -55,3 +57,23 @@ def test_a_terminal_shows_accuracy_by_label_where_labels_are_skewed():
     assert start < next(n for n, line in enumerate(lines) if "P(row > column)" in line)
     assert "balanced" not in report.render(labelled(8, 3), "table")
     assert "balanced" not in report.render(labelled(12, 0), "table")
+
+
+@pytest.mark.parametrize("metric", [None, "balanced-accuracy"])
+def test_rows_that_a_model_was_not_asked_count_nowhere(tmp_path, metric):
+    """The sentence, the title and the numbers by label are of the rows that all models were judged on."""
+    labels = ["no"] * 36 + ["yes"] * 4
+    wrong, asked = {"a": {0, 1}, "b": {0, 2, 3, 4, 5}, "c": {*range(9), 36}}, {"a": 40, "b": 40, "c": 38}
+    for model in wrong:
+        with (tmp_path / f"{model}.csv").open("w", newline="") as file:
+            said = [(n, "yes" if (label == "yes") != (n in wrong[model]) else "no") for n, label in enumerate(labels)]
+            csv.writer(file).writerows([("id", "answer"), *said[: asked[model]]])
+    rows = [{"id": str(n), "label": label} for n, label in enumerate(labels)]
+    ranking = decide([str(tmp_path / f"{model}.csv") for model in wrong], rows, metric=metric)
+    text = " ".join(report.render(ranking, "table").split())
+    assert ranking.title.endswith("3 models, K = 38")
+    assert "on the 38 rows is" in text
+    assert "40 rows is" not in text
+    assert "no, 36 rows yes, 2 rows balanced accuracy a 34 2 97.2 b 31 2 93.1 c 27 1 62.5" in text
+    balanced = [0.972, 0.931, 0.625] if metric else [36 / 38, 33 / 38, 28 / 38]
+    assert [model.outcome for model in ranking.decision.models] == pytest.approx(balanced, abs=0.001)
