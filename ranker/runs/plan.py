@@ -228,7 +228,8 @@ def plan(
     if rows.truth or rows.pool:
         unusable = {pool_method.name: reason for pool_method in pooled if (reason := _missing_need(pool_method, draft))}
         usable = tuple(pool_method for pool_method in pooled if pool_method.name not in unusable)
-        draft = replace(draft, methods=usable, left_out=left_out | (unusable if rows.truth else {}))
+        were_chosen = rows.truth or not {*methods.BUILTIN} <= {*pooled}  # a decision without a choice may use all
+        draft = replace(draft, methods=usable, left_out=left_out | (unusable if were_chosen else {}))
         left_out |= unusable
     check_method(method, left_out)
     return draft

@@ -226,7 +226,8 @@ def _mean_metric_notes(plan: Plan) -> Iterator[str]:
 
 def _small_pool_notes(plan: Plan) -> Iterator[str]:
     """Say how much a larger pool is worth, if labels and a pool decide."""
-    if has_labels(plan.task) and plan.method in (None, *(method.name for method in plan.methods)):
+    names = [method.name for method in plan.methods if method.decides]
+    if names and has_labels(plan.task) and plan.method in (None, *names):
         yield from small_pool_notes(len(plan.rows.pool), plan.inputs.inspected)
 
 

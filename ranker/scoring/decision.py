@@ -313,12 +313,15 @@ def _notes(
     notes, size, won, score = [], outcomes.shape[1], posterior.wins(outcomes), by.score[order]
     if beside is not None:
         measured = decision.metric or "accuracy"
+        rows, reads = counted(beside.unlabelled, "row"), by.method in beside.methods
         notes += [
-            f"The pool adds {counted(beside.unlabelled, 'row')} without a label.",
+            f"The pool adds {rows} without a label."
+            if reads
+            else f"{by.method} does not read the {rows} of the pool without a label.",
             f"If `rank-models label` asked for the labelled rows, the {measured} on them is no estimate of {measured} "
             "in the domain. Rows drawn at random give one.",
         ]
-        if by.method in beside.methods and by.warning:
+        if reads and by.warning:
             notes.append(f"{by.method} {'sees no label, and ' if by.kind == 'label-free' else ''}{by.warning}.")
     if by.without_in_domain is not None:
         notes.append(_in_domain_note(by, by.without_in_domain, order, decision.names))

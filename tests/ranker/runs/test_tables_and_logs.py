@@ -603,6 +603,21 @@ def test_what_a_table_lacks_is_counted_apart(run, tmp_path):
         assert run("--data", "rows.csv", "--models", "a.csv", "b.csv", "--format", name)[0] == 0
 
 
+def test_a_named_method_that_cannot_be_had_is_listed_beside_a_pool(run, tmp_path):
+    """ATC needs in-domain rows: another method orders the models, and says that it does not read the pool."""
+    rows(tmp_path, name="pool.csv", labelled=False)
+    rows(tmp_path, 10, name="ten.csv")
+    for name, wrong in (("a", range(0, 40, 9)), ("b", range(0, 40, 4))):
+        written(tmp_path / f"{name}.csv", keyed(prediction=said(wrong)))
+    command = "--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "b.csv"
+    status, out, _ = run(*command, "--methods", "ATC")
+    assert status == 0
+    assert "ACC does not read the 30 rows of the pool without a label." in flat(out)
+    assert "The pool adds" not in flat(out)
+    assert "ATC (needs labelled rows: `--in-domain`)" in flat(out)
+    assert "ATC" not in run(*command)[1]
+
+
 @pytest.mark.parametrize("silent", [(), (1, 5, 9)])
 def test_ten_labels_and_a_pool(run, tmp_path, silent):
     """Labels of ten rows, answers to all: SURROGATE ranks, rows on which somebody was silent among them."""
