@@ -260,7 +260,7 @@ class LabellingRequest:
         label_map: True if the user maps the models' labels.
         output: file of the session; None without one.
         annotator: name of the person who answers; None for the user of this process.
-        budget: number of answers after which to stop; None for no limit.
+        budget: number of answers in `output` after which to stop; None for no limit.
         report_command: command that reports on the models by the answers.
         settings: how rows are picked, and when to stop.
         runtime: how models run.

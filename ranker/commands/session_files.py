@@ -18,7 +18,7 @@ from factors import Example
 from ranker.commands.arguments import LabellingRequest
 from ranker.commands.outputs import path_error
 from ranker.datasets import readers
-from ranker.errors import DataError, RankModelsError, UsageError
+from ranker.errors import DataError, RankModelsError, UsageError, listed
 from ranker.files.reader import read_columns
 from ranker.files.saving import save
 from ranker.labelling.agreement import agreement
@@ -106,7 +106,7 @@ class SessionFile:
         ranking, budget = self.labelling.ranking(), self.request.budget
         claims = ranking.answers > 0 and not ranking.alarmed
         enough = claims and ranking.until is not None and ranking.within >= ranking.until
-        spent = budget is not None and ranking.answers >= budget
+        spent = budget is not None and self.labelling.own_answers >= budget
         return [name for name, reached in (("until", enough), ("budget", spent)) if reached]
 
     def record(self, entry: Callable[..., None], *label: str) -> None:
@@ -181,10 +181,21 @@ class SessionFile:
 
     @property
     def last_words(self) -> str:
-        """The result, where it is kept, how to go on, and the command that reports."""
-        if not self.labelling.session.answered:
+        """The result, where it is kept, how to go on, and the command that reports, with the answers that it lacks."""
+        own, others = self.labelling.own_answers, self.labelling.prior_answers
+        if not own + others:
             return self.where_kept
-        return f"{self.labelling.ranking().answer}\n{self.where_kept}\nreport: {self.request.report_command}"
+        labels = readers.raw_labels(self.pool.sheet)
+        files = [
+            *([self.request.pool.file] if any(label is not None for label in labels) else []),
+            *self.request.labelled,
+        ]
+        theirs = f"{counted(others, 'answer')} of others in {listed(map(str, files))}"
+        report = (
+            f"report: {self.request.report_command}" if own else f"no report yet: {self.request.output} holds no answer"
+        )
+        lacks = [f"a report reads one file, without the {theirs}"] if others else []
+        return "\n".join([self.labelling.ranking().answer, self.where_kept, report, *lacks])
 
     @property
     def where_kept(self) -> str:

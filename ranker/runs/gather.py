@@ -179,8 +179,8 @@ def gather_without_truth(
         size = len(everything)
         everything, places = sample_pool(everything, places, POOL_ROWS)
         note = draw_note(len(everything), size)
-    if note:
-        examples = replace(examples, notes=(*examples.notes, note))
+    notes = [*([note] if note else ()), *(pool_file.unread_label_notes() if isinstance(pool_file, RowsFile) else ())]
+    examples = replace(examples, notes=(*examples.notes, *notes))
     rows = RunRows(
         examples,
         examples.examples[:probe],

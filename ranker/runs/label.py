@@ -250,6 +250,11 @@ class Labelling:
             metric=self.metric,
         )
 
+    @property
+    def own_answers(self) -> int:
+        """Number of answers given in this session: those of others precede them."""
+        return len(self.session.answered) - self.prior_answers
+
     def _label_counts(self) -> Counter[str]:
         """Count the answers of each label; none where answers are no labels, which all differ."""
         answered = self.session.answered if has_labels(self.task) else ()

@@ -13,11 +13,12 @@ from factors import Example
 from ranker.datasets import readers, row_notes, sets
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset
-from ranker.errors import DataError, UsageError
+from ranker.errors import Assumption, DataError, UsageError
 from ranker.files.buckets import local_path
 from ranker.files.columns import Columns
 from ranker.files.draws import Draw
 from ranker.limits import LIMITS, Limits
+from ranker.numbers import counted
 from ranker.runs.task import NamedTask, decide_task, mask_empty_words
 from ranker.sources.base import ModelInfo
 from ranker.statistics.patterns import ROWS as POOL_ROWS
@@ -105,20 +106,26 @@ class RowsFile:
 
     def texts(self) -> Iterator[tuple[str, ...]]:
         """Yield the texts of each row that has some."""
-        if not self.content.size:
-            return
-        sheet = self.sheet()
-        for row in sheet.rows:
-            cells = [row.cells.get(column) for column in sheet.layout.text]
-            texts = [text for cell in cells for text in (cell if isinstance(cell, list) else (cell,))]
-            strings = tuple(text for text in texts if isinstance(text, str))
-            if texts and len(strings) == len(texts):
-                yield strings
+        if self.content.size:
+            yield from (texts for texts in _texts_of(self.sheet()) if texts)
 
     @property
     def draw_note(self) -> str:
         """Sentence that says how many rows were drawn of how many; "" where all were read."""
         return draw_note(self.content.size, self.content.total) if self.content.total else ""
+
+    def unread_label_notes(self) -> Iterator[str]:
+        """Say how many rows of a pool have a label there and none among the labelled rows: it is not read."""
+        sheet, known = self.sheet(), self.draw.texts if self.draw else frozenset()
+        labels = readers.raw_labels(sheet)
+        count = sum(
+            label is not None and texts not in known for texts, label in zip(_texts_of(sheet), labels, strict=True)
+        )
+        if count:
+            have = counted(count, "row of the pool has a label", "rows of the pool have a label")
+            yield Assumption(
+                f"{have} in the column {sheet.layout.label!r}, which is not read: only those of `data` are."
+            )
 
     def sheet(self, *required: str) -> Sheet:
         """Read the rows as written; each part in `required` must have a column."""
@@ -153,6 +160,15 @@ class RowsFile:
         """Read all rows, without labels."""
         roles = {role: names for role, names in self.columns.items() if role not in ("label", "cluster")}
         return sets.unlabelled(self.content, roles, self.like, self.include, limits=self.limits)
+
+
+def _texts_of(sheet: Sheet) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of each row; () where a cell is none."""
+    for row in sheet.rows:
+        cells = [row.cells.get(column) for column in sheet.layout.text]
+        texts = [text for cell in cells for text in (cell if isinstance(cell, list) else (cell,))]
+        strings = tuple(text for text in texts if isinstance(text, str))
+        yield strings if len(strings) == len(texts) else ()
 
 
 def check_columns(*files: object, absent: str = "") -> None:

@@ -315,9 +315,9 @@ def _notes(
         measured = decision.metric or "accuracy"
         rows, reads = counted(beside.unlabelled, "row"), by.method in beside.methods
         notes += [
-            f"The pool adds {rows} without a label."
+            f"The pool adds {rows}, read without labels."
             if reads
-            else f"{by.method} does not read the {rows} of the pool without a label.",
+            else f"{by.method} does not read the other {rows} of the pool.",
             f"If `rank-models label` asked for the labelled rows, the {measured} on them is no estimate of {measured} "
             "in the domain. Rows drawn at random give one.",
         ]

@@ -402,6 +402,31 @@ def test_answers_of_several_people_are_compared(folder, rows):
     assert f"{2 * rows} answers" in out  # each is a reading of its row's label
 
 
+@pytest.mark.parametrize("place", ["file", "pool"])
+def test_a_report_says_which_answers_it_lacks_and_a_budget_counts_those_of_the_file(folder, place):
+    """Others' answers, in a file or the pool's own column, spend no budget; `run` says that a pool's are not read."""
+    lines = [f"r{n},Row {n} of the pool.,{KNOWN[n % 2] if n < 8 else ''}\n" for n in range(ROWS)]
+    if place == "pool":
+        (folder / "pool.csv").write_text("id,text,label\n" + "".join(lines))
+    else:
+        (folder / "ann.csv").write_text("id,text,label\n" + "".join(lines[:8]))
+    others = "pool.csv" if place == "pool" else "ann.csv"
+    more = ("--labelled", "ann.csv") if place == "file" else ()
+    lacks = f"a report reads one file, without the 8 answers of others in {others}"
+    _, out, _ = plain(folder, "q", *more)
+    assert out.splitlines()[-2:] == ["no report yet: labels.csv holds no answer", lacks]
+    _, out, _ = plain(folder, "1212", "--budget", "3", "--until", "1", *more)
+    assert "the budget of 3 answers is spent" in out
+    assert len(kept(folder)) == 3
+    *_, report, last = out.splitlines()
+    assert last == lacks
+    with contextlib.chdir(folder), pytest.raises(SystemExit) as stop:
+        main([*shlex.split(report.removeprefix("report: "))[1:], "-o", "report.md"])
+    assert not stop.value.code
+    unread = "8 rows of the pool have a label"
+    assert (unread in (folder / "report.md").read_text()) == (place == "pool")
+
+
 def test_answers_given_before_are_compared_with_those_of_others(folder):
     """One row, in one line whatever signs its text has."""
     text = "\x1b[2JFine\nor not?"

@@ -296,7 +296,7 @@ def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(su
     assert replace(by_accuracy.decision, notes=()) == replace(without.decision, notes=(), versus=())
     assert len(without.decision.versus) == len(suite.models) * (len(suite.models) - 1) / 2
     assert without.notes == ()
-    assert "ACC does not read the 70 rows of the pool without a label." in by_accuracy.notes
+    assert "ACC does not read the other 70 rows of the pool." in by_accuracy.notes
     assert not any("The pool adds" in note for note in by_accuracy.notes)
     found = decide(
         suite,

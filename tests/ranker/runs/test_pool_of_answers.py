@@ -82,7 +82,7 @@ def test_a_pool_of_texts_orders_models_by_anchors(files):
     assert np.array(found.p_beats) == pytest.approx(posterior.beats()[np.ix_(order, order)], abs=1e-9)
     assert [model.outcome for model in found.models] == pytest.approx(outcomes.mean(axis=1)[order].tolist())
     assert found.names == tuple(RIGHT)
-    assert "The pool adds 34 rows without a label." in found.notes
+    assert "The pool adds 34 rows, read without labels." in found.notes
 
 
 def test_agreement_needs_no_reference(files):
@@ -124,7 +124,7 @@ def test_of_a_large_pool_some_rows_are_compared_the_same_ones_each_time(files, t
     first, second = (
         decide(models, RowsFile(rows, "text"), pool=RowsFile(tmp_path / "large.csv")).decision for _ in "ab"
     )
-    assert f"The pool adds {MAX_COMPARED_ROWS} rows without a label." in first.notes
+    assert f"The pool adds {MAX_COMPARED_ROWS} rows, read without labels." in first.notes
     assert first == second
 
 

@@ -612,7 +612,7 @@ def test_a_named_method_that_cannot_be_had_is_listed_beside_a_pool(run, tmp_path
     command = "--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "b.csv"
     status, out, _ = run(*command, "--methods", "ATC")
     assert status == 0
-    assert "ACC does not read the 30 rows of the pool without a label." in flat(out)
+    assert "ACC does not read the other 30 rows of the pool." in flat(out)
     assert "The pool adds" not in flat(out)
     assert "ATC (needs labelled rows: `--in-domain`)" in flat(out)
     assert "ATC" not in run(*command)[1]
@@ -630,7 +630,7 @@ def test_ten_labels_and_a_pool(run, tmp_path, silent):
     assert status == 0
     text = flat(out)
     assert "SURROGATE puts a first" in text
-    assert "The pool adds 30 rows without a label." in text
+    assert "The pool adds 30 rows, read without labels." in text
     assert "nan" not in out
     assert "are only in the file" not in text
     chosen = run("label", "--pool", "pool.csv", "--batch", "5", "--models", "a.csv", "b.csv", "c.csv")
@@ -687,7 +687,7 @@ def test_rows_that_a_file_lacks_are_no_part_of_the_pool(run, tmp_path):
     written(tmp_path / "b.csv", part)
     status, out, _ = run("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "b.csv")
     assert status == 0
-    assert "The pool adds 20 rows without a label." in flat(out)
+    assert "The pool adds 20 rows, read without labels." in flat(out)
     status, out, _ = run("label", "--pool", "pool.csv", "--batch", "25", "--models", "a.csv", "b.csv")
     assert status == 0
     assert {line.split(",")[0] for line in out.splitlines()[1:]} == {f"r{n}" for n in range(5, 30)}

@@ -181,7 +181,7 @@ def test_labels_of_one_text_leave_the_rest_of_the_pool_unlabelled():
     pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (2, 5)))
     made = labelled([[1, 0, 1, 1, 0, 1, 1], [0, 1, 1, 0, 1, 1, 0]])
     found = decide(made, beside=beside(pool, [2, 2, 2, 0, 0, 2, 0]))
-    assert "The pool adds 3 rows without a label." in found.notes
+    assert "The pool adds 3 rows, read without labels." in found.notes
 
 
 def test_close_models_are_honestly_not_separable():
