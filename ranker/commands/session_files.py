@@ -182,19 +182,21 @@ class SessionFile:
     @property
     def last_words(self) -> str:
         """The result, where it is kept, how to go on, and the command that reports, with the answers that it lacks."""
-        own, others = self.labelling.own_answers, self.labelling.prior_answers
-        if not own + others:
+        answers, prior = self.labelling.own_answers, self.labelling.prior_answers
+        if not answers + prior:
             return self.where_kept
         labels = readers.raw_labels(self.pool.sheet)
         files = [
             *([self.request.pool.file] if any(label is not None for label in labels) else []),
             *self.request.labelled,
         ]
-        theirs = f"{counted(others, 'answer')} of others in {listed(map(str, files))}"
+        theirs = f"{counted(prior, 'answer')} of others in {listed(map(str, files))}"
         report = (
-            f"report: {self.request.report_command}" if own else f"no report yet: {self.request.output} holds no answer"
+            f"report: {self.request.report_command}"
+            if kept
+            else f"no report yet: {self.request.output} holds no answer"
         )
-        lacks = [f"a report reads one file, without the {theirs}"] if others else []
+        lacks = [f"a report reads one file, without the {theirs}"] if prior else []
         return "\n".join([self.labelling.ranking().answer, self.where_kept, report, *lacks])
 
     @property

@@ -65,8 +65,8 @@ class ScoreTable(Result):
     @property
     def judged(self) -> tuple[str, ...]:
         """Ids of the examples that all models were judged on."""
-        known = np.isfinite(self.outcomes).all(axis=0).tolist()
-        return tuple(example for example, is_known in zip(self.examples, known, strict=True) if is_known)
+        places = np.flatnonzero(np.isfinite(self.outcomes).all(axis=0))
+        return tuple(self.examples[place] for place in places.tolist())
 
     @property
     def factors(self) -> tuple[Factor, ...]:

@@ -116,10 +116,11 @@ class RowsFile:
 
     def unread_label_notes(self) -> Iterator[str]:
         """Say how many rows of a pool have a label there and none among the labelled rows: it is not read."""
-        sheet, known = self.sheet(), self.draw.texts if self.draw else frozenset()
+        sheet, labelled_texts = self.sheet(), self.draw.texts if self.draw else frozenset()
         labels = readers.raw_labels(sheet)
         count = sum(
-            label is not None and texts not in known for texts, label in zip(_texts_of(sheet), labels, strict=True)
+            label is not None and texts not in labelled_texts
+            for texts, label in zip(_texts_of(sheet), labels, strict=True)
         )
         if count:
             have = counted(count, "row of the pool has a label", "rows of the pool have a label")
