@@ -193,7 +193,7 @@ class SessionFile:
         theirs = f"{counted(prior, 'answer')} of others in {listed(map(str, files))}"
         report = (
             f"report: {self.request.report_command}"
-            if kept
+            if answers
             else f"no report yet: {self.request.output} holds no answer"
         )
         lacks = [f"a report reads one file, without the {theirs}"] if prior else []

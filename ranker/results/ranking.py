@@ -72,7 +72,8 @@ class Ranking(Result):
     @property
     def compared(self) -> int:
         """Number of examples that models are compared on: of a decision, the rows that all of them were judged on."""
-        return len(self.table.judged) if self.mode == "decision" else self.header.probe
+        left_out = len(self.table.examples) - len(self.table.judged) if self.mode == "decision" else 0
+        return self.header.probe - left_out
 
     @property
     def mode(self) -> Mode:
