@@ -251,7 +251,8 @@ def _shared_labels(infos: Iterable[ModelInfo]) -> ClassificationTask | None:
     if not names or any({*map(fold, labels)} != {*map(fold, names[0])} for labels in names):
         return None
     labels = tuple(dict.fromkeys(names[0]))  # distinct labels of one model stay distinct
-    in_order = not all(info.source.precomputed for info in infos)  # files of answers list labels alphabetically
+    in_order = not all(info.source.precomputed for info in infos)  # files of answers name them in any order
+    labels = labels if in_order else tuple(sorted(labels, key=lambda label: (fold(label), label)))
     return ClassificationTask(SHARED, labels, ordered=in_order) if len(labels) > 1 else None
 
 

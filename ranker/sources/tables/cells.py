@@ -467,6 +467,13 @@ def are_percents(scores: Floats) -> bool:
     return len(scores) > 0 and bool((scores >= 0).all() and (np.abs(_totals(scores) - 100) <= 100 * SUM).all())
 
 
+def add_up(columns: Columns, group: Sequence[str]) -> bool:
+    """Return True if some columns add up to 1, or as percentages to 100, in each row that is complete."""
+    scores = np.column_stack([numbers_of(columns, name)[0] for name in group])
+    scores = scores[~np.isnan(scores).any(axis=1)]
+    return are_percents(scores) or are_percents(100 * scores)
+
+
 def _totals(scores: Floats) -> Floats:
     """Return the (n,) sums of rows, infinite where they are too large; numpy would warn."""
     with np.errstate(over="ignore"):

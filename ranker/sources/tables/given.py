@@ -6,15 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from ranker.datasets.mapping import check_spellings
 from ranker.errors import DataError
 from ranker.files.cells import cell_text
 from ranker.sources.tables import names
 from ranker.sources.tables.base import Columns, TableHints, some
-from ranker.sources.tables.cells import SUM, distinct, has_decimal_commas, label_counts, numbers_of, whole_number
-from ranker.sources.tables.groups import SIGN, SIGNS, nested_columns
+from ranker.sources.tables.cells import add_up, distinct, has_decimal_commas, label_counts, whole_number
+from ranker.sources.tables.groups import SIGN, SIGNS, cuts, nested_columns
 from ranker.sources.tables.keys import Keys, is_text
 from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.empty import INVALID, empty_word_question, is_blank, is_empty_word
@@ -61,10 +59,14 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
     true = [hints.truth] if hints.truth else [name for name in few if names.is_true(name)]
     answers = [name for name in few if name in hints.prediction or names.is_prediction(name)]
     texts_of = [name for name in few if is_text(columns.cells[name])]
-    after = _named_after(columns, free)
+    targets = _targets(_named_after(columns, free, hints), hints)
+    after = tuple(dict.fromkeys(label or end for end, label in targets.items()))
+    ends = [end for name in free for end in _ends(columns, name)] if hints.label_map else []
+    scored = [end for end, label in _targets(ends, hints).items() if label and not end.isdecimal()]
     for candidates in (true, answers, texts_of, list(few)):
         stated = next((columns.names[name] for name in candidates if name in columns.names), ())
-        values = _mapped(dict.fromkeys(value for name in candidates for value in few.get(name, ())), hints)
+        values = [value for name in candidates for value in few.get(name, ())]
+        values = _mapped([*values, *(scored if values else ())], hints)
         labels = stated or _in_order(values)
         if len(labels) > 1 and not (labels[0] == "0" and len(after) == len(labels)):
             if not stated:
@@ -109,8 +111,11 @@ def check_words(columns: Columns, among: Iterable[str], hints: TableHints) -> No
             raise empty_word_question(columns.origin, name, words)
 
 
-def _named_after(columns: Columns, free: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels that score columns are named for: ``model/label`` of most models, else all columns if alone."""
+def _named_after(columns: Columns, free: Sequence[str], hints: TableHints) -> tuple[str, ...]:
+    """Return the labels that score columns are named for: ``model/label`` of most models, else those of one model.
+
+    The label map must name one of these, or all columns must add up to 1; then a word such as "p" before them is cut.
+    """
     scores = [name for name in free if names.holds_numbers(columns, name)]
     parts: dict[str, list[str]] = {}
     for name in scores:
@@ -120,9 +125,19 @@ def _named_after(columns: Columns, free: Sequence[str]) -> tuple[str, ...]:
     several = Counter(tuple(endings) for endings in parts.values() if len(endings) > 1)
     if several:
         return several.most_common(1)[0][0]
+    prefixed: dict[str, list[str]] = {}
+    for name in (name for name in scores if names.has_fractions(columns, name)):
+        for before, ending in cuts(columns, name):
+            if not ending.isdecimal():
+                prefixed.setdefault(before, []).append(ending)
+    stated = [endings for endings in prefixed.values() if any(_targets(endings, hints).values())]
+    if stated:
+        return tuple(stated[-1])
     alike = len(scores) == len(free) > 1 and not parts and not nested_columns(columns)
-    sums = sum(numbers_of(columns, name)[0] for name in scores) if alike else np.zeros(1)
-    return tuple(free) if alike and bool((np.abs(sums - 1) <= SUM).all()) else ()
+    if not alike or not add_up(columns, scores):
+        return ()
+    generic = [endings for before, endings in prefixed.items() if names.plain(before) in names.GENERIC]
+    return tuple(next((endings for endings in reversed(generic) if len(endings) == len(scores)), free))
 
 
 def _values(columns: Columns, name: str, hints: TableHints) -> list[str]:
@@ -134,16 +149,18 @@ def _values(columns: Columns, name: str, hints: TableHints) -> list[str]:
 
 def _mapped(values: Iterable[str], hints: TableHints) -> list[str]:
     """Return the distinct labels that values stand for: unmapped values as they are, then mapped labels."""
+    targets = _targets(values, hints)
+    unmapped = [value for value, label in targets.items() if label is None]
+    folded = {fold(value) for value in unmapped}
+    return [*unmapped, *dict.fromkeys(label for label in targets.values() if label and fold(label) not in folded)]
+
+
+def _targets(values: Iterable[str], hints: TableHints) -> dict[str, str | None]:
+    """Return value -> the label that the label map names for it; None if it names none."""
     targets = list(hints.label_map.values())
     names_of = NameIndex((name, position) for position, name in enumerate(hints.label_map))
-    unmapped: dict[str, None] = {}
-    mapped: dict[str, None] = {}
-    for value in values:
-        position = names_of.find(value)
-        mapped |= {} if position is None else {targets[position]: None}
-        unmapped |= {value: None} if position is None else {}
-    folded = {fold(value) for value in unmapped}
-    return [*unmapped, *(label for label in mapped if label not in unmapped and fold(label) not in folded)]
+    positions = {value: names_of.find(value) for value in values}
+    return {value: None if position is None else targets[position] for value, position in positions.items()}
 
 
 def _in_order(values: Sequence[str]) -> Sequence[str]:

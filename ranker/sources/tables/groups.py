@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ranker.errors import DataError
+from ranker.errors import DataError, Question
 from ranker.sources.tables.base import NONE, Columns, Kind, TableHints, some
-from ranker.sources.tables.cells import Labels
+from ranker.sources.tables.cells import Labels, add_up
 from ranker.sources.tables.names import (
     DECISION,
     GENERIC,
@@ -82,26 +82,33 @@ def find(columns: Columns, hints: TableHints, labels: Labels, free: Sequence[str
         if part is not None and (holds_numbers(columns, name) or is_empty(columns, name)):
             groups.setdefault(part.before, []).append(part)
     _check_lists(columns, hints, labels, free, groups)
-    _check_strangers(columns, labels, free, groups)
+    others = _others(columns, free, {part.column for parts in groups.values() for part in parts})
     return {
-        before: model for before, parts in groups.items() for model in _to_model(columns, hints, labels, before, parts)
+        before: model
+        for before, parts in groups.items()
+        for model in _to_model(columns, hints, labels, before, parts, others.get(before, ()))
     }
 
 
 def split(columns: Columns, labels: Labels, name: str) -> ClassColumn | None:
-    """Split a column name into a prefix and a class at a sign; a model's name may contain signs other than "/"."""
-    cuts = [] if name in nested_columns(columns) else [("", name)]
-    if "/" in name:
-        before, _, after = name.rpartition("/")
-        cuts.append((before, after))
-    else:
-        signs = [*SIGN.finditer(name)][-SIGNS:]
-        cuts += [(name[: sign.start()], name[sign.end() :]) for sign in signs]
-    for before, after in cuts:
+    """Split a column name into a prefix and a class at a sign."""
+    for before, after in cuts(columns, name):
         label = labels.index(after) if after else NONE
         if label >= 0:
             return ClassColumn(name, before, label, after.isdigit() or labels.by_number([after]))
     return None
+
+
+def cuts(columns: Columns, name: str) -> Iterator[tuple[str, str]]:
+    """Yield each prefix that a column name may have, and its rest; a model's name may contain signs other than "/"."""
+    if name not in nested_columns(columns):
+        yield "", name
+    if "/" in name:
+        before, _, after = name.rpartition("/")
+        yield before, after
+    else:
+        for sign in [*SIGN.finditer(name)][-SIGNS:]:
+            yield name[: sign.start()], name[sign.end() :]
 
 
 def nested_columns(columns: Columns) -> set[str]:
@@ -110,7 +117,12 @@ def nested_columns(columns: Columns) -> set[str]:
 
 
 def _to_model(
-    columns: Columns, hints: TableHints, labels: Labels, before: str, parts: Sequence[ClassColumn]
+    columns: Columns,
+    hints: TableHints,
+    labels: Labels,
+    before: str,
+    parts: Sequence[ClassColumn],
+    others: Sequence[tuple[str, str]],
 ) -> Iterator[ModelColumns]:
     """Yield the model of some columns, or none if they are named like classes by chance."""
     names = tuple(part.column for part in parts)
@@ -120,12 +132,17 @@ def _to_model(
     # two models may be called seed-0 and seed-1, and answer with 0 and 1
     scored = not all(by_number) or names[0] in nested_columns(columns)
     scored = scored or any(has_fractions(columns, name) for name in names)
+    complete = not missing and len(set(by_number)) == 1 and scored
     alone = len(parts) == 1 and len(labels.task.labels) == 2 and not by_number[0]
-    if not missing and len(set(by_number)) == 1 and scored:
+    alone = alone and in_unit(columns, names[0]) and has_fractions(columns, names[0])
+    partial = missing and before and any("/" in name for name in names) and not all(by_number)
+    if complete or alone or partial:
+        _check_strangers(columns, labels, before, names, others)
+    if complete:
         yield ModelColumns(before, names, tuple(part.class_index for part in parts), hints.answers)
-    elif alone and in_unit(columns, names[0]) and has_fractions(columns, names[0]):
+    elif alone:
         yield ModelColumns(before, names, (parts[0].class_index,), hints.answers or "probabilities")
-    elif missing and before and any("/" in name for name in names) and not all(by_number):
+    elif partial:
         problem = f"{some(names)} are scores of {before!r}, which has no column for {some(missing)}"
         raise DataError.at(columns.origin, problem)
 
@@ -150,19 +167,35 @@ def _check_lists(
             )
 
 
+def _others(columns: Columns, free: Sequence[str], inside: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+    """Map each prefix to the columns of numbers in no group, and the rest of their names; without one, of fractions."""
+    others: dict[str, list[tuple[str, str]]] = {}
+    inside = {*inside, *nested_columns(columns)}
+    for name in (name for name in free if name not in inside and holds_numbers(columns, name)):
+        for before, after in cuts(columns, name):
+            if before or has_fractions(columns, name):
+                others.setdefault(before, []).append((name, after))
+    return others
+
+
 def _check_strangers(
-    columns: Columns, labels: Labels, free: Sequence[str], groups: Mapping[str, Sequence[ClassColumn]]
+    columns: Columns, labels: Labels, before: str, group: Sequence[str], others: Sequence[tuple[str, str]]
 ) -> None:
     """Refuse a score among those of a model that belongs to no label: without it the others would be too high."""
-    inside = {part.column for parts in groups.values() for part in parts} | nested_columns(columns)
-    for name in free:
-        before, sign, after = name.rpartition("/")
-        if not sign or before not in groups or name in inside or not holds_numbers(columns, name):
-            continue
-        if plain(after) not in DECISION and not is_prediction(after) and not is_right(after):
-            problem = f"{name!r} stands among the scores of {before!r}, and {after!r} is no label of the task"
-            raise DataError.at(
-                columns.origin,
-                f"{problem} ({labels.listed}); `label_map` says what it stands for",
-                option="label_map",
-            )
+    strangers = [
+        (name, after)
+        for name, after in others
+        if plain(after) not in DECISION and not is_prediction(after) and not is_right(after)
+        if len(group) > 1 or in_unit(columns, name)  # a single score is a probability
+    ]
+    if strangers and not add_up(columns, group):
+        name, after = strangers[0]
+        of_group = f"the scores of {before!r}" if before else f"scores such as {group[0]!r}"
+        raise Question.at(
+            columns.origin,
+            f"{name!r} stands among {of_group}, and {after!r} is no label of the task ({labels.listed}); `label_map` says "
+            f"what it stands for, `{after} = {after}` if it is a label too",
+            option="label_map",
+            value=name,
+            allowed=labels.task.labels,
+        )

@@ -518,6 +518,22 @@ def test_labels_are_those_of_the_rows_where_no_file_names_them(run, tmp_path):
     )
 
 
+def test_rows_that_lack_a_label_of_the_models(run, tmp_path):
+    """Logits of a third label are asked about, never dropped; a label map makes it a label, and the order is true."""
+    written(tmp_path / "ten.csv", keyed(10, label=["neg", "pos"] * 5))
+    first = [[3.25, -1.25, -1.25], [-1.25, -1.25, 3.25]] * 5
+    other = [[1.5, 3.25, -1.25], [-1.25, 3.25, 1.5]] * 4 + first[:2]
+    for name, scores in (("a", first), ("b", other)):
+        columns = dict(zip(("neg", "neu", "pos"), map(list, zip(*scores, strict=True)), strict=True))
+        written(tmp_path / f"{name}.csv", keyed(10, **columns))
+    line = one_line(run("--data", "ten.csv", "--models", "a.csv", "b.csv"))
+    assert line.startswith("a.csv: 'neu' stands among scores such as 'neg', and 'neu' is no label of the task")
+    assert line.endswith("`--label-map` says what it stands for, `neu = neu` if it is a label too")
+    status, out, _ = run("--data", "ten.csv", "--models", "a.csv", "b.csv", "--label-map", "neu = neu")
+    assert status == 0
+    assert "a has accuracy 100.0 % (71.5 to 99.8), b 20.0 %" in flat(out)
+
+
 def test_several_labels_are_one_as_one_writes_it(run, tmp_path):
     """`a,b = label; c = label` says what the same object in JSON says; what is neither is one line."""
     names = ("non-entailment", "entailment")

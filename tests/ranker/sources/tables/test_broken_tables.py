@@ -291,14 +291,6 @@ BROKEN = {
         None,
         "",
     ),
-    "a class missing": (
-        "a.csv",
-        "m/negative,m/x\n0.1,0.9\n0.2,0.8\n",
-        {"answers": "logits"},
-        "label_map",
-        None,
-        "",
-    ),
     "swapped columns": (
         "a.csv",
         "prediction,p_negative,p_positive\ngood,0.9,0.1\nnegative,0.1,0.9\n",

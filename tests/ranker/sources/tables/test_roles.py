@@ -3,7 +3,7 @@ import pytest
 from refusals import refuses
 from tables_made import ROWS, TASK, answers, said_by, understood
 
-from ranker.errors import DataError, UnknownName
+from ranker.errors import DataError, Question, UnknownName
 from ranker.files import reader
 from ranker.sources.tables.base import RequestedRows, TableHints
 from ranker.sources.tables.reading import parse_predictions
@@ -90,6 +90,58 @@ def test_a_group_of_columns_of_one_model(tmp_path, header):
     found = understood(tmp_path / "bert.csv", csv(columns, "a,0.25,0.75"))
     assert names(found) == ["m" if "/" in header else "bert"]
     assert np.allclose(found.models[0].probs, [[0.25, 0.75]])
+
+
+@pytest.mark.parametrize("header", ["m/{}", "{}", "logit_{}", "bert_base.{}"])
+@pytest.mark.parametrize("row", ["-1.5,3.25,0.5", "0.2,0.7,0.1"])
+def test_a_score_of_a_label_that_the_task_lacks_is_asked_about(tmp_path, header, row):
+    """Without it the softmax of the others is another model, and probabilities do not add up."""
+    named = [header.format(name) for name in ("negative", "neutral", "positive")]
+    path = tmp_path / "bert.csv"
+    with refuses(Question, option="label_map", value=named[1], allowed=TASK.labels, place=path):
+        understood(path, csv(",".join(["id", *named]), f"a,{row}", f"b,{row}"))
+
+
+@pytest.mark.parametrize("header", ["m/{}", "{}", "p_{}"])
+def test_the_other_half_of_a_score_is_asked_about(tmp_path, header):
+    """A mistyped label in the rows must not take the column of the label that nobody wrote."""
+    named = [header.format(name) for name in ("negative", "positive")]
+    path, task = tmp_path / "bert.csv", ClassificationTask("rows", ("?", "negative"), ordered=False)
+    with refuses(Question, option="label_map", value=named[1], allowed=task.labels, place=path):
+        understood(path, csv(",".join(["id", *named]), "a,0.25,0.75"), task)
+
+
+@pytest.mark.parametrize("header", ["{}", "p_{}"])
+def test_numbers_beside_scores_that_add_up_are_no_scores(tmp_path, header):
+    """The group is complete without them; and a probability alone is not joined by a loss."""
+    named = ",".join(header.format(name) for name in ("negative", "positive", "loss"))
+    found = understood(tmp_path / "bert.csv", csv(f"id,{named}", "a,0.25,0.75,0.3", "b,,,0.1"))
+    assert np.allclose(found.models[0].probs[0], [0.25, 0.75])
+    assert f"'{header.format('loss')}' holds numbers: not read" in found.notes
+    named = ",".join(header.format(name) for name in ("positive", "loss"))
+    assert said_by(understood(tmp_path / "a.csv", csv(f"id,{named}", "a,0.75,2.3")).models[0]) == ["positive"]
+
+
+def test_columns_of_scores_name_the_labels(tmp_path):
+    """Of a file without a task: all that add up to 1, without a word such as p before them, or those of a label map."""
+    (tmp_path / "p.csv").write_text("id,p_neg,p_neu,p_pos\nx,0.2,0.7,0.1\ny,,,\n")
+    (tmp_path / "logit.csv").write_text("id,logit_neg,logit_neu,logit_pos\nx,-1.5,3.25,0.5\n")
+    (tmp_path / "bare.csv").write_text("id,neg,neu,pos,tokens\nx,-1.5,3.25,0.5,7\n")
+    (tmp_path / "own.csv").write_text("id,label,neg,neu,pos\nx,neg,-1.5,3.25,0.5\ny,pos,-1.5,3.25,0.5\n")
+    for name, label_map, labels in (
+        ("p", {}, ("neg", "neu", "pos")),
+        ("logit", {"neu": "neu"}, ("neg", "neu", "pos")),
+        ("bare", {"neu": "neu"}, ("neg", "neu", "pos")),
+        ("bare", {"neu": "neg"}, ("neg", "pos")),
+        ("own", {"neu": "neu"}, ("neg", "neu", "pos")),
+    ):
+        table = reader.read_columns(tmp_path / f"{name}.csv")
+        found = parse_predictions(table, hints=TableHints(label_map=label_map))
+        assert found.task.labels == labels
+        assert found.models[0].probs.shape[1] == len(labels)
+    for name in ("logit", "bare", "own"):
+        with pytest.raises(DataError):
+            parse_predictions(reader.read_columns(tmp_path / f"{name}.csv"))
 
 
 def test_groups_of_columns_of_several_models(tmp_path):
