@@ -21,7 +21,7 @@ from ranker.commands.program import flag_error
 from ranker.datasets import sets
 from ranker.datasets.mapping import parse_label_map
 from ranker.datasets.sets import LabelledDataset
-from ranker.errors import UsageError, look_up
+from ranker.errors import UsageError, listed, look_up
 from ranker.files.buckets import local_path
 from ranker.limits import LIMITS, Limits
 from ranker.progress import Progress, silent
@@ -431,7 +431,10 @@ def point_out(values: OptionValues, models: InspectedModels) -> None:
     stderr.check_strict(values, (note for model in models.infos for note in model.notes))
     unread = unread_options(models.infos)
     if "label_map" in unread:
-        log.warning("`--label-map`: none of its labels is one of these models', and it says nothing of them")
+        names = listed(map(repr, label_map(values["label_map"], values["limits"]) or ()))
+        log.warning(
+            "`--label-map`: none of its labels (%s) is one of these models', and it says nothing of them", names
+        )
     kinds.refuse_unread_options(unread - {"label_map"})
 
 

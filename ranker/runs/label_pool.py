@@ -14,7 +14,7 @@ from ranker.datasets.readers import Sheet
 from ranker.labelling.sheet import cells_by_text
 from ranker.runs.inspected import InspectedModels
 from ranker.runs.rows import RowsFile, check_columns
-from ranker.runs.task import check_known_labels, decide_task, mask_empty_words
+from ranker.runs.task import check_known_labels, decide_task, mask_empty_words, unknown_label_notes
 from ranker.tasks.base import Task
 from ranker.tasks.classes import has_labels, label_names
 from ranker.tasks.values import has_values
@@ -88,7 +88,10 @@ def read_pool(
     if has_labels(task) and not (pool.task or pool.like or label_map):
         check_known_labels(task, models.infos, telling.origin)
     answers = [row for labelled_sheet in sheets for row in _distinct_answers(labelled_sheet, task)]
-    return PoolFile(sheet, readers.unlabelled(sheet), task, (*_labelled_rows(sheet, task), *answers))
+    all_labelled = (*_labelled_rows(sheet, task), *answers)
+    for note in () if pool.named_task.lookup() else unknown_label_notes(task, models.infos, all_labelled):
+        log.warning(note)
+    return PoolFile(sheet, readers.unlabelled(sheet), task, all_labelled)
 
 
 def _mask_labels(sheet: Sheet, pool: RowsFile, models: InspectedModels) -> Sheet:

@@ -19,7 +19,7 @@ from ranker.files.columns import Columns
 from ranker.files.draws import Draw
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
-from ranker.runs.task import NamedTask, decide_task, mask_empty_words
+from ranker.runs.task import NamedTask, decide_task, mask_empty_words, unknown_label_notes
 from ranker.sources.base import ModelInfo
 from ranker.statistics.patterns import ROWS as POOL_ROWS
 from ranker.tasks.base import Task
@@ -155,7 +155,8 @@ class RowsFile:
             raise DataError.at(sheet.origin, problem, option=sheet.layout.label or "")
         task = decide_task(self.named_task, sheet, infos)
         ood = sets.from_sheet(self.name, sheet, task, self.named_task.card, chosen="text" in self.columns)
-        return replace(ood, notes=(*words, *ood.notes))
+        unknown = () if self.named_task.lookup() else unknown_label_notes(task, infos, ood.examples)
+        return replace(ood, notes=(*words, *ood.notes, *unknown))
 
     def unlabelled(self) -> tuple[Example, ...]:
         """Read all rows, without labels."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from factors import Example
 from ranker.datasets import row_notes, sets
 from ranker.datasets.cards import Card
 from ranker.datasets.mapping import candidate_label_maps, check_spellings, label_disagreement, label_mismatch, number_in
 from ranker.datasets.readers import Sheet, raw_labels
-from ranker.errors import DataError, ModelError, UsageError, listed, look_up
+from ranker.errors import Assumption, DataError, ModelError, UsageError, listed, look_up
 from ranker.sources.base import ModelInfo
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassificationTask, has_labels
@@ -233,6 +234,23 @@ def check_known_labels(task: ClassificationTask, infos: Sequence[ModelInfo], ori
         names = listed(repr(name[:50]) for name in strange)
         text = f"no model knows the label {names}; theirs are {listed(model_task.labels)}"
         raise DataError.at(origin, text, value=strange[0], allowed=model_task.labels)
+
+
+def unknown_label_notes(task: Task, infos: Sequence[ModelInfo], rows: Iterable[Example]) -> Iterator[Assumption]:
+    """Yield a note for each label of rows that no model has, such as a mistyped one; none if a model names no labels.
+
+    Args:
+        task: of the rows.
+        infos: what the models say of themselves.
+        rows: labelled rows.
+    """
+    if not has_labels(task) or not all(info.labels for info in infos):
+        return
+    theirs = {task.index(name) for info in infos for name in info.labels} - {None}
+    counts = Counter(row.target for row in rows if row.target is not None)
+    for index in sorted(counts.keys() - theirs) if theirs else ():
+        count = f"{counts[index]:,} row{'s' if counts[index] > 1 else ''}"
+        yield Assumption(f"No model predicts {task.labels[index]!r} ({count}).")
 
 
 def check_readable(infos: Iterable[ModelInfo]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
-from ranker.datasets.mapping import check_spellings
+from ranker.datasets.mapping import check_spellings, number_in
 from ranker.errors import DataError
 from ranker.files.cells import cell_text
 from ranker.sources.tables import names
@@ -16,7 +17,7 @@ from ranker.sources.tables.groups import SIGN, SIGNS, cuts, nested_columns
 from ranker.sources.tables.keys import Keys, is_text
 from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.empty import INVALID, empty_word_question, is_blank, is_empty_word
-from ranker.tasks.names import NameIndex, fold
+from ranker.tasks.names import NameIndex, fold, number_of
 
 MAX_INFERRED_LABELS = 200
 """Most distinct values of a column that may be the labels of an unnamed task; more are free text or numbers."""
@@ -90,6 +91,20 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
         f"no labels of a task are found (columns: {some(columns.cells, 10)}); {advice}{column}{hint}",
         option="truth",
     )
+
+
+def has_mapped_names(columns: Columns, label_map: Mapping[str, str]) -> bool:
+    """Return True if a label map names a cell, a label of the file's metadata, or the end of a score column's name."""
+    few = [array for array in columns.cells.values() if str(array.type).startswith(("dict", "int", "uint", "bool"))]
+    cells = {cell_text(value) for array in few for value in distinct(array)}
+    written = {
+        *cells,
+        *(end for name in columns.cells for end in _ends(columns, name)),
+        *chain(*columns.names.values()),
+    }
+    numbers = {str(n) for text in written for n in (number_in(text), number_of(text)) if n is not None}
+    names_of = NameIndex((name, 0) for name in label_map)
+    return any(names_of.find(text) is not None for text in written | numbers)
 
 
 def _ends(columns: Columns, name: str) -> list[str]:

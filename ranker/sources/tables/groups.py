@@ -193,8 +193,8 @@ def _check_strangers(
         of_group = f"the scores of {before!r}" if before else f"scores such as {group[0]!r}"
         raise Question.at(
             columns.origin,
-            f"{name!r} stands among {of_group}, and {after!r} is no label of the task ({labels.listed}); `label_map` says "
-            f"what it stands for, `{after} = {after}` if it is a label too",
+            f"{name!r} stands among {of_group}, and {after!r} is no label of the task ({labels.listed}); `label_map` "
+            f"says what it stands for, `{after} = {after}` if it is a label too",
             option="label_map",
             value=name,
             allowed=labels.task.labels,

@@ -101,6 +101,8 @@ class TableModel:
 
     def inspect(self, shelf: ResourceCache) -> ModelInfo:
         """Read the labels in the file, and its rows if it has the truth. See `Source.inspect`."""
+        from ranker.sources.tables.given import has_mapped_names
+
         pinned = replace(self, path=os.path.abspath(self.path))
         try:
             columns = pinned.columns(shelf)
@@ -119,6 +121,8 @@ class TableModel:
             contents += _answer_counts(model, reading.task)
         idle = frozenset() if judged else non_defaults(self.table_options).keys() & OF_OUTCOMES
         unused = self.options.of_others(TableOptions) | idle
+        if self.options.label_map and not has_mapped_names(columns, self.options.label_map):
+            unused |= {"label_map"}
         return ModelInfo(
             pinned,
             () if judged or reading.task is None else reading.task.labels,
@@ -201,7 +205,8 @@ class TableModel:
                 reading = parse_predictions(columns, task if has_labels(task) else None, hints, rows, name)
             else:
                 reading = collect_values(columns, hints, rows, name)
-            shelf[key] = examples, join(reading, rows)
+            joined = join(reading, rows)
+            shelf[key] = examples, replace(joined, notes=(*reading.notes, *joined.notes))
         return cast("Joined", shelf[key][1])
 
     def model(self, answers: ParsedTable | Joined) -> TableAnswerColumn:

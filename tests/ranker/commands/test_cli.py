@@ -427,7 +427,7 @@ def test_a_label_map_that_fits_no_model_is_pointed_out(rank_models, tmp_path):
     command = ("--models", *few_models(2), "--dry-run", "--attribution", "none", "--dtype", "bfloat16")
     for rows in (("--data", ten), ("--ood", "hans-sub")):
         said = rank_models(*rows, *command, "--label-map", '{"entailmnt": "entailment"}')[2]
-        assert said.count("`--label-map`: none of its labels is one of these models'") == 1
+        assert said.count("`--label-map`: none of its labels ('entailmnt') is one of these models'") == 1
         assert said.count("`--dtype bfloat16`") <= 1
         said = rank_models(*rows, *command, "--label-map", '{"entailment": "entailment"}')[2]
         assert "`--label-map`" not in said

@@ -534,6 +534,45 @@ def test_rows_that_lack_a_label_of_the_models(run, tmp_path):
     assert "a has accuracy 100.0 % (71.5 to 99.8), b 20.0 %" in flat(out)
 
 
+def test_columns_beside_scores_that_only_the_rows_explain_are_noted(run, tmp_path):
+    """A file of logits is read by the labels of the rows; its unread columns are named, and `--strict` refuses them."""
+    written(tmp_path / "ten.csv", keyed(10, label=["neg", "pos"] * 5))
+    for name, sign in (("a", 1.5), ("b", -1.5)):
+        columns = {"neg": [sign, -sign] * 5, "pos": [-sign, sign] * 5, "tokens": [*range(10)]}
+        written(tmp_path / f"{name}.csv", keyed(10, **columns))
+    command = ("--data", "ten.csv", "--models", "a.csv", "b.csv")
+    assert "- 'tokens' holds numbers: not read." in run(*command)[1]
+    assert one_line(run(*command, "--strict")) == "`--strict`: 'tokens' holds numbers: not read."
+
+
+def test_a_label_that_no_model_predicts_is_noted(run, tmp_path):
+    """It may be mistyped, and is wrong for every model; a run and `label` say so, and `--strict` refuses it."""
+    moods = ["neg", "neu", "pos", "pos", "neu"] * 2
+    written(tmp_path / "ten.csv", keyed(10, text=[f"Row {n}." for n in range(10)], label=["postive", *moods[1:]]))
+    written(tmp_path / "pool.csv", keyed(30, text=[f"Row {n}." for n in range(30)]))
+    written(tmp_path / "a.csv", keyed(30, answer=moods * 3))
+    written(tmp_path / "b.csv", keyed(30, answer=moods[::-1] * 3))
+    command = ("--data", "ten.csv", "--models", "a.csv", "b.csv")
+    assert "- No model predicts 'postive' (1 row)." in run(*command)[1]
+    assert one_line(run(*command, "--strict")) == "`--strict`: No model predicts 'postive' (1 row)."
+    batch = ("label", "--pool", "pool.csv", "--labelled", "ten.csv", "--batch", "3", *command[2:], "-o", "batch.csv")
+    assert "`--strict`: No model predicts 'postive' (1 row)." in run(*batch, "--strict")[2]
+    assert "No model predicts 'postive' (1 row)." in run(*batch)[2]
+
+
+def test_a_label_map_that_no_file_has_a_name_of_is_pointed_out(run, tmp_path):
+    """Its names are listed; a number, a name in a cell and that of a column of scores are read."""
+    labels = ["neg", "pos"] * 5
+    written(tmp_path / "w.csv", keyed(10, label=labels, a=labels, b=labels[::-1]))
+    said = "`--label-map`: none of its labels ('foo') is one of these models'"
+    assert said in run("--models", "w.csv", "--label-map", '{"foo": "pos"}')[2]
+    assert said not in run("--models", "w.csv", "--label-map", '{"foo": "pos", "neg": "neg"}')[2]
+    written(tmp_path / "n.csv", keyed(10, label=labels, a=["LABEL_0", "LABEL_1"] * 5, b=[0, 1] * 5))
+    assert "none of its" not in run("--models", "n.csv", "--label-map", '{"0": "neg", "1": "pos"}')[2]
+    written(tmp_path / "s.csv", keyed(10, label=labels, **{"m/bad": [0.9, 0.1] * 5, "m/pos": [0.1, 0.9] * 5}))
+    assert "none of its" not in run("--models", "s.csv", "w.csv", "--label-map", '{"bad": "neg"}')[2]
+
+
 def test_several_labels_are_one_as_one_writes_it(run, tmp_path):
     """`a,b = label; c = label` says what the same object in JSON says; what is neither is one line."""
     names = ("non-entailment", "entailment")
