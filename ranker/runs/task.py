@@ -270,7 +270,8 @@ def _shared_labels(infos: Iterable[ModelInfo]) -> ClassificationTask | None:
         return None
     labels = tuple(dict.fromkeys(names[0]))  # distinct labels of one model stay distinct
     in_order = not all(info.source.precomputed for info in infos)  # files of answers name them in any order
-    labels = labels if in_order else tuple(sorted(labels, key=lambda label: (fold(label), label)))
+    if not in_order:
+        labels = tuple(sorted(labels, key=lambda label: (number_in(label) or 0, fold(label), label)))
     return ClassificationTask(SHARED, labels, ordered=in_order) if len(labels) > 1 else None
 
 
