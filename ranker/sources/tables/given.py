@@ -97,14 +97,14 @@ def has_mapped_names(columns: Columns, label_map: Mapping[str, str]) -> bool:
     """Return True if a label map names a cell, a label of the file's metadata, or the end of a score column's name."""
     few = [array for array in columns.cells.values() if str(array.type).startswith(("dict", "int", "uint", "bool"))]
     cells = {cell_text(value) for array in few for value in distinct(array)}
-    written = {
+    texts = {
         *cells,
         *(end for name in columns.cells for end in _ends(columns, name)),
         *chain(*columns.names.values()),
     }
-    numbers = {str(n) for text in written for n in (number_in(text), number_of(text)) if n is not None}
+    numbers = {str(n) for text in texts for n in (number_in(text), number_of(text)) if n is not None}
     names_of = NameIndex((name, 0) for name in label_map)
-    return any(names_of.find(text) is not None for text in written | numbers)
+    return any(names_of.find(text) is not None for text in texts | numbers)
 
 
 def _ends(columns: Columns, name: str) -> list[str]:

@@ -82,11 +82,11 @@ def find(columns: Columns, hints: TableHints, labels: Labels, free: Sequence[str
         if part is not None and (holds_numbers(columns, name) or is_empty(columns, name)):
             groups.setdefault(part.before, []).append(part)
     _check_lists(columns, hints, labels, free, groups)
-    others = _others(columns, free, {part.column for parts in groups.values() for part in parts})
+    loose = _loose_columns(columns, free, {part.column for parts in groups.values() for part in parts})
     return {
         before: model
         for before, parts in groups.items()
-        for model in _to_model(columns, hints, labels, before, parts, others.get(before, ()))
+        for model in _to_model(columns, hints, labels, before, parts, loose.get(before, ()))
     }
 
 
@@ -122,7 +122,7 @@ def _to_model(
     labels: Labels,
     before: str,
     parts: Sequence[ClassColumn],
-    others: Sequence[tuple[str, str]],
+    loose: Sequence[tuple[str, str]],
 ) -> Iterator[ModelColumns]:
     """Yield the model of some columns, or none if they are named like classes by chance."""
     names = tuple(part.column for part in parts)
@@ -137,7 +137,7 @@ def _to_model(
     alone = alone and in_unit(columns, names[0]) and has_fractions(columns, names[0])
     partial = missing and before and any("/" in name for name in names) and not all(by_number)
     if complete or alone or partial:
-        _check_strangers(columns, labels, before, names, others)
+        _check_strangers(columns, labels, before, names, loose)
     if complete:
         yield ModelColumns(before, names, tuple(part.class_index for part in parts), hints.answers)
     elif alone:
@@ -167,24 +167,24 @@ def _check_lists(
             )
 
 
-def _others(columns: Columns, free: Sequence[str], inside: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+def _loose_columns(columns: Columns, free: Sequence[str], inside: Collection[str]) -> dict[str, list[tuple[str, str]]]:
     """Map each prefix to the columns of numbers in no group, and the rest of their names; without one, of fractions."""
-    others: dict[str, list[tuple[str, str]]] = {}
+    loose: dict[str, list[tuple[str, str]]] = {}
     inside = {*inside, *nested_columns(columns)}
     for name in (name for name in free if name not in inside and holds_numbers(columns, name)):
         for before, after in cuts(columns, name):
             if before or has_fractions(columns, name):
-                others.setdefault(before, []).append((name, after))
-    return others
+                loose.setdefault(before, []).append((name, after))
+    return loose
 
 
 def _check_strangers(
-    columns: Columns, labels: Labels, before: str, group: Sequence[str], others: Sequence[tuple[str, str]]
+    columns: Columns, labels: Labels, before: str, group: Sequence[str], loose: Sequence[tuple[str, str]]
 ) -> None:
     """Refuse a score among those of a model that belongs to no label: without it the others would be too high."""
     strangers = [
         (name, after)
-        for name, after in others
+        for name, after in loose
         if plain(after) not in DECISION and not is_prediction(after) and not is_right(after)
         if len(group) > 1 or in_unit(columns, name)  # a single score is a probability
     ]
@@ -194,7 +194,7 @@ def _check_strangers(
         raise Question.at(
             columns.origin,
             f"{name!r} stands among {of_group}, and {after!r} is no label of the task ({labels.listed}); `label_map` "
-            f"says what it stands for, `{after} = {after}` if it is a label too",
+            f"says what it stands for, `{after} = {after}` if it is a label too; leave it out if it is no score",
             option="label_map",
             value=name,
             allowed=labels.task.labels,

@@ -806,7 +806,8 @@ TABLES = [
      "stands for (0 = ...; 1 = ...)"),
     ("a score of no label", lambda folder: table(folder, "m/negative,m/x\n0.1,0.9\n", answers="logits"),
      "a.csv: 'm/x' stands among the scores of 'm', and 'x' is no label of the task (negative (0), "
-     "positive (1)); `label_map` says what it stands for, `x = x` if it is a label too"),
+     "positive (1)); `label_map` says what it stands for, `x = x` if it is a label too; leave it out "
+     "if it is no score"),
     ("a label without a score", lambda folder: table(folder, "m/bad,m/so\n0.4,0.6\n", task=MOODS),
      "a.csv: 'm/bad' and 'm/so' are scores of 'm', which has no column for 'good'"),
     ("swapped columns", lambda folder: table(folder, "prediction,p_negative,p_positive\ngood,0.9,0.1\nnegative,0,1\n"),

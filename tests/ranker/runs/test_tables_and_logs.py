@@ -528,7 +528,7 @@ def test_rows_that_lack_a_label_of_the_models(run, tmp_path):
         written(tmp_path / f"{name}.csv", keyed(10, **columns))
     line = one_line(run("--data", "ten.csv", "--models", "a.csv", "b.csv"))
     assert line.startswith("a.csv: 'neu' stands among scores such as 'neg', and 'neu' is no label of the task")
-    assert line.endswith("`--label-map` says what it stands for, `neu = neu` if it is a label too")
+    assert "`--label-map` says what it stands for, `neu = neu` if it is a label too" in line
     status, out, _ = run("--data", "ten.csv", "--models", "a.csv", "b.csv", "--label-map", "neu = neu")
     assert status == 0
     assert "a has accuracy 100.0 % (71.5 to 99.8), b 20.0 %" in flat(out)
