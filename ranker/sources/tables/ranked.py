@@ -15,7 +15,7 @@ from ranker.sources.tables.cells import Labels
 from ranker.sources.tables.keys import is_text
 from ranker.sources.tables.names import holds_numbers
 
-_NUMBERED = re.compile(r"(.*?)[_\-. /]?([0-9]{1,6})")
+_NUMBER = re.compile(r"[_\-. /]?([0-9]{1,6})\Z")
 
 
 def name_scores(columns: Columns, reserved: Iterable[str] = ()) -> Columns:
@@ -79,14 +79,14 @@ def _lists(columns: Columns) -> Mapping[str, Sequence[str]]:
     """Return the numbered columns of each list in cells, and of names that differ in their last number alone."""
     lists: dict[str, list[str]] = {}
     for name in columns.cells:
-        if part := _NUMBERED.fullmatch(name):
-            lists.setdefault(part[1], []).append(name)
+        if part := _NUMBER.search(name):
+            lists.setdefault(name[: part.start()], []).append(name)
     return {name: sorted(parts, key=_number) for name, parts in lists.items() if len(parts) > 1}
 
 
 def _label_lists(columns: Columns, lists: Mapping[str, Sequence[str]], scores: Sequence[str]) -> Iterator[str]:
     """Yield the lists of texts that are numbered like scores; one-hot columns of a truth are none."""
-    if not all(map(_NUMBERED.fullmatch, scores)):
+    if not all(map(_NUMBER.search, scores)):
         return
     numbers = {*map(_number, scores)}
     in_cells = {part for parts in columns.groups.values() for part in parts}
@@ -102,8 +102,8 @@ def _label_lists(columns: Columns, lists: Mapping[str, Sequence[str]], scores: S
 
 def _number(name: str) -> int:
     """Return the last number of a numbered name."""
-    part = _NUMBERED.fullmatch(name)
-    return int(part[2]) if part else NONE
+    part = _NUMBER.search(name)
+    return int(part[1]) if part else NONE
 
 
 def _rows(columns: Columns, name: str, parts: Sequence[str]) -> Iterator[tuple[str, ...] | None]:
