@@ -62,12 +62,14 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
     texts_of = [name for name in few if is_text(columns.cells[name])]
     targets = _targets(_named_after(columns, free, hints), hints)
     after = tuple(dict.fromkeys(label or end for end, label in targets.items()))
-    ends = [end for name in free for end in _ends(columns, name)] if hints.label_map else []
-    scored = [end for end, label in _targets(ends, hints).items() if label and not end.isdecimal()]
+    spellings = (
+        [text for name in free for text in (*_ends(columns, name), *few.get(name, ()))] if hints.label_map else []
+    )
+    declared = [text for text, label in _targets(spellings, hints).items() if label and not text.isdecimal()]
     for candidates in (true, answers, texts_of, list(few)):
         stated = next((columns.names[name] for name in candidates if name in columns.names), ())
         values = [value for name in candidates for value in few.get(name, ())]
-        values = _mapped([*values, *(scored if values else ())], hints)
+        values = _mapped([*values, *(declared if values else ())], hints)
         labels = stated or _in_order(values)
         if len(labels) > 1 and not (labels[0] == "0" and len(after) == len(labels)):
             if not stated:

@@ -104,6 +104,16 @@ def test_a_word_for_nothing_is_asked_about_where_labels_are_read_off_the_cells(t
     assert found.models[0].correct(found.bundled_rows.truth).tolist() == [1, 0, 0, 1, 0]
 
 
+def test_a_label_map_declares_a_label_that_the_truth_lacks(tmp_path):
+    """Ten rows often lack a rare class; an answer with it is no answer, or one, as the map says."""
+    rows = [["id", "label", "m"], ["a", "good", "good"], ["b", "bad", "rare"], ["c", "good", "bad"]]
+    plain = read(tmp_path / "a.csv", *rows)
+    assert (plain.task.labels, plain.models[0].predicted.tolist()) == (("bad", "good"), [1, -1, 0])
+    declared = read(tmp_path / "a.csv", *rows, label_map={"rare": "rare"})
+    assert (declared.task.labels, declared.models[0].predicted.tolist()) == (("bad", "good", "rare"), [1, 2, 0])
+    assert declared.models[0].state.tolist() == [ANSWERED] * 3
+
+
 def test_declared_labels_ask_nothing(tmp_path):
     """A word that is none of them is nothing, in the truth, too, and counted; one that is a label is one."""
     rows = [["id", "label", "m"], ["a", "good", "N/A"], ["b", "N/A", "negative"], ["c", "negative", "negative"]]
