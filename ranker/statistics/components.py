@@ -116,9 +116,11 @@ def variance_components(
     squares = np.array([mean @ mean for mean in means])
     noise = np.array([(standard_errors(matrix.T @ outcomes, clusters) ** 2).sum() for matrix in contrasts])
     estimates = solve @ (squares - noise)
-    drawn = posterior_values(
-        outcomes[:, :, None], lambda values: values[..., 0], np.eye(len(PRIORS))[0], None, rng, clusters, draws
+    kinds, places = np.unique(outcomes, axis=0, return_inverse=True)  # members that answer alike are one
+    of_kinds = posterior_values(
+        kinds[:, :, None], lambda values: values[..., 0], np.eye(len(PRIORS))[0], None, rng, clusters, draws
     )
+    drawn = of_kinds[:, places.reshape(-1)]
     moves = [(drawn - drawn.mean(axis=0)) @ matrix for matrix in contrasts]
     spread = np.array([(move**2).sum(axis=1).mean() for move in moves])
     to_noise = np.sqrt(max(noise.sum() / spread.sum(), 1.0))
