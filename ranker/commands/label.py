@@ -213,6 +213,7 @@ def _settings(values: dict[str, Any]) -> Any:
 
 def _batch(values: dict[str, Any]) -> None:
     from ranker.commands import arguments, session_files
+    from ranker.datasets.identity import row_key
     from ranker.labelling import export
     from ranker.runs.task import takes_values
 
@@ -237,7 +238,7 @@ def _batch(values: dict[str, Any]) -> None:
         )
     if balance := session.labelling.balance(rows):
         log.warning("%s", balance)
-    table = [session.pool.cells.get(row.segments, {}) for row in rows]
+    table = [session.pool.cells.get(row_key(row), {}) for row in rows]
     labels, studio = session.pool.labels, values["format_name"] == "label-studio"
     configuration = export.configuration(list(table[0]), labels) if studio else ""
     outputs.write(export.render(values["format_name"], rows, table, labels, session.column), values["output"])

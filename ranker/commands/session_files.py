@@ -7,7 +7,7 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -18,6 +18,8 @@ from factors import Example
 from ranker.commands.arguments import LabellingRequest
 from ranker.commands.outputs import path_error
 from ranker.datasets import readers
+from ranker.datasets.identity import row_key
+from ranker.datasets.pools import distinct_rows
 from ranker.errors import DataError, RankModelsError, UsageError, listed
 from ranker.files.reader import read_columns
 from ranker.files.saving import save
@@ -27,7 +29,7 @@ from ranker.numbers import counted, percent
 from ranker.results.explanation import Explanation
 from ranker.runs.label import Labelling
 from ranker.runs.label import label as labelling_of
-from ranker.runs.label_pool import PoolFile, distinct_rows, read_pool
+from ranker.runs.label_pool import PoolFile, read_pool
 from ranker.runs.pool import MAX_COMPARED_ROWS
 
 log = logging.getLogger("ranker")
@@ -54,9 +56,9 @@ class SessionFile:
         pool: the rows.
         labelling: the session.
         column: column of the labels.
-        waiting: rows of the file without an answer: texts, cells.
+        waiting: rows of the file without an answer: key, cells.
         digest: SHA-256 of the file when it was last read or written; "" if there was none.
-        states: states of each row at that time, by its texts.
+        states: states of each row at that time, by its key.
         row: the row that waits for an answer; None before it is asked.
         since: time when it was asked, in seconds.
         ending: why the session has ended; "" while it goes on.
@@ -66,13 +68,13 @@ class SessionFile:
     pool: PoolFile
     labelling: Labelling
     column: str
-    waiting: Sequence[tuple[tuple[str, ...], Mapping[str, str]]]
+    waiting: Sequence[tuple[Hashable, Mapping[str, str]]]
     digest: str = ""
-    states: Mapping[tuple[str, ...], list[State]] = field(default_factory=dict)
+    states: Mapping[Hashable, list[State]] = field(default_factory=dict)
     row: Example | None = None
     since: float = 0.0
     ending: str = ""
-    _own_rows: set[tuple[str, ...]] = field(default_factory=set)  # texts of rows that this session changed
+    _own_rows: set[Hashable] = field(default_factory=set)  # keys of rows that this session changed
 
     def ask(self) -> Example | None:
         """Return the row that waits for an answer, the same until it has one; None if the session has `ending`."""
@@ -250,19 +252,16 @@ class SessionFile:
             changed_there, changed_here = ({*_changed_rows(self.states, states)} for states in (theirs, ours))
             # rows that are missing there stay: the other program had read the file before
             changed_here |= self._own_rows - {*theirs}
-            conflicting = [
-                texts for texts in changed_there & changed_here & {*theirs} if theirs[texts] != ours.get(texts)
-            ]
+            conflicting = [key for key in changed_there & changed_here & {*theirs} if theirs[key] != ours.get(key)]
             if conflicting:
                 raise DataError(f"on {counted(len(conflicting), 'row that was', 'rows that were')} answered here")
-            rows = labelling.rows
-            their_kept_lines = [line for line in their_lines if rows[line.event.row].segments not in changed_here]
-            own_lines = [line for line in labelling.lines if rows[line.event.row].segments in changed_here]
+            their_kept_lines = [line for line in their_lines if self._key(line) not in changed_here]
+            own_lines = [line for line in labelling.lines if self._key(line) in changed_here]
             labelling.replace_lines([*their_kept_lines, *own_lines])
         except (RankModelsError, ValueError) as error:
             text = f"`--output`: another program has changed {path} otherwise ({error}); {self._save_aside(path)}"
             raise DataError(text, option="output", value=path) from error
-        self.waiting = [(rows[place].segments, cells) for place, cells in waiting]
+        self.waiting = [(row_key(labelling.rows[place]), cells) for place, cells in waiting]
         self.digest, self.states = digest, theirs
         taken_in = counted(len(changed_there - changed_here), "row", "rows")
         log.warning("%s: another program has changed it; taken in: %s", path, taken_in)
@@ -277,23 +276,26 @@ class SessionFile:
             return f"what this session knows cannot be written to {path_beside}: {error.strerror}"
         return f"it is left as it is, and what this session knows is in {path_beside}"
 
-    def _row_states(self, lines: Iterable[Line]) -> dict[tuple[str, ...], list[State]]:
-        """Return the states of each row in lines, by its texts."""
-        states: dict[tuple[str, ...], list[State]] = {}
+    def _key(self, line: Line) -> Hashable:
+        """Return the key of a line's row."""
+        return row_key(self.labelling.rows[line.event.row])
+
+    def _row_states(self, lines: Iterable[Line]) -> dict[Hashable, list[State]]:
+        """Return the states of each row in lines, by its key."""
+        states: dict[Hashable, list[State]] = {}
         for line in lines:
             state = (line.event.status, line.event.label, line.changed_to)
-            states.setdefault(self.labelling.rows[line.event.row].segments, []).append(state)
+            states.setdefault(self._key(line), []).append(state)
         return states
 
     def _serialize(self) -> bytes:
         """Return the contents of the file."""
-        rows, cells = self.labelling.rows, self.pool.cells
         lines = [
-            line if line.cells is not None else replace(line, cells=cells.get(rows[line.event.row].segments, {}))
+            line if line.cells is not None else replace(line, cells=self.pool.cells.get(self._key(line), {}))
             for line in self.labelling.lines
         ]
-        texts_with_lines = {rows[line.event.row].segments for line in lines}
-        waiting = [cells for texts, cells in self.waiting if texts not in texts_with_lines]
+        keys_with_lines = {*map(self._key, lines)}
+        waiting = [cells for key, cells in self.waiting if key not in keys_with_lines]
         return to_csv(lines, waiting, self.labelling.task.cell_of, self.column).encode()
 
 
@@ -321,7 +323,7 @@ def open_session(request: LabellingRequest, going_on: bool) -> SessionFile:
         runtime=request.runtime,
     )
     session = SessionFile(
-        request, pool, labelling, column, [(rows[place].segments, cells) for place, cells in waiting], digest
+        request, pool, labelling, column, [(row_key(rows[place]), cells) for place, cells in waiting], digest
     )
     session.states = session._row_states(labelling.lines)
     return session
@@ -346,11 +348,9 @@ def _wait_until_stable(path: Path, last_digest: str) -> str:
     return digest
 
 
-def _changed_rows(
-    before: Mapping[tuple[str, ...], list[State]], after: Mapping[tuple[str, ...], list[State]]
-) -> Iterator[Any]:
-    """Return the texts of rows whose states changed."""
-    return (texts for texts in {*before, *after} if before.get(texts) != after.get(texts))
+def _changed_rows(before: Mapping[Hashable, list[State]], after: Mapping[Hashable, list[State]]) -> Iterator[Hashable]:
+    """Return the keys of rows whose states changed."""
+    return (key for key in {*before, *after} if before.get(key) != after.get(key))
 
 
 def _has_rows(request: LabellingRequest) -> bool:
@@ -366,24 +366,31 @@ def _read_lines(
     path, pool_file = request.output, request.pool
     if path is None or not _has_rows(request):
         return [], []
-    places = {row.segments: place_in_pool for place_in_pool, row in enumerate(rows)}
-    ids = {row.id for row in rows} if pool.sheet.layout.id else set()
+    by_id = {row.id: place for place, row in enumerate(rows)} if pool.sheet.layout.id else {}
+    by_text: dict[tuple[str, ...], list[int]] = {}
+    for place_in_pool, row in enumerate(rows):
+        by_text.setdefault(row.segments, []).append(place_in_pool)
 
     def place(row: Example) -> int:
-        if row.segments in places:
-            return places[row.segments]
-        reason = f"the id {row.id!r} has another text there" if row.id in ids else "its text is not there"
-        raise ValueError(f"a row that {pool.sheet.origin} does not have ({reason}): the pool has changed since")
+        """Find a row of the file in the pool by its id; by its text, if either has no ids."""
+        same_text = by_text.get(row.segments, [])
+        if row.numbered_in or not by_id:
+            places = same_text
+            reason = (
+                f"its text is that of {len(places)} rows, and its id is missing" if places else "its text is not there"
+            )
+        else:
+            places = [number for number in same_text if number == by_id.get(row.id)]
+            reason = (
+                f"the id {row.id!r} has another text there" if row.id in by_id else f"the id {row.id!r} is not there"
+            )
+        if len(places) != 1:
+            raise ValueError(f"a row that {pool.sheet.origin} does not have ({reason}): the pool has changed since")
+        return places[0]
 
     file = replace(pool_file, file=path, columns={**pool_file.columns, "label": [column]}).sheet("text")
-    # several lines may be of one row
-    examples = readers.unlabelled(file._replace(layout=replace(file.layout, id=None)))
-    if ids and file.layout.id:
-        examples = tuple(
-            replace(example, id=str(row.cells[file.layout.id]))
-            for example, row in zip(examples, file.rows, strict=True)
-        )
-    return read_lines(file, examples, place, pool.task.target_of)
+    examples = readers.examples(file.rows, None, file.layout, limits=file.limits, size=file.size, repeated=True)
+    return read_lines(file, tuple(examples), place, pool.task.target_of)
 
 
 def _user() -> str:
@@ -395,9 +402,10 @@ def _user() -> str:
 
 def _warn_of_disputes(rows: Sequence[Example]) -> None:
     """Warn of rows with different answers, and report how often answers agree."""
-    answers = agreement([(row.segments, row.target) for row in rows])
+    answers = agreement([(row_key(row), row.target) for row in rows])
     if answers.disputed:
-        shown_texts = (" ".join(" / ".join(texts).split())[:60] for texts in answers.disputed[:MAX_LISTED_ROWS])  # type: ignore[arg-type]
+        texts = {row_key(row): " / ".join(row.segments) for row in rows}
+        shown_texts = (" ".join(texts[key].split())[:60] for key in answers.disputed[:MAX_LISTED_ROWS])
         rows_text = "; ".join(shown_texts)
         others_text = (
             f" and {len(answers.disputed) - MAX_LISTED_ROWS} more" if len(answers.disputed) > MAX_LISTED_ROWS else ""

@@ -1,10 +1,11 @@
-"""Keys of texts and of sets of labelled rows."""
+"""Keys of texts, of rows, and of sets of labelled rows."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from json.encoder import encode_basestring_ascii
 
@@ -55,6 +56,38 @@ def _digest(example: Example) -> hashlib._Hash:
     # canonical JSON of {"schema": ..., "segments": [...]}, as `records.digest` writes it, five times as fast
     segments = ", ".join(map(encode_basestring_ascii, example.segments))
     return hashlib.sha256(f'{{"schema": {TEXT_KEY_VERSION}, "segments": [{segments}]}}'.encode())
+
+
+def row_key(row: Example) -> Hashable:
+    """Return what tells a row from others: its id, else its texts; without both its place in its file.
+
+    Example:
+        >>> row_key(Example("a", ("A dog ran.",), None))
+        'a'
+        >>> row_key(Example("1", ("A dog ran.",), None, numbered_in="rows.csv"))
+        ('A dog ran.',)
+        >>> row_key(Example("1", ("",), None, numbered_in="rows.csv"))
+        ('rows.csv', '1')
+    """
+    return text_or_place(row) if row.numbered_in else row.id
+
+
+def text_or_place(row: Example) -> Hashable:
+    """Return what tells a row from others if ids do not: its texts; without any its place in its file."""
+    return row.segments if any(row.segments) else (row.numbered_in, row.id)
+
+
+def counted_keys(keys: Iterable[Hashable]) -> Iterator[tuple[Hashable, int]]:
+    """Yield each key, and how many keys so far are equal to it.
+
+    Example:
+        >>> list(counted_keys("aba"))
+        [('a', 1), ('b', 1), ('a', 2)]
+    """
+    counts: Counter[Hashable] = Counter()
+    for key in keys:
+        counts[key] += 1
+        yield key, counts[key]
 
 
 def fingerprint(examples: Iterable[Example], task: Task) -> str:

@@ -278,6 +278,7 @@ def examples(
     marker: Marker = no_marks,
     limits: Limits = LIMITS,
     size: int = 0,
+    repeated: bool = False,
 ) -> Iterator[Example]:
     """Yield the rows of the layout's part of the data as examples; without text columns their text is empty.
 
@@ -288,6 +289,7 @@ def examples(
         marker: finds marks in rows that bring none.
         limits: size limits of texts.
         size: number of rows of their file.
+        repeated: several rows may have one id, as answers to one row.
 
     Raises:
         DataError: a column is missing, a label is unknown, a text is empty or too long, or an id occurs twice without a
@@ -301,7 +303,7 @@ def examples(
             segments = tuple(_texts(cells, layout.text, limits)) or ("",)
             identity = str(number) if layout.id is None else _filled_cell(cells, layout.id, "name the row")
             annotator = str(cells.get("annotator") or "")  # several people's answers to a row share its id
-            if places.setdefault((identity, annotator), place) is not place:
+            if places.setdefault((identity, annotator), place) is not place and not repeated:
                 earlier = places[identity, annotator]
                 raise DataError(f"the id {identity!r} is used at {earlier} already", option="id", value=identity)
             target = None if task is None else _target_in(cells, layout, task, segments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from factors import Example
@@ -52,9 +51,14 @@ def count_notes(rows: Sequence[Example], blank: int = 0, repeated: int = 0) -> I
     if repeated:
         sentence = counted(repeated, "row that exactly repeats another was", "rows that exactly repeat another were")
         yield Assumption(f"{sentence} left out.")
-    several = [count for count in Counter(row.segments for row in rows if any(row.segments)).values() if count > 1]
-    if several:
-        yield f"{counted(sum(several), 'row has', 'rows have')} the same text as another, but a different label."
+    labels_of: dict[tuple[str, ...], list[object]] = {}
+    for row in rows:
+        labels_of.setdefault(row.segments, []).append(row.target)
+    several = [labels for texts, labels in labels_of.items() if len(labels) > 1 and any(texts)]
+    if disputed := sum(len(labels) for labels in several if len({*labels}) > 1):
+        yield f"{counted(disputed, 'row has', 'rows have')} the same text as another, but a different label."
+    if alike := sum(len(labels) for labels in several if len({*labels}) == 1):
+        yield f"{counted(alike, 'row has', 'rows have')} the same text and label as another, and an id of their own."
 
 
 def file_notes(sheet: Sheet, rows: Sequence[Example], chosen: bool) -> Iterator[str]:

@@ -21,7 +21,7 @@ from factors import Example
 from ranker.datasets import cards as cards_of
 from ranker.datasets import embedded, readers, row_notes, rules
 from ranker.datasets.cards import Card, Layout
-from ranker.datasets.identity import fingerprint
+from ranker.datasets.identity import fingerprint, row_key
 from ranker.datasets.marks import marker
 from ranker.datasets.readers import Sheet
 from ranker.errors import DataError, UsageError, listed
@@ -259,9 +259,9 @@ def balanced(examples: Sequence[Example], left_out: Counter[str], seed: int = 0)
 def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, chosen: bool = False) -> LabelledDataset:
     """Build a set of a user's own rows; all of them are the population.
 
-    Blank labels are left out, and so are rows that repeat a text and its label; the notes count them. `card` is of the
-    OOD set whose marks and designed factor also hold for them; `chosen`: the user named the columns of texts. See
-    `readers.examples`.
+    Blank labels are left out, and so are rows without ids that repeat a text and its label; the notes count them.
+    `card` is of the OOD set whose marks and designed factor also hold for them; `chosen`: the user named the columns of
+    texts. See `readers.examples`.
 
     Example:
         >>> sheet = readers.read_sheet([{"text": "Lovely.", "label": "good"}, {"text": "Dull.", "label": "bad"}])
@@ -274,8 +274,7 @@ def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, ch
     examples = list(readers.examples(rows, task, sheet.layout, marks, sheet.limits, sheet.size))
     distinct: dict[object, Example] = {}
     for row in examples:  # metrics of all rows together, such as span F1, count every one
-        repeated = sheet.layout.text and has_labels(task)
-        distinct.setdefault((row.segments, row.target) if repeated else row.id, row)
+        distinct.setdefault((row_key(row), row.target) if has_labels(task) else row.id, row)
     distinct_rows = tuple(distinct.values())
     meant = {label: row.target for label, row in zip(filter(None, labels), examples, strict=True)}
     of_labels = tuple(row_notes.label_notes(meant, task)) if has_labels(task) else ()

@@ -7,12 +7,13 @@ an event, as in a sheet to fill in, come last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from factors.types import Example
+from ranker.datasets.identity import row_key
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sheets import csv_table, flat_cells
 from ranker.errors import DataError
@@ -66,17 +67,17 @@ def pool_column_names(names: Iterable[str]) -> dict[str, str]:
     return new_names
 
 
-def cells_by_text(pool: Sheet, rows: Iterable[Example]) -> dict[tuple[str, ...], dict[str, str]]:
-    """Map the texts of each row of the pool to its cells, without labels; the first of equal rows counts.
+def cells_by_row(pool: Sheet, rows: Iterable[Example]) -> dict[Hashable, dict[str, str]]:
+    """Map the key of each row of the pool to its cells, without labels; the first of equal rows counts.
 
     Columns are renamed by `pool_column_names`.
     """
     new_names = pool_column_names(name for row in pool.rows for name in row.cells)
-    cells_of: dict[tuple[str, ...], dict[str, str]] = {}
+    cells_of: dict[Hashable, dict[str, str]] = {}
     for row, example in zip(pool.rows, rows, strict=True):
-        if example.segments not in cells_of:
+        if (key := row_key(example)) not in cells_of:
             cells = flat_cells(row.cells, example, pool.layout.text)
-            cells_of[example.segments] = {
+            cells_of[key] = {
                 new_names.get(name, name): cell for name, cell in cells.items() if name != pool.layout.label
             }
     return cells_of

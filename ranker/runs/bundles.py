@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 
 from factors import Example
+from ranker.datasets.identity import counted_keys
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import Assumption, UsageError, listed
 from ranker.runs.inspected import InspectedModels
@@ -83,20 +83,12 @@ def _row_keys(bundles: Sequence[tuple[str, BundledRows]]) -> Callable[[Sequence[
     if not any(row.numbered_in for _, bundle in bundles for row in bundle.examples):
         return lambda rows: (row.id for row in rows)
     if all(any(row.segments) for _, bundle in bundles for row in bundle.examples):
-        return _text_keys
+        return lambda rows: counted_keys(row.segments for row in rows)
     sizes = {name: len(bundle.examples) for name, bundle in bundles}
     if len({*sizes.values()}) > 1:
         sizes_text = listed(f"{name} has {size:,} rows" for name, size in sizes.items())
         raise UsageError(f"which rows are the same cannot be told without ids or texts: {sizes_text}", option="id")
     return lambda rows: iter(range(len(rows)))
-
-
-def _text_keys(rows: Sequence[Example]) -> Iterator[Hashable]:
-    """Yield the texts of each row, and the number of rows so far with the same texts."""
-    counts: Counter[tuple[str, ...]] = Counter()
-    for row in rows:
-        counts[row.segments] += 1
-        yield row.segments, counts[row.segments]
 
 
 def _prompt_notes(bundles: Sequence[tuple[str, BundledRows]]) -> Iterator[str]:

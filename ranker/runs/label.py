@@ -12,15 +12,14 @@ import numpy as np
 
 from factors import Example
 from factors.types import Ints
-from ranker.datasets.identity import fingerprint
-from ranker.datasets.pools import check_ids, check_text_counts, with_labelled
+from ranker.datasets.identity import fingerprint, row_key
+from ranker.datasets.pools import check_ids, check_text_counts, distinct_rows, with_labelled
 from ranker.errors import DataError, UsageError, range_error
 from ranker.labelling.session import LabelEvent, Session
 from ranker.labelling.sheet import Line
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.runs.collect import unanswered
 from ranker.runs.inspected import InspectedModels, Models, inspect_models
-from ranker.runs.label_pool import distinct_rows
 from ranker.runs.label_predictions import (
     LabelSettings,
     PoolPredictions,
@@ -57,7 +56,7 @@ class Labelling:
     Attributes:
         task: of the models: labels, or values such as texts.
         models: (M,) names of the models that answered.
-        rows: (N,) rows of the pool, each text once, and labelled rows that are not in it.
+        rows: (N,) rows of the pool, each id or text once, and labelled rows that are not in it.
         predictions: the models' answers to these rows.
         session: the session that picks the next row.
         lines: what was answered so far, in order, with its metadata.
@@ -87,7 +86,7 @@ class Labelling:
     prior_answers: int = 0
 
     def __post_init__(self) -> None:
-        self._places = {row.segments: place for place, row in reversed(list(enumerate(self.rows)))}
+        self._places = {row_key(row): place for place, row in reversed(list(enumerate(self.rows)))}
 
     @property
     def metric(self) -> str:
@@ -124,10 +123,11 @@ class Labelling:
         Raises:
             UsageError: the row is not in the pool.
         """
-        if row.segments not in self._places:
+        place = self._places.get(row_key(row))
+        if place is None:
             text = f"the row {row.id[:50]!r} is not in the pool, which may have changed since"
             raise UsageError(text, option="row", value=row.id)
-        return self._places[row.segments]
+        return place
 
     def tell(
         self, row: Example, label: str, *, annotator: str = "", seconds: float | None = None, when: str = ""
@@ -296,7 +296,8 @@ def label(
         runtime: how models run, and where predictions are stored.
 
     Returns:
-        The session. A text that stands in the pool twice is one row. Models that failed are listed, and have no vote.
+        The session. A text that stands twice in a pool without ids is one row. Models that failed are listed, and have
+        no vote.
 
     Raises:
         UsageError: single texts are mixed with pairs, the models share no labels, or the rule is of other answers.
@@ -320,7 +321,7 @@ def label(
     pool_rows = distinct_rows(read_pool_rows(pool_file))
     if inspected.precomputed:
         check_ids(pool_rows, labelled)
-    rows, places = with_labelled(pool_rows, labelled)
+    rows, places = with_labelled(pool_rows, labelled, repeated=True)
     if isinstance(pool_file, RowsFile) and pool_file.draw_note:
         log.warning(pool_file.draw_note)
     check_text_counts(rows)

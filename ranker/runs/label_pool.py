@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from factors import Example
 from ranker.datasets import readers
+from ranker.datasets.identity import row_key
 from ranker.datasets.readers import Sheet
-from ranker.labelling.sheet import cells_by_text
+from ranker.labelling.sheet import cells_by_row
 from ranker.runs.inspected import InspectedModels
 from ranker.runs.rows import RowsFile, check_columns
 from ranker.runs.task import check_known_labels, decide_task, mask_empty_words, unknown_label_notes
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 class PoolFile:
     """A pool as its file holds it, its rows without labels, and those labelled there or in other people's files.
 
-    Several of the labelled rows may have one text.
+    Several of the labelled rows may be answers to one row.
     """
 
     sheet: Sheet
@@ -50,9 +51,9 @@ class PoolFile:
         return has_values(self.task) and self.task.quotes
 
     @cached_property
-    def cells(self) -> Mapping[tuple[str, ...], Mapping[str, str]]:
-        """The cells of each row, by its texts, as a session's file has them."""
-        return cells_by_text(self.sheet, self.rows)
+    def cells(self) -> Mapping[Hashable, Mapping[str, str]]:
+        """The cells of each row, by its key, as a session's file has them."""
+        return cells_by_row(self.sheet, self.rows)
 
 
 def read_pool(
@@ -102,25 +103,20 @@ def _mask_labels(sheet: Sheet, pool: RowsFile, models: InspectedModels) -> Sheet
     return masked
 
 
-def _labelled_rows(sheet: Sheet, task: Task) -> list[Example]:
-    """Return the labelled rows of a sheet."""
+def _labelled_rows(sheet: Sheet, task: Task, repeated: bool = False) -> list[Example]:
+    """Return the labelled rows of a sheet; of one row there may be several if `repeated`."""
     labels = readers.raw_labels(sheet)
     rows = [row for row, label in zip(sheet.rows, labels, strict=True) if label is not None]
-    return list(readers.examples(rows, task, sheet.layout, limits=sheet.limits, size=sheet.size))
+    return list(readers.examples(rows, task, sheet.layout, limits=sheet.limits, size=sheet.size, repeated=repeated))
 
 
 def _distinct_answers(sheet: Sheet, task: Task) -> Iterable[Example]:
     """Return labelled rows of a sheet, several per row if people differ; repeated answers of one person count once."""
-    answers = _labelled_rows(sheet._replace(layout=replace(sheet.layout, id=None)), task)  # several answers share an id
+    answers = _labelled_rows(sheet, task, repeated=True)
     labels = readers.raw_labels(sheet)
     people = [
         str(row.cells.get("annotator") or "")
         for row, label in zip(sheet.rows, labels, strict=True)
         if label is not None
     ]
-    return {(row.segments, row.target, person): row for row, person in zip(answers, people, strict=True)}.values()
-
-
-def distinct_rows(rows: Iterable[Example]) -> list[Example]:
-    """Return the rows of a pool, each text once, under its first id."""
-    return list({row.segments: row for row in reversed(list(rows))}.values())[::-1]
+    return {(row_key(row), row.target, person): row for row, person in zip(answers, people, strict=True)}.values()

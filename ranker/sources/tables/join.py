@@ -233,7 +233,10 @@ def _keys(reading: ParsedTable, rows: RequestedRows) -> tuple[list[str], list[st
 
 
 def _differs(places: Ints, file: Sequence[str], wanted: Sequence[str]) -> Bools:
-    return np.array([place >= 0 and file[place] != text for place, text in zip(places.tolist(), wanted, strict=True)])
+    """Return (N,) True for rows that have another text in the file; a row without texts has none."""
+    has_text = [bool(text.strip("\x1f")) for text in wanted]
+    rows = zip(places.tolist(), wanted, has_text, strict=True)
+    return np.array([place >= 0 and filled and file[place] != text for place, text, filled in rows])
 
 
 def _by_texts(

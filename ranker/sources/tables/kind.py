@@ -185,7 +185,8 @@ class TableModel:
 
         key = (_JOINED, self.path, self.options, id(examples))  # the cache keeps examples, so their id stays unique
         if key not in shelf:
-            texts = tuple(example.segments for example in examples)
+            width = max((len(example.segments) for example in examples), default=1)
+            texts = tuple(e.segments if any(e.segments) else ("",) * width for e in examples)  # a pool may have some
             ids = tuple("" if example.numbered_in else example.id for example in examples)
             from_this_file = all(example.numbered_in == self.file for example in examples)
             rows = RequestedRows(

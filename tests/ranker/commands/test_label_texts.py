@@ -257,3 +257,15 @@ def test_the_report_of_numbers_names_both_ends_of_their_range(folder, rank_model
     status, out, _ = rank_models(*shlex.split(command)[1:])
     assert not status
     assert out.startswith("models on labels: 2 models, K = 2\n")
+
+
+def test_rows_that_share_one_text_are_asked_one_by_one(folder):
+    """Their ids tell them apart, on the terminal and in the file that goes on."""
+    pool = folder / "pool.csv"
+    pool.write_text("id,text\n" + "".join(f"{n},Describe the picture.\n" for n in range(ROWS)))
+    status, _, err = typed(folder, ["dog cat", "cow town", "q"])
+    assert status == 0, err
+    typed(folder, ["hill sea", "q"])
+    rows = kept(folder)
+    assert [row["label"] for row in rows] == ["dog cat", "cow town", "hill sea"]
+    assert len({row["id"] for row in rows}) == 3

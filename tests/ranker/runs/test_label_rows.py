@@ -15,11 +15,11 @@ from refusals import refuses
 from factors import Example
 from ranker import labelled
 from ranker.datasets import readers, sets
-from ranker.datasets.pools import with_labelled
+from ranker.datasets.identity import row_key
 from ranker.datasets.readers import read_sheet
 from ranker.errors import DataError, UsageError
 from ranker.labelling import export
-from ranker.labelling.sheet import cells_by_text
+from ranker.labelling.sheet import cells_by_row
 from ranker.runs.decide import decide
 from ranker.runs.inspected import inspect_models
 from ranker.runs.label import label
@@ -68,8 +68,8 @@ def chosen(models, task, pool, count, rule="order", **given):
 
 def filled(pool, rows, column="label"):
     """A sheet of rows of a pool."""
-    cells = cells_by_text(pool, readers.unlabelled(pool))
-    return export.render("csv", rows, [cells[row.segments] for row in rows], ("no", "yes"), column)
+    cells = cells_by_row(pool, readers.unlabelled(pool))
+    return export.render("csv", rows, [cells[row_key(row)] for row in rows], ("no", "yes"), column)
 
 
 def test_the_choice_looks_at_no_label(suite, rows, task, runtime):
@@ -130,11 +130,11 @@ def test_two_models_can_choose(suite, rows, task, runtime):
 
 
 def test_a_text_is_chosen_once(suite, rows, task, runtime):
-    """A pool that holds each text twice gives each text once, under its first id."""
-    again = [Example(f"again-{row.id}", row.segments) for row in rows]
-    ten = chosen(suite, task, [*unlabelled(rows), *again], 10, runtime=runtime)
+    """A pool without ids that holds each text twice gives each text once, with its first number."""
+    numbered = [Example(str(n), row.segments, numbered_in="pool.csv") for n, row in enumerate((*rows, *rows))]
+    ten = chosen(suite, task, numbered, 10, runtime=runtime)
     assert len({row.segments for row in ten}) == 10
-    assert not any(row.id.startswith("again") for row in ten)
+    assert all(int(row.id) < len(rows) for row in ten)
 
 
 def test_more_rows_than_there_are_is_one_clear_line(suite, rows, task, runtime):
@@ -258,15 +258,6 @@ def test_rows_of_one_text_and_of_two_are_not_chosen_from_together(suite, rows, t
     mixed = [*unlabelled(rows), Example("one", ("A dog ran.",), None)]
     with refuses(UsageError, option="text", value="one"):
         chosen(suite, task, mixed, 2, runtime=runtime)
-
-
-def test_labelled_rows_that_are_not_in_the_pool_join_it():
-    """By their texts: whatever their ids, and whether or not they have a label."""
-    pool = [Example("1", ("A dog ran.",)), Example("2", ("A dog sang.",), None)]
-    labelled = [Example("x", ("A dog sang.",), 1), Example("y", ("A cat ran.",), 0)]
-    rows, places = with_labelled(pool, labelled)
-    assert [row.segments[0] for row in rows] == ["A dog ran.", "A dog sang.", "A cat ran."]
-    assert places.tolist() == [1, 2]
 
 
 def test_a_pool_changes_what_a_decision_goes_by(suite, rows, runtime):
