@@ -142,16 +142,19 @@ def _is_squad(content: Mapping[str, Any]) -> bool:
 
 
 def _squad(path: Path, articles: list[Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the questions of SQuAD's articles, with the texts of their answers; none where there is no answer."""
+    """Yield the questions of SQuAD's articles, with the texts of their answers: none if there is no answer.
+
+    A question without the key `answers` is not labelled.
+    """
     for number, article in enumerate(articles, 1):
         try:
             for paragraph in article["paragraphs"]:
                 for question in paragraph["qas"]:
-                    references = () if question.get("is_impossible") else question.get("answers", ())
+                    references = () if question.get("is_impossible") else question.get("answers")
                     cells = {"id": question["id"], "question": question["question"], "passage": paragraph["context"]}
                     yield {
                         **cells,
-                        "answers": {"text": [answer["text"] for answer in references]},
+                        "answers": None if references is None else {"text": [answer["text"] for answer in references]},
                     }  # as `datasets` has them
         except (KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else "it is none as SQuAD writes them"

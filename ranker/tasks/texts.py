@@ -217,10 +217,12 @@ class SpanTask(TextTask):
         return references
 
     def outcome(self, answer: str, target: References) -> float:
-        """Return the score of an answer against the nearest reference; without references only "" is right."""
-        if not target:
-            return float(not normalise(answer))
-        return super().outcome(answer, target)
+        """Return the score of an answer against the nearest reference; without references only "" is right.
+
+        References of articles and punctuation alone do not count.
+        """
+        references = tuple(filter(normalise, target))
+        return super().outcome(answer, references) if references else float(not normalise(answer))
 
     def show(self, answer: Any, segments: Sequence[str] = ()) -> str:
         """Return a text, or several; with the texts of the row, words for an empty one."""
@@ -228,7 +230,7 @@ class SpanTask(TextTask):
 
     def outcome_of_none(self, target: References) -> float:
         """Return 1 where there is no answer."""
-        return float(not target)
+        return float(not any(map(normalise, target)))
 
     def as_target(self, answer: str | None) -> References:
         """Return an answer as the only reference; () for none, which says that there is no answer."""
@@ -271,8 +273,9 @@ def exact_match(answer: str, reference: str) -> float:
 
 
 def token_f1(answer: str, reference: str) -> float:
-    """Return F1 of the words of two texts, once normalised."""
-    return _f1_of_counts(*(_counts(tuple(normalise(text).split()), 1) for text in (answer, reference)))
+    """Return F1 of the words of two texts, once normalised; 1 if neither has a word."""
+    answered, true = (tuple(normalise(text).split()) for text in (answer, reference))
+    return _f1_of_counts(_counts(answered, 1), _counts(true, 1)) if answered or true else 1.0
 
 
 def rouge_n(answer: str, reference: str, n: int, stem: bool = False) -> float:

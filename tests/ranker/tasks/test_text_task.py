@@ -84,6 +84,18 @@ def test_an_empty_answer_is_wrong_and_where_no_answer_is_right_it_is_right():
     assert normalise("") == ""
 
 
+def test_a_reference_of_articles_and_signs_alone_says_that_there_is_no_answer():
+    """As in SQuAD's official script: it is dropped, and if none is left only an empty answer is right."""
+    task = SpanTask("spans")
+    passage, empty = ("Which?", "A dog ran, the ..."), ("the", "...")
+    rows = [Example("1", passage, empty), Example("2", passage, empty), Example("3", passage, ("dog", "..."))]
+    for score in ("token-f1", "exact-match"):
+        judged = task.judged_by(score)
+        assert judged.outcomes(judged.predictions([None, "dog", "dog"]), rows).tolist() == [1.0, 0.0, 1.0]
+        assert judged.outcomes(judged.predictions(["The", "a", "..."]), rows).tolist() == [1.0, 1.0, 0.0]
+    assert SCORES["token-f1"]("the", "a") == 1.0
+
+
 @pytest.mark.parametrize(
     ("cell", "references"),
     [
@@ -154,6 +166,19 @@ def test_squad_files_are_rows_and_their_predictions_answers(tmp_path):
     exact = decide(models, RowsFile(data, "spans"), metric="exact-match")
     assert exact.header.metric == "EXACT-MATCH"
     assert [model.outcome for model in exact.decision.models] == [1.0, 0.0]
+
+
+def test_a_question_of_squad_without_answers_has_no_label(tmp_path):
+    """The key is not there, so nothing says that there is no answer; the row is left out, and counted."""
+    questions = [*SQUAD["data"][0]["paragraphs"][0]["qas"], {"id": "q4", "question": "When?"}]
+    file = tmp_path / "dev.json"
+    file.write_text(json.dumps({"data": [{"paragraphs": [{"context": "A dog ran to New York.", "qas": questions}]}]}))
+    rows = labelled(file, SpanTask("spans"))
+    assert [row.id for row in rows.examples] == ["q1", "q2", "q3"]
+    assert "1 row has no label yet, and counts only in a pool (`pool`)." in rows.notes
+    file.write_text(json.dumps({"data": [{"paragraphs": [{"context": "A dog ran.", "qas": questions[3:]}]}]}))
+    with refuses(DataError, option="answers", place=file):
+        labelled(file, SpanTask("spans"))
 
 
 def test_several_columns_are_several_references(tmp_path):
