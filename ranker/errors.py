@@ -39,6 +39,12 @@ class Assumption(str):
     __slots__ = ()
 
 
+class Gap(Assumption):
+    """Assumption by which a model, or a part of its answers, may be missing; no gate passes on it."""
+
+    __slots__ = ()
+
+
 class RankModelsError(Exception):
     r"""Base class of the errors that the command line turns into one line and an exit code.
 

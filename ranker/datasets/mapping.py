@@ -7,17 +7,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ranker.errors import Question, UsageError
-from ranker.tasks.names import fold
+from ranker.tasks.names import fold, pole_of
 
 Map = dict[str, str]
 """A model's output name -> the rows' label for it, as `label_map` takes it."""
-
-POLES = {
-    -1: frozenset(("negative", "neg", "bad", "poor", "terrible", "unfavorable", "against", "no", "n", "false", "-1")),
-    0: frozenset(("neutral", "neu", "mixed", "none", "neither", "0")),
-    1: frozenset(("positive", "pos", "good", "great", "excellent", "favorable", "for", "yes", "y", "true", "1")),
-}
-"""End of a scale -> the labels that name it."""
 
 OF_THIS_TASK = "are these models for this task? If they are"
 """Question about models none of whose outputs has the name of a label."""
@@ -51,7 +44,7 @@ def candidate_label_maps(rows: Iterable[str], outputs: Sequence[str]) -> list[Ma
     row_labels = sorted(dict.fromkeys(rows), key=_place)
     if not 2 <= len(row_labels) <= len(outputs) or len({*map(fold, row_labels)}) < len(row_labels):
         return []
-    for key in (fold, _pole, number_in):
+    for key in (fold, pole_of, number_in):
         theirs = {key(name): name for name in row_labels}
         meant = {name: theirs[key(name)] for name in outputs if key(name) in theirs}
         if None not in theirs and len(theirs) == len(row_labels) == len(meant):
@@ -69,10 +62,6 @@ def candidate_label_maps(rows: Iterable[str], outputs: Sequence[str]) -> list[Ma
     if same or not (len(row_labels) == 2 or all(number_in(name) is not None for name in row_labels)):
         return []
     return [dict(zip(outputs, labels, strict=True)) for labels in (row_labels, row_labels[::-1])]
-
-
-def _pole(name: str) -> int | None:
-    return next((end for end, names in POLES.items() if fold(name) in names), None)
 
 
 def number_in(name: str) -> int | None:

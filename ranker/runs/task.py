@@ -12,13 +12,13 @@ from ranker.datasets import row_notes, sets
 from ranker.datasets.cards import Card
 from ranker.datasets.mapping import candidate_label_maps, check_spellings, label_disagreement, label_mismatch, number_in
 from ranker.datasets.readers import Sheet, raw_labels
-from ranker.errors import Assumption, DataError, ModelError, UsageError, listed, look_up
+from ranker.errors import Assumption, DataError, ModelError, Question, UsageError, listed, look_up
 from ranker.sources.base import ModelInfo
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassificationTask, has_labels
 from ranker.tasks.empty import empty_word_question, is_empty_word
 from ranker.tasks.named import known_tasks, value_task
-from ranker.tasks.names import NameIndex, fold, number_of, with_numbers
+from ranker.tasks.names import NameIndex, fold, is_number, number_of, with_numbers
 from ranker.tasks.texts import Score, TextTask
 
 SHARED = "own labels"
@@ -136,13 +136,18 @@ def _infer_task(choice: NamedTask, rows: Sheet | None, infos: Sequence[ModelInfo
     numbers = [number for label in unlisted if not signed and (number := number_of(label)) is not None]
     if model_task is not None and _fits(model_task, labels) and (not numbers or _counts(model_task, numbers)):
         return model_task
+    if model_task is not None and rows is not None and not model_task.counted and len(numbers) == len(labels) > 1:
+        outputs = model_task.labels
+        if sorted(numbers) == [*range(len(outputs))] and not any(map(is_number, outputs)):
+            raise Question.at(rows.origin, label_mismatch(labels, outputs), option="label_map", allowed=outputs)
     differ = "" if shared else label_disagreement({info.source.name: info.labels for info in infos})
     fitting = [task for task in tasks.values() if labels and _fits(task, labels)]
     names = tuple(sorted(labels, key=lambda label: (fold(label), label)))
-    shared_names = {*labels} <= {label for info in infos for label in info.labels}
+    in_files = bool(infos) and all(info.source.precomputed for info in infos)
+    model_names = {label for info in infos for label in info.labels}
+    shared_names = {*labels} <= model_names or (in_files and all(map(is_number, model_names)))
     positions = bool(numbers) and not shared_names and max(numbers) < len(labels)  # larger numbers are names
     by_name = [task for task in fitting if not shared_names or all(task.index(label) is not None for label in labels)]
-    in_files = bool(infos) and all(info.source.precomputed for info in infos)
     if rows is not None and len(names) > 1 and not positions and in_files:
         unnamed = not differ and (model_task is None or all(number_in(name) is not None for name in model_task.labels))
         if not by_name or (unnamed and len(names) > max(len(task.labels) for task in by_name)):
@@ -262,10 +267,10 @@ def check_readable(infos: Iterable[ModelInfo]) -> None:
 
 def _shared_labels(infos: Iterable[ModelInfo]) -> ClassificationTask | None:
     """Return the task of the labels that all models share, in the order of the first; None if they share none."""
-    # unreadable models and those without labels do not count, nor numbers where another model has names
+    # unreadable models and those without labels do not count, nor numbers where another model has names alone
     infos = [info for info in infos if info.labels]
     label_lists = [info.labels for info in infos]
-    names = [labels for labels in label_lists if not all(name.isdecimal() for name in labels)] or label_lists
+    names = [labels for labels in label_lists if not any(map(is_number, labels))] or label_lists
     if not names or any({*map(fold, labels)} != {*map(fold, names[0])} for labels in names):
         return None
     labels = tuple(dict.fromkeys(names[0]))  # distinct labels of one model stay distinct
@@ -282,7 +287,7 @@ def _same_labels(task: ClassificationTask, model_task: ClassificationTask) -> bo
 
 def _fits(task: ClassificationTask, labels: Iterable[str]) -> bool:
     """Return True if each label, as rows write it, is a name, an alias or a number of the task."""
-    return all(task.index(label) is not None or number_of(label) in range(len(task.labels)) for label in labels)
+    return all(task.index(label) is not None or number_of(label) in range(len(task.counted)) for label in labels)
 
 
 def _counts(model_task: ClassificationTask, numbers: Sequence[int]) -> bool:

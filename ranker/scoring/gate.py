@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ranker.errors import UsageError, listed, look_up
+from ranker.errors import Gap, UsageError, listed, look_up
 from ranker.numbers import counted, unit
 from ranker.results.decision import Decision
 from ranker.results.gate import Gate, HeldModel
@@ -107,7 +107,7 @@ def _missing_rows(ranking: Ranking) -> Iterator[str]:
     for model, outcomes in zip(ranking.table.models, ranking.table.outcomes, strict=True):
         if count := int(np.isnan(outcomes).sum()):
             yield f"{model} has no outcome on {count:,} of {counted(len(outcomes), 'row')}"
-    yield from (note.rstrip(".") for note in ranking.header.notes if PARTIAL in note)
+    yield from (note.rstrip(".") for note in ranking.header.notes if isinstance(note, Gap) or PARTIAL in note)
 
 
 def _absent_tasks(asked_tasks: Mapping[str, Sequence[str]], base: str) -> Iterator[str]:

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self, TypeGuard
 import numpy as np
 
 from factors.types import Example, Floats, Frozen, Ints
-from ranker.errors import LabelError, UnknownName, find_repeat
+from ranker.errors import LabelError, UnknownName, find_repeat, listed
 from ranker.tasks import metrics
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task, require_task, states_of
-from ranker.tasks.names import NameIndex, are_counted, fold, number_of, with_numbers
+from ranker.tasks.names import NameIndex, are_counted, fold, in_scale_order, is_number, number_of, with_numbers
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,20 @@ class ClassificationTask:
             raise ValueError(f"the label name {twice!r} is given twice")
         object.__setattr__(self, "aliases", Frozen(self.aliases))
 
+    @cached_property
+    def counted(self) -> tuple[str, ...]:
+        """(C,) labels that 0, 1, ... stand for; () if that is not known.
+
+        Labels in no stated order are counted only if they are two that name the ends of a scale.
+
+        Example:
+            >>> [ClassificationTask("own", names, ordered=False).counted for names in (("no", "yes"), ("a", "b"))]
+            [('no', 'yes'), ()]
+        """
+        stated = self.ordered or all(map(is_number, self.labels))
+        names = self.numbers or (self.labels if stated else in_scale_order(self.labels))
+        return names if are_counted(names) else ()
+
     @property
     def metric(self) -> str:
         """Name of the mean outcome, the accuracy."""
@@ -99,10 +113,10 @@ class ClassificationTask:
         label, number = self.index(str(cell)), number_of(cell)
         if label is None and number is not None:  # 1.0 is the label "1", if there is one
             label = self.index(str(number))
-        if label is None and are_counted(self.labels):
-            label = number
-        if label is None or not 0 <= label < len(self.labels):
-            labels = with_numbers(self.labels)
+        if label is None and number is not None and 0 <= number < len(self.counted):
+            label = self.index(self.counted[number])
+        if label is None:
+            labels = with_numbers(self.counted) if self.counted else listed(self.labels)
             raise ValueError(f"a label must be one of {labels} or an alias (got {str(cell)[:50]!r})")
         return label
 

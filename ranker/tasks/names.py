@@ -53,6 +53,35 @@ def fold(name: str) -> str:
 _SIGNED = re.compile(r"[-+][0-9]+(\.[0-9]+)?")
 
 
+POLES = {
+    -1: frozenset(("negative", "neg", "bad", "poor", "terrible", "unfavorable", "against", "no", "n", "false", "-1")),
+    0: frozenset(("neutral", "neu", "mixed", "none", "neither", "0")),
+    1: frozenset(("positive", "pos", "good", "great", "excellent", "favorable", "for", "yes", "y", "true", "1")),
+}
+"""End of a scale -> the labels that name it."""
+
+
+def pole_of(name: str) -> int | None:
+    """Return the end of a scale that a label names: -1, 0 for its middle, 1; None for other names.
+
+    Example:
+        >>> [pole_of(name) for name in ("Bad", "neutral", "yes", "spam")]
+        [-1, 0, 1, None]
+    """
+    return next((end for end, names in POLES.items() if fold(name) in names), None)
+
+
+def in_scale_order(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return two labels that name the ends of a scale, the negative one first; () for other labels.
+
+    Example:
+        >>> in_scale_order(["yes", "no"]), in_scale_order(["fake", "real"])
+        (('no', 'yes'), ())
+    """
+    ends = {pole_of(label): label for label in labels}
+    return (ends[-1], ends[1]) if len(labels) == 2 and ends.keys() == {-1, 1} else ()
+
+
 def with_numbers(labels: Sequence[str]) -> str:
     """List labels with their numbers, if numbers can stand for them.
 
@@ -90,8 +119,13 @@ def are_counted(labels: Sequence[str]) -> bool:
         >>> [are_counted(labels) for labels in (("01", "02"), ("00", "01"), ("-1", "+1"))]
         [False, True, False]
     """
-    numbers = [float(label) if _DECIMAL.fullmatch(label.strip()) else number_of(label) for label in labels]
+    numbers = [float(label) if is_number(label) else number_of(label) for label in labels]
     return all(number is None for number in numbers) or numbers == [*range(len(labels))]
+
+
+def is_number(name: str) -> bool:
+    """Return True if a label's name is a number, as in "01", "-1" or "2.0"."""
+    return _DECIMAL.fullmatch(name.strip()) is not None
 
 
 _DECIMAL = re.compile(r"[-+]?[0-9]{1,6}(\.[0-9]{1,6})?")

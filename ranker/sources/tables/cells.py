@@ -14,14 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factors.types import Bools, Floats, Ints
-from ranker.errors import Assumption, DataError, UnknownName, listed
+from ranker.datasets.mapping import candidate_label_maps, label_map_option
+from ranker.errors import Assumption, DataError, Question, UnknownName, listed
 from ranker.files.arrow import fill_nulls, of_texts
 from ranker.files.cells import cell_text
 from ranker.sources.tables.base import NONE, UNIT, Columns, Kind, TableAnswerColumn, count, some, states
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask, softmax
 from ranker.tasks.empty import INVALID, WORDS, is_blank, is_empty_word
-from ranker.tasks.names import NameIndex, are_counted, fold, with_numbers
+from ranker.tasks.names import NameIndex, fold, with_numbers
 
 SUM = 0.01 + 1e-9
 """Largest deviation of a sum of probabilities from 1, as rounding causes, of floats, too; they are divided by it."""
@@ -49,6 +50,17 @@ def whole_number(text: str) -> int | None:
     """
     number = _WHOLE.fullmatch(text)
     return int(number[1]) if number else _TRUTHS.get(text.casefold())
+
+
+def label_number(text: str) -> int | None:
+    """Parse a number that may stand for a label.
+
+    Example:
+        >>> [label_number(text) for text in ("LABEL_2", "label-2", "2.0", "two")]
+        [2, 2, 2, None]
+    """
+    part = _NUMBERED.fullmatch(text)
+    return int(part[1]) if part else whole_number(text)
 
 
 class Labels:
@@ -84,9 +96,7 @@ class Labels:
             if task.index(label) is None:
                 raise UnknownName("label of the task", label, task.labels)
         self._map = NameIndex((name, task.index(label) or 0) for name, label in self.label_map.items())
-        # of two labels, no is before yes, and negative before positive; the number 1 is not the second of 1 and 2
-        usual = task.numbers or (task.labels if task.ordered or len(task.labels) == 2 else ())
-        self._order = order or (usual if are_counted(usual) else ())
+        self._order = tuple(order) or task.counted
         self._known: dict[Any, tuple[int, bool]] = {}
         names = [*task.labels, *(name for names in task.aliases.values() for name in names), *self.label_map]
         self._longest = 2 * max(map(len, names)) + 20  # with blanks; a longer text is no label, and not looked up
@@ -109,10 +119,9 @@ class Labels:
         return with_numbers(self._order) if self._order else listed(self.task.labels)
 
     @property
-    def second(self) -> int:
-        """Class of the second of two labels, which a single score is of."""
-        index = self.task.index(self._order[1]) if len(self._order) == len(self.task.labels) == 2 else None
-        return 1 if index is None else index
+    def second(self) -> int | None:
+        """Class of the second of two labels, which a single score is of; None if their order is not known."""
+        return self.task.index(self._order[1]) if len(self._order) == len(self.task.labels) == 2 else None
 
     def _lookup(self, cell: Any) -> tuple[int, bool]:
         kind = (type(cell), cell)
@@ -124,8 +133,7 @@ class Labels:
         """Return the class of a text, and whether it is a number that only the order of the labels explains."""
         if len(text) > self._longest:
             return UNKNOWN, False
-        part = _NUMBERED.fullmatch(text)
-        number = int(part[1]) if part else whole_number(text)
+        number = label_number(text)
         if self.has_stated_order and number is not None:  # even if labels are named by numbers
             return self._class_of_number(number, text)
         for name in (text,) if number is None else (text, str(number)):
@@ -300,7 +308,7 @@ def read_label_column(columns: Columns, column: str, name: str, labels: Labels) 
     class_codes = np.array([*map(labels.index, values)], dtype=np.int64)
     wrong = np.flatnonzero((class_codes == UNKNOWN) & (counts > 0))
     readable, unread = int(counts[class_codes >= 0].sum()), int(counts[wrong].sum())
-    beyond = labels.by_number(values) and any(whole_number(cell_text(values[place])) is not None for place in wrong)
+    beyond = labels.by_number(values) and any(label_number(cell_text(values[place])) is not None for place in wrong)
     unsaid = len({*class_codes[(class_codes >= 0) & (counts > 0)].tolist()}) < len(labels.task.labels)
     # "neutral", again and again, where "non-entailment" never is
     strangers = unsaid and bool((counts[wrong] > 1).any())
@@ -371,15 +379,17 @@ def true_label_codes(columns: Columns, column: str, labels: Labels) -> Ints:
 
 def _no_labels_error(columns: Columns, column: str, labels: Labels, wrong: Sequence[Any]) -> DataError:
     verb, stands = ("is no label", "it stands") if len(wrong) == 1 else ("are no labels", "they stand")
-    return DataError.at(
-        columns.origin,
-        f"{some(map(cell_text, wrong))} in the column {column!r} {verb} of the task "
-        f"({labels.listed}); `label_map` says what {stands} for, `empty_words` which words "
-        "are nothing",
-        option="label_map",
-        value=cell_text(wrong[0]),
-        allowed=labels.task.labels,
-    )
+    names = [cell_text(value) for value in wrong]
+    problem = f"{some(names)} in the column {column!r} {verb} of the task ({labels.listed})"
+    counted = len(names) == len(labels.task.labels) == 2 and {*map(label_number, names)} == {0, 1}
+    maps = candidate_label_maps(labels.task.labels, names) if counted else []
+    if len(maps) > 1:
+        ways = " or ".join(map(label_map_option, maps))
+        text = f"{problem}; only you know which is which: say {ways}"
+        return Question.at(columns.origin, text, option="label_map", value=names[0], allowed=labels.task.labels)
+    advice = f"`label_map` says what {stands} for, `empty_words` which words are nothing"
+    text = f"{problem}; {advice}"
+    return DataError.at(columns.origin, text, option="label_map", value=names[0], allowed=labels.task.labels)
 
 
 def read_score_columns(
@@ -567,10 +577,14 @@ def read_outcome_column(
     """
     worst, best = scale
     values, silent, bad = outcomes(columns.cells[column])
-    wrong = bad | (values < worst) | (values > best)
+    strange = texts(pc.filter(columns.cells[column], pa.array(bad)))
+    wrong = (values < worst) | (values > best)
+    # "error 429" is no outcome; "1,0" may be one
+    wrong[bad] = [any(map(str.isnumeric, text)) and not any(map(str.isalpha, text)) for text in strange]
     if wrong.any():
         got = texts(columns.cells[column].slice(int(wrong.argmax()), 1))[0]
-        hint = "" if scale != UNIT else "; `range` says what is worst and best"
+        range_advice = "" if scale != UNIT else "`range` says what is worst and best, "
+        hint = f"; {range_advice}`prediction` which columns are to be read"
         raise DataError.of_column(
             column,
             f"holds outcomes, and must be between {worst:g} and {best:g} (got {got[:50]!r}){hint}",
@@ -582,7 +596,11 @@ def read_outcome_column(
     values = 1 - values if lower_is_better else values
     errors = np.isnan(values) & ~silent
     answers = np.where(silent, 0.0, values)
-    notes = [f"{count(int(errors.sum()), 'cell', 'is', 'are')} empty in {column!r}: errors"] if errors.any() else []
+    empty = int((errors & ~bad).sum())
+    notes = [f"{count(empty, 'cell', 'is', 'are')} empty in {column!r}: errors"] if empty else []
+    if strange:
+        cells = count(len(strange), "cell", "is no outcome", "are no outcomes")
+        notes.append(Assumption(f"{cells} in {column!r} ({some(dict.fromkeys(strange))}): errors"))
     state = np.where(silent, NO_ANSWER, np.where(errors, ERROR, ANSWERED)).astype(np.int8)
     return TableAnswerColumn(name, "outcomes", 0, answers, state, False, tuple(notes))
 

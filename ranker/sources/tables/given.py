@@ -12,7 +12,7 @@ from ranker.errors import DataError
 from ranker.files.cells import cell_text
 from ranker.sources.tables import names
 from ranker.sources.tables.base import Columns, TableHints, some
-from ranker.sources.tables.cells import add_up, distinct, has_decimal_commas, label_counts, whole_number
+from ranker.sources.tables.cells import READABLE, add_up, distinct, has_decimal_commas, label_counts, whole_number
 from ranker.sources.tables.groups import SIGN, SIGNS, cuts, nested_columns
 from ranker.sources.tables.keys import Keys, is_text
 from ranker.tasks.classes import ClassificationTask
@@ -49,6 +49,7 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
     """
     free = [name for name in columns.cells if name not in keys.columns]
     scores = nested_columns(columns)  # numbers of a list are scores, even if they are whole
+    numeric = [name for name in free if names.holds_numbers(columns, name)]
     usable = [
         name
         for name in free
@@ -59,14 +60,17 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
     few = {name: values for name, values in coded.items() if len(values) <= MAX_INFERRED_LABELS}
     true = [hints.truth] if hints.truth else [name for name in few if names.is_true(name)]
     answers = [name for name in few if name in hints.prediction or names.is_prediction(name)]
-    texts_of = [name for name in few if is_text(columns.cells[name])]
+    repeating = [name for name in few if _repeats(columns, name, few[name])]  # a remark hardly does
+    if not repeating and not any(name in scores or names.has_fractions(columns, name) for name in numeric):
+        repeating = list(few)
+    texts_of = [name for name in repeating if is_text(columns.cells[name])]
     targets = _targets(_named_after(columns, free, hints), hints)
     after = tuple(dict.fromkeys(label or end for end, label in targets.items()))
     spellings = (
         [text for name in free for text in (*_ends(columns, name), *few.get(name, ()))] if hints.label_map else []
     )
     declared = [text for text, label in _targets(spellings, hints).items() if label and not text.isdecimal()]
-    for candidates in (true, answers, texts_of, list(few)):
+    for candidates in (true, answers, texts_of, repeating):
         stated = next((columns.names[name] for name in candidates if name in columns.names), ())
         values = [value for name in candidates for value in few.get(name, ())]
         values = _mapped([*values, *(declared if values else ())], hints)
@@ -84,7 +88,6 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
         return FileLabels(after, ordered=True, declared=True)
     check_words(columns, few, hints)
     hint = next((f"; {comma}" for comma in names.decimal_commas(columns, free)), "")
-    numeric = [name for name in free if names.holds_numbers(columns, name)]
     numbers = hints.truth in numeric if hints.truth else len(numeric) > 1
     advice = "name the task" + ", beside `data` `task=number` if answers are numbers" * numbers
     column = "" if hints.truth else ", or say with `truth` which column holds them"
@@ -93,6 +96,11 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
         f"no labels of a task are found (columns: {some(columns.cells, 10)}); {advice}{column}{hint}",
         option="truth",
     )
+
+
+def _repeats(columns: Columns, name: str, values: Sequence[str]) -> bool:
+    """Return True if the cells of a column repeat: it has at most half as many values as filled cells."""
+    return len(values) <= READABLE * int(label_counts(columns, name)[2].sum())
 
 
 def has_mapped_names(columns: Columns, label_map: Mapping[str, str]) -> bool:
@@ -153,6 +161,11 @@ def _named_after(columns: Columns, free: Sequence[str], hints: TableHints) -> tu
     alike = len(scores) == len(free) > 1 and not parts and not nested_columns(columns)
     if not alike or not add_up(columns, scores):
         return ()
+    if all(
+        any(end.isdecimal() and names.plain(before) in names.GENERIC for before, end in cuts(columns, name))
+        for name in free
+    ):
+        return ()  # numbers of labels whose names the file does not tell
     generic = [endings for before, endings in prefixed.items() if names.plain(before) in names.GENERIC]
     return tuple(next((endings for endings in reversed(generic) if len(endings) == len(scores)), free))
 

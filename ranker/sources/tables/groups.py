@@ -22,6 +22,7 @@ from ranker.sources.tables.names import (
     is_right,
     plain,
 )
+from ranker.tasks.names import is_number
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def split(columns: Columns, labels: Labels, name: str) -> ClassColumn | None:
     for before, after in cuts(columns, name):
         label = labels.index(after) if after else NONE
         if label >= 0:
-            return ClassColumn(name, before, label, after.isdigit() or labels.by_number([after]))
+            return ClassColumn(name, before, label, is_number(after) or labels.by_number([after]))
     return None
 
 
@@ -157,7 +158,8 @@ def _check_lists(
     """Refuse lists with more or other scores than the task has labels."""
     for name, parts in columns.groups.items():
         scores = [part for part in parts if part in free and holds_numbers(columns, part)]
-        wanted = name in groups or plain(name) in GENERIC or name in hints.prediction
+        named_scores = plain(name.rpartition("/")[2]) in GENERIC
+        wanted = name in groups or named_scores or name in hints.prediction
         if wanted and len(scores) > 1 and len(scores) > len(groups.get(name, ())):
             problem = f"{name!r} holds {len(parts)} scores a row, for {len(labels.task.labels)} labels"
             raise DataError.at(

@@ -168,11 +168,16 @@ def holds_whole(columns: Columns, name: str) -> bool:
 
 
 def holds_outcomes(columns: Columns, name: str, scale: tuple[float, float] = UNIT) -> bool:
-    """Return True if a column may hold outcomes: numbers on the scale, or truth values."""
+    """Return True if a column may hold outcomes: numbers on the scale, or truth values.
+
+    At least half of its cells, or most of its distinct ones, must be outcomes; others are errors, or refused by name.
+    """
     values, _, bad = outcomes(columns.cells[name])
     filled = values[~np.isnan(values)]
-    low, high = scale
-    return len(filled) > 0 and not bad.any() and bool(((filled >= low) & (filled <= high)).all())
+    within = (filled >= scale[0]) & (filled <= scale[1])
+    most = within.sum() >= READABLE * (len(filled) + bad.sum())
+    few = not bad.any() and len(np.unique(filled[within])) > len(np.unique(filled[~within]))
+    return bool(within.any() and (most or few))
 
 
 def holds_decision(columns: Columns, name: str) -> bool:
@@ -214,10 +219,13 @@ def label_cells(columns: Columns, name: str, labels: Labels) -> LabelCells:
 def holds_labels(columns: Columns, name: str, cells: LabelCells) -> bool:
     """Return True if a column holds labels, or its name says that it should.
 
-    At least half of its cells must be labels; of numbers, most distinct values too, since others suggest counts.
+    At least half of its cells must be labels; of numbers, most distinct values, since others suggest counts.
     """
-    most = cells.readable > 0 and cells.readable >= READABLE * (cells.readable + cells.unread)
-    if most and (cells.values > cells.strangers or not holds_numbers(columns, name)):
+    if holds_numbers(columns, name):
+        most = cells.values > cells.strangers
+    else:
+        most = cells.readable > 0 and cells.readable >= READABLE * (cells.readable + cells.unread)
+    if most:
         return True
     return is_prediction(name) and not (holds_numbers(columns, name) and has_fractions(columns, name))
 

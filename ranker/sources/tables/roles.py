@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ranker.errors import Assumption, DataError, UnknownName
+from ranker.datasets.mapping import label_map_option
+from ranker.errors import Assumption, DataError, Gap, Question, UnknownName
 from ranker.files.cells import cell_text
 from ranker.sources.tables import groups, names
 from ranker.sources.tables.base import UNIT, Columns, Kind, TableHints, some
@@ -36,6 +37,10 @@ def check_program(columns: Columns) -> None:
     if program:
         recipe = "docs/logs.md, From other programs, has the lines of pandas that make a table of it"
         raise DataError.of(columns.origin, f"is written by {program}, and not read; {recipe}")
+
+
+EMPTY, WORDS = "empty", "cells that are no labels"
+"""Contents of columns that are not read; those of a model that failed throughout may be so."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +106,11 @@ class _ColumnRoleResolver:
         return self._cells[name]
 
     def unread(self, left: Sequence[str]) -> Iterator[str]:
-        """Report the columns that are not read; ignored labels are an assumption unless the user named the answers."""
+        """Report the columns that are not read; ignored labels are a gap unless the user named the answers."""
         labelled = [name for name in left if name in self.labelled]
         if labelled:
             note = f"{some(labelled)} {_verb(labelled)} not read; choose columns with `prediction`"
-            yield note if self.hints.prediction else Assumption(note)
+            yield note if self.hints.prediction else Gap(note)
         if self.hints.prediction:
             return
         by_content: dict[str, list[str]] = {}
@@ -113,13 +118,14 @@ class _ColumnRoleResolver:
             single = name not in groups.nested_columns(self.columns)
             empty = not distinct(self.columns.cells[name])
             number = names.holds_numbers(self.columns, name)
-            held = "empty" if empty else "numbers" if number else "cells that are no labels"
+            held = EMPTY if empty else "numbers" if number else WORDS
             by_content.setdefault(held if single else "lists or objects", []).append(name)
         for name in self.columns.unread:
             by_content.setdefault("lists or objects", []).append(name)
         for held, columns in by_content.items():
-            holds = _listed(columns, held) if held != "empty" else f"{some(columns)} {_verb(columns)} empty"
-            yield Assumption(f"{holds}: not read")
+            holds = _listed(columns, held) if held != EMPTY else f"{some(columns)} {_verb(columns)} empty"
+            may_be_models = held in (EMPTY, WORDS) and not all(map(self._is_free, columns))
+            yield (Gap if may_be_models else Assumption)(f"{holds}: not read")
 
     def named_roles(self) -> ColumnRoles:
         """Return the columns, or groups of columns, that the user named."""
@@ -255,14 +261,26 @@ class _ColumnRoleResolver:
             return ModelColumns(name, (name,), kind=kind)
         part = groups.split(self.columns, self.labels, name)
         if kind:
-            return ModelColumns(name, (name,), (part.class_index if part else self.labels.second,), kind)
+            return ModelColumns(name, (name,), (part.class_index if part else self._second(name),), kind)
         if self._is_decision(name):
             before, sign, _ = name.rpartition("/")
-            return ModelColumns(before if sign else "", (name,), (self.labels.second,), "logits")
+            return ModelColumns(before if sign else "", (name,), (self._second(name),), "logits")
         if names.holds_numbers(self.columns, name):
             problem = f"the column {name!r} holds numbers; `answers` says what they are: {self._kinds([name])}"
             raise DataError.at(self.columns.origin, problem, option="answers", value=name)
         return ModelColumns(name, (name,), kind="labels")
+
+    def _second(self, name: str) -> int:
+        """Return the class that a single score is of, the second of two labels.
+
+        Raises:
+            Question: the labels have no order.
+        """
+        if self.labels.second is None and len(self.labels.task.labels) == 2:
+            ways = " or ".join(label_map_option({name: label}) for label in self.labels.task.labels)
+            problem = f"{name!r} is the score of one label, and only you know of which; say {ways}"
+            raise Question.at(self.columns.origin, problem, option="label_map", value=name)
+        return 1 if self.labels.second is None else self.labels.second
 
     def _may_be_right(self, name: str) -> bool:
         return names.holds_outcomes(self.columns, name, self.hints.scale)
@@ -274,7 +292,8 @@ class _ColumnRoleResolver:
         """List the possible meanings of columns with one number a row."""
         two = len(self.labels.task.labels) == 2
         unit = all(names.in_unit(self.columns, name) for name in scores)
-        kinds = [f"probabilities (of {self.labels.task.labels[self.labels.second]!r})"] if two and unit else []
+        of = "" if self.labels.second is None else f" (of {self.labels.task.labels[self.labels.second]!r})"
+        kinds = [f"probabilities{of}"] if two and unit else []
         kinds += ["logits (a decision value)"] if two else []
         return ", ".join([*kinds, *(["outcomes"] if unit else []), "labels"])
 

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from refusals import refuses
+from sklearn.metrics import f1_score
 
 from ranker import decide
-from ranker.errors import ModelError
+from ranker.errors import ModelError, Question
 from ranker.runs.rows import RowsFile
 
 GLUE = ("entailment", "not_entailment")
@@ -99,3 +100,33 @@ def test_names_of_numbers_go_before_their_places(tmp_path):
     wrong = csv(tmp_path / "wrong.csv", prediction=[1 + (n + 1) % 5 for n in range(SIZE)])
     decision = decide([str(right), str(wrong)], data).decision
     assert {model.name: model.outcome for model in decision.models} == {"right": 1, "wrong": 0}
+
+
+@pytest.mark.parametrize("junk", ["x", "?", "n.a.", "LABEL_7", "oops"])
+@pytest.mark.parametrize("names", [("0", "1"), ("1", "2"), ("01", "02"), ("1.0", "2.0"), ("2019", "2020")])
+def test_a_cell_that_is_no_label_makes_no_class_of_labels_that_are_numbers(tmp_path, names, junk):
+    """It counts as wrong for its model, and macro-F1 is the mean over the labels of the rows."""
+    words = [names[n] for n in TRUTH]
+    rows = csv(tmp_path / "rows.csv", text=[f"Row {n}." for n in range(SIZE)], label=words)
+    broken = csv(tmp_path / "broken.csv", prediction=[*words[:-1], junk])
+    weak = csv(tmp_path / "weak.csv", prediction=[names[n] for n in WEAK])
+    ranking = decide([broken, weak], rows, metric="macro-f1")
+    found = {model.name: model.outcome for model in ranking.decision.models}
+    f1_of_last = 2 * (SIZE / 2 - 1) / (SIZE - 1)
+    assert found["broken"] == pytest.approx((1 + f1_of_last) / 2)
+    assert found["weak"] == pytest.approx(f1_score(TRUTH, WEAK, average="macro"))
+    assert f"Broken: 1 cell is no label in 'prediction' ({junk!r}): no answer." in {
+        note[:1].upper() + note[1:] for note in ranking.notes
+    }
+
+
+def test_numbers_of_rows_beside_two_words_of_models_are_a_question(tmp_path):
+    """Both maps are named, and either is the answer."""
+    rows = csv(tmp_path / "rows.csv", text=[f"Row {n}." for n in range(SIZE)], label=TRUTH)
+    models = [csv(tmp_path / f"{name}.csv", prediction=[("fake", "real")[n] for n in answers])
+              for name, answers in (("strong", STRONG), ("weak", WEAK))]  # fmt: skip
+    with refuses(Question, option="label_map", allowed=("fake", "real")):
+        decide(models, rows)
+    for fake, right in (("0", 0.9), ("1", 0.1)):
+        ranking = decide(models, rows, label_map={"fake": fake, "real": "10"[int(fake)]})
+        assert {model.name: model.outcome for model in ranking.decision.models}["strong"] == pytest.approx(right)

@@ -340,9 +340,18 @@ def test_a_key_that_rows_of_json_leave_out_is_a_row_that_was_not_asked(tmp_path)
 
 def test_a_list_that_rows_of_json_leave_out_is_a_row_that_was_not_asked(tmp_path):
     """Scores of labels, as one list a row."""
-    rows = [{"id": str(n), "label": "ab"[n % 2], "m/probs": [0.2, 0.8], "n/probs": [1.0, 0.0]} for n in range(10)]
+    rows = [{"id": str(n), "label": "ny"[n % 2], "m/probs": [0.2, 0.8], "n/probs": [1.0, 0.0]} for n in range(10)]
     del rows[3]["m/probs"]
     file = tmp_path / "wide.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     model, _ = reading.parse_predictions(reader.read_columns(file)).models
     assert model.state.tolist() == [MISSING if n == 3 else ANSWERED for n in range(10)]
+
+
+def test_lists_of_scores_for_words_of_ones_own_are_asked_about(tmp_path):
+    """Nothing says of which label the first score is; the truth beside them is never read as the answers."""
+    rows = [{"id": str(n), "label": ("ham", "spam")[n % 2], "m/probs": [0.2, 0.8]} for n in range(10)]
+    file = tmp_path / "wide.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    with refuses(DataError, option="label_map", place=file):
+        reading.parse_predictions(reader.read_columns(file))

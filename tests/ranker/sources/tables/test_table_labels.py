@@ -274,3 +274,78 @@ def test_why_a_file_cannot_be_read_is_found_once(tmp_path, monkeypatch):
         with refuses(DataError, option="truth", place=tmp_path / "a.csv"):
             model.reading(shelf)
     assert looks == [1]
+
+
+def rows_answered(path, cells, labels=("neg", "pos"), task=None, column="prediction", **hints):
+    """What a file of answers says to rows of these labels, in no stated order unless a task is named."""
+    path.write_text(csv(["id", column], *enumerate(cells)))
+    task = task or ClassificationTask("rows", labels, ordered=False)
+    return parse_predictions(reader.read_columns(path), task, TableHints(**hints)).models[0]
+
+
+@pytest.mark.parametrize("form", ["{}", "LABEL_{}", "label-{}", "{}.0"])
+def test_numbers_of_three_labels_are_not_read_as_those_of_two(tmp_path, form):
+    """A 2 shows that 1 is not the second of two labels, however the numbers are written."""
+    answers = [form.format(n) for n in (0, 1, 0, 1, 0, 1, 2)]
+    with refuses(DataError, option="label_map", value=form.format(2), place=tmp_path / "a.csv"):
+        rows_answered(tmp_path / "a.csv", answers)
+    assert rows_answered(tmp_path / "a.csv", answers[:-1]).predicted.tolist() == [0, 1, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("form", ["{}", "LABEL_{}"])
+@pytest.mark.parametrize("labels", [("fake", "real"), ("hate", "not_hate"), ("acceptable", "unacceptable")])
+def test_two_words_of_ones_own_are_not_counted(tmp_path, labels, form):
+    """Nothing says which of them 0 is, so the question names both maps; either one answers it."""
+    first, second = (form.format(n) for n in (0, 1))
+    with refuses(Question, option="label_map", value=first, allowed=labels):
+        rows_answered(tmp_path / "a.csv", [first, second, second], labels)
+    for label_map in (dict(zip((first, second), labels, strict=True)), dict(zip((second, first), labels, strict=True))):
+        model = rows_answered(tmp_path / "a.csv", [first, second, second], labels, label_map=label_map)
+        assert [labels[n] for n in model.predicted] == [label_map[n] for n in (first, second, second)]
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), ("neg", "pos"), ("bad", "good"), ("great", "terrible"), ("n", "y")])
+def test_the_ends_of_a_scale_are_counted_from_the_negative_one(tmp_path, labels):
+    """Whatever their alphabetical order."""
+    low = labels.index("terrible") if "terrible" in labels else 0
+    assert rows_answered(tmp_path / "a.csv", [0, 1], labels).predicted.tolist() == [low, 1 - low]
+
+
+def test_the_label_of_a_single_score_is_asked_for_if_labels_have_no_order(tmp_path):
+    """A probability of one of two words may be of either."""
+    answers, hints = [0.9, 0.2, 0.7], {"answers": "probabilities", "prediction": ("p",)}
+    with refuses(Question, option="label_map", value="p"):
+        rows_answered(tmp_path / "a.csv", answers, ("fake", "real"), column="p", **hints)
+    hints["label_map"] = {"p": "fake"}
+    assert rows_answered(tmp_path / "a.csv", answers, ("fake", "real"), column="p", **hints).predicted.tolist() == [
+        0,
+        1,
+        0,
+    ]
+
+
+@pytest.mark.parametrize("word", ["error", "timeout", "failed"])
+def test_a_word_among_outcomes_is_an_error_of_its_model(tmp_path, word):
+    """The column does not vanish: one row has no outcome, and a note says why."""
+    rows = [["id", "a", "b"], *[[n, n % 2, 1] for n in range(5)], [5, 1, word]]
+    found = read(tmp_path / "a.csv", *rows, answers="outcomes")
+    assert [model.name for model in found.models] == ["a", "b"]
+    assert found.models[1].state.tolist() == [ANSWERED] * 5 + [STATES.index("error")]
+    assert f"1 cell is no outcome in 'b' ({word!r}): errors" in found.models[1].notes
+
+
+@pytest.mark.parametrize("cell", ["2.0", "inf", '"1,0"', "100%", "-1"])
+def test_a_number_that_is_no_outcome_is_refused_by_name(tmp_path, cell):
+    """It is not taken for an error, since it may be an outcome on another scale."""
+    rows = [["id", "a", "b"], *[[n, n % 2, 1] for n in range(5)], [5, 1, cell]]
+    with refuses(DataError, option="b", value=cell.strip('"')):
+        read(tmp_path / "a.csv", *rows, answers="outcomes")
+
+
+def test_numbers_among_labels_that_are_numbers_do_not_make_a_column_vanish(tmp_path):
+    """Most distinct cells are labels, though most cells are not: it is a model of other labels, and refused by name."""
+    rows = [["id", "label", "a", "b"], *[[n, n % 2, n % 2, n % 2 if n < 14 else 2] for n in range(30)]]
+    with refuses(DataError, option="label_map", value="2"):
+        read(tmp_path / "a.csv", *rows)
+    found = read(tmp_path / "a.csv", *[[*row[:3], "length" if n == 0 else 7 + n] for n, row in enumerate(rows)])
+    assert len(found.models) == 1
