@@ -27,11 +27,13 @@ from urllib.parse import parse_qs
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from factors import Example
 from ranker.commands.labelling_ui import KEYS
@@ -77,6 +79,47 @@ HEADERS = {
 }
 
 
+@dataclass(frozen=True)
+class BoundedBody:
+    """Middleware that reads the body of each request first, and refuses one with more than `MAX_BODY` bytes.
+
+    Bytes are counted as they arrive, whatever the headers state. A refused connection is closed.
+
+    Attributes:
+        app: that requests go to.
+    """
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        headers = Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            await _refuse("a request states its length once", 400)(scope, receive, send)
+            return
+        body, more = bytearray(), True
+        while more and len(body) <= MAX_BODY:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        if len(body) > MAX_BODY:
+            await _refuse(f"a request has at most {MAX_BODY:,} bytes", 413)(scope, receive, send)
+            return
+        messages = iter([{"type": "http.request", "body": bytes(body), "more_body": False}])
+
+        async def receive_again() -> Message:
+            return next(messages, None) or await receive()
+
+        await self.app(scope, receive_again, send)
+
+
+def _refuse(text: str, status: int) -> Response:
+    """Return a response after which the connection is closed."""
+    return PlainTextResponse(text, status, headers={**HEADERS, "connection": "close"})
+
+
 @dataclass
 class LabelPage:
     """Server of one session's page.
@@ -113,7 +156,8 @@ class LabelPage:
             Route("/change", self.change, methods=["POST"]),
             *(Route(path, opened, methods=["POST"]) for path, opened in self._forms.items()),
         ]
-        return Starlette(routes=routes, middleware=[Middleware(BaseHTTPMiddleware, dispatch=self._guard)])
+        guards = [Middleware(BoundedBody), Middleware(BaseHTTPMiddleware, dispatch=self._guard)]
+        return Starlette(routes=routes, middleware=guards)
 
     @property
     def _forms(self) -> dict[str, Callable[[Request], Awaitable[Response]]]:
@@ -135,8 +179,6 @@ class LabelPage:
             return "this server has no such name", 403
         if origin != f"http://{host}" and (origin is not None or request.method == "POST"):
             return "only the page itself may ask", 403
-        if request.method == "POST" and not 0 <= _number(headers.get("content-length", "")) <= MAX_BODY:
-            return f"a request has at most {MAX_BODY:,} bytes", 413
         if path == "/":
             return None
         if path in self._forms:
@@ -273,10 +315,6 @@ def _pieces(row: Example, number: int) -> Iterator[dict[str, Any]]:
         yield {"text": visible(text[start:end].replace("\r\n", "\n")), "marked": marked}
 
 
-def _number(text: str) -> int:
-    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else -1
-
-
 def _parse(body: bytes) -> tuple[int, str, str] | None:
     """Return step, action and label of a change; None if it is none."""
     try:
@@ -363,7 +401,8 @@ def serve(session: SessionFile, bound: socket.socket, guidelines: str) -> None:
 
 async def _serve(server: LabelPage, bound: socket.socket) -> None:
     options = {"log_config": None, "log_level": "error", "access_log": False, "server_header": False}
-    config = uvicorn.Config(server.app(), lifespan="off", ws="none", timeout_graceful_shutdown=2, **options)  # type: ignore[arg-type]
+    options |= {"http": "h11", "ws": "none", "lifespan": "off"}  # h11 bounds the bytes of headers
+    config = uvicorn.Config(server.app(), timeout_graceful_shutdown=2, **options)  # type: ignore[arg-type]
     running = uvicorn.Server(config)
     serving = asyncio.create_task(running.serve(sockets=[bound]))
     try:
