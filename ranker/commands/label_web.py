@@ -97,13 +97,13 @@ class BoundedBody:
         if "content-length" in headers and "transfer-encoding" in headers:
             await _refuse("a request states its length once", 400)(scope, receive, send)
             return
-        body, more = bytearray(), True
-        while more and len(body) <= MAX_BODY:
+        body, ended = bytearray(), False
+        while not ended and len(body) <= MAX_BODY:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return
             body += message.get("body", b"")
-            more = message.get("more_body", False)
+            ended = not message.get("more_body", False)
         if len(body) > MAX_BODY:
             await _refuse(f"a request has at most {MAX_BODY:,} bytes", 413)(scope, receive, send)
             return
