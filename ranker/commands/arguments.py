@@ -31,7 +31,7 @@ from ranker.results.ranking import Ranking
 from ranker.runs.decide import decide_plan
 from ranker.runs.explain import Chosen, find_example, text_example
 from ranker.runs.gather import gather_with_truth, gather_without_truth
-from ranker.runs.inspected import InspectedModels, inspect_models, inspect_references, unread_options
+from ranker.runs.inspected import InspectedModels, check_connected, inspect_models, inspect_references, unread_options
 from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import Plan, plan, unnamed_factors
@@ -352,15 +352,10 @@ def named_models(values: OptionValues) -> InspectedModels | None:
 
 
 def _connect(values: OptionValues, models: Sequence[Model], shelf: ResourceCache) -> None:
-    """Refuse models of servers that cannot be asked, before any row is read; a dry run sends nothing."""
-    if values.get("dry_run"):
-        return
-    for model in models:
-        if is_connected(model.source):
-            shelf.folder = store(values).folder
-            pinned = model.source.inspect(shelf).source
-            if is_connected(pinned):
-                pinned.connect(shelf)
+    """Refuse models of which none can be asked, before any row is read; a dry run sends nothing."""
+    if not values.get("dry_run") and any(is_connected(model.source) for model in models):
+        shelf.folder = store(values).folder
+        check_connected(models, shelf)
 
 
 def _references(values: OptionValues) -> list[str]:

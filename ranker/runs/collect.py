@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -17,10 +17,10 @@ from ranker.runtime.base import Answer, Job, JobOutcome, Request, Usage
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.runtime.worker import answer, content_of, find_work, read_precomputed
-from ranker.sources.base import Bill, ModelInfo, ResourceCache
+from ranker.sources.base import FAILED, Bill, ModelInfo, ResourceCache
 from ranker.sources.endpoint.prices import NO_PRICES, Prices
 from ranker.sources.suites import Model
-from ranker.tasks.base import Task
+from ranker.tasks.base import ERROR, Task
 
 log = logging.getLogger(__name__)
 
@@ -163,8 +163,9 @@ def run_models(
                     raw[number] = RawResponses(content_of(job, inspected.shelf), read_precomputed(job, inspected.shelf))
                 else:
                     answers = [answer(store, *pair) for pair in zip(outcome.keys, requests[number], strict=True)]
-                    raw[number] = RawResponses(outcome.content, answers)
                     notes = tuple(dict.fromkeys(note for key in outcome.keys for note in store.entry_of(key).notes))
+                    check_some_answered(answers, notes)
+                    raw[number] = RawResponses(outcome.content, answers)
                     inspected.shelf.noted[inspected.infos[number].source.place] = 0, notes
                     for note in notes:
                         log.warning("%s: %s", model.name, note)
@@ -205,6 +206,22 @@ def run_jobs(
     with closing(runtime.executor.run(jobs, store, runtime.progress, inspected.shelf)) as outcomes:
         for job, outcome in outcomes:
             yield numbers[job], outcome
+
+
+def check_some_answered(answers: Iterable[Answer | None], notes: Iterable[str]) -> None:
+    """Raise if a model failed on every row that it was asked about.
+
+    Args:
+        answers: of the model; None where it has none to an optional request.
+        notes: on its answers, of which those on failed rows have the reason.
+
+    Raises:
+        ModelError: it did.
+    """
+    states = [answer.predictions.state for answer in answers if answer is not None]
+    if any(map(len, states)) and all((state == ERROR).all() for state in states):
+        reasons = [note for note in notes if note.startswith(FAILED)]
+        raise ModelError(f"it answered no row; {listed(reasons, 2)}" if reasons else "it answered no row")
 
 
 def unanswered(inspected: InspectedModels, task: Task, requests: RequestMatrix, runtime: Runtime) -> bool:

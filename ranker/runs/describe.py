@@ -13,6 +13,7 @@ from ranker.numbers import counted, interval, percent
 from ranker.runs.inspected import InspectedModels
 from ranker.runs.rows import RowsFile
 from ranker.sources.base import Machine, ResourceCache, Source
+from ranker.sources.faults import model_errors
 from ranker.statistics.posterior import intervals_of_accuracy
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Task
 from ranker.tasks.classes import label_names
@@ -52,7 +53,8 @@ def describe_model(inspected: InspectedModels, beside: RowsFile | None = None) -
 
 def _describe_answers(source: Source, task: Task, examples: Sequence[Example], shelf: ResourceCache) -> Iterator[str]:
     """Describe the model's answers to rows, and their accuracy."""
-    blocks = list(source.open(task, Machine(), shelf).predict(examples, lambda done: None))
+    with model_errors():
+        blocks = list(source.open(task, Machine(), shelf).predict(examples, lambda done: None))
     state = np.concatenate([block.state for block in blocks])
     labels = label_names(task)
     probs = [probs for block in blocks if (probs := block.probabilities()) is not None]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from ranker.errors import UsageError
-from ranker.sources.base import ModelInfo, ResourceCache, Source, SourceOptions
+from ranker.errors import ModelError, UsageError
+from ranker.sources.base import ModelInfo, ResourceCache, Source, SourceOptions, is_connected
+from ranker.sources.faults import model_errors
 from ranker.sources.suites import Model, Suite, name_models
 
 
@@ -29,7 +30,7 @@ class InspectedModels:
     @cached_property
     def infos(self) -> tuple[ModelInfo, ...]:
         """(M,) What each model says of itself."""
-        return tuple(model.source.inspect(self.shelf) for model in self.unpinned)
+        return tuple(inspect_source(model.source, self.shelf) for model in self.unpinned)
 
     @cached_property
     def models(self) -> tuple[Model, ...]:
@@ -50,6 +51,15 @@ class InspectedModels:
     def suite(self) -> Suite:
         """The models as a suite; a UsageError if there are fewer than two."""
         return Suite(self.name, self.models)
+
+
+def inspect_source(source: Source, shelf: ResourceCache) -> ModelInfo:
+    """Return what a source says of itself; whatever it raises is its trouble."""
+    try:
+        with model_errors():
+            return source.inspect(shelf)
+    except ModelError as error:
+        return ModelInfo(source, trouble=str(error))
 
 
 Models = InspectedModels | Suite | str | Path | Sequence[str | Path | Source | Model]
@@ -84,6 +94,28 @@ def inspect_references(
     shelf = ResourceCache()
     name, models = name_models(references, options, shelf)
     return InspectedModels(models, name, shelf)
+
+
+def check_connected(models: Sequence[Model], shelf: ResourceCache) -> None:
+    """Ask the servers of models for what they can do.
+
+    Those that cannot be asked are left out later, unless no other model is left.
+
+    Raises:
+        UsageError: no model can be asked; the reason is that of the first.
+    """
+    errors = []
+    for model in models:
+        if is_connected(model.source):
+            try:
+                with model_errors():
+                    pinned = model.source.inspect(shelf).source
+                    if is_connected(pinned):
+                        pinned.connect(shelf)
+            except ModelError as error:
+                errors.append(error)
+    if errors and len(errors) == len(models):
+        raise UsageError.like(errors[0]) from errors[0]
 
 
 def unread_options(infos: Sequence[ModelInfo]) -> frozenset[str]:

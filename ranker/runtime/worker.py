@@ -18,6 +18,7 @@ from ranker.runtime.base import Answer, Job, JobOutcome, Request, TimeEstimate, 
 from ranker.runtime.estimate import Meter, estimate
 from ranker.runtime.store import Block, Keep, collect_blocks
 from ranker.sources.base import Machine, Predictor, ResourceCache, is_perturbed, version
+from ranker.sources.faults import model_errors
 from ranker.tasks.answers import answer_class
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions
 
@@ -48,8 +49,10 @@ def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[st
         ModelError: the model cannot be read.
     """
     machine = job.machine.settled(settings is None or settings.bfloat16)
+    with model_errors():
+        source = dict(job.source.identity(job.task, machine, shelf))
     key = {
-        "source": dict(job.source.identity(job.task, machine, shelf)),
+        "source": source,
         **job.task.identity(),
         "revision": REVISION,
     }
@@ -65,7 +68,8 @@ def content_of(job: Job, shelf: ResourceCache) -> str:
     Raises:
         ModelError: the model cannot be read.
     """
-    return str(job.source.identity(job.task, job.machine.settled(bfloat16=True), shelf)["content"])
+    with model_errors():
+        return str(job.source.identity(job.task, job.machine.settled(bfloat16=True), shelf)["content"])
 
 
 def of_backend(settings: Settings) -> dict[str, Any]:
@@ -203,7 +207,8 @@ def model_opener(job: Job, shelf: ResourceCache) -> Callable[[Settings | None], 
     def predictor(settings: Settings | None) -> Predictor:
         machine = job.machine.settled(settings is None or settings.bfloat16)
         if machine not in opened:
-            opened[machine] = job.source.open(job.task, machine, shelf)
+            with model_errors():
+                opened[machine] = job.source.open(job.task, machine, shelf)
         return opened[machine]
 
     return predictor
@@ -215,21 +220,26 @@ def notes_of(job: Job, shelf: ResourceCache) -> tuple[str, ...]:
 
 
 def answer_blocks(model: Predictor, name: str, order: WorkItem, advance: Advance) -> Iterator[Block]:
-    """Yield a model's answers to an item, or its attributions, block by block."""
-    if order.settings is None:
-        try:
-            yield from model.predict(order.examples, advance)
-        except ValueError as error:
-            raise ModelError.at(name, error) from error
-        return
-    if not is_perturbed(model):
-        predicate = "answers to whole texts only; set `attribution` to `none`"
-        raise ModelError.of(name, predicate, option="attribution", value=order.settings.name, allowed=("none",))
-    for row in attribute(model, order.examples, order.settings, advance):
-        undefined = row.undefined and model.classes == 1
-        if not (undefined or (np.isfinite(row.probs).all() and np.isfinite(row.scores).all())):
-            raise ModelError.at(name, NOT_FINITE)
-        yield [row]
+    """Yield a model's answers to an item, or its attributions, block by block.
+
+    Raises:
+        ModelError: the model cannot be run, or gives no finite number.
+    """
+    with model_errors():
+        if order.settings is None:
+            try:
+                yield from model.predict(order.examples, advance)
+            except ValueError as error:
+                raise ModelError.at(name, error) from error
+            return
+        if not is_perturbed(model):
+            predicate = "answers to whole texts only; set `attribution` to `none`"
+            raise ModelError.of(name, predicate, option="attribution", value=order.settings.name, allowed=("none",))
+        for row in attribute(model, order.examples, order.settings, advance):
+            undefined = row.undefined and model.classes == 1
+            if not (undefined or (np.isfinite(row.probs).all() and np.isfinite(row.scores).all())):
+                raise ModelError.at(name, NOT_FINITE)
+            yield [row]
 
 
 def read_precomputed(job: Job, shelf: ResourceCache) -> list[Answer | None]:

@@ -148,6 +148,10 @@ class ResourceCache(dict[Hashable, Any]):
         self.noted: dict[str, tuple[int, tuple[str, ...]]] = {}
 
 
+FAILED = "failed: "
+"""Start of a note on rows that have failed; the reason follows."""
+
+
 @dataclass(frozen=True)
 class BundledRows:
     """Rows that a model's own file brings.
@@ -313,7 +317,7 @@ class Connected(Source, Protocol):
         """Find out what the server can do, unless that is known, so that a wrong address fails before any work.
 
         Raises:
-            UsageError: the server cannot be asked.
+            ModelError: the server cannot be asked.
         """
 
 

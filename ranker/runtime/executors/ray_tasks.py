@@ -45,9 +45,10 @@ from ranker.runtime.executors.ray_cluster import (
     trouble_here,
 )
 from ranker.runtime.executors.supervision import WorkerTask
-from ranker.runtime.executors.worker_process import estimate_of, reason, usage_of
+from ranker.runtime.executors.worker_process import estimate_of, usage_of
 from ranker.runtime.storage import place
 from ranker.runtime.store import Store
+from ranker.sources.faults import reason
 
 log = logging.getLogger(__name__)
 
@@ -193,7 +194,7 @@ def run_group(task: GroupTask, tally: Any, *contents: bytes) -> bytes:
     except StoreError as error:
         end = str(error)
     except Exception as error:  # whatever it is, it is of these models alone
-        failed = JobOutcome(failure=reason(error, None))
+        failed = JobOutcome(failure=reason(error))
         outcomes = {number: asdict(failed) for number in range(len(task.jobs))} | outcomes
     finally:
         logger.handlers, logger.propagate = before[:2]

@@ -20,13 +20,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranker.errors import ModelError, first_line
+from ranker.errors import ModelError
 from ranker.progress import Advance
 from ranker.runtime import shards
 from ranker.runtime.base import Job, TimeEstimate, Usage, WorkItem
 from ranker.runtime.store import Keep, collect_blocks, key_digest
 from ranker.runtime.worker import carry_out, estimate_job, key_of, model_opener, notes_of
 from ranker.sources.base import Bill, ResourceCache
+from ranker.sources.faults import reason
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -216,22 +217,6 @@ def report_session(session: WorkerSession, shelf: ResourceCache, outbox: Outbox,
     outbox.flush()
     numbers = {"estimate": left and asdict(left), "used": used and asdict(used)}
     outbox.send(what="ended", failure=failure, **numbers)
-
-
-def reason(error: BaseException, memory: int | None) -> str:
-    """Return the reason why a model failed, in a line.
-
-    Example:
-        >>> reason(ZeroDivisionError("division by zero"), None), reason(MemoryError(), 3_000_000_000)
-        ('ZeroDivisionError: division by zero', 'MemoryError; its process may take 3.0 GB of memory')
-    """
-    text = str(error) if isinstance(error, ModelError) else type(error).__name__
-    line = first_line(error)
-    if not isinstance(error, ModelError) and line not in ("", text):
-        text = f"{text}: {line}"
-    causes = [error, *filter(None, (error.__cause__, error.__context__))]
-    scarce = any(isinstance(cause, MemoryError) or "memory" in str(cause) for cause in causes)
-    return f"{text}; its process may take {memory / 1e9:.1f} GB of memory" if scarce and memory else text
 
 
 def run_session(
