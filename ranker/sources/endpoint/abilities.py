@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ranker.sources.endpoint.client import Client, NotKept, RowError, ServerError
 from ranker.sources.endpoint.journal import request_name
-from ranker.sources.endpoint.replies import Reply
+from ranker.sources.endpoint.replies import Reply, is_certain
 
 COMPLETIONS, CHAT = "/completions", "/chat/completions"
 """Addresses behind a server's URL."""
@@ -30,7 +30,7 @@ REPETITIONS = 4
 REPEATED_TOKENS = 12
 """Most tokens of a repeated word."""
 
-REVISION = 1
+REVISION = 2
 """Version of the probe, part of what it is kept under; raise it when other abilities are found."""
 
 
@@ -45,6 +45,7 @@ class Abilities:
         limit_name: parameter that limits the tokens of an answer.
         temperature: it takes a temperature.
         model, fingerprint: stated by the server, see `Reply`.
+        doubt: why log-probabilities of a prompt that it gives are not used, in words; "" where it gives none.
     """
 
     chat: bool
@@ -54,6 +55,7 @@ class Abilities:
     temperature: bool = True
     model: str = ""
     fingerprint: str = ""
+    doubt: str = ""
 
     @property
     def expected(self) -> Reply:
@@ -137,7 +139,7 @@ def _top(chat: bool, count: int) -> dict[str, Any]:
 
 
 def find_abilities(endpoint: Endpoint, chat: bool) -> Abilities:
-    """Find out what a model of a server can do; the result is kept, and found out once.
+    """Find out what a model of a server can do, once: the result is kept, and a failure holds for the run.
 
     Raises:
         NotKept: it is not kept, and the client is offline.
@@ -149,32 +151,49 @@ def find_abilities(endpoint: Endpoint, chat: bool) -> Abilities:
         return Abilities(**json.loads(reply[1]))
     if client.offline:
         raise NotKept(name)
-    abilities = _probe_chat(endpoint) if chat else _probe_completions(endpoint)
+    if error := client.failures.get(name):
+        raise ServerError.like(error)
+    try:
+        abilities = _probe_chat(endpoint) if chat else _probe_completions(endpoint)
+    except ServerError as error:
+        client.failures[name] = error
+        raise
     client.journal.keep(name, 200, json.dumps(asdict(abilities)))
     return abilities
 
 
 def _probe_completions(endpoint: Endpoint) -> Abilities:
-    """Ask for the log-probabilities of a prompt, which count if each token has one; then for the next token's."""
+    """Ask for the log-probabilities of a prompt, which count if they can be some; then for the next token's."""
     abilities = Abilities(chat=False)
-    reply, _ = _try(endpoint, abilities, echo=True, logprobs=1)
+    reply, refusal = _try(endpoint, abilities, echo=True, logprobs=1)
+    doubt = str(refusal) if refusal is not None and refusal.doubtful else ""
     if reply is not None and repeats_prompt(reply, SAMPLE):
-        return Abilities(False, echo=True, top=1, model=reply.model, fingerprint=reply.fingerprint)
+        doubt = doubt_of(reply)
+        if not doubt:
+            return Abilities(False, echo=True, top=1, model=reply.model, fingerprint=reply.fingerprint)
     for count in (*TOP, 0):
         reply, refusal = _try(endpoint, abilities, **_top(False, count))
         if reply is not None:
             count_shown = len(reply.tokens[0].top) if reply.tokens else 0
-            return Abilities(False, top=min(count, count_shown), model=reply.model, fingerprint=reply.fingerprint)
+            top = min(count, count_shown)
+            return Abilities(False, top=top, model=reply.model, fingerprint=reply.fingerprint, doubt=doubt)
     predicate = f"cannot complete texts ({refusal}); ask it by prompts with `chat`"
     raise ServerError.of(endpoint.client.server.host, predicate, option="prompts")
 
 
 def repeats_prompt(reply: Reply, prompt: str) -> bool:
-    """Return True if a reply has a log-probability of each token of the prompt but the first."""
+    """Return True if the tokens of a reply begin with those of the prompt, behind special ones."""
+    return b"".join(token.text for token in reply.prompt(1)).endswith(prompt.encode())
+
+
+def doubt_of(reply: Reply) -> str:
+    """Return why the log-probabilities of a prompt that a reply repeats cannot be any; "" if they can."""
     tokens = reply.prompt(1)
-    enough = len(tokens) == reply.prompt_tokens if reply.prompt_tokens >= 0 else len(tokens) > 1
-    repeated = prompt.encode() in b"".join(token.text for token in tokens)
-    return enough and repeated and not any(math.isnan(token.logprob) for token in tokens[1:])
+    if reply.prompt_tokens not in (-1, len(tokens)):
+        return f"it counts {reply.prompt_tokens} tokens, and shows {len(tokens)}"
+    if any(math.isnan(token.logprob) for token in tokens[1:]):
+        return "some tokens have none"
+    return "by them the prompt has a probability of about 1, which no prompt has" if is_certain(tokens) else ""
 
 
 def _probe_chat(endpoint: Endpoint) -> Abilities:
@@ -194,16 +213,16 @@ def _probe_chat(endpoint: Endpoint) -> Abilities:
     raise ServerError.of(endpoint.client.server.host, f"takes no chat ({refusal})", option="prompts")
 
 
-def _try(endpoint: Endpoint, form: Abilities, **parameters: Any) -> tuple[Reply | None, str]:
-    """Return the reply to a request in one form, or the server's reason to refuse it."""
+def _try(endpoint: Endpoint, form: Abilities, **parameters: Any) -> tuple[Reply | None, RowError | None]:
+    """Return the reply to a request in one form, or why it has none."""
     prompt: Prompted = [{"role": "user", "content": SAMPLE}] if form.chat else SAMPLE
     body = endpoint.body(form, prompt, 1, **parameters)
     try:
-        return endpoint.client.ask(endpoint.place, form.path, body, endpoint.round, keep_refusals=False), ""
+        return endpoint.client.ask(endpoint.place, form.path, body, endpoint.round, keep_refusals=False), None
     except RowError as error:
         if not error.final:  # which says nothing of what it can do
-            raise ServerError.of(endpoint.client.server.host, str(error), option="models") from error
-        return None, str(error)
+            raise ServerError.at(endpoint.client.server.host, str(error), option="models") from error
+        return None, error
 
 
 def tokens_of(endpoint: Endpoint, word: str) -> tuple[bytes, ...]:

@@ -19,11 +19,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, quote_plus, urlsplit
 
-from ranker.errors import DataError, ModelError, first_line
+from ranker.errors import DataError, ModelError, UsageError, first_line
 from ranker.limits import LIMITS, Limits
 from ranker.sources.endpoint.journal import Journal, request_name
 from ranker.sources.endpoint.options import EndpointOptions
-from ranker.sources.endpoint.replies import BadReply, Reply, error_text, parse_reply
+from ranker.sources.endpoint.replies import BadNumbers, BadReply, Reply, error_text, parse_reply
 
 if TYPE_CHECKING:
     import httpx2
@@ -73,11 +73,12 @@ class RowError(Exception):
 
     Attributes:
         final: it would have none again.
+        doubtful: it has one, whose log-probabilities cannot be any.
     """
 
-    def __init__(self, reason: str, final: bool = False) -> None:
+    def __init__(self, reason: str, final: bool = False, doubtful: bool = False) -> None:
         super().__init__(reason)
-        self.final = final
+        self.final, self.doubtful = final, doubtful
 
 
 class NotKept(Exception):
@@ -151,6 +152,7 @@ class Client:
         stopping: set to send nothing more.
         met: the server has replied to this client.
         stated: (model of the server, "model" or "fingerprint") -> what its first reply said of itself.
+        failures: name of a probe of the abilities of a model -> why it failed.
         in_flight: number of requests that were sent and have no reply yet.
         room: notified when one has its reply.
     """
@@ -163,6 +165,7 @@ class Client:
     stopping: threading.Event = field(default_factory=threading.Event)
     met: bool = False
     stated: dict[tuple[str, str], str] = field(default_factory=dict)
+    failures: dict[str, ServerError] = field(default_factory=dict)
     in_flight: int = 0
     room: threading.Condition = field(default_factory=threading.Condition)
 
@@ -208,15 +211,15 @@ class Client:
         """Key of the server; "" without one.
 
         Raises:
-            ServerError: the variable that is named for it is not set, or its value cannot be a key.
+            UsageError: the variable that is named for it is not set, or its value cannot be a key.
         """
         key = os.environ.get(self.server.key_name, "").strip() if self.server.key_name else ""
         if not key and any(self.server.key_name in text for text in self.server.options.api_key_env):
             text = f"needs the key in {self.server.key_name} (`api_key_env`), which is not set"
-            raise ServerError.of(self.server.host, text, option="api_key_env")
+            raise UsageError.of(self.server.host, text, option="api_key_env")
         if not (key.isascii() and key.isprintable()) or " " in key:
             text = f"{self.server.key_name} holds what cannot be a key: it has blanks or unprintable characters"
-            raise ServerError(text, option="api_key_env")
+            raise UsageError(text, option="api_key_env")
         return key
 
     @cached_property
@@ -288,6 +291,8 @@ class Client:
                 self._check_same(place, reply, expected)
                 return 200, text
             used = 0 if status < 500 else most
+        except BadNumbers as error:  # which it would give again
+            raise RowError(str(error), final=True, doubtful=True) from error
         except BadReply as error:
             raise Failed(str(error)) from error
         except httpx2.ConnectError as error:
@@ -322,7 +327,7 @@ class Client:
         if status in TRANSIENT or status >= 500:
             pause = retry_after(headers.get("retry-after", ""), time.time())
             if pause is not None and pause > LONGEST_WAIT:
-                predicate = f"asks to wait {pause:,.0f} s (status {status}: {message}); go on later"
+                predicate = f"asks to wait {pause:,g} s (status {status}: {message}); go on later"
                 raise ServerError.of(self.server.host, predicate)
             raise Failed(f"replies with status {status}: {message}", pause)
         advice = f"; {ADVICE[status]}" if status in ADVICE else ""
@@ -378,7 +383,7 @@ class Client:
             return body
         try:
             content = json.loads(body)
-            return self._redacted(json.dumps(content, ensure_ascii=False))
+            return self._redacted(json.dumps(content))
         except (ValueError, RecursionError):
             return self._redacted(body)
 

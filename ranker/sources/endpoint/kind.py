@@ -15,7 +15,7 @@ from ranker.errors import LabelError, UsageError, listed
 from ranker.records import digest
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions
 from ranker.sources.endpoint.abilities import Abilities, Endpoint, Prompted, find_abilities, tokens_of
-from ranker.sources.endpoint.client import Client, NotKept, Server, ServerError
+from ranker.sources.endpoint.client import Client, NotKept, RowError, Server, ServerError
 from ranker.sources.endpoint.journal import Journal
 from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.endpoint.prices import read_prices
@@ -92,10 +92,7 @@ class EndpointModel(PromptSetup):
 
     def connect(self, shelf: ResourceCache) -> None:
         """Find out what the server can do, unless it is known; no text of a row is sent. See `Connected`."""
-        try:
-            self._endpoint(self.prompt is not None and self.prompt.chat, shelf)
-        except ServerError as error:
-            raise UsageError.like(error) from error
+        self._endpoint(self.prompt is not None and self.prompt.chat, shelf)
 
     def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
         """Return the server, its model, the way of asking, and the prompt; see `Source.identity`."""
@@ -133,7 +130,8 @@ class EndpointModel(PromptSetup):
             way = None if hard else WholeWords(listed_words, False)  # the way with most requests
         member = digest({"place": self.place, "round": endpoint.round, "task": task.name})
         remarks = partial(endpoint.client.journal.remarks, member)
-        note = partial(_note, self.place, shelf, way, prompt.decode or not words, remarks)
+        doubt = endpoint.abilities.doubt if endpoint.abilities else ""
+        note = partial(_note, self.place, shelf, way, prompt.decode or not words, doubt, remarks)
         note()
         shared: dict[str, Any] = {
             "name": self.name,
@@ -179,7 +177,10 @@ class EndpointModel(PromptSetup):
         if able.echo:
             return WholeWords(listed, mean)
         blank = "" if prompt.chat else prompt.template[len(prompt.template.rstrip()) :]
-        tokens = {word: tokens_of(endpoint, blank + word) for word in listed}
+        try:
+            tokens = {word: tokens_of(endpoint, blank + word) for word in listed}
+        except RowError as error:  # of no row yet
+            raise ServerError.at(self.server.host, str(error), option="models") from error
         if not all(tokens.values()):
             return None
         if prompt.chat:  # of words that begin alike, the first stands for its label
@@ -205,7 +206,7 @@ def _client(server: Server, shelf: ResourceCache) -> Client:
     """Return the client of a server, one for all its models."""
     if not (shelf.offline or server.is_local or server.options.send_texts):
         text = f"the texts of rows would be sent to {server.host}, another machine: `send_texts` allows that"
-        raise ServerError(text, option="send_texts", value=server.host)
+        raise UsageError(text, option="send_texts", value=server.host)
     if _JOURNAL not in shelf or shelf[_JOURNAL].folder != shelf.folder:
         shelf[_JOURNAL] = Journal(shelf.folder)
         shelf[_CLIENTS] = {}
@@ -231,10 +232,11 @@ def _put(
 
 
 def _note(
-    place: str, shelf: ResourceCache, way: Way | None, writes: bool, remarks: Callable[[], dict[str, int]]
+    place: str, shelf: ResourceCache, way: Way | None, writes: bool, doubt: str, remarks: Callable[[], dict[str, int]]
 ) -> None:
     """Note how a model is asked, and what was remarkable in how many rows."""
     notes = [] if way is None and writes else [ServerWriter.note if way is None else way.note]
+    notes += [f"the server's log-probabilities of prompts (echo) are not used: {doubt}"] if doubt and notes else []
     notes += [f"{remark} (different rows: {count:,})" for remark, count in sorted(remarks().items())]
     shelf.noted[place] = 0, tuple(notes)
 

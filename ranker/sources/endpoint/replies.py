@@ -19,9 +19,19 @@ NEVER = -9_000.0
 ROUNDING = 1e-3
 """Most that a log-probability may be above 0, by rounding."""
 
+CERTAIN = math.log(0.9)
+"""Log-probability above which a prompt is too probable to be believed: its first words could always be others."""
+
+MOST_IN_ALL = 1.01
+"""Most that the probabilities of different tokens in one place may add up to, by rounding."""
+
 
 class BadReply(ValueError):
     """A reply without what every reply must have."""
+
+
+class BadNumbers(BadReply):
+    """A reply whose log-probabilities cannot be any."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,7 @@ def parse_reply(body: str) -> Reply:
     """Parse the body of a successful reply, of completions or of chat.
 
     Raises:
-        BadReply: it is no JSON, or has no text.
+        BadReply: it is no JSON, or has no text; BadNumbers: its log-probabilities cannot be any.
 
     Example:
         >>> choice = {"text": " Paris", "logprobs": {"tokens": [" Paris"], "token_logprobs": [-0.3]}}
@@ -80,14 +90,26 @@ def parse_reply(body: str) -> Reply:
         choice = content["choices"][0]
         text = choice["message"]["content"] if "message" in choice else choice["text"]
         usage = content.get("usage") or {}
-        tokens = _tokens(choice.get("logprobs") or {}) if text is not None else ()  # else of hidden reasoning
+        tokens = _read_tokens(choice.get("logprobs") or {}) if text is not None else ()  # else of hidden reasoning
         prompt_tokens, output_tokens = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    except BadReply:
+        raise
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise BadReply("it replies with what is no answer of this protocol") from error
     if not isinstance(text, str) and text is not None:
         raise BadReply("it replies with what is no text")
     stated = [str(content.get(name) or "") for name in ("model", "system_fingerprint")]
     return Reply(text or "", tokens, prompt_tokens, output_tokens, *stated)
+
+
+def _read_tokens(logprobs: Any) -> tuple[Token, ...]:
+    """Return the tokens of a choice; raise `BadNumbers` where they are malformed."""
+    try:
+        return _tokens(logprobs)
+    except BadReply:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise BadNumbers("its log-probabilities are malformed") from error
 
 
 def _tokens(logprobs: Mapping[str, Any]) -> tuple[Token, ...]:
@@ -121,17 +143,24 @@ def _number(value: float | None) -> float:
     if value is None or (type(value) in (int, float) and value <= NEVER):
         return math.nan
     if type(value) not in (int, float) or not value <= ROUNDING:
-        raise ValueError(f"no log-probability: {value!r}")
+        raise BadNumbers(f"it gives {first_line(ValueError(repr(value)))[:MOST_DIGITS]} as a log-probability")
     return min(float(value), 0.0)
 
 
 def _top(pairs: Any) -> dict[bytes, float]:
-    """Return tokens by their bytes; of equal ones the more probable."""
+    """Return tokens by their bytes; of equal ones the more probable.
+
+    Raises:
+        BadNumbers: together they are more probable than 1.
+    """
     top: dict[bytes, float] = {}
     for text, value in pairs:
         number = _number(value)
         if not math.isnan(number):
             top[text] = max(number, top.get(text, -math.inf))
+    total = math.fsum(map(math.exp, top.values()))
+    if total > MOST_IN_ALL:
+        raise BadNumbers(f"it gives tokens in one place, of which one alone can follow, a probability of {total:.2f}")
     return top
 
 
@@ -154,8 +183,21 @@ def error_text(body: str) -> str:
     return first_line(ValueError(str(message).strip()))[:MOST_WORDS]
 
 
+MOST_DIGITS = 30
+"""Most characters of what stands for a number in a message of ours."""
+
 MOST_WORDS = 300
 """Most characters of a server's message in ours."""
+
+
+def is_certain(tokens: Sequence[Token]) -> bool:
+    """Return True if tokens have a probability of about 1 after the first of them, which no prompt has.
+
+    Example:
+        >>> is_certain([Token(b"It"), Token(b" is", 0.0)]), is_certain([Token(b"It"), Token(b" is", -2.0)])
+        (True, False)
+    """
+    return math.fsum(token.logprob for token in tokens[1:] if not math.isnan(token.logprob)) > CERTAIN
 
 
 def covering(tokens: Sequence[Token], end: bytes) -> int:

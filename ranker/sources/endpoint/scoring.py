@@ -13,12 +13,12 @@ import numpy as np
 from factors.types import Bools, Example, Floats
 from ranker.errors import ModelError, printed
 from ranker.records import digest
-from ranker.sources.base import Bill, Hide
+from ranker.sources.base import FAILED, Bill, Hide
 from ranker.sources.endpoint.abilities import Endpoint, Prompted
 from ranker.sources.endpoint.asking import in_order
 from ranker.sources.endpoint.client import RowError, ServerError
 from ranker.sources.endpoint.prices import BYTES_A_TOKEN, read_prices
-from ranker.sources.endpoint.replies import covering
+from ranker.sources.endpoint.replies import covering, is_certain
 from ranker.sources.lm.answers import before
 from ranker.sources.texts import Texts, WordEncoding
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER, states_of
@@ -99,6 +99,8 @@ class WholeWords:
         numbers = [[token.logprob for token in row[cut:]] for row in rows]
         if any(not row or any(map(math.isnan, row)) for row in numbers):
             raise RowError("it gives no log-probabilities of the prompt")
+        if any(map(is_certain, rows)):
+            raise RowError("by its log-probabilities the prompt has a probability of about 1, which no prompt has")
         scores = [sum(row) / len(row) if self.mean else sum(row) for row in numbers]
         return RowScores(dict(zip(self.words, scores, strict=True)))
 
@@ -221,7 +223,7 @@ class PromptedRows:
 
         failures = 0
         for answer in in_order(self.endpoint.client, guarded, rows, self.beat):
-            failed = isinstance(answer, RowError) and not answer.final
+            failed = isinstance(answer, RowError) and (answer.doubtful or not answer.final)
             failures = failures + 1 if failed else 0
             if failures >= MOST_FAILURES:
                 raise ServerError.of(self.endpoint.client.server.host, f"fails {failures} rows in a row: {answer}")
@@ -241,7 +243,7 @@ class PromptedRows:
             for example, answer in zip(block, results, strict=False):
                 self.endpoint.client.journal.forget_remarks(self.member, _row_name(example))
                 if isinstance(answer, RowError):
-                    self.remark(f"failed: {printed(str(answer))}", example)
+                    self.remark(f"{FAILED}{printed(str(answer))}", example)
                 of_block.append(answer)
                 advance(1)
             yield block, of_block

@@ -268,9 +268,9 @@ def record(token: str, logprob: float, top: dict[str, float]) -> dict:
 
 
 @contextmanager
-def serving(**changes: object) -> Iterator[Server]:
+def serving(kind: type[Server] = Server, **changes: object) -> Iterator[Server]:
     """A server that runs in threads of this process."""
-    server = Server(Behaviour(**changes))  # type: ignore[arg-type]
+    server = kind(Behaviour(**changes))  # type: ignore[arg-type]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -10,7 +10,7 @@ from collections import deque
 import pytest
 from servers import serving, tokens_of
 
-from ranker.errors import StoreError
+from ranker.errors import StoreError, UsageError
 from ranker.sources.endpoint.asking import in_order
 from ranker.sources.endpoint.client import Client, NotKept, RowError, Server, ServerError, is_loopback, retry_after
 from ranker.sources.endpoint.journal import FILE, Journal, request_name
@@ -243,7 +243,7 @@ def test_a_key_that_is_none_is_refused_before_anything_is_sent(monkeypatch, valu
     """It is named by its variable, never by its value."""
     monkeypatch.setenv("A_KEY", value)
     with serving() as server:
-        with pytest.raises(ServerError, match=expected) as refused:
+        with pytest.raises(UsageError, match=expected) as refused:
             ask(client_of(server, key_name="A_KEY", api_key_env=("A_KEY",)))
         assert not server.requests
         assert not value or value not in str(refused.value)
@@ -324,6 +324,15 @@ def test_a_key_is_found_however_it_is_escaped(monkeypatch, tmp_path):
     with serving(wrong=deque(["leak"])) as server, pytest.raises(ServerError) as refused:
         ask(client_of(server, Journal(tmp_path), key_name="A_KEY"))
     assert "bad key: Bearer ***" in str(refused.value)
+
+
+def test_halves_of_characters_are_kept_as_they_are_escaped(monkeypatch, tmp_path):
+    """A reply with one can be kept, though no encoding has it."""
+    monkeypatch.setenv("A_KEY", "sk-abc")
+    with serving() as server:
+        client = client_of(server, key_name="A_KEY")
+        Journal(tmp_path).keep("a", 200, client._redacted_json('{"text": "\\ud800 sk-abc"}'))
+    assert Journal(tmp_path).reply("a") == (200, '{"text": "\\ud800 ***"}')
 
 
 def test_a_server_that_counts_nothing_is_not_believed():

@@ -18,7 +18,7 @@ from ranker.runtime.store import Store
 from ranker.runtime.worker import run_job
 from ranker.sources.base import Bill, Machine, ResourceCache, SourceOptions, is_billed, is_perturbed
 from ranker.sources.endpoint import kind
-from ranker.sources.endpoint.abilities import repeats_prompt
+from ranker.sources.endpoint.abilities import doubt_of, repeats_prompt
 from ranker.sources.endpoint.client import Client, ServerError
 from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.endpoint.replies import Reply, Token
@@ -105,10 +105,14 @@ def test_a_repeated_prompt_has_its_text_and_a_number_for_each_token():
     tokens = (Token(b"The"), Token(b" sun", -1.0), Token(b" is", -2.0), Token(b" hot", -3.0))
     whole = Reply("", tokens, prompt_tokens=3, output_tokens=1)
     assert repeats_prompt(whole, "The sun is")
-    assert not repeats_prompt(replace(whole, prompt_tokens=4), "The sun is")
+    assert doubt_of(whole) == ""
     assert not repeats_prompt(whole, "The sea is")
-    assert not repeats_prompt(replace(whole, tokens=(tokens[0], Token(b" sun"), *tokens[2:])), "The sun is")
+    assert not repeats_prompt(whole, "The sun")
     assert not repeats_prompt(Reply(" hot", tokens[3:], prompt_tokens=3, output_tokens=1), "The sun is")
+    assert doubt_of(replace(whole, prompt_tokens=4)) == "it counts 4 tokens, and shows 3"
+    assert doubt_of(replace(whole, tokens=(tokens[0], Token(b" sun"), *tokens[2:]))) == "some tokens have none"
+    certain = tuple(replace(token, logprob=-0.01) for token in tokens)
+    assert "no prompt has" in doubt_of(replace(whole, tokens=certain))
 
 
 def test_tokens_are_those_that_the_server_shows():
@@ -515,12 +519,18 @@ def test_a_calibration_by_bounds_is_none():
 
 
 def test_trouble_at_the_probe_is_no_ability(tmp_path):
-    """A server that is still loading is refused, and found out anew once it is well."""
+    """A server that is still loading is refused in this run, and found out anew by the next, once it is well."""
     with serving(ill=deque(["503"] * 6)) as server:
         shelf = ResourceCache()
         shelf.folder = tmp_path
         with pytest.raises(ServerError, match="replies with status 503: still loading"):
             opened(server, shelf=shelf)
+        asked = len(server.requests)
+        with pytest.raises(ServerError, match="still loading"):
+            opened(server, shelf=shelf)
+        assert len(server.requests) == asked
+        shelf = ResourceCache()
+        shelf.folder = tmp_path
         assert isinstance(opened(server, shelf=shelf), ServerScorer)
 
 
