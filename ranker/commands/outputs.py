@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranker.commands.program import flag_error, name_flags, say
-from ranker.errors import RankModelsError, UsageError
+from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.files.saving import is_read_only, save
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 FILES = ("output", "save")
 FOLDERS = ("plots",)
 """Options that name output."""
+
+NOT_SHOWN = 3
+"""Exit status where models are not shown to be no worse than a base model."""
 
 
 def path_error(option: str, path: object, problem: str, kind: type[RankModelsError] = UsageError) -> RankModelsError:
@@ -167,7 +170,22 @@ def enforce_gate(gate: Gate) -> None:
     """
     say(gate.in_words.replace("\n", "\\n"), err=True)
     if not gate.passes:
-        raise SystemExit(3)
+        raise SystemExit(NOT_SHOWN)
+
+
+def failure_status(base: str | None) -> int:
+    """Return the exit status after a failure: that of a failed check if models are held to a base model."""
+    return 1 if base is None else NOT_SHOWN
+
+
+@contextmanager
+def failing_check(base: str | None) -> Iterator[None]:
+    """Give failures of models the exit status of a failed check, if models are held to a base model."""
+    try:
+        yield
+    except ModelError as error:
+        error.exit_code = failure_status(base)
+        raise
 
 
 def plot(ranking: Ranking, folder: Path | None) -> None:

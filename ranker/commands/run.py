@@ -210,7 +210,8 @@ def run(**values: Any) -> None:
     themselves.
 
     Exit status: 0 done. 1: something failed, the rest was done and is reported. 2: an argument cannot be right. 3: the
-    condition of --not-worse-than does not hold. 130, 143, 129: stopped by Ctrl-C, SIGTERM, SIGHUP.
+    condition of --not-worse-than does not hold, or a model failed, so that it cannot. 130, 143, 129: stopped by Ctrl-C,
+    SIGTERM, SIGHUP.
     """
     from contextlib import ExitStack
     from dataclasses import replace
@@ -261,7 +262,9 @@ def run(**values: Any) -> None:
         for line in dry_run_lines(run_plan, request.runtime, read_prices(values["prices"] or "")):
             say(line)
         return
-    ranking = outputs.name_flags_in_ranking(request.answer(run_plan)).made_by(click.get_current_context().obj)
+    with outputs.failing_check(request.base):
+        answer = request.answer(run_plan)
+    ranking = outputs.name_flags_in_ranking(answer).made_by(click.get_current_context().obj)
     gate = None
     if request.base is not None and not ranking.header.failures:
         gate = of_decision(ranking, request.base, *arguments.gate(values))
@@ -274,7 +277,9 @@ def run(**values: Any) -> None:
         with request.runtime.steps(f"report of {len(ranking.table.models):,} models", 1):
             content = outputs.render_document(document(ranking), format_name, values["output"])
         outputs.write(content, values["output"])
-    if ranking.header.failures or ranking.header.failed_factors:
+    if ranking.header.failures:
+        raise SystemExit(outputs.failure_status(request.base))
+    if ranking.header.failed_factors:
         raise SystemExit(1)
     if gate is not None:
         outputs.enforce_gate(gate)

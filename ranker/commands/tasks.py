@@ -37,7 +37,7 @@ def run(values: Mapping[str, Any], tasks: MatchedTasks, format_name: str) -> Non
     """Decide each task, and report them together; `--save` names a folder, with a file per task.
 
     Raises:
-        SystemExit: 1, a task could not be decided; 3, the check of `--not-worse-than` fails on some task.
+        SystemExit: 1, a task could not be decided; 3, so with `--not-worse-than`, or its check fails on some task.
     """
     check(values, format_name)
     first = arguments.run_request(_with_models(values, tasks.references_to(tasks.shared[0])), stderr.bars(values))
@@ -52,7 +52,8 @@ def run(values: Mapping[str, Any], tasks: MatchedTasks, format_name: str) -> Non
     if values["dry_run"]:
         say(f"nothing to compute: all answers are in files (tasks: {len(tasks.shared)})")
         return
-    outcome = decide_each(tasks, ask)
+    with outputs.failing_check(first.base):
+        outcome = decide_each(tasks, ask)
     outcome = replace(outcome, failures={task: name_flags(reason) for task, reason in outcome.failures.items()})
     gate = None
     if first.base is not None and not outcome.failures:
@@ -65,7 +66,7 @@ def run(values: Mapping[str, Any], tasks: MatchedTasks, format_name: str) -> Non
         outputs.render_document(over_tasks.document(outcome), format_name, values["output"]), values["output"]
     )
     if outcome.failures:
-        raise SystemExit(1)
+        raise SystemExit(outputs.failure_status(first.base))
     if gate is not None:
         outputs.enforce_gate(gate)
 

@@ -91,7 +91,7 @@ def decide_plan(run_plan: Plan, seed: int, runtime: Runtime, base: str | None = 
     if run_plan.cost:
         log.info(run_plan.cost)
     collected = collect(run_plan, runtime)
-    base = None if base is None else collected.copies.get(base, base)
+    base = None if base is None or base in collected.failures else collected.copies.get(base, base)
     measurements = measure_run(run_plan, collected, runtime)
     check_method(run_plan.method, measurements.left_out)
     with runtime.steps(f"comparing {len(measurements.table.models):,} models", len(deciding.STEPS)) as watch:
