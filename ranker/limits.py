@@ -24,6 +24,10 @@ READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0
 """Flags for opening files: a pipe in the place of a file does not block."""
 
 
+POINTER = b"version https://git-lfs.github.com/spec/"
+"""Beginning of what Git LFS leaves in the place of a file that was not fetched."""
+
+
 def _most(most: int, unit: str, reason: str) -> Any:
     return field(default=most, metadata={"of": unit, "why": reason})
 
@@ -180,7 +184,7 @@ def open_regular(path: Path) -> int:
         The descriptor, which belongs to the caller.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file.
+        OSError: it cannot be opened, is no regular file, or is a pointer of Git LFS.
     """
     descriptor = os.open(path, READING)
     try:
@@ -189,6 +193,9 @@ def open_regular(path: Path) -> int:
             number = errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL
             reason = os.strerror(number) if number == errno.EISDIR else "it is no regular file"
             raise OSError(number, reason, str(path))
+        if os.read(descriptor, len(POINTER)) == POINTER:
+            raise OSError(errno.EINVAL, "it is a pointer of Git LFS; `git lfs pull` fetches the file", str(path))
+        os.lseek(descriptor, 0, os.SEEK_SET)
     except BaseException:
         os.close(descriptor)
         raise

@@ -53,6 +53,8 @@ ENCODERS = {
     "xlnet": ("XLNetConfig", {"d_head": 8, "max_position_embeddings": None}, "unigram", "xlnet"),
 }
 
+T5_SIZES = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2, "max_position_embeddings": None}
+
 OTHERS = {
     # less common kinds, which take something of their own
     "gpt2": ("GPT2Config", {"max_position_embeddings": None, "n_positions": LIMIT}, "bpe", "bert"),
@@ -75,6 +77,14 @@ OTHERS = {
         "bpe",
         "roberta",
     ),
+    "t5": ("T5Config", {**T5_SIZES, "decoder_start_token_id": 1, "eos_token_id": 2}, "unigram", "t5"),
+    "mt5": ("MT5Config", {**T5_SIZES, "decoder_start_token_id": 1, "eos_token_id": 2}, "unigram", "t5"),
+    "llama": ("LlamaConfig", {"num_key_value_heads": 1}, "bpe", "llama"),
+    "gemma": ("GemmaConfig", {"num_key_value_heads": 1, "head_dim": 8}, "unigram", "llama"),
+    "mistral": ("MistralConfig", {"num_key_value_heads": 1, "head_dim": 8}, "unigram", "llama"),
+    "qwen2": ("Qwen2Config", {"num_key_value_heads": 1, "vocab_size": 400}, "bpe", "qwen"),  # its tokenizer adds one
+    "qwen3": ("Qwen3Config", {"num_key_value_heads": 1, "head_dim": 8}, "bpe", "qwen"),
+    "ibert": ("IBertConfig", {"max_position_embeddings": LIMIT + 2}, "bpe", "roberta"),
 }
 
 TASK = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
@@ -87,6 +97,9 @@ FORMS = {
     "bert": ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1"),
     "roberta": ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 [SEP]:0 $B:0 [SEP]:0"),
     "xlnet": ("$A:0 [SEP]:0 [CLS]:2", "$A:0 [SEP]:0 $B:1 [SEP]:1 [CLS]:2"),
+    "t5": ("$A:0 [SEP]:0", "$A:0 [SEP]:0 $B:0 [SEP]:0"),
+    "llama": ("[CLS]:0 $A:0", "[CLS]:0 $A:0 [CLS]:0 $B:0"),
+    "qwen": ("$A:0", "$A:0 $B:0"),
 }
 SPECIAL = {
     "cls_token": "[CLS]",
@@ -159,10 +172,8 @@ def make_checkpoint(
     tokenizer = make_tokenizer(kind, form)
     spread = {"initializer_range": 0.3}  # enough for outputs that depend on the input
     sizes = {**SIZES, **spread, "pad_token_id": tokenizer.pad_token_id, **differs, **changes}
-    config = getattr(transformers, config_name)(
-        vocab_size=len(tokenizer),
-        **{key: size for key, size in sizes.items() if size is not None},
-    )
+    sizes = {"vocab_size": len(tokenizer), **{key: size for key, size in sizes.items() if size is not None}}
+    config = getattr(transformers, config_name)(**sizes)
     if labels is not None:
         config.id2label = dict(enumerate(labels))
         config.label2id = {label: i for i, label in enumerate(labels)}

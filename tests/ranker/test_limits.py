@@ -369,3 +369,13 @@ def test_every_command_that_reads_files_takes_limits(tmp_path, rank_models, name
     assert status == 2
     assert ("(`limits." in err) == (name != "fetch")
     assert "no such option" not in err
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet", "a.npz", "rows.conll"])
+def test_a_pointer_of_git_lfs_is_no_file_of_rows(tmp_path, rank_models, name):
+    """Rows and tables of answers that were not fetched are named, with the command that fetches them."""
+    (tmp_path / name).write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 7\n")
+    for rows in ((), ("--data", tmp_path / name)):
+        status, _, stderr = rank_models("--models", tmp_path / name, *rows, "--store", tmp_path / "store")
+        assert status == 2
+        assert f"{name} cannot be read: it is a pointer of Git LFS; `git lfs pull` fetches the file" in stderr

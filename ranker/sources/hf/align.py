@@ -7,9 +7,10 @@ for another: RoBERTa, for one, separates its segments by two separators.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ranker.sources.base import Encoding
 if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedTokenizerBase
 
-REVISION = 2
+REVISION = 3
 """Version of splitting words (`factors.types.split_words`), encoding and alignment; part of the store's key, so raise
 it when these change.
 """
@@ -58,7 +59,9 @@ class TokenIds(Encoding):
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_length: int) -> list[TokenIds]:
-    """Encode examples, in order; one that is too long loses tokens from the end of its longer segment first.
+    """Encode examples, in order; one that is too long loses tokens of its longer segment first.
+
+    They are lost where the tokenizer would lose them (its `truncation_side`), and as many of each segment.
 
     Args:
         tokenizer: a fast one, since only those know the characters of a token.
@@ -68,46 +71,83 @@ def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_
     encodings: dict[int, TokenIds] = {}
     for number in {len(example.segments) for example in examples}:
         alike = [i for i, example in enumerate(examples) if len(example.segments) == number]
-        texts = zip(*([_cut_text(tokenizer, s, max_length) for s in examples[i].segments] for i in alike), strict=True)
+        parts = [[_part(tokenizer, text, max_length) for text in examples[i].segments] for i in alike]
+        texts = zip(*([part.text for part in row] for row in parts), strict=True)
+        # not truncated here: of a pair, tokenizers store each piece of one that they cut off with each of the other
         batch = tokenizer(
-            *(list(segment) for segment in texts),
-            truncation="longest_first",
-            max_length=max_length,
-            return_offsets_mapping=True,
-            return_attention_mask=False,
+            *(list(segment) for segment in texts), return_offsets_mapping=True, return_attention_mask=False
         )
-        encodings.update(zip(alike, _encodings(batch, [examples[i] for i in alike]), strict=True))
+        for row, (i, read) in enumerate(zip(alike, parts, strict=True)):
+            encodings[i] = _encoding(batch, row, examples[i], read, max_length, tokenizer.truncation_side)
     return [encodings[i] for i in range(len(examples))]
 
 
-def _cut_text(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
-    """Cut a long text behind all tokens that the model takes: the tokenizer would store all that it cuts off itself."""
+class _Part(NamedTuple):
+    """Part of a text that holds all tokens that a model takes, where it starts, and the tokens of the whole text."""
+
+    text: str
+    start: int = 0
+    tokens: int = 0
+
+
+def _part(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> _Part:
+    """Return the part of a text that a model can read, and a blank or some more; all of a text that is not long."""
     if len(text) <= LONG * max_length:
-        return text
-    # of a pair it stores each piece of one with each of the other: tens of gigabytes for 100,000 characters each
-    cut = tokenizer(text, truncation=True, max_length=max_length, return_offsets_mapping=True, add_special_tokens=False)
-    end: int = max((stop for _, stop in cut["offset_mapping"]), default=len(text))
+        return _Part(text)
+    offsets = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)["offset_mapping"]
+    if tokenizer.truncation_side == "left":
+        start = max(min((first for first, _ in offsets[-max_length:]), default=0) - MARGIN, 0)
+        space = _SPACE.search(text, start, start + MARGIN)
+        start = space.start() if start and space else start
+        return _Part(text[start:], start, len(offsets))
+    end = max((stop for _, stop in offsets[:max_length]), default=len(text))
     space = _SPACE.search(text, end, end + MARGIN)
-    return text[: space.start() if space else end + MARGIN]
+    return _Part(text[: space.start() if space else end + MARGIN], 0, len(offsets))
 
 
-def _encodings(batch: BatchEncoding, examples: Sequence[Example]) -> Iterator[TokenIds]:
-    """Align the rows of a tokenizer's batch."""
+def _encoding(
+    batch: BatchEncoding, row: int, example: Example, parts: Sequence[_Part], max_length: int, side: str
+) -> TokenIds:
+    """Align a row of a tokenizer's batch, which has read parts of the example's texts, and cut it to its length."""
+    segment = np.array([SPECIAL if s is None else s for s in batch.sequence_ids(row)], np.int64)
+    inside = [np.flatnonzero(segment == number) for number in range(len(parts))]
+    lengths = [max(len(places), part.tokens) for places, part in zip(inside, parts, strict=True)]
+    room = max(max_length - int((segment == SPECIAL).sum()), 0)
+    left = np.full(len(segment), True)
+    for places, most in zip(inside, longest_first(lengths, room), strict=True):
+        left[places[most:] if side == "right" else places[: len(places) - most]] = False
+    starts = np.array([part.start for part in parts])[segment]  # special tokens get (0, 0) by `trim`
+    offsets = np.array(batch["offset_mapping"][row], np.int64).reshape(-1, 2) + starts[:, None]
+    segment, offsets = segment[left], trim(offsets[left], segment[left], example.segments)
     type_ids = batch.get("token_type_ids")
-    for row, example in enumerate(examples):
-        segment = np.array([SPECIAL if s is None else s for s in batch.sequence_ids(row)], np.int64)
-        offsets = np.array(batch["offset_mapping"][row], np.int64).reshape(-1, 2)
-        offsets = trim(offsets, segment, example.segments)
-        yield TokenIds(
-            ids=np.array(batch["input_ids"][row], np.int64),
-            type_ids=None if type_ids is None else np.array(type_ids[row], np.int64),
-            segment=segment,
-            word=words_of(offsets, segment, example.words),
-            offsets=offsets,
-            fixed=np.zeros(len(segment), bool),
-            tokens=tuple(batch.tokens(row)),
-            truncated=bool(batch.encodings[row].overflowing) if batch.encodings else False,
-        )
+    return TokenIds(
+        ids=np.array(batch["input_ids"][row], np.int64)[left],
+        type_ids=None if type_ids is None else np.array(type_ids[row], np.int64)[left],
+        segment=segment,
+        word=words_of(offsets, segment, example.words),
+        offsets=offsets,
+        fixed=np.zeros(len(segment), bool),
+        tokens=tuple(compress(batch.tokens(row), left)),
+        truncated=sum(lengths) > room,
+    )
+
+
+def longest_first(lengths: Sequence[int], room: int) -> list[int]:
+    """Return how many tokens of one or two texts are left where there is room for some.
+
+    The longer one loses tokens until both are of one length, then both do; of an odd room, it has one more. The rule is
+    that of tokenizers ("longest_first").
+
+    Example:
+        >>> longest_first([9, 2], 7), longest_first([9, 8], 7), longest_first([8, 8], 7), longest_first([9], 7)
+        ([5, 2], [4, 3], [3, 4], [7])
+    """
+    if sum(lengths) <= room:
+        return list(lengths)
+    longer = 0 if lengths[0] > lengths[-1] else len(lengths) - 1
+    shares = [min(length, room // 2) for length in lengths]
+    shares[longer] = room - sum(shares) + shares[longer]
+    return shares
 
 
 def trim(offsets: Ints, segment: Ints, texts: Sequence[str]) -> Ints:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import torch
 
-from factors.types import Floats, Ints
+from factors.types import Bools, Floats, Ints
 from ranker.sources.packing import WINDOW, run_in_batches, windows
 
 if TYPE_CHECKING:
@@ -49,20 +49,27 @@ class TokenRow(NamedTuple):
     Attributes:
         ids: (T,) token ids.
         type_ids: (T,) segment ids, for models that take them.
+        frame: (T,) ids by which the network finds positions and the place that its head reads, for rows that are run
+            from embeddings; None for rows that are run from their ids.
     """
 
     ids: Ints
     type_ids: Ints | None = None
+    frame: Ints | None = None
 
     @property
     def size(self) -> int:
         """T."""
         return len(self.ids)
 
+    def part(self, tokens: Bools) -> TokenRow:
+        """Return some of the tokens."""
+        return TokenRow(self.ids[tokens], *(None if values is None else values[tokens] for values in self[1:]))
+
     @property
-    def content(self) -> tuple[bytes, bytes]:
-        """Ids and segment ids."""
-        return self.ids.tobytes(), b"" if self.type_ids is None else self.type_ids.tobytes()
+    def content(self) -> tuple[bytes, ...]:
+        """Ids, segment ids and frame."""
+        return tuple(b"" if array is None else array.tobytes() for array in self)
 
 
 class Batch(NamedTuple):
@@ -71,10 +78,16 @@ class Batch(NamedTuple):
     Attributes:
         ids: (R, T) token ids.
         type_ids: (R, T) segment ids, for models that take them.
+        frame: (R, T) see `TokenRow`.
     """
 
     ids: torch.Tensor
     type_ids: torch.Tensor | None
+    frame: torch.Tensor | None = None
+
+    def part(self, rows: torch.Tensor) -> Batch:
+        """Return some of the rows."""
+        return Batch(self.ids[rows], *(None if values is None else values[rows] for values in self[1:]))
 
 
 def stack(rows: Sequence[TokenRow], device: torch.device | str = "cpu") -> Batch:
@@ -84,9 +97,13 @@ def stack(rows: Sequence[TokenRow], device: torch.device | str = "cpu") -> Batch
         >>> stack([TokenRow(np.array([5, 6])), TokenRow(np.array([7, 8]))]).ids.tolist()
         [[5, 6], [7, 8]]
     """
+
+    def stacked(arrays: Sequence[Ints | None]) -> torch.Tensor | None:
+        present = [array for array in arrays if array is not None]
+        return torch.from_numpy(np.stack(present)).to(device) if present else None
+
     ids = torch.from_numpy(np.stack([row.ids for row in rows])).to(device)
-    types = [row.type_ids for row in rows if row.type_ids is not None]
-    return Batch(ids, torch.from_numpy(np.stack(types)).to(device) if types else None)
+    return Batch(ids, stacked([row.type_ids for row in rows]), stacked([row.frame for row in rows]))
 
 
 def forward(

@@ -16,6 +16,7 @@ from ranker.errors import ModelError
 from ranker.sources.base import Embedded
 from ranker.sources.hf import align, batching, labels, loading
 from ranker.sources.hf.align import TokenIds
+from ranker.sources.hf.batching import Batch
 from ranker.sources.hf.embedded import EmbeddedNetwork
 from ranker.sources.hf.heads import LABELS
 from ranker.sources.hf.last_layer import read_first_token
@@ -110,6 +111,19 @@ class TextClassifier(LoadedNetwork):
         while block := [logits[0] for _, logits in islice(answered, ENCODED_AT_ONCE)]:
             yield ClassProbabilities(softmax(np.array(block)))
 
+    def network(self, batch: Batch) -> torch.Tensor:
+        """Run a batch of R rows -> (R, C) float32 logits of the task's classes.
+
+        Heads of BART's kind read the last end of text, and refuse rows with different numbers of it together.
+        """
+        end = self.model.config.eos_token_id if self.model.config.is_encoder_decoder else None
+        if not isinstance(end, int):
+            return super().network(batch)
+        ends = batch.ids.eq(end).sum(dim=1)
+        alike = [torch.nonzero(ends == number)[:, 0] for number in sorted(set(ends.tolist()))]
+        logits = [super(TextClassifier, self).network(batch.part(rows)) for rows in alike]
+        return torch.cat(logits)[torch.cat(alike).argsort()]
+
     def run_head(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:
         """Run R rows of T tokens, as ids or as embeddings -> (R, C) float32 logits of the task's classes."""
         return collapse(self.run(type_ids, **rows).logits.float(), self.groups)
@@ -143,15 +157,13 @@ class Classifier(TextClassifier, EmbeddedNetwork):
             expected = self.run_head(batch.type_ids, input_ids=batch.ids)
             read_first_token(self.model)
             for config in unpadded:
-                config.pad_token_id = 0  # batches are never padded, but some networks refuse to run without one
+                config.pad_token_id = -1  # no token: batches are never padded, but some networks refuse to run without
             trouble = self.embedding_trouble(batch, expected)
             if not trouble:
                 return self
-            for config in unpadded:
-                config.pad_token_id = -1  # networks look for it among the ids, where 0 may be a real token
             values = {field.name: getattr(self, field.name) for field in fields(self)}
             from_ids = TextClassifier(**{**values, "trouble": f"{self.name} {trouble}"})
-            if off := self.difference(from_ids.network(batch), expected):
+            if off := self.difference(from_ids.network(batch._replace(frame=None)), expected):
                 raise ModelError.of(self.name, f"answers otherwise where its last layer is computed in part ({off})")
         return from_ids
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -17,11 +16,11 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from factors.types import Bools, Example, Floats, Ints
-from ranker.errors import ModelError, first_line
+from ranker.errors import first_line
 from ranker.sources.base import Baseline, Hide
 from ranker.sources.hf import align, batching, hidden
 from ranker.sources.hf.align import Cells, TokenIds
-from ranker.sources.hf.batching import Batch
+from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, Windows
 
 if TYPE_CHECKING:
@@ -39,8 +38,10 @@ class EmbeddedNetwork(LoadedNetwork):
 
     With `run_head`, `encodings` and `classes` it is a `ranker.sources.base.Embedded`.
 
-    Rows of token ids go in as embeddings, too: RoBERTa's kind counts positions from the padding ids that it sees, so a
-    row with tokens hidden behind padding would shift; from embeddings positions only count up.
+    Networks read more from token ids than embeddings: RoBERTa's kind counts positions by the padding among them, a
+    decoder's head reads the last token that is no padding, Longformer finds its questions by separators. So embeddings
+    go in under ids (`frame_ids`): those of the row before anything was hidden, where each word has the same id. Then
+    the row as it is has the answer that it has from its ids, and nothing moves when a token is hidden behind padding.
     """
 
     def answers_of(self, outputs: torch.Tensor, encodings: Sequence[TokenIds]) -> torch.Tensor:
@@ -84,7 +85,7 @@ class EmbeddedNetwork(LoadedNetwork):
         """
         token = None if hide == "remove" else hidden.substitute_tokens(self.tokenizer)[hide]
         rows = (
-            ((state, encoding), hidden.hide_tokens(self.row(encoding), visible, token))
+            ((state, encoding), hidden.hide_tokens(self.framed(encoding), visible, token))
             for state, encoding, visible in requests
         )
         answered = batching.forward_rows(self.network, rows, self.token_budget, self.device, advance)
@@ -93,8 +94,20 @@ class EmbeddedNetwork(LoadedNetwork):
             yield state, self.answers_of(stacked, [encoding] * len(stacked)).numpy()
 
     def network(self, batch: Batch) -> torch.Tensor:
-        """Run a batch of R rows of ids from their embeddings -> (R, ...) float32 outputs of the head."""
-        return self._run_embedded(batch.type_ids, self._embed_ids(batch.ids))
+        """Run a batch of R rows -> (R, ...) float32 outputs of the head; those with a frame from their embeddings."""
+        if batch.frame is None:
+            return super().network(batch)
+        return self._run_embedded(batch.type_ids, self._embed_ids(batch.ids), batch.frame)
+
+    def framed(self, encoding: TokenIds) -> TokenRow:
+        """Return the input for an encoding that is run from embeddings."""
+        return self.row(encoding)._replace(frame=self.frame_ids(encoding.ids))
+
+    def frame_ids(self, ids: Ints) -> Ints:
+        """Return ids in which all words are alike, and special tokens are what they are."""
+        size = len(self.model.get_input_embeddings().weight)  # type: ignore[arg-type]
+        word = next(number for number in reversed(range(size)) if number not in self.special_ids)
+        return np.where(np.isin(ids, self.special_ids), ids, word)
 
     def embed(self, encodings: Sequence[TokenIds]) -> torch.Tensor:
         """Return (R, T, D) word embeddings of R examples of one length, without positions and segments."""
@@ -107,10 +120,9 @@ class EmbeddedNetwork(LoadedNetwork):
         return torch.zeros_like(embedding) if baseline == "zero" else embedding
 
     def frame(self, encoding: TokenIds) -> Hashable:
-        """Return all beside the embeddings that can be moved: length, segment ids, fixed tokens, and the own answer."""
-        types = self.row(encoding).type_ids
+        """Return all beside the embeddings that can be moved: segment ids, special and fixed tokens, and the answer."""
         fixed = encoding.fixed.tobytes(), encoding.ids[encoding.fixed].tobytes()
-        return len(encoding), b"" if types is None else types.tobytes(), fixed, encoding.cells
+        return self.framed(encoding).content[1:], fixed, encoding.cells
 
     def from_embeddings(self, embeddings: torch.Tensor, encodings: Sequence[TokenIds]) -> torch.Tensor:
         """Run (R, T, D) word embeddings in place of those of R examples -> (R, C) float32 answers.
@@ -118,24 +130,25 @@ class EmbeddedNetwork(LoadedNetwork):
         Raises:
             ModelError: the network refuses them, as BART's kind does.
         """
-        type_ids = self.batch(encodings).type_ids if self.takes_type_ids else None
+        batch = self.batch(encodings)
+        assert batch.frame is not None
         with self._kernels(embeddings):
-            return self.answers_of(self._run_embedded(type_ids, embeddings), encodings)
+            return self.answers_of(self._run_embedded(batch.type_ids, embeddings, batch.frame), encodings)
 
     def batch(self, encodings: Sequence[TokenIds]) -> Batch:
-        """Stack examples of one length into a batch."""
-        return batching.stack([self.row(encoding) for encoding in encodings], self.device)
+        """Stack examples of one length into a batch that is run from embeddings."""
+        return batching.stack([self.framed(encoding) for encoding in encodings], self.device)
 
     def embedding_trouble(self, batch: Batch, expected: torch.Tensor) -> str:
         """Return why the network cannot be run from embeddings, in a line; "" if it can.
 
         Args:
-            batch: rows of ids.
-            expected: outputs of the head for them.
+            batch: rows with frames.
+            expected: outputs of the head for their ids.
         """
         try:
-            off = self.difference(self._run_embedded(batch.type_ids, self._embed_ids(batch.ids)), expected)
-        except ModelError as error:
+            off = self.difference(self.network(batch), expected)
+        except Exception as error:  # a network may be foreign code
             return f"cannot be run from embeddings ({first_line(error.__cause__ or error)})"
         return off and f"answers otherwise to embeddings than to the tokens that they are of ({off})"
 
@@ -145,14 +158,21 @@ class EmbeddedNetwork(LoadedNetwork):
         # half of the digits: far above rounding, and too small to matter
         return f"logits off by {off:.2g}" if off > self.rounding**0.5 * max(1.0, expected.abs().max().item()) else ""
 
-    def _run_embedded(self, type_ids: torch.Tensor | None, embeddings: torch.Tensor) -> torch.Tensor:
-        """Run R rows of T embeddings -> (R, ...) float32 outputs of the head."""
-        if "global_attention_mask" not in inspect.signature(self.model.forward).parameters:
-            return self.run_head(type_ids, inputs_embeds=embeddings)
-        # Longformer's kind lets the first token attend to all others; by itself it decides so from token ids only
-        first = torch.zeros(embeddings.shape[:2], dtype=torch.long, device=self.device)
-        first[:, 0] = 1
-        return self.run_head(type_ids, inputs_embeds=embeddings, global_attention_mask=first)
+    def _run_embedded(
+        self, type_ids: torch.Tensor | None, embeddings: torch.Tensor, frame: torch.Tensor
+    ) -> torch.Tensor:
+        """Run R rows of T embeddings in place of those of their (R, T) frames -> (R, ...) float32 outputs."""
+
+        def replace(module: object, inputs: tuple[torch.Tensor], output: torch.Tensor) -> torch.Tensor:
+            (ids,) = inputs
+            if torch.equal(ids[:, : frame.shape[1]], frame):
+                return torch.cat([embeddings, output[:, frame.shape[1] :]], dim=1)  # Longformer's kind pads its rows
+            if torch.equal(ids.T, frame):
+                return embeddings.transpose(0, 1)  # XLNet reads tokens first
+            return output  # GPT-2 looks segments up, too
+
+        with self.model.get_input_embeddings().register_forward_hook(replace):
+            return self.run_head(type_ids, input_ids=frame)
 
     def _kernels(self, embeddings: torch.Tensor) -> AbstractContextManager[None]:
         """Avoid torch's fused attention in bfloat16 on CPU: its backward pass takes twelve times as long there."""
@@ -207,9 +227,10 @@ class EmbeddedHead(EmbeddedNetwork):
         """Return itself if it can be run from embeddings, as tried with an example; else as another class."""
         from_ids = plain(**vars(self))
         ((row, _), *_) = self.windows_of([example])[0]
-        batch = batching.stack([row], self.device)
+        framed = row._replace(frame=self.frame_ids(row.ids))
         with torch.no_grad(), suppress(ValueError):  # numbers that are not finite: each answer reports them
-            if self.embedding_trouble(batch, from_ids.network(batch)):
+            expected = from_ids.network(batching.stack([row], self.device))
+            if self.embedding_trouble(batching.stack([framed], self.device), expected):
                 return from_ids
         return self  # type: ignore[return-value]  # a subclass of it
 

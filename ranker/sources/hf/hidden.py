@@ -38,6 +38,5 @@ def hide_tokens(row: TokenRow, visible: Bools, token: int | None) -> list[TokenR
         ([5, 9], [5])
     """
     if token is not None:
-        return [TokenRow(ids, row.type_ids) for ids in np.where(visible, row.ids, token)]
-    types = row.type_ids
-    return [TokenRow(row.ids[left], None if types is None else types[left]) for left in visible]
+        return [row._replace(ids=ids) for ids in np.where(visible, row.ids, token)]
+    return [row.part(left) for left in visible]

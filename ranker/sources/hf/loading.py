@@ -214,7 +214,6 @@ def _tokenizer(files: Files, trust_remote_code: bool) -> PreTrainedTokenizerBase
             files.path, "has a slow tokenizer, which cannot say where a token stands; save a tokenizer.json"
         )
     tokenizer.name_or_path = str(files.path)
-    tokenizer.truncation_side = "right"  # long texts lose their end, see `align.encode`
     return tokenizer
 
 
@@ -293,6 +292,13 @@ def check_ids(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
     last = max(tokenizer.get_vocab().values())
     if last >= size:
         raise ModelError.at(folder, f"its tokenizer has token ids up to {last}, its network only up to {size - 1}")
+
+
+def special_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    """Return ids of the tokens that a network may look for: those special to its tokenizer or its configuration."""
+    settings = model.config.get_text_config().to_dict()
+    stated = [value for name, value in settings.items() if name.endswith("_token_id") and isinstance(value, int)]
+    return tuple(sorted({*tokenizer.all_special_ids, *stated}))
 
 
 def store_products(model: PreTrainedModel, dtype: torch.dtype) -> None:

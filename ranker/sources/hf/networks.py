@@ -21,7 +21,7 @@ from ranker.sources.hf import checkpoints, loading
 from ranker.sources.hf.align import TokenIds
 from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.files import Files, open_checkpoint_files
-from ranker.sources.hf.heads import SPANS, Head
+from ranker.sources.hf.heads import SPANS, TAGS, Head
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -50,6 +50,7 @@ class LoadedNetwork:
         tokenizer: its tokenizer, a fast one.
         max_length: most tokens that it takes.
         takes_type_ids: the network takes the segment of each token.
+        special_ids: tokens that the network may look for, see `loading.special_ids`.
         device: of the network.
         token_budget: most tokens a batch; it changes speed and memory, no number.
         dtype: of matrix products: float32, or bfloat16 with all else in float32.
@@ -62,6 +63,7 @@ class LoadedNetwork:
     tokenizer: PreTrainedTokenizerBase
     max_length: int
     takes_type_ids: bool
+    special_ids: tuple[int, ...]
     device: torch.device
     token_budget: int
     dtype: torch.dtype = torch.float32
@@ -199,12 +201,15 @@ def load_network(
         takes_type_ids = "token_type_ids" in inspect.signature(model.forward).parameters
         if files.under and head is SPANS:
             takes_type_ids = False  # PEFT's wrapper drops them, so that such adapters are trained without
+        if head in (TAGS, SPANS):
+            tokenizer.truncation_side = "right"  # nothing is lost: windows hold all of a row, from its beginning on
         return LoadedNetwork(
             name=str(path),
             model=model,
             tokenizer=tokenizer,
             max_length=loading.max_length(model, tokenizer),
             takes_type_ids=takes_type_ids,
+            special_ids=loading.special_ids(model, tokenizer),
             device=target,
             token_budget=token_budget or (TOKENS_ON_CPU if target.type == "cpu" else TOKENS_ELSEWHERE),
             dtype=products,

@@ -127,9 +127,10 @@ class Encoder(LoadedNetwork):
         while block := list(islice(stream, ENCODED_AT_ONCE)):
             with loading.one_line_errors(self.name, "cannot be run"):
                 batch = self.tokenizer(block, truncation=True, max_length=self.max_length, return_attention_mask=False)
+            types = self.takes_type_ids and "token_type_ids" in batch
             for encoding in batch.encodings or ():
                 ids, kinds = (np.array(values, dtype=np.int64) for values in (encoding.ids, encoding.type_ids))
-                yield encoding, [TokenRow(ids, kinds if self.takes_type_ids else None)]
+                yield encoding, [TokenRow(ids, kinds if types else None)]
 
     def _pooled(self, batch: Batch) -> torch.Tensor:
         """Return (R, D) vectors of R rows of one length, without padding."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
 
     from ranker.progress import Advance
+
+log = logging.getLogger(__name__)
 
 SHORT = Example("short", ("One short text.",))
 """Example that tries out a loaded network."""
@@ -92,11 +95,16 @@ class Tagger(LoadedNetwork):
 
     def _requests(self, examples: Sequence[Example]) -> Iterator[tuple[tuple[int, Places], list[TokenRow]]]:
         """Yield the number of words, their places and the windows of each example."""
-        stream = iter(examples)
+        stream, count, long = iter(examples), 0, 0
         while block := list(islice(stream, ENCODED_AT_ONCE)):
             for example, windows in zip(block, self.windows_of(block), strict=True):
+                long += len(windows) > 1
                 places = word_places([encoding.word_ids for _, encoding in windows], self._overlap)
                 yield (example.segments[0].count(" ") + 1, places), [row for row, _ in windows]
+            count += len(block)
+        if long:
+            log.info("%s: %d of %d examples are longer than its %d tokens, and were read in windows (`pipeline` "
+                     "would cut them)", self.name, long, count, self.max_length)  # fmt: skip
 
     def _tags(self, count: int, places: Places, outputs: Sequence[Floats]) -> Tagging:
         """Return the tags of the words of one row, from those of the tokens of each window."""

@@ -8,6 +8,7 @@ import torch
 from captum.attr import IntegratedGradients
 from conftest import ENCODERS, TASK, make_tokenizer
 from refusals import refuses
+from transformers import PreTrainedConfig
 
 from factors.types import Example
 from ranker.attribution import attribute, ig
@@ -39,6 +40,7 @@ class Bag(torch.nn.Module):
     def __init__(self, words, bend=0.0):
         super().__init__()
         random = torch.Generator().manual_seed(1)
+        self.config = PreTrainedConfig()
         self.words = torch.nn.Embedding.from_pretrained(torch.randn(words, 3, generator=random))
         self.weight, self.bend, self.rows = torch.randn(3, 2, generator=random), bend, []
 
@@ -46,10 +48,11 @@ class Bag(torch.nn.Module):
         """(V, 3)."""
         return self.words
 
-    def forward(self, inputs_embeds, attention_mask):
-        """(R, T, 3) -> (R, 2) logits."""
-        self.rows.append(len(inputs_embeds))
-        x = torch.tanh(self.bend * inputs_embeds) if self.bend else inputs_embeds
+    def forward(self, input_ids, attention_mask):
+        """(R, T) -> (R, 2) logits."""
+        self.rows.append(len(input_ids))
+        x = self.words(input_ids)
+        x = torch.tanh(self.bend * x) if self.bend else x
         return SimpleNamespace(logits=x.sum(dim=1) @ self.weight)
 
 
@@ -62,6 +65,7 @@ def bag(bend=0.0, budget=1000):
         tokenizer=tokenizer,
         max_length=100,
         takes_type_ids=False,
+        special_ids=tuple(tokenizer.all_special_ids),
         device=torch.device("cpu"),
         token_budget=budget,
         groups=((0,), (1,)),
@@ -259,11 +263,11 @@ def test_out_of_memory_on_the_way_changes_no_score(monkeypatch, needs_gradient):
     classifier = bag(bend=1.5)
     own, failed = Bag.forward, []
 
-    def forward(self, inputs_embeds, attention_mask):
-        if len(inputs_embeds) > 7 and inputs_embeds.requires_grad == needs_gradient:
-            failed.append(len(inputs_embeds))
+    def forward(self, input_ids, attention_mask):
+        if len(input_ids) > 7 and self.words(input_ids).requires_grad == needs_gradient:
+            failed.append(len(input_ids))
             raise torch.OutOfMemoryError("out of memory")
-        return own(self, inputs_embeds, attention_mask)
+        return own(self, input_ids, attention_mask)
 
     monkeypatch.setattr(Bag, "forward", forward)
     rows = rows_of(classifier, ROUGH, examples)

@@ -183,10 +183,12 @@ def tokenizer(request):
     return make_tokenizer(request.param)
 
 
+@pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("other", ["The actor.", None])
 @pytest.mark.parametrize("name", LONG_TEXTS)
-def test_a_long_text_is_cut_before_it_is_encoded(tokenizer, name, other, monkeypatch):
-    """What the model sees of it is the same as if the tokenizer had been given all of it."""
+def test_a_long_text_is_cut_before_it_is_encoded(tokenizer, name, other, side, monkeypatch):
+    """What the model sees of it is the same as if the tokenizer had been given all of it, whatever side it cuts."""
+    monkeypatch.setattr(tokenizer, "truncation_side", side)
     example = Example("a", (LONG_TEXTS[name], other or LONG_TEXTS[name]), 0)
     [cut] = encode(tokenizer, [example], LIMIT)
     monkeypatch.setattr(align, "LONG", 10**9)
@@ -201,4 +203,6 @@ def test_the_tokenizer_is_given_no_more_than_the_model_can_read():
     """Of a pair it keeps every piece of one beside every piece of the other: 100,000 characters are too many."""
     tokenizer = make_tokenizer("wordpiece")
     for text in ("The doctor near the actor danced. " * 3000, "走" * 100_000):
-        assert len(align._cut_text(tokenizer, text, LIMIT)) <= LIMIT * align.LONG + align.MARGIN
+        for side in ("right", "left"):
+            tokenizer.truncation_side = side
+            assert len(align._part(tokenizer, text, LIMIT).text) <= LIMIT * align.LONG + align.MARGIN

@@ -9,7 +9,6 @@ from transformers import AutoModelForSequenceClassification
 from factors.types import Example
 from ranker.attribution import attribute
 from ranker.attribution.settings import LIMESettings, OcclusionSettings, SHAPSettings
-from ranker.sources.hf.batching import TokenRow, stack
 from ranker.sources.hf.classifiers import Classifier
 
 EXAMPLES = [
@@ -60,13 +59,13 @@ def test_padding_that_hides_a_token_is_a_token_like_any_other(checkpoint, name):
     """RoBERTa's kind counts positions from padding ids; hidden behind [PAD], a token must move no other's position."""
     ours = Classifier.load(checkpoint(name), TASK)
     (encoding,) = ours.encode(EXAMPLES[:1])
-    row = ours.row(encoding)
     middle = len(encoding) // 2
     pad, other = ours.tokenizer.pad_token_id, int(encoding.ids[middle])
     words = ours.model.get_input_embeddings().weight
     words[pad] = words[other]  # so that whatever still differs is not what the token says
-    hidden = np.where(np.arange(len(encoding)) == middle, pad, encoding.ids)
-    logits = ours.network(stack([row, TokenRow(hidden, row.type_ids)])).detach()
+    visible = np.array([np.full(len(encoding), True), np.arange(len(encoding)) != middle])
+    ((_, logits),) = ours.answers([(None, encoding, visible)], "pad")
     np.testing.assert_allclose(logits[1], logits[0], atol=1e-6)
     words[pad] = 0
-    assert not np.allclose(ours.network(stack([TokenRow(hidden, row.type_ids)])).detach()[0], logits[0], atol=1e-4)
+    ((_, logits),) = ours.answers([(None, encoding, visible)], "pad")
+    assert not np.allclose(logits[1], logits[0], atol=1e-4)

@@ -219,8 +219,8 @@ def test_a_removed_token_could_be_no_part_of_an_answer(tmp_path):
 
 
 def test_a_network_that_answers_otherwise_to_embeddings_answers_whole_texts(tmp_path):
-    """ESM scales its embeddings by the mask tokens among the ids: it tags, and is not attributed."""
-    loaded = Tagger.load(made(tmp_path, "TokenClassification", "esm"))
+    """I-BERT's embeddings come with their scale, and none can be put in their place: it tags, and is not attributed."""
+    loaded = Tagger.load(made(tmp_path, "TokenClassification", "ibert"))
     assert type(loaded) is Tagger
     assert not is_perturbed(loaded)
     assert len(next(loaded.predict(TAGGED))) == len(TAGGED)

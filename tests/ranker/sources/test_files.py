@@ -592,3 +592,12 @@ def test_a_failure_of_one_line_is_told_as_asked(model):
     ):
         raise LabelError("a")
     assert str(caught.value) == "b"
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, "tokenizer.json", "config.json"])
+def test_a_pointer_of_git_lfs_is_named(model, name):
+    """A clone without Git LFS holds a few lines in the place of a large file: the message says what fetches it."""
+    (model / name).write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 7\n")
+    with refuses(ModelError, place=model / name) as stop:
+        Classifier.load(model, TASK)
+    assert str(stop.value).endswith(": it is a pointer of Git LFS; `git lfs pull` fetches the file")

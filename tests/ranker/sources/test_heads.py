@@ -1,6 +1,7 @@
 """Token classifiers and question answering heads: tiny models of our own making, held to transformers' own loops."""
 
 import json
+import shutil
 import warnings
 from dataclasses import replace
 from itertools import product
@@ -216,6 +217,21 @@ def test_an_answer_has_a_longest_length(longer, expected):
     start, end = np.zeros((2, 40))
     start[2] = end[2 + longer] = 9
     assert best_span(start, end, np.ones(40, dtype=bool))[0] == expected
+
+
+def test_windows_lose_nothing_whatever_side_a_tokenizer_cuts(tagger, tmp_path, caplog):
+    """They begin at the beginning of a row; a line says that `pipeline` would cut it."""
+    folder = shutil.copytree(tagger, tmp_path / "left")
+    stated = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    (folder / "tokenizer_config.json").write_text(json.dumps({**stated, "truncation_side": "left"}), encoding="utf-8")
+    rows = texts(("judge",), *((text,) for text in LONG))
+    with caplog.at_level("INFO"):
+        left = answers(Tagger.load(folder), rows)
+    assert left == answers(Tagger.load(tagger), rows)
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        f"{len(LONG)} of {len(rows)} examples are longer than its {LIMIT} tokens, and were read in windows "
+        "(`pipeline` would cut them)"
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -92,6 +92,18 @@ def test_probabilities_are_those_of_a_loop_without_cache(lm, kind):
     assert np.ptp([row[0] for row in expected]) > 0.01
 
 
+@pytest.mark.parametrize("kind", ["llama", "t5"])
+def test_special_tokens_in_a_text_are_read_as_the_tokenizer_reads_them(lm, kind):
+    """Ends of text and padding among the words, and at the end of a text, lose nothing and move nothing."""
+    texts = [("The doctor [SEP] saw", "An actor [SEP]"), ("[PAD] the [PAD]", "[SEP]"), ("[CLS] old", "[MASK] [UNK]")]
+    examples = [Example(str(number), segments) for number, segments in enumerate(texts)]
+    model = opened(lm(kind))
+    expected = [plain_probabilities(model, example) for example in examples]
+    np.testing.assert_allclose(probabilities(model, examples), expected, atol=1e-5)
+    explained = [row.probs for row in attribute(model, examples, "occlusion")]
+    np.testing.assert_allclose(explained, expected, atol=1e-5)
+
+
 def test_means_over_tokens(lm):
     """`length=mean` divides by the number of tokens."""
     model = opened(lm(), length="mean")
