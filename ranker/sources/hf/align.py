@@ -77,12 +77,12 @@ def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_
         batch = tokenizer(
             *(list(segment) for segment in texts), return_offsets_mapping=True, return_attention_mask=False
         )
-        for row, (i, read) in enumerate(zip(alike, parts, strict=True)):
-            encodings[i] = _encoding(batch, row, examples[i], read, max_length, tokenizer.truncation_side)
+        for row, (i, row_parts) in enumerate(zip(alike, parts, strict=True)):
+            encodings[i] = _encoding(batch, row, examples[i], row_parts, max_length, tokenizer.truncation_side)
     return [encodings[i] for i in range(len(examples))]
 
 
-class _Part(NamedTuple):
+class _ReadableText(NamedTuple):
     """Part of a text that holds all tokens that a model takes, where it starts, and the tokens of the whole text."""
 
     text: str
@@ -90,23 +90,23 @@ class _Part(NamedTuple):
     tokens: int = 0
 
 
-def _part(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> _Part:
+def _part(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> _ReadableText:
     """Return the part of a text that a model can read, and a blank or some more; all of a text that is not long."""
     if len(text) <= LONG * max_length:
-        return _Part(text)
+        return _ReadableText(text)
     offsets = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)["offset_mapping"]
     if tokenizer.truncation_side == "left":
         start = max(min((first for first, _ in offsets[-max_length:]), default=0) - MARGIN, 0)
         space = _SPACE.search(text, start, start + MARGIN)
         start = space.start() if start and space else start
-        return _Part(text[start:], start, len(offsets))
+        return _ReadableText(text[start:], start, len(offsets))
     end = max((stop for _, stop in offsets[:max_length]), default=len(text))
     space = _SPACE.search(text, end, end + MARGIN)
-    return _Part(text[: space.start() if space else end + MARGIN], 0, len(offsets))
+    return _ReadableText(text[: space.start() if space else end + MARGIN], 0, len(offsets))
 
 
 def _encoding(
-    batch: BatchEncoding, row: int, example: Example, parts: Sequence[_Part], max_length: int, side: str
+    batch: BatchEncoding, row: int, example: Example, parts: Sequence[_ReadableText], max_length: int, side: str
 ) -> TokenIds:
     """Align a row of a tokenizer's batch, which has read parts of the example's texts, and cut it to its length."""
     segment = np.array([SPECIAL if s is None else s for s in batch.sequence_ids(row)], np.int64)
