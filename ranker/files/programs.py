@@ -9,35 +9,85 @@ from typing import Any
 ANSWER = "prediction"
 """Name of the column of answers where a file names none."""
 
+FAILURE = "error"
+"""Name of the column that says why an answer failed; its cell is empty where none did."""
+
+BAD = 400
+"""Least status of HTTP that says that a request failed."""
+
+UNFINISHED = ("failed", "cancelled")
+"""Status of a response that ended without an answer."""
+
+ERROR_REASON = 2
+"""Failure reason of promptfoo for a call that failed; 0 is none, and 1 an assertion."""
+
 
 def unwrap_answer(cells: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a row; for a line of a batch the id of its request, and the model's answer, None if it failed.
+    """Return a row; for a line of a batch the id of its request, the model's answer, and why the request failed.
+
+    A refusal is no answer. Batches of OpenAI's interfaces and of Anthropic's are read.
 
     Example:
         >>> body = {"choices": [{"message": {"content": "yes"}}]}
         >>> unwrap_answer({"id": "b1", "custom_id": "r1", "response": {"body": body}, "error": None})
-        {'id': 'r1', 'prediction': 'yes'}
+        {'id': 'r1', 'prediction': 'yes', 'error': None}
         >>> unwrap_answer({"custom_id": "r2", "response": None, "error": {"code": "expired"}})
-        {'id': 'r2', 'prediction': None}
+        {'id': 'r2', 'prediction': None, 'error': 'expired'}
     """
-    if "custom_id" not in cells or "response" not in cells or "error" not in cells:
+    if "custom_id" not in cells:
         return cells
-    body = _inside(cells["response"], "body")
-    choices = _inside(body, "choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    content = _inside(_inside(first, "message"), "content")
-    if content is None:  # the interface that answers in parts
-        output = _inside(body, "output")
-        messages = [part for part in output if _inside(part, "type") == "message"] if isinstance(output, list) else []
-        parts = _inside(messages[0], "content") if messages else None
-        content = _inside(parts[0], "text") if isinstance(parts, list) and parts else None
-    return {"id": cells["custom_id"], ANSWER: content if isinstance(content, str) else None}
+    if {"response", "error"} <= cells.keys() and isinstance(cells["response"], (dict, type(None))):
+        content, reason = _of_openai(cells["response"], cells["error"])
+    elif isinstance(_inside(cells.get("result"), "type"), str):
+        content, reason = _of_anthropic(cells["result"])
+    else:
+        return cells
+    return {"id": cells["custom_id"], ANSWER: None if reason else content, FAILURE: reason}
+
+
+def _of_openai(response: Any, error: Any) -> tuple[str | None, str | None]:
+    """Return the text of a response, and why there is none."""
+    status, body = _inside(response, "status_code"), _inside(response, "body")
+    choices, output = _inside(body, "choices"), _inside(body, "output")
+    if error or _inside(body, "error") or (isinstance(status, int) and status >= BAD):
+        return None, _reason(error or _inside(body, "error") or status)
+    if _inside(body, "status") in UNFINISHED or not (isinstance(choices, list) or isinstance(output, list)):
+        return None, _reason(_inside(body, "status") or "no response")
+    if isinstance(choices, list):
+        content = _inside(_inside(choices[0] if choices else None, "message"), "content")
+    else:  # the interface that answers in parts
+        message = next((part for part in output if _inside(part, "type") == "message"), None)
+        content = _text(_inside(message, "content"))
+    return content if isinstance(content, str) else None, None
+
+
+def _of_anthropic(result: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return the text of a result, and why there is none."""
+    if result["type"] != "succeeded":
+        error = result.get("error")
+        return None, _reason(_inside(error, "error") or error or result["type"])
+    message = result.get("message")
+    return None if _inside(message, "stop_reason") == "refusal" else _text(_inside(message, "content")), None
+
+
+def _text(parts: Any) -> str | None:
+    """Return the first text among the parts of a message."""
+    texts = [_inside(part, "text") for part in parts] if isinstance(parts, list) else []
+    return next((text for text in texts if isinstance(text, str)), None)
+
+
+def _reason(error: Any) -> str:
+    """Return the reason of a failure in a line."""
+    stated = (_inside(error, name) for name in ("code", "type", "message"))
+    text = str(next((name for name in stated if name), error)).strip()
+    return f"code {text}" if text.isdecimal() else text.partition("\n")[0] or FAILURE
 
 
 def promptfoo(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]] | None:
     """Return the rows of promptfoo's results: a test, its provider, and its score; None for other objects.
 
-    A provider with several prompts is a model for each; a repeated test has the number of its run.
+    A call that failed has a reason, and no score: promptfoo gives it 0, as it does a wrong answer. A provider with
+    several prompts is a model for each; a repeated test has the number of its run.
     """
     results = _inside(content.get("results"), "results")
     if not isinstance(results, list) or not all(isinstance(test, dict) and "provider" in test for test in results):
@@ -60,8 +110,24 @@ def _of_promptfoo(results: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
     for test, model, run, trial in tests:
         variables = trial.get("vars")
         texts = [value for value in variables.values() if isinstance(value, str)] if isinstance(variables, dict) else []
-        row = {"id": test, "text": "\n".join(texts), "model": model}
-        yield {**row, **({"run": run} if repeated else {}), "outcome": trial.get("score", trial.get("success"))}
+        row = {"id": test, **({"text": "\n".join(texts)} if texts else {}), "model": model}
+        reason = _failed_call(trial)
+        score = None if reason else trial.get("score", trial.get("success"))
+        yield {**row, **({"run": run} if repeated else {}), "outcome": score, FAILURE: reason}
+
+
+def _failed_call(trial: Mapping[str, Any]) -> str | None:
+    """Return why the call of a test failed; None if the model was asked, whatever it answered.
+
+    Older versions have no `failureReason`, and state the reason of a failed assertion as an error, too.
+    """
+    response, error = trial.get("response"), trial.get("error")
+    if of_call := _inside(response, "error"):
+        return _reason(of_call)
+    if "failureReason" in trial:
+        return _reason(error or "error") if trial["failureReason"] == ERROR_REASON else None
+    answered = trial.get("gradingResult") or _inside(response, "output") is not None
+    return _reason(error) if error and not answered else None
 
 
 def _inside(content: Any, key: str) -> Any:

@@ -151,6 +151,12 @@ class TableAnswerColumn:
         answers[present], state[present] = self.answers[positions[present]], self.state[positions[present]]
         return replace(self, answers=answers, state=state)
 
+    def failed(self, rows: Bools, note: str) -> TableAnswerColumn:
+        """Mark (N,) rows, whose cells are empty, as `ERROR`; the note says why."""
+        if not rows.any():
+            return self
+        return replace(self, state=np.where(rows, ERROR, self.state).astype(np.int8), notes=(*self.notes, note))
+
     def to_classes(self) -> ClassProbabilities:
         """Convert the answers to the record that all sources return.
 

@@ -337,8 +337,7 @@ def silent_notes(columns: Columns, column: str, labels: Labels, meaning: str) ->
         if many and labels.index(value) == NONE:
             says = f"{count(many, 'cell', 'says', 'say')} {cell_text(value)!r} in {column!r}: {meaning}"
             yield says if cell_text(value) == INVALID else Assumption(says)
-    present = ~columns.absent[column] if column in columns.absent else True
-    if empty := int(((codes < 0) & present).sum()):
+    if empty := int(((codes < 0) & ~_absent(columns, column)).sum()):
         yield f"{count(empty, 'cell', 'is', 'are')} empty in {column!r}: {meaning}"
 
 
@@ -450,8 +449,8 @@ def read_score_columns(
     several = () if alone else group
     notes += [*_softmax_notes(used_kind, several), *_numbers_in(several, classes, task)]
     notes += _merged(group, classes, task)
-    if broken.any():
-        notes.append(f"{count(int(broken.sum()), 'row', 'holds', 'hold')} no number in {some(group)}: errors")
+    if empty := int((broken & ~_absent(columns, group[0])).sum()):
+        notes.append(f"{count(empty, 'row', 'holds', 'hold')} no number in {some(group)}: errors")
     return TableAnswerColumn(name, used_kind, len(task.labels), probs, states(~broken, ERROR), hard, tuple(notes))  # type: ignore[arg-type]  # one of them
 
 
@@ -596,13 +595,18 @@ def read_outcome_column(
     values = 1 - values if lower_is_better else values
     errors = np.isnan(values) & ~silent
     answers = np.where(silent, 0.0, values)
-    empty = int((errors & ~bad).sum())
+    empty = int((errors & ~bad & ~_absent(columns, column)).sum())
     notes = [f"{count(empty, 'cell', 'is', 'are')} empty in {column!r}: errors"] if empty else []
     if strange:
         cells = count(len(strange), "cell", "is no outcome", "are no outcomes")
         notes.append(Assumption(f"{cells} in {column!r} ({some(dict.fromkeys(strange))}): errors"))
     state = np.where(silent, NO_ANSWER, np.where(errors, ERROR, ANSWERED)).astype(np.int8)
     return TableAnswerColumn(name, "outcomes", 0, answers, state, False, tuple(notes))
+
+
+def _absent(columns: Columns, column: str) -> Bools:
+    """Return (n,) True for the rows that do not name a column."""
+    return np.asarray(columns.absent.get(column, np.zeros(columns.size, bool)))
 
 
 def _number(columns: Columns, column: str) -> Floats:

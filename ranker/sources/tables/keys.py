@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from factors.types import Ints
 from ranker.datasets.readers import IDS, layout_of
 from ranker.errors import DataError, UnknownName
 from ranker.files.cells import cell_text
+from ranker.sources.tables import failures
 from ranker.sources.tables.base import Columns, RequestedRows, TableHints, some
 from ranker.sources.tables.cells import dictionary_codes, distinct, texts
 
@@ -43,6 +44,7 @@ class Keys:
         model: column that states the model; "" unless the table is that long.
         index: columns that carry only the order of the rows, or further ids.
         run: column that states the run, if rows repeat for each; else "".
+        failures: column that says that an answer failed -> the model that it is about: see `failures.find`.
     """
 
     id: str
@@ -51,11 +53,13 @@ class Keys:
     model: str
     index: tuple[str, ...]
     run: str = ""
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> set[str]:
         """All of these columns."""
-        return {self.id, *self.texts.values(), self.cluster, self.model, self.run, *self.index} - {""}
+        keys = {self.id, *self.texts.values(), self.cluster, self.model, self.run, *self.index, *self.failures}
+        return keys - {""}
 
 
 def find(columns: Columns, hints: TableHints, rows: RequestedRows | None) -> Keys:
@@ -81,7 +85,8 @@ def find(columns: Columns, hints: TableHints, rows: RequestedRows | None) -> Key
     rows_of = [identity] if identity else list(segments.values())
     run = next((name for name in free if rows_of and _is_run(columns, name, rows_of, model)), "")
     beside = (*(name for name in index if name != identity), *more_ids)
-    return Keys(identity, segments, hints.cluster, model, beside, run)
+    failed = failures.find(columns, [name for name in free if name != run])
+    return Keys(identity, segments, hints.cluster, model, beside, run, failed)
 
 
 def check_column(columns: Columns, name: str) -> None:

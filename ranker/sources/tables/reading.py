@@ -11,7 +11,7 @@ import numpy as np
 
 from factors.types import Ints
 from ranker.errors import Assumption, DataError, check_distinct
-from ranker.sources.tables import entries, names, roles
+from ranker.sources.tables import entries, failures, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import (
     NONE,
@@ -26,6 +26,7 @@ from ranker.sources.tables.base import (
 from ranker.sources.tables.cells import (
     Labels,
     blanks_to_null,
+    distinct,
     label_codes,
     read_label_column,
     read_outcome_column,
@@ -123,7 +124,7 @@ def parse_predictions(
         of_answers = [model.columns[0] for model in layout.models if not model.classes and model.kind != "outcomes"]
         check_words(columns, filter(None, (layout.truth, *of_answers)), hints)
     table = entries.find(columns, keys, rows, hints.empty_words)
-    models = _models(columns, layout, labels, hints, name, table)
+    models = _models(columns, layout, labels, hints, name, table, keys)
     if keys.run:
         models = _combine_runs(columns, keys, layout, labels, hints, table, models)
     check_distinct(columns.origin, "models", (model.name for model in models))
@@ -144,13 +145,22 @@ def parse_predictions(
 
 
 def _models(
-    columns: Columns, layout: roles.ColumnRoles, labels: Labels, hints: TableHints, name: str, table: Entries
+    columns: Columns,
+    layout: roles.ColumnRoles,
+    labels: Labels,
+    hints: TableHints,
+    name: str,
+    table: Entries,
+    keys: Keys,
 ) -> list[TableAnswerColumn]:
     """Read the answers of each model, in each of its runs, to the rows of the file."""
     models = []
     for model in layout.models:
-        answers = _answers(columns, model, model.name or name or "model", labels, hints)
-        answers = _mark_unasked(answers, columns, model)
+        alone = len(layout.models) == 1
+        failed, note = failures.rows_of(columns, keys.failures, (model.name, *model.columns), alone)
+        left = failures.without(columns, (*model.columns, model.beside), failed)
+        answers = _answers(left, model, model.name or name or "model", labels, hints)
+        answers = _mark_unasked(answers, columns, model).failed(failed, note)
         for (model_name, run), places in table.places.items():
             of_rows = compose_model_name(answers.name, model_name, len(layout.models))
             models.append(place_answers(answers, places, f"{of_rows}@{run}" if run else of_rows))
@@ -189,10 +199,11 @@ def _combine_runs(
 
 
 def _holds_outcomes_alone(columns: Columns, hints: TableHints, keys: Keys) -> bool:
-    """Return True if all columns are named for outcomes, with fractions: then the file has no labels."""
+    """Return True if all columns are named for outcomes, with fractions or one value: then the file has no labels."""
     free = [name for name in columns.cells if name not in keys.columns]
     right = all(names.is_right(name) and names.holds_outcomes(columns, name, hints.scale) for name in free)
-    return right and not (hints.answers or hints.truth) and any(names.has_fractions(columns, name) for name in free)
+    alone = any(names.has_fractions(columns, name) or len(distinct(columns.cells[name])) == 1 for name in free)
+    return right and alone and not (hints.answers or hints.truth)
 
 
 def mean_of_runs(

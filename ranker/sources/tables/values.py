@@ -8,7 +8,7 @@ import numpy as np
 
 from factors.types import Example, Ints
 from ranker.errors import Assumption, DataError, Question, UnknownName
-from ranker.sources.tables import entries, names, roles
+from ranker.sources.tables import entries, failures, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import Columns, RequestedRows, TableAnswerColumn, TableHints, count, some, states
 from ranker.sources.tables.cells import READABLE
@@ -56,10 +56,12 @@ def collect_values(
     table = entries.find(columns, keys, rows, hints.empty_words)
     models = []
     for column in held:
+        failed, note = failures.rows_of(columns, keys.failures, (column,), len(held) == 1)
         cells = np.fromiter(columns.values(column), dtype=object, count=columns.size)
+        cells[failed] = None
         filled = np.array([cell is not None for cell in cells], dtype=bool)
         of_column = name or "model" if len(held) == 1 and not hints.prediction else column
-        answers = TableAnswerColumn(of_column, "values", 0, cells, states(filled, NO_ANSWER))
+        answers = TableAnswerColumn(of_column, "values", 0, cells, states(filled, NO_ANSWER)).failed(failed, note)
         for (model, run), places in table.places.items():
             of_rows = compose_model_name(of_column, model, len(held))
             models.append(place_answers(answers, places, f"{of_rows}@{run}" if run else of_rows))

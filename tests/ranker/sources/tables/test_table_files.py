@@ -68,7 +68,7 @@ def request(n, content="positive", **more):
 
 
 def test_a_batch_is_answers_by_the_id_of_each_request(tmp_path):
-    """Not by the batch's own; what failed has no answer, whichever of the two interfaces was asked."""
+    """Not by the batch's own; a request that failed is an error, whichever of the two interfaces was asked."""
     part = {"type": "message", "content": [{"type": "output_text", "text": "good"}]}
     lines = [
         request(0),
@@ -78,7 +78,7 @@ def test_a_batch_is_answers_by_the_id_of_each_request(tmp_path):
     ]
     found = understood(tmp_path / "a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
     assert found.ids == ROWS.ids
-    assert said_by(found.models[0]) == ANSWERS
+    assert said_by(found.models[0]) == [*ANSWERS[:3], "error"]
 
 
 def test_results_of_promptfoo_are_outcomes_of_each_provider(tmp_path):
