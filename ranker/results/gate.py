@@ -36,7 +36,7 @@ class Gate:
         margin: loss that still counts as no worse: a fraction, or in the unit of `metric`.
         held: each other model, on each task.
         absent: gaps of the comparison, in words: tasks that the base was run on and another model was not, rows on
-            which one of them has no outcome, partial logs.
+            which one of them has no outcome, logs that are partial or invalid.
         allow_absent: whether such gaps are allowed.
         passes: whether every model passes, and no gap is left that is not allowed.
         metric: a metric that is no mean over rows, by which models are compared; "" for the mean outcome.
@@ -72,7 +72,6 @@ class Gate:
             for held in self.held
             if held.passes == self.passes
         ]
-        if self.passes:
-            return f"{by}: {', '.join(decisive)}"
-        lacking = [] if self.allow_absent else self.absent
-        return f"not shown to be {by}: {'; '.join([*([', '.join(decisive)] if decisive else []), *lacking])}"
+        said = f"{by}: {'; '.join([*([', '.join(decisive)] if decisive else []), *self.absent])}"
+        said = f"{said} (allowed)" if self.absent and self.allow_absent else said
+        return said if self.passes else f"not shown to be {said}"

@@ -395,7 +395,10 @@ MAX_UNANSWERED_SHARE = 0.1
 
 
 def state_notes(table: ScoreTable, answered: Sequence[ModelResponses]) -> Iterator[str]:
-    """Describe rows without a usable answer: missing in a file, failed, no answer unless that was right."""
+    """Describe rows without a usable answer: missing in a file, failed, no answer unless that was right.
+
+    Rows that failed are dropped, so the sentence is an `Assumption`.
+    """
     for reply in answered:
         right = table.outcomes[table.models.index(reply.model.name)] == 1
         given = population_answers(reply).predictions.state
@@ -404,12 +407,16 @@ def state_notes(table: ScoreTable, answered: Sequence[ModelResponses]) -> Iterat
         parts = [
             counted(count, f"row {single}", f"rows {plural}") for (single, plural), count in counts.items() if count
         ]
+        failed = int((state == ERROR).sum())
         if parts:
-            yield f"{reply.model.name}: {', '.join(parts)}."
+            sentence = f"{reply.model.name}: {', '.join(parts)}."
+            yield Assumption(sentence) if failed else sentence
         size = int((state != MISSING).sum())
         silent = int((state == NO_ANSWER).sum())
         if silent > MAX_UNANSWERED_SHARE * size:
             log.warning("%s gives no answer to %d of %d rows; they count as wrong", reply.model.name, silent, size)
+        if failed:
+            log.warning("%s failed on %d of %d rows; they are left out for all models", reply.model.name, failed, size)
 
 
 def _asked_rows_notes(plan: Plan, table: ScoreTable, answered: Sequence[ModelResponses]) -> Iterator[str]:

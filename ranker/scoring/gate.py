@@ -19,8 +19,8 @@ MARGIN = 0.02
 """Default margin: two points, which some hundred rows can show. At 0 a model that never differs from the base would
 never pass, since it may lose an unseen row."""
 
-PARTIAL = "The log is partial"
-"""Start of the note on a run that was cut short."""
+GAPS = ("The log is partial", "Somebody has marked the log as invalid", "Failed or invalid in some epochs")
+"""Starts of the notes on a run that was cut short, on one not to be used, and on rows with a part of their epochs."""
 
 
 def of_decision(ranking: Ranking, base: str, margin: float = MARGIN, allow_absent: bool = False) -> Gate:
@@ -30,7 +30,7 @@ def of_decision(ranking: Ranking, base: str, margin: float = MARGIN, allow_absen
         ranking: a decision on labelled rows alone.
         base: a model that each other one was compared with.
         margin: the difference that counts as no worse: a fraction, or in the unit of a metric that is no mean.
-        allow_absent: whether to allow rows without an outcome, and partial logs.
+        allow_absent: whether to allow rows without an outcome, and logs with gaps.
 
     Raises:
         UnknownName: there is no such model.
@@ -103,11 +103,11 @@ def _why(low: float | None, passes: bool, metric: str) -> str:
 
 
 def _missing_rows(ranking: Ranking) -> Iterator[str]:
-    """Describe rows on which a model has no outcome, so that none was compared there, and partial logs."""
+    """Describe rows on which a model has no outcome, so that none was compared there, and logs with gaps."""
     for model, outcomes in zip(ranking.table.models, ranking.table.outcomes, strict=True):
         if count := int(np.isnan(outcomes).sum()):
             yield f"{model} has no outcome on {count:,} of {counted(len(outcomes), 'row')}"
-    yield from (note.rstrip(".") for note in ranking.header.notes if isinstance(note, Gap) or PARTIAL in note)
+    yield from (note.rstrip(".") for note in ranking.header.notes if any(gap in note for gap in GAPS))
 
 
 def _absent_tasks(asked_tasks: Mapping[str, Sequence[str]], base: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from ranker.errors import LabelError
 from ranker.tasks.metrics import Metric
 
 T = TypeVar("T")
+P = TypeVar("P", bound="Predictions")
 
 ANSWERED, NO_ANSWER, ERROR, MISSING = range(4)
 """States of an answer: given; requested and not given (an abstention, an unreadable one); failed; never requested. A
@@ -90,6 +91,20 @@ class Predictions(Protocol):
     def joined(cls, blocks: Sequence[Self]) -> Self:
         """Join several blocks of answers."""
         ...
+
+
+def failures_as_wrong(answers: P) -> tuple[P, tuple[str, ...]]:
+    """Return answers of which those that failed count as wrong, and a note on how many these are; none without."""
+    failed = int((answers.state == ERROR).sum())
+    if not failed:
+        return answers, ()
+    state = np.where(answers.state == ERROR, NO_ANSWER, answers.state)
+    counts = (
+        f"{failed:,} answers failed or were not scored, and count"
+        if failed > 1
+        else "1 answer failed or was not scored, and counts"
+    )
+    return type(answers).of_columns({**answers.columns(), "state": state}), (f"{counts} as wrong by `errors`",)
 
 
 class Task(Protocol):

@@ -61,7 +61,8 @@ def read_inspect_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
     labelled, about = _row_labels(rows, candidate)
     name, reduce, of_epochs = _reducer(header, choice, epochs)
     outcomes = np.array([reduce(scores) for scores in values])
-    measure = _measure(header, candidate, name, [sample for row in rows for sample in row], outcomes)
+    recorded = np.array([reduce(np.array([_value(sample, candidate, void=True) for sample in row])) for row in rows])
+    measure = _measure(header, candidate, name, [sample for row in rows for sample in row], recorded)
     return TaskLog(
         program=PROGRAM,
         version=header.version,
@@ -73,7 +74,7 @@ def read_inspect_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
         measure=measure,
         keys=tuple(sample.key for sample in firsts),
         numbered=all(0 < sample.position <= max(header.size, len(rows)) for sample in firsts),
-        responses=tuple(_written(sample, candidate) for sample in firsts),
+        responses=tuple(_written(row, candidate) for row in rows),
         references=tuple(list(sample.right) for sample in firsts),
         texts=tuple(sample.text for sample in firsts),
         target_hashes=tuple(sample.target_hash for sample in firsts),
@@ -91,6 +92,7 @@ def read_inspect_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
             *header.notes,
             *of_epochs,
             *_count_notes(header, counts, epochs),
+            *_failure_notes(rows, samples),
             *_limit_notes(samples),
             *measure.notes,
             *unclustered,
@@ -154,14 +156,16 @@ def _prompt_identity(header: InspectHeader, sample: Sample) -> str:
     return hashed(header.setup + sample.prompt_hash) if header.setup and sample.prompt_hash else ""
 
 
-def _written(sample: Sample, candidate: tuple[str, str]) -> str:
-    """Return the answer that was scored, else all that the model wrote."""
+def _written(row: Sequence[Sample], candidate: tuple[str, str]) -> str:
+    """Return the answer that was scored in the first epoch that did not fail, else all that the model wrote."""
+    sample = next((sample for sample in row if not sample.failed), row[0])
     mark = sample.marks.get(candidate)
     return (mark.answer if mark is not None else "") or sample.completion
 
 
-def _value(sample: Sample, candidate: tuple[str, str]) -> float:
-    mark = sample.marks.get(candidate)
+def _value(sample: Sample, candidate: tuple[str, str], void: bool = False) -> float:
+    """Return the score of a sample; nan without one. That of a sample that failed counts only if `void`."""
+    mark = sample.marks.get(candidate) or (sample.void.get(candidate) if void else None)
     return math.nan if mark is None or mark.value is None else mark.value
 
 
@@ -290,6 +294,22 @@ def _target_labels(rows: Sequence[Sequence[Sample]], candidate: tuple[str, str])
         note = "Answers have no labels: the log records only the right ones."
         return no_labels(len(rows)), (note,)
     return label_written_answers(closed_targets(targets), targets, answers, _name(candidate))
+
+
+def _failure_notes(rows: Sequence[Sequence[Sample]], samples: Sequence[Sample]) -> Iterator[str]:
+    """Count the samples that failed, the rows that keep a score all the same, and samples run again or scored anew."""
+    size = f"{len(samples):,} sample{'s' if len(samples) > 1 else ''}"
+    failed = Counter(sample.failed for sample in samples if sample.failed)
+    if failed:
+        states = listed(f"{name} {count:,}" for name, count in sorted(failed.items()))
+        yield f"Failed or invalid: {sum(failed.values()):,} of {size} ({states}); they have no score."
+    partly = sum(0 < sum(bool(sample.failed) for sample in row) < len(row) for row in rows)
+    if partly:
+        yield Assumption(f"Failed or invalid in some epochs: {partly:,} of {len(rows):,} rows; the others count.")
+    if retried := sum(sample.retried for sample in samples):
+        yield f"Run again after an error: {retried:,} of {size}; the last run counts."
+    if edited := sum(sample.edited for sample in samples):
+        yield f"Scored anew after the run: {edited:,} of {size}; the new scores count."
 
 
 def _limit_notes(samples: Sequence[Sample]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ranker.errors import DataError, listed
+from ranker.errors import Assumption, DataError, listed
 from ranker.files.archive import Archive
 from ranker.files.text import read_start
 from ranker.limits import LIMITS, Limits
@@ -21,6 +21,9 @@ ZIP = (b"PK\3\4", b"PK\5\6")
 
 VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 """Values of the words for scores, beside "true" and "false"."""
+
+FAILURES = {"error": "error", "invalidated": "invalidation"}
+"""State of a sample that failed -> the field that says so; it may have a score all the same."""
 
 _SAMPLE = re.compile(r"samples/.*_epoch_[0-9]+(?:\.json|/sample\.json)", re.DOTALL)
 _METADATA = "metadata.json"  # beside a sample.json
@@ -57,8 +60,12 @@ class Sample:
             failed, since the length of its input is then unknown.
         choices: possible answers; () if any.
         right: the right choices; the right answers of a sample without choices.
-        completion: what the model wrote; "" for nothing.
-        marks: (scorer, part of its value, "" for all of it) -> its value.
+        completion: what the model wrote; "" for nothing, and for a sample that failed.
+        marks: (scorer, part of its value, "" for all of it) -> its value; empty for a sample that failed.
+        failed: "error" if the sample ended in one, "invalidated" if somebody marked it so; "" for neither.
+        void: marks that a sample was given although it failed.
+        retried: it was run again after an error.
+        edited: somebody changed its score.
         limit: that ended it, such as "token"; "" for none.
         groups: field of its metadata -> its value, for the requested fields.
     """
@@ -73,6 +80,10 @@ class Sample:
     right: tuple[str, ...]
     completion: str
     marks: Mapping[tuple[str, str], Mark]
+    failed: str
+    void: Mapping[tuple[str, str], Mark]
+    retried: bool
+    edited: bool
     limit: str
     groups: Mapping[str, str]
 
@@ -189,7 +200,7 @@ def _archive_header(archive: Archive, path: Path, budget: files.Budget) -> Inspe
     """Read the header of an archive, or the record of a run's start."""
     if _HEADER in archive.parts:
         return _header(files.parse(archive.read(_HEADER), f"{path}, part {_HEADER!r}", budget), path)
-    note = "The log is partial: its run was killed before it wrote a header."
+    note = Assumption("The log is partial: its run was killed before it wrote a header.")
     if _START in archive.parts:
         start = files.parse(archive.read(_START), f"{path}, part {_START!r}", budget)
         started = {**start, "status": "success"} if isinstance(start, dict) else start
@@ -232,9 +243,9 @@ def _header(content: Any, path: Path) -> InspectHeader:
     reducers = [reducers] if isinstance(reducers, str) else reducers
     notes = []
     if status != "success":
-        notes.append(f"The log is partial: its run ended with the status {name_of(status)}.")
+        notes.append(Assumption(f"The log is partial: its run ended with the status {name_of(status)}."))
     if content.get("invalidated") is True:
-        notes.append("Somebody has marked the log as invalid.")
+        notes.append(Assumption("Somebody has marked the log as invalid."))
     return InspectHeader(
         task=_string(spec, "task"),
         model=_string(spec, "model"),
@@ -339,6 +350,8 @@ def _parse_sample(content: Any, place: str, header: InspectHeader, cluster: str 
     target = content.get("target")
     targets = [_plain(part).strip() for part in (target if isinstance(target, list) else [target])]
     attached = _table(content, "attachments")
+    failed = next((state for state, name in FAILURES.items() if content.get(name)), "")
+    marks = dict(_marks(content))
     return Sample(
         key=name_of(identity),
         position=identity if type(identity) is int and 0 < identity <= LIMITS.log_rows else 0,
@@ -348,11 +361,21 @@ def _parse_sample(content: Any, place: str, header: InspectHeader, cluster: str 
         prompt_hash="" if content.get("error") else _prompt(content.get("messages"), attached),
         choices=texts,
         right=choices_named(",".join(targets), texts) if texts else tuple(targets),
-        completion=_string(_table(content, "output"), "completion"),
-        marks=dict(_marks(content)),
+        completion="" if failed else _string(_table(content, "output"), "completion"),
+        marks={} if failed else marks,
+        failed=failed,
+        void=marks if failed else {},
+        retried=bool(content.get("error_retries")),
+        edited=any(_is_edited(score) for score in _table(content, "scores").values()),
         limit=_limit(content),
         groups={key: name_of(metadata[key]) for key in wanted if metadata.get(key) is not None},
     )
+
+
+def _is_edited(score: Any) -> bool:
+    """Return True if somebody changed a score: its history holds the score before, too."""
+    history = score.get("history") if isinstance(score, dict) else None
+    return isinstance(history, list) and len(history) > 1
 
 
 def _right(targets: Sequence[str], choices: Sequence[str]) -> Sequence[str]:

@@ -31,7 +31,7 @@ from ranker.sources.base import (
 from ranker.sources.logs.options import LogOptions
 from ranker.sources.options import non_defaults
 from ranker.sources.references import Reference
-from ranker.tasks.base import ERROR, NO_ANSWER
+from ranker.tasks.base import failures_as_wrong
 from ranker.tasks.classes import has_labels, require_labels
 from ranker.tasks.metrics import is_metric
 from ranker.tasks.precomputed import PrecomputedTask
@@ -207,8 +207,8 @@ class LogAnswers:
         except (DataError, UsageError) as error:
             raise ModelError.at(self.name, error) from error
         if self.source.log_options.errors == "wrong":
-            state = np.where(predictions.state == ERROR, NO_ANSWER, predictions.state)
-            predictions = type(predictions).of_columns({**predictions.columns(), "state": state})
+            predictions, notes = failures_as_wrong(predictions)
+            self.shelf.noted[self.source.place] = len(examples), notes
         yield predictions
         advance(len(examples))
 

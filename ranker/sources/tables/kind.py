@@ -18,7 +18,7 @@ from ranker.sources.options import non_defaults
 from ranker.sources.references import Reference
 from ranker.sources.tables.names import NAMED
 from ranker.sources.tables.options import TableOptions
-from ranker.tasks.base import ERROR, NO_ANSWER
+from ranker.tasks.base import failures_as_wrong
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities, has_labels
 from ranker.tasks.precomputed import PrecomputedScores, PrecomputedTask
 
@@ -246,6 +246,9 @@ class TableAnswers:
             joined = self.source.joined(self.task, examples, self.shelf)
             answers = self.source.model(joined)
             predictions, notes = self._predictions(answers, examples)
+            if self.source.table_options.errors == "wrong":
+                predictions, of_errors = failures_as_wrong(predictions)
+                notes = (*notes, *of_errors)
         except Question:
             raise
         except (DataError, UsageError) as error:
@@ -262,8 +265,6 @@ class TableAnswers:
         from ranker.sources.tables.values import read_values
 
         state = answers.state.astype(np.int64)
-        if self.source.table_options.errors == "wrong":
-            state[state == ERROR] = NO_ANSWER
         if answers.kind == "values":
             return read_values(self.task, answers, state, examples)
         if not has_labels(self.task):

@@ -1012,6 +1012,27 @@ def test_ci_holds_rows_that_one_model_lacks_against_it(run, tmp_path):
     assert (status, err.splitlines()[-1].partition(" (")[0]) == (0, "no worse than a by more than 30.0 points: b")
 
 
+def test_ci_holds_answers_that_failed_against_a_model(run, tmp_path):
+    """They are errors, counted before the answer: exit 3, and 2 under `--strict`; `--errors wrong` counts them so."""
+    rows(tmp_path)
+    written(tmp_path / "a.csv", keyed(prediction=said(range(4))))
+    failed = [0, 4, 5]
+    written(
+        tmp_path / "b.csv",
+        keyed(prediction=said(range(4), silent=failed), error=["late" * (n in failed) for n in range(SIZE)]),
+    )
+    asked = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "--not-worse-than", "a", "--by", "0.5")
+    status, out, err = run(*asked)
+    assert (status, err.splitlines()[0]) == (3, "b failed on 3 of 40 rows; they are left out for all models")
+    assert "b has no outcome on 3 of 40 rows" in err
+    assert "b: 3 rows failed or were not scored, and are left out for all models." in flat(out)
+    status, _, err = run(*asked[:5], "--strict")
+    assert (status, "`--strict`: b: 3 rows failed" in err) == (2, True)
+    status, out, _ = run(*asked, "--errors", "wrong")
+    assert status == 0
+    assert "b: 3 answers failed or were not scored, and count as wrong by `--errors`." in flat(out)
+
+
 def test_ci_holds_a_log_that_was_cut_short_against_it(run, tmp_path):
     """The log says how many rows were run; there are fewer. A test of the note, too: it is told by its words."""
     one, two = log(tmp_path / "run-a", set(range(40))), log(tmp_path / "run-b", set(range(40)))

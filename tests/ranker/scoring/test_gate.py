@@ -66,7 +66,8 @@ def test_rows_that_were_not_joined_are_named():
         assert gate.in_words == f"not shown to be no worse than m0 by more than 2.0 points: {gate.absent[0]}"
         allowed = of_decision(ranked(*outcomes), "m0", allow_absent=True)
         assert (allowed.passes, allowed.absent) == (True, gate.absent)
-        assert allowed.in_words == "no worse than m0 by more than 2.0 points: m1 (at most 1.2 points worse)"
+        verdict = "no worse than m0 by more than 2.0 points: m1 (at most 1.2 points worse)"
+        assert allowed.in_words == f"{verdict}; {gate.absent[0]} (allowed)"
 
 
 def test_a_run_that_was_cut_short_is_named():

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from logmaking import archive, eval_log, header, json_log, named, part, sample
 
-from ranker.errors import DataError
+from ranker.errors import Assumption, DataError
+from ranker.scoring.gate import GAPS
 from ranker.sources.logs.reading import LogSelection, list_logs, program_of, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
@@ -106,6 +107,41 @@ def test_what_failed_or_is_not_scored_is_not_known(path):
     assert log.counts.tolist() == [1, 0, 0, 0, 0]
 
 
+MARKED = {"author": "x", "reason": "broken tool", "timestamp": "2026-01-01T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize(("field", "state"), [("error", "error"), ("invalidation", "invalidated")])
+def test_a_sample_that_failed_has_no_score_although_one_is_recorded(path, field, state):
+    """It is counted by its state; neither its label nor its text is read, and the recorded mean follows from all."""
+    metric = {"name": "match", "scorer": "match", "metrics": {"accuracy": {"name": "accuracy", "value": 0.75}}}
+    samples = [sample(n, "C" if n < 4 else "I", answer="yes" if n < 4 else "no") for n in range(1, 5)]
+    samples[1] |= {field: MARKED}
+    log = read_log(eval_log(path, samples, header(results={"scores": [metric]})))
+    np.testing.assert_array_equal(log.outcomes, [1, NAN, 1, 0])
+    assert log.state.tolist() == [ANSWERED, ERROR, ANSWERED, ANSWERED]
+    assert (log.responses[1], log.measure.notes) == ("", ())
+    assert f"Failed or invalid: 1 of 4 samples ({state} 1); they have no score." in log.notes
+
+
+def test_an_epoch_that_failed_leaves_the_others(path):
+    """Its row is the mean of these, with a note that a gate reads; the text is that of the first that did not fail."""
+    samples = [sample(1, "I", 1, answer="a", error=MARKED), sample(1, "C", 2, answer="b"), sample(2, "C", 1)]
+    log = read_log(eval_log(path, [*samples, sample(2, "I", 2)], header(epochs=2)))
+    assert (log.outcomes.tolist(), log.counts.tolist(), log.responses[0]) == ([1, 0.5], [1, 2], "b")
+    (note,) = [note for note in log.notes if any(gap in note for gap in GAPS)]
+    assert (type(note), note) == (Assumption, "Failed or invalid in some epochs: 1 of 2 rows; the others count.")
+
+
+def test_a_sample_that_was_run_again_or_scored_anew_counts_and_is_told(path):
+    """Errors before the last run are none of the sample, and the score of today is the score."""
+    history = [{"value": "C"}, {"value": "I", "provenance": MARKED}]
+    anew = sample(1, "I", scores={"match": {"value": "I", "answer": "yes", "history": history}})
+    log = read_log(eval_log(path, [anew, sample(2, "C", error_retries=[MARKED])]))
+    assert (log.outcomes.tolist(), log.state.tolist()) == ([0, 1], [ANSWERED, ANSWERED])
+    assert "Run again after an error: 1 of 2 samples; the last run counts." in log.notes
+    assert "Scored anew after the run: 1 of 2 samples; the new scores count." in log.notes
+
+
 def test_no_answer_is_wrong_and_no_error(path):
     """An empty answer, or none and nothing written; what is right without words is an answer."""
     silent = {"output": {"choices": [], "completion": ""}}
@@ -189,11 +225,10 @@ def test_a_run_that_did_not_end_well_is_partial(path, status):
 
 
 def test_a_log_that_was_marked_invalid_says_so(path):
-    """It is read."""
-    assert (
-        "Somebody has marked the log as invalid."
-        in read_log(eval_log(path, [sample(1, "C")], header(invalidated=True))).notes
-    )
+    """It is read, but no gate passes on it."""
+    (note,) = read_log(eval_log(path, [sample(1, "C")], header(invalidated=True))).notes
+    assert (type(note), note) == (Assumption, "Somebody has marked the log as invalid.")
+    assert any(gap in note for gap in GAPS)
 
 
 def test_a_sample_in_pieces_is_read(path):
@@ -330,7 +365,7 @@ def test_another_solver_or_other_arguments_are_another_prompt(path):
     def asked(steps, entry=None, **spec):
         head = header(plan={"steps": steps})
         head["eval"] |= spec
-        return read_log(eval_log(path, [entry or sample(1, "C")], head)).prompt_hashes[0]
+        return read_log(eval_log(path, [entry or sample(1, "C"), sample(2, "C")], head)).prompt_hashes[0]
 
     plain = asked([{"solver": "generate", "params": {}}])
     assert asked([{"solver": "generate", "params": {"tool_calls": "loop"}, "params_passed": {}}]) == plain
