@@ -16,7 +16,7 @@ from ranker.errors import Assumption, DataError, ModelError, Question, UsageErro
 from ranker.sources.base import ModelInfo
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassificationTask, has_labels
-from ranker.tasks.empty import empty_word_question, is_empty_word
+from ranker.tasks.empty import empty_word_question, unlabelled_words
 from ranker.tasks.named import known_tasks, value_task
 from ranker.tasks.names import NameIndex, fold, is_number, number_of, with_numbers
 from ranker.tasks.texts import Score, TextTask
@@ -198,7 +198,11 @@ def mask_empty_words(
     if words is None and task is not None and not has_labels(task):
         return rows, ()  # where any text may be an answer, no word means nothing
     labels = raw_labels(rows)
-    counts = Counter(label for label in labels if label is not None and is_empty_word(label, words))
+    all_counts = Counter(label for label in labels if label is not None)
+    named = bool(infos) and all(info.labels for info in infos)
+    predicted = {label for info in infos for label in info.labels} if named else None
+    doubtful = unlabelled_words(all_counts, predicted) if words is None else {*all_counts} & {*words}
+    counts = Counter({word: count for word, count in all_counts.items() if word in doubtful})
     if words is None and counts:
         declared = _declared_names(rows, choice, infos)
         if declared is None:

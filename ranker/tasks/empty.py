@@ -10,6 +10,14 @@ from ranker.errors import Question, listed
 WORDS = frozenset({"na", "n/a", "#n/a", "<na>", "nan", "null", "none"})
 """Default words for an empty cell, in any case, unless a label of the task has that name."""
 
+NO_GOLD = frozenset({"-", "--", "\N{EN DASH}", "\N{EM DASH}", "?", "??"})
+"""Marks in place of a true label, as SNLI has one where people disagreed; among labels that are signs they are none."""
+
+UNDECIDED = frozenset(
+    {"unknown", "undecided", "disagreement", "no consensus", "no majority", "no gold label"}
+) | frozenset({"unlabeled", "unlabelled", "no label", "-1"})
+"""True labels that may say that there is none, unless a model predicts them; -1 beside 0 is that of test sets."""
+
 INVALID = "[invalid]"
 """Mark of lm-evaluation-harness for a text without an answer; it is no label of a task."""
 
@@ -48,6 +56,32 @@ def says_nothing(cell: Any, words: Collection[str] | None = None) -> bool:
         (True, True, False, False)
     """
     return is_blank(cell) or is_empty_word(str(cell), words)
+
+
+def unlabelled_words(labels: Collection[str], predicted: Collection[str] | None) -> set[str]:
+    """Return the true labels, as written, that may say that a row has none.
+
+    Args:
+        labels: distinct labels of the rows.
+        predicted: labels that models predict; None if they are not known.
+
+    Example:
+        >>> sorted(unlabelled_words(["yes", "no", "-", "N/A", "unknown"], {"yes", "no"}))
+        ['-', 'N/A', 'unknown']
+        >>> unlabelled_words(["-1", "1"], {"1"}), unlabelled_words(["-1", "0", "1"], {"0", "1"})
+        (set(), {'-1'})
+    """
+    others = {*map(_plain, labels)} - {"-1"}
+    beside_names = "+" not in others and any(map(str.isalnum, "".join(others)))
+    words = {label for label in labels if is_empty_word(label) or (beside_names and label.strip() in NO_GOLD)}
+    for label in labels if predicted is not None else ():
+        if _plain(label) in UNDECIDED and _plain(label) not in {*map(_plain, predicted or ())}:
+            words |= {label} if _plain(label) != "-1" or "0" in others or not others else set()
+    return words
+
+
+def _plain(label: str) -> str:
+    return " ".join(label.casefold().replace("_", " ").split()).removesuffix(".0")
 
 
 def empty_word_question(origin: str, column: str, counts: Mapping[str, int]) -> Question:

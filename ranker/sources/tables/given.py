@@ -16,7 +16,7 @@ from ranker.sources.tables.cells import READABLE, add_up, distinct, has_decimal_
 from ranker.sources.tables.groups import SIGN, SIGNS, cuts, nested_columns
 from ranker.sources.tables.keys import Keys, is_text
 from ranker.tasks.classes import ClassificationTask
-from ranker.tasks.empty import INVALID, empty_word_question, is_blank, is_empty_word
+from ranker.tasks.empty import INVALID, empty_word_question, is_blank, is_empty_word, unlabelled_words
 from ranker.tasks.names import NameIndex, fold, number_of
 
 MAX_INFERRED_LABELS = 200
@@ -130,10 +130,42 @@ def check_words(columns: Columns, among: Iterable[str], hints: TableHints) -> No
         Question: there is one, and the user did not state which words are empty.
     """
     for name in among if hints.empty_words is None else ():
-        values, _, counts = label_counts(columns, name)
-        value_counts = zip(map(str, values), counts.tolist(), strict=True)
-        if words := {text.strip(): many for text, many in value_counts if many and is_empty_word(text)}:
-            raise empty_word_question(columns.origin, name, words)
+        _ask_about(columns, name, filter(is_empty_word, _label_counts(columns, name)))
+
+
+def check_truth(
+    columns: Columns, truth: str, answers: Sequence[str], hints: TableHints, declared: bool = False
+) -> None:
+    """Refuse words among true labels that may say that a row has none: see `unlabelled_words`.
+
+    Args:
+        columns: of the file.
+        truth: column of the true labels.
+        answers: columns of the models' labels.
+        hints: what the user states.
+        declared: the labels are declared, so that usual empty words are none.
+
+    Raises:
+        Question: there is one, and the user did not state which words are empty.
+    """
+    if hints.empty_words is None and truth not in columns.names:
+        predicted = {text for name in answers for text in _label_counts(columns, name)}
+        words = unlabelled_words(_label_counts(columns, truth), predicted or None) - {*hints.label_map}
+        _ask_about(columns, truth, (word for word in words if not (declared and is_empty_word(word))))
+
+
+def _label_counts(columns: Columns, name: str) -> dict[str, int]:
+    """Return the labels in a column, without outer blanks, with the number of their cells."""
+    values, _, counts = label_counts(columns, name)
+    return {str(value).strip(): many for value, many in zip(values, counts.tolist(), strict=True) if many}
+
+
+def _ask_about(columns: Columns, name: str, words: Iterable[str]) -> None:
+    counts = _label_counts(columns, name)
+    doubtful = {*words}
+    if doubtful:
+        of_words = {word: many for word, many in counts.items() if word in doubtful}
+        raise empty_word_question(columns.origin, name, of_words)
 
 
 def _named_after(columns: Columns, free: Sequence[str], hints: TableHints) -> tuple[str, ...]:

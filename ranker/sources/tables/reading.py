@@ -35,7 +35,7 @@ from ranker.sources.tables.cells import (
     true_label_codes,
 )
 from ranker.sources.tables.entries import Entries, cells_at, check_same
-from ranker.sources.tables.given import OUTCOMES, check_words, file_labels
+from ranker.sources.tables.given import OUTCOMES, check_truth, check_words, file_labels
 from ranker.sources.tables.groups import ModelColumns
 from ranker.sources.tables.keys import Keys
 from ranker.sources.tables.ranked import name_scores
@@ -108,7 +108,7 @@ def parse_predictions(
     free = {name: cells for name, cells in columns.cells.items() if name not in keys.columns}
     cleaned = {name: blanks_to_null(cells, hints.empty_words) for name, cells in free.items()}
     columns = replace(columns, cells={**columns.cells, **cleaned})
-    declared = task is not None and (task.ordered or bool(task.numbers or hints.label_map))
+    inferred, declared = task is None, task is not None and (task.ordered or bool(task.numbers or hints.label_map))
     if task is None and _holds_outcomes_alone(columns, hints, keys):
         hints = replace(hints, answers="outcomes")
     if task is None and hints.answers == "outcomes" and not hints.truth:
@@ -120,8 +120,10 @@ def parse_predictions(
     layout = roles.find(columns, hints, keys, labels)
     if columns.absent and len(layout.models) == 1:
         columns = replace(columns, absent={})  # a single model was asked all rows of its file
+    of_answers = [model.columns[0] for model in layout.models if not model.classes and model.kind != "outcomes"]
+    if layout.truth and inferred:
+        check_truth(columns, layout.truth, of_answers, hints, declared)
     if not declared:
-        of_answers = [model.columns[0] for model in layout.models if not model.classes and model.kind != "outcomes"]
         check_words(columns, filter(None, (layout.truth, *of_answers)), hints)
     table = entries.find(columns, keys, rows, hints.empty_words)
     models = _models(columns, layout, labels, hints, name, table, keys)
