@@ -46,6 +46,9 @@ from ranker.tasks.values import ValueTask, has_values
 
 log = logging.getLogger(__name__)
 
+READ = 100
+"""Rows of each model whose answers show if a metric of texts can read them."""
+
 MAX_SHARES = 10
 """Most labels whose shares among the predictions are listed."""
 
@@ -324,6 +327,8 @@ def pool_predictions(
     values = tuple(tuple(of_model) for of_model in answers if of_model is not None)
     if not len(pool_rows) or len(values) < len(answers):
         raise _nothing_to_compare(pool_rows)
+    for note in task.reading_notes([task.as_target(answer) for of_model in values for answer in of_model[:READ]]):
+        log.warning(note)
     compared = {name: of_model.part(pool_rows) for name, of_model in predictions_of.items()}
     with nullcontext() if runtime.store is None else runtime.open_store() as store:
         anchors = compare_answers(task, compared, runtime, store)

@@ -57,6 +57,7 @@ from ranker.statistics.pool import Pool, PoolMethod, Targets
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Predictions, Task
 from ranker.tasks.classes import are_classes, has_labels, label_names
 from ranker.tasks.metrics import F1, Metric
+from ranker.tasks.values import has_values
 
 log = logging.getLogger(__name__)
 
@@ -130,6 +131,7 @@ def measure_run(plan: Plan, collected: RunResponses, runtime: Runtime = Runtime(
 
 def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMeasurements:
     rows, ood, answered = plan.rows, plan.rows.ood, collected.answered
+    of_metric = _reading_notes(plan)
     in_domain = _by_model(answered, lambda reply: in_domain_outcome(plan, reply))
     labels = label_names(plan.task)
     warnings = tuple(below_chance(in_domain, len(labels))) if labels else ()
@@ -185,6 +187,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *_file_notes(plan),
             *warnings,
             *_own_truth_notes(plan),
+            *of_metric,
             *_mean_metric_notes(plan),
             *_small_pool_notes(plan),
             *_positive_label_notes(plan),
@@ -215,6 +218,14 @@ def _metric_rows(plan: Plan, metric: Metric, answers: Sequence[Answer]) -> Metri
         judged = f"{metric.name} says nothing on these {rows.judged.sum():,} rows, which have too few different labels"
         raise UsageError.about("metric", f"{judged}; add rows with others, or leave it out", metric.name)
     return rows
+
+
+def _reading_notes(plan: Plan) -> tuple[str, ...]:
+    """Say how much of the references the metric cannot read; refuse one that cannot read most."""
+    if not has_values(plan.task):
+        return ()
+    metric = "" if plan.metric is None else plan.metric.name
+    return plan.task.reading_notes([row.target for row in plan.rows.population], metric)
 
 
 def _mean_metric_notes(plan: Plan) -> Iterator[str]:

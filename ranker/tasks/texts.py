@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 
 from factors.types import Floats
-from ranker.errors import UnknownName, UsageError, first_line
+from ranker.errors import Assumption, UnknownName, UsageError, first_line
 from ranker.tasks.metrics import SHARE, Metric
 from ranker.tasks.values import ValueAnswers, ValueTask
 
@@ -151,6 +151,31 @@ class TextTask(ValueTask):
         """
         score = SCORES[self.score] if isinstance(self.score, str) else partial(_checked, self.score)
         return max(score(answer, reference) for reference in target) if answer.strip() else 0.0
+
+    def reading_notes(self, targets: Sequence[Any], metric: str = "") -> tuple[str, ...]:
+        """Return a note on the letters that a metric loses. See `ValueTask.reading_notes`.
+
+        Example:
+            >>> TextTask("news").reading_notes([("Lit caf\u00e9, \u043a\u043e\u0442",)])
+            ("rouge-l reads the letters a to z and digits alone: 40 % of the references' letters are others, ...",)
+        """
+        name = (metric or (self.score if isinstance(self.score, str) else "")).casefold()
+        reading = READINGS.get(name)
+        texts = {text for target in targets if target for text in target}
+        letters = ["".join(_LETTER.findall(text)) for text in texts]
+        total = sum(map(len, letters))
+        if reading is None or not total:
+            return ()
+        lost = [len(reading.lost.findall(of_text)) for of_text in letters]
+        most = sum(number > MOST_LOST * len(of_text) for number, of_text in zip(lost, letters, strict=True))
+        if sum(lost) <= FEW_LOST * total and not most:
+            return ()
+        advice = "`metric=exact-match` compares them whole" if self.scores else "`metric=chrf` reads any"
+        share = f"{100 * sum(lost) / total:.0f} % of the references' letters are {reading.kind}"
+        text = f"{name} {reading.how}: {share}, and most of them in {most:,} of {len(texts):,} texts; {advice}"
+        if reading.drops and (sum(lost) > MOST_LOST * total or most > MOST_LOST * len(texts)):
+            raise UsageError(text, option="metric", value=name)
+        return (Assumption(text),)
 
     def judge(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
         """Return (N,) outcomes. See `ValueTask.judge`."""
@@ -410,6 +435,43 @@ SCORES: dict[str, Score] = {
 
 BLEU, ORDER = "bleu", 4
 """Name of the metric, and the longest sequences of words that it counts."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a metric reads of a text, for a note on letters that it loses.
+
+    Attributes:
+        how: what it does, in words that follow its name.
+        lost: letters that it cannot tell apart.
+        kind: what these are, in words.
+        drops: it leaves them out; else it takes several for one word.
+    """
+
+    how: str
+    lost: re.Pattern[str]
+    kind: str
+    drops: bool
+
+
+_OF_ROUGE = Reading("reads the letters a to z and digits alone", re.compile("[^a-zA-Z]"), "others", True)
+_OF_BLANKS = Reading(
+    "takes letters without a blank between them for one word",
+    # Thai, Lao and Tibetan; Burmese; Khmer; kana; signs of Chinese
+    re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"),
+    "of scripts without blanks",
+    False,
+)
+_LETTER = re.compile(r"[^\W\d_]")
+
+READINGS: Mapping[str, Reading] = {
+    **{name: _OF_ROUGE for name in SCORES if name.startswith("rouge")},
+    **dict.fromkeys(("token-f1", "sentence-bleu", BLEU), _OF_BLANKS),
+}
+"""Metric -> what it reads; those that are left out tell all letters apart."""
+
+FEW_LOST, MOST_LOST = 0.1, 0.5
+"""Shares of the references' letters that a metric may lose without a note, and with one."""
 
 
 def is_text_metric(name: str) -> bool:

@@ -183,6 +183,18 @@ class ValueTask:
         """Return notes on answers, or targets, that were read: see `ranker.tasks.base.Task`."""
         return ()
 
+    def reading_notes(self, targets: Sequence[Any], metric: str = "") -> tuple[str, ...]:
+        """Return notes on what a metric cannot read of targets; () where it reads all.
+
+        Args:
+            targets: of rows, None for a row without one.
+            metric: of all rows together; "" for the outcome.
+
+        Raises:
+            UsageError: it can read less than half of them.
+        """
+        return ()
+
     def judged_by(self, name: str) -> Self:
         """Return the task itself, which has one outcome. See `ranker.tasks.base.Task`."""
         return self

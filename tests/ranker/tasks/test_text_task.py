@@ -11,7 +11,7 @@ from torchmetrics.functional.text import squad
 
 from factors import Example
 from ranker import decide, report
-from ranker.errors import DataError, UnknownName, UsageError
+from ranker.errors import Assumption, DataError, UnknownName, UsageError
 from ranker.runs.rows import RowsFile, labelled
 from ranker.tasks.texts import SCORES, SpanTask, TextTask, normalise
 
@@ -64,6 +64,48 @@ def test_f1_and_exact_match_are_those_of_squad(pairs):
         assert 100 * task.outcome(answer, (first, second)) == pytest.approx(float(expected["f1"]), abs=1e-4)
         found = task.judged_by("exact-match").outcome(answer, (first, second))
         assert 100 * found == pytest.approx(float(expected["exact_match"]))
+
+
+MIXED = [("Новый iPad за 300 евро",), ("Apple купила стартап",), ("Рост GDP на 2",)]
+CHINESE = [("今天天气很好", "天气不错"), ("我喜欢看书",)]
+
+
+@pytest.mark.parametrize("name", ["rouge-l", "rouge-1", "rouge-2", "rouge-l:stem", "ROUGE-L"])
+def test_rouge_refuses_references_most_of_whose_letters_it_drops(name):
+    """Latin names and figures among them would decide alone; each text has some, so that none is refused by itself."""
+    with refuses(UsageError, option="metric", value=name.casefold()):
+        TextTask("text").judged_by(name).reading_notes(MIXED)
+    with refuses(UsageError, option="metric", value="rouge-l"):
+        TextTask("text").reading_notes(CHINESE)
+    for other in ("chrf", "equal", "exact-match"):
+        assert TextTask("text").judged_by(other).reading_notes(MIXED + CHINESE) == ()
+
+
+def test_rouge_tells_of_references_a_part_of_whose_letters_it_drops():
+    """Many accents, or a few texts in other letters; some accents are nothing to tell."""
+    (note,) = TextTask("text").reading_notes([("Příliš žluťoučký kůň úpěl",), None, ("ódy",)])
+    assert isinstance(note, Assumption)
+    assert "48 % of the references' letters are others, and most of them in 0 of 2 texts" in note
+    (note,) = TextTask("text").reading_notes([("A long story of a dog and of a cat",)] * 9 + [("кот and",), ("псы и",)])
+    assert "most of them in 1 of 3 texts" in note
+    assert TextTask("text").reading_notes([("The café was closed all day long.",), ("12:30",), ()]) == ()
+
+
+@pytest.mark.parametrize(
+    ("task", "metric"),
+    [
+        (SpanTask("questions"), ""),
+        (TextTask("text").judged_by("sentence-bleu"), ""),
+        (TextTask("text").judged_by("chrf"), "bleu"),
+    ],
+)
+def test_a_metric_of_words_tells_of_scripts_without_blanks(task, metric):
+    """There a text is one word: what is right in part counts as wrong."""
+    (note,) = task.reading_notes(CHINESE, metric)
+    assert "100 % of the references' letters are of scripts without blanks" in note
+    assert task.reading_notes([("สวัสดี ครับ",)], metric)
+    assert task.reading_notes(MIXED, metric) == ()
+    assert SpanTask("questions").judged_by("exact-match").reading_notes(CHINESE) == ()
 
 
 def test_a_text_of_other_letters_has_no_rouge():
@@ -244,3 +286,18 @@ def test_a_report_has_the_reference_and_each_answer_with_its_outcome(tmp_path):
     assert "| 2 | b | A cat ran. | A cat ran. (1) | A cow ran. (0.5) |" in text
     assert f"| 3 | c | {long[:200]}… | {long[:200]}… (1) | Rain. (0) |" in text
     assert "by true label" not in text
+
+
+def test_a_run_by_rouge_is_refused_off_latin(tmp_path, rank_models):
+    """Models with all names right are not called equal where nothing else is read; chrF tells them apart."""
+    (tmp_path / "rows.csv").write_text("id,reference\n" + "\n".join(f"{n},{text}" for n, (text,) in enumerate(MIXED)))
+    answers = {"a": [text for (text,) in MIXED], "b": ["iPad 300 даром", "Apple разорилась", "GDP упал на 2"]}
+    for name, texts in answers.items():
+        cells = "\n".join(f"{n},{text}" for n, text in enumerate(texts))
+        (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{cells}")
+    asked = ["--data", tmp_path / "rows.csv", "--task", "text", "--models", tmp_path / "a.csv", tmp_path / "b.csv"]
+    status, out, err = rank_models(*asked)
+    assert (status, out) == (2, "")
+    assert "`--metric chrf` reads any" in err
+    status, out, _ = rank_models(*asked, "--metric", "chrf")
+    assert (status, "1     a" in out) == (0, True)
