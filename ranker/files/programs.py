@@ -61,12 +61,12 @@ def _of_openai(response: Any, error: Any) -> tuple[str | None, str | None]:
     return content if isinstance(content, str) else None, None
 
 
-def _of_anthropic(result: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Return the text of a result, and why there is none."""
-    if result["type"] != "succeeded":
-        error = result.get("error")
-        return None, _reason(_inside(error, "error") or error or result["type"])
-    message = result.get("message")
+def _of_anthropic(reply: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return the text of a reply, and why there is none."""
+    if reply["type"] != "succeeded":
+        error = reply.get("error")
+        return None, _reason(_inside(error, "error") or error or reply["type"])
+    message = reply.get("message")
     return None if _inside(message, "stop_reason") == "refusal" else _text(_inside(message, "content")), None
 
 

@@ -72,6 +72,6 @@ class Gate:
             for held in self.held
             if held.passes == self.passes
         ]
-        said = f"{by}: {'; '.join([*([', '.join(decisive)] if decisive else []), *self.absent])}"
-        said = f"{said} (allowed)" if self.absent and self.allow_absent else said
-        return said if self.passes else f"not shown to be {said}"
+        verdict = f"{by}: {'; '.join([*([', '.join(decisive)] if decisive else []), *self.absent])}"
+        verdict = f"{verdict} (allowed)" if self.absent and self.allow_absent else verdict
+        return verdict if self.passes else f"not shown to be {verdict}"

@@ -427,7 +427,8 @@ def state_notes(table: ScoreTable, answered: Sequence[ModelResponses]) -> Iterat
         if silent > MAX_UNANSWERED_SHARE * size:
             log.warning("%s gives no answer to %d of %d rows; they count as wrong", reply.model.name, silent, size)
         if failed:
-            log.warning("%s failed on %d of %d rows; they are left out for all models", reply.model.name, failed, size)
+            text = "%s failed or was not scored on %d of %d rows; they are left out for all models"
+            log.warning(text, reply.model.name, failed, size)
 
 
 def _asked_rows_notes(plan: Plan, table: ScoreTable, answered: Sequence[ModelResponses]) -> Iterator[str]:

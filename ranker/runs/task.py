@@ -199,8 +199,8 @@ def mask_empty_words(
         return rows, ()  # where any text may be an answer, no word means nothing
     labels = raw_labels(rows)
     all_counts = Counter(label for label in labels if label is not None)
-    named = bool(infos) and all(info.labels for info in infos)
-    predicted = {label for info in infos for label in info.labels} if named else None
+    all_name_labels = bool(infos) and all(info.labels for info in infos)
+    predicted = {label for info in infos for label in info.labels} if all_name_labels else None
     doubtful = unlabelled_words(all_counts, predicted) if words is None else {*all_counts} & {*words}
     counts = Counter({word: count for word, count in all_counts.items() if word in doubtful})
     if words is None and counts:

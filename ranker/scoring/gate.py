@@ -19,8 +19,8 @@ MARGIN = 0.02
 """Default margin: two points, which some hundred rows can show. At 0 a model that never differs from the base would
 never pass, since it may lose an unseen row."""
 
-GAPS = ("The log is partial", "Somebody has marked the log as invalid", "Failed or invalid in some epochs")
-"""Starts of the notes on a run that was cut short, on one not to be used, and on rows with a part of their epochs."""
+GAPS = ("The log is partial", "Somebody has marked the log as invalid", "invalid in some epochs", "failed in some runs")
+"""Parts of the notes on a run that was cut short, on one not to be used, and on rows scored in part."""
 
 
 def of_decision(ranking: Ranking, base: str, margin: float = MARGIN, allow_absent: bool = False) -> Gate:

@@ -71,12 +71,12 @@ def unlabelled_words(labels: Collection[str], predicted: Collection[str] | None)
         >>> unlabelled_words(["-1", "1"], {"1"}), unlabelled_words(["-1", "0", "1"], {"0", "1"})
         (set(), {'-1'})
     """
-    others = {*map(_plain, labels)} - {"-1"}
-    beside_names = "+" not in others and any(map(str.isalnum, "".join(others)))
+    names = {*map(_plain, labels)} - {"-1"}
+    beside_names = "+" not in names and any(map(str.isalnum, "".join(names)))
     words = {label for label in labels if is_empty_word(label) or (beside_names and label.strip() in NO_GOLD)}
     for label in labels if predicted is not None else ():
         if _plain(label) in UNDECIDED and _plain(label) not in {*map(_plain, predicted or ())}:
-            words |= {label} if _plain(label) != "-1" or "0" in others or not others else set()
+            words |= {label} if _plain(label) != "-1" or "0" in names or not names else set()
     return words
 
 

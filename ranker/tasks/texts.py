@@ -172,7 +172,7 @@ class TextTask(ValueTask):
             return ()
         advice = "`metric=exact-match` compares them whole" if self.scores else "`metric=chrf` reads any"
         share = f"{100 * sum(lost) / total:.0f} % of the references' letters are {reading.kind}"
-        text = f"{name} {reading.how}: {share}, and most of them in {most:,} of {len(texts):,} texts; {advice}"
+        text = f"{name} {reading.rule}: {share}, and most of them in {most:,} of {len(texts):,} texts; {advice}"
         if reading.drops and (sum(lost) > MOST_LOST * total or most > MOST_LOST * len(texts)):
             raise UsageError(text, option="metric", value=name)
         return (Assumption(text),)
@@ -438,24 +438,24 @@ BLEU, ORDER = "bleu", 4
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadLetters:
     """What a metric reads of a text, for a note on letters that it loses.
 
     Attributes:
-        how: what it does, in words that follow its name.
+        rule: what it does, in words that follow its name.
         lost: letters that it cannot tell apart.
         kind: what these are, in words.
         drops: it leaves them out; else it takes several for one word.
     """
 
-    how: str
+    rule: str
     lost: re.Pattern[str]
     kind: str
     drops: bool
 
 
-_OF_ROUGE = Reading("reads the letters a to z and digits alone", re.compile("[^a-zA-Z]"), "others", True)
-_OF_BLANKS = Reading(
+_OF_ROUGE = ReadLetters("reads the letters a to z and digits alone", re.compile("[^a-zA-Z]"), "others", True)
+_OF_BLANKS = ReadLetters(
     "takes letters without a blank between them for one word",
     # Thai, Lao and Tibetan; Burmese; Khmer; kana; signs of Chinese
     re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"),
@@ -464,7 +464,7 @@ _OF_BLANKS = Reading(
 )
 _LETTER = re.compile(r"[^\W\d_]")
 
-READINGS: Mapping[str, Reading] = {
+READINGS: Mapping[str, ReadLetters] = {
     **{name: _OF_ROUGE for name in SCORES if name.startswith("rouge")},
     **dict.fromkeys(("token-f1", "sentence-bleu", BLEU), _OF_BLANKS),
 }

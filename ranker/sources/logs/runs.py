@@ -95,6 +95,8 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
     state = np.where(np.isnan(outcomes), ERROR, np.where(silent, NO_ANSWER, ANSWERED))
     groups = [next((log.clusters[n] for log, n in entries if log.clusters is not None), "") for entries in rows]
     fewer = sum(len(entries) < len(logs) for entries in rows)
+    failed = sum(any(log.state[n] == ERROR for log, n in entries) for entries in rows) - int((state == ERROR).sum())
+    of_failed = [Assumption(f"{failed} of {len(rows)} rows failed in some runs; the others count.")] if failed else []
     notes = dict.fromkeys(note for log in logs for note in log.notes if not note.startswith("Answers have"))
     partial = [f"{fewer} of {len(rows)} rows are not in all of the {len(logs)} runs."] if fewer else []
     return replace(
@@ -113,7 +115,7 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
         measure=replace(first.measure, recorded=None, recomputed=None),
         **no_labels(len(rows))._asdict(),
         clusters=tuple(groups) if all(groups) else None,
-        notes=(f"Each row is the mean of {len(logs)} runs: {listed(names)}.", *partial, *notes),
+        notes=(f"Each row is the mean of {len(logs)} runs: {listed(names)}.", *partial, *of_failed, *notes),
     )
 
 

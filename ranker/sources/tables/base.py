@@ -28,6 +28,9 @@ Small = npt.NDArray[np.int8]
 UNIT = (0.0, 1.0)
 """Worst and best outcome unless the user names others."""
 
+JOINT = " + "
+"""Sign between the columns that tell a row together, in the name of the column that is made of them."""
+
 NONE = -1
 """Code of a cell without a label."""
 
@@ -47,7 +50,7 @@ class TableHints:
         empty_words: words, as written, that count as empty; None if not stated.
         scale: worst and best outcome.
         lower_is_better: a lower outcome is better.
-        runs: treatment of several runs of a model: "mean" or "each"; "" if not stated.
+        runs: treatment of several runs of a model: "newest", "mean" or "each"; "" if not stated.
     """
 
     prediction: tuple[str, ...] = ()

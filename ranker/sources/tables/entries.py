@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 
@@ -11,9 +12,9 @@ from factors.types import Ints
 from ranker.errors import DataError, Question
 from ranker.files.cells import cell_text
 from ranker.sources.tables import keys as keys_of
-from ranker.sources.tables.base import Columns, RequestedRows
+from ranker.sources.tables.base import JOINT, Columns, RequestedRows
 from ranker.sources.tables.cells import dictionary_codes, texts
-from ranker.sources.tables.keys import Keys
+from ranker.sources.tables.keys import Keys, strip_point_zero
 from ranker.tasks.empty import says_nothing
 
 
@@ -62,7 +63,13 @@ def with_ids(columns: Columns, rows: RequestedRows) -> RequestedRows:
     return rows
 
 
-def find(columns: Columns, keys: Keys, rows: RequestedRows | None, empty_words: Sequence[str] | None = None) -> Entries:
+def find(
+    columns: Columns,
+    keys: Keys,
+    rows: RequestedRows | None,
+    empty_words: Sequence[str] | None = None,
+    answers: Collection[str] = (),
+) -> Entries:
     """Collect the distinct rows of a file.
 
     Args:
@@ -70,14 +77,16 @@ def find(columns: Columns, keys: Keys, rows: RequestedRows | None, empty_words: 
         keys: the columns that identify a row.
         rows: the requested rows; an id of theirs is an id even if it reads like an empty word.
         empty_words: see `TableHints`.
+        answers: columns of the answers and the truth, which hardly tell rows apart.
 
     Raises:
         DataError: a row has no id, or two answers of one model; or the models' rows differ and there are no ids.
+        Question: a column tells two answers of one model apart.
     """
     values, codes = _ids(columns, keys.id, rows, empty_words) if keys.id else ([], np.arange(columns.size))
     if not keys.model and not keys.run:
         if keys.id and len(values) < columns.size:
-            _refuse_twice(columns, values, codes)
+            _refuse_twice(columns, keys, answers, values, codes)
         ids = tuple(values[code] for code in codes.tolist()) if keys.id else None
         return Entries(np.arange(columns.size), ids, {("", ""): np.arange(columns.size)})
     models = _group_models(columns, keys.model, keys.run)
@@ -94,7 +103,7 @@ def find(columns: Columns, keys: Keys, rows: RequestedRows | None, empty_words: 
         places_of_model = np.full(len(values), -1)
         places_of_model[codes[mine]] = mine
         if (places_of_model >= 0).sum() < len(mine):
-            _refuse_twice(columns, values, codes, mine)
+            _refuse_twice(columns, keys, answers, values, codes, mine)
         places[name] = places_of_model[order]
     return Entries(first[order], tuple(values[code] for code in order.tolist()), places)
 
@@ -118,8 +127,8 @@ def _check_texts(columns: Columns, keys: Keys, places_of_models: Sequence[Ints])
             if len(places) != len(places_of_models[0]) or (codes[places] != codes[places_of_models[0]]).any():
                 raise DataError.at(
                     columns.origin,
-                    "the texts of the models stand in different orders; a column of ids is needed (`id`)",
-                    option="id",
+                    "the texts of the models stand in different orders; a column of ids is needed (`id_column`)",
+                    option="id_column",
                 )
 
 
@@ -161,19 +170,15 @@ def _ids(
     return ids, codes
 
 
-def strip_point_zero(ids: Sequence[str]) -> list[str]:
-    """Drop ".0" from ids if all end in it: data frames write whole numbers so once an id is missing. "07" is not "7".
-
-    Example:
-        >>> strip_point_zero(["7.0", "8.0"]), strip_point_zero(["7.0", "7.1"])
-        (['7', '8'], ['7.0', '7.1'])
-    """
-    all_end_so = bool(ids) and all(text.endswith(".0") and text[:-2].lstrip("-").isdecimal() for text in ids if text)
-    return [text.removesuffix(".0") for text in ids] if all_end_so else list(ids)
-
-
-def _refuse_twice(columns: Columns, values: Sequence[str], codes: Ints, among: Ints | None = None) -> None:
-    """Raise an error that names the row with two answers."""
+def _refuse_twice(
+    columns: Columns,
+    keys: Keys,
+    answers: Collection[str],
+    values: Sequence[str],
+    codes: Ints,
+    among: Ints | None = None,
+) -> NoReturn:
+    """Raise an error that names the row with two answers, and the column that tells these apart."""
     places = np.arange(len(codes)) if among is None else among
     counts = np.bincount(codes[places], minlength=len(values))
     code = int(codes[places][(counts[codes[places]] > 1).argmax()])
@@ -181,7 +186,29 @@ def _refuse_twice(columns: Columns, values: Sequence[str], codes: Ints, among: I
     many = int((counts > 1).sum())
     note = f", and to {many - 1:,} more" if many > 1 else ""
     place = f"{columns.origin}, rows {first:,} and {second:,}"
-    raise DataError.at(place, f"two answers are given to the row {values[code][:50]!r}{note}", value=values[code])
+    problem = f"two answers are given to the row {values[code][:50]!r}{note}"
+    free = [
+        name
+        for name in columns.cells
+        if name not in keys.columns and (name not in answers or keys_of.is_even(columns, name))
+    ]
+    key_columns = [*filter(None, (keys.id, keys.model, keys.run))]
+    column = next(keys_of.telling_columns(columns, key_columns, free), "")
+    if not column:
+        raise DataError.at(place, problem, option="id_column", value=values[code])
+    raise Question.at(
+        place,
+        f"{problem}, which {column!r} tells apart; {both_ways(keys, column)}",
+        option="id_column",
+        value=values[code],
+    )
+
+
+def both_ways(keys: Keys, column: str) -> str:
+    """Return the two answers to the question about several answers to one row."""
+    of_row = keys.id.split(JOINT) if keys.id else keys.texts.values()
+    ids = " ".join(f"`id_column={name}`" for name in (*of_row, column))
+    return f"{ids} if these are other rows, `runs` (newest, mean, each) if they are runs of one"
 
 
 def cells_at(columns: Columns, column: str, places: Ints) -> list[str]:

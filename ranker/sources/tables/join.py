@@ -13,8 +13,7 @@ import numpy as np
 from factors.types import Bools, Ints
 from ranker.errors import Assumption, DataError, Question
 from ranker.sources.tables.base import NONE, RequestedRows, TableAnswerColumn, count, some
-from ranker.sources.tables.entries import strip_point_zero
-from ranker.sources.tables.keys import tidy
+from ranker.sources.tables.keys import strip_point_zero, tidy
 from ranker.sources.tables.reading import ParsedTable
 
 JoinMethod = Literal["id", "number", "order", "text"]

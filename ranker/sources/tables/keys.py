@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from factors.types import Ints
 from ranker.datasets.readers import IDS, layout_of
-from ranker.errors import DataError, UnknownName
+from ranker.errors import Assumption, DataError, UnknownName
+from ranker.files.arrow import of_cells
 from ranker.files.cells import cell_text
 from ranker.sources.tables import failures
-from ranker.sources.tables.base import Columns, RequestedRows, TableHints, some
+from ranker.sources.tables.base import JOINT, Columns, RequestedRows, TableHints, some
 from ranker.sources.tables.cells import dictionary_codes, distinct, texts
+from ranker.sources.tables.names import holds_numbers, is_prediction, is_right, is_true
 
 INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """Names that pandas gives its row index, in CSV and in Parquet."""
@@ -23,7 +25,7 @@ INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 MODELS = frozenset({"model", "model_name", "model_id", "system"})
 """Usual names of a column that states the model."""
 
-RUNS = frozenset({"seed", "run", "run_id", "trial", "repeat", "repetition", "epoch"})
+RUNS = frozenset({"seed", "run", "run_id", "trial", "train_trial_index", "repeat", "repetition", "epoch", "attempt"})
 """Usual names of a column that states which of several runs an answer comes from."""
 
 MIN_SHARED_IDS = 0.9
@@ -83,8 +85,12 @@ def find(columns: Columns, hints: TableHints, rows: RequestedRows | None) -> Key
     model = next((name for name in free if name not in segments.values() and _is_model(columns, name, identity)), "")
     free = [name for name in free if name not in {*segments.values(), model}]
     rows_of = [identity] if identity else list(segments.values())
-    run = next((name for name in free if rows_of and _is_run(columns, name, rows_of, model)), "")
-    beside = (*(name for name in index if name != identity), *more_ids)
+    of_runs = [name for name in free if name.strip().casefold() in RUNS]
+    keys = [*rows_of, *filter(None, [model])] if rows_of else []
+    run = next(telling_columns(columns, keys, of_runs), "")
+    run = run or (next(telling_columns(columns, keys, free), "") if hints.runs else "")
+    single = [name for name in of_runs if len(distinct(columns.cells[name])) == 1]  # all rows are of one run
+    beside = (*(name for name in index if name != identity), *more_ids, *single)
     failed = failures.find(columns, [name for name in free if name != run])
     return Keys(identity, segments, hints.cluster, model, beside, run, failed)
 
@@ -195,19 +201,74 @@ def _is_model(columns: Columns, name: str, identity: str) -> bool:
     return len(set(counts)) == 1 and counts[0] > 1
 
 
-def _is_run(columns: Columns, name: str, rows_of: Sequence[str], model: str) -> bool:
-    """Return True if a column states the run: its name says so, and a model's rows are distinct only with it."""
-    if name.strip().casefold() not in RUNS:
-        return False
-    parts = [dictionary_codes(columns.cells[column])[1] for column in (*rows_of, model, name) if column]
-    if any((codes < 0).any() for codes in parts):
-        return False
-    return _count(parts[:-1]) < columns.size == _count(parts)
+def telling_columns(columns: Columns, keys: Sequence[str], free: Sequence[str]) -> Iterator[str]:
+    """Yield the columns that tell apart all rows of one key; none if the keys do.
+
+    First come those of whose values each has as many rows, as runs and turns have; then those with the fewest values.
+
+    Args:
+        columns: of the file.
+        keys: columns that may tell a row; [] for none.
+        free: columns whose meaning is open; those that are named as answers or truth tell nothing.
+    """
+    inside = {part for group in columns.groups.values() for part in group}
+    open_names = (name for name in free if not (is_prediction(name) or is_true(name) or is_right(name)))
+    coded = {name: dictionary_codes(columns.cells[name]) for name in open_names if name not in inside} if keys else {}
+    parts = [dictionary_codes(columns.cells[name])[1] for name in keys] if coded else []
+    if not coded or any((codes < 0).any() for codes in parts) or _count(parts) == columns.size:
+        return
+    usable = {name: codes for name, (_, codes) in coded.items() if (codes >= 0).all()}
+    counts = {name: np.bincount(codes)[np.unique(codes)] for name, codes in usable.items()}
+    for name in sorted(usable, key=lambda name: (len({*counts[name].tolist()}) > 1, len(counts[name]))):
+        if len(counts[name]) < columns.size and _count([*parts, usable[name]]) == columns.size:
+            yield name
+
+
+def is_even(columns: Columns, name: str) -> bool:
+    """Return True if a column holds numbers, of which each has as many rows: several."""
+    _, codes = dictionary_codes(columns.cells[name])
+    counts = np.unique(codes, return_counts=True)[1]
+    return holds_numbers(columns, name) and counts.min() == counts.max() > 1
 
 
 def _count(parts: Sequence[Ints]) -> int:
     """Count the distinct rows that codes form."""
     return len(np.unique(np.column_stack(parts), axis=0))
+
+
+def join_ids(columns: Columns, names: Sequence[str]) -> Columns:
+    """Return columns with one in place of several that tell a row together.
+
+    Raises:
+        UnknownName: one does not exist.
+
+    Example:
+        >>> from ranker.files.reader import of_rows
+        >>> columns = join_ids(of_rows([{"id": 7, "turn": 1}, {"id": 7, "turn": 2}]), ["id", "turn"])
+        >>> {name: cells.to_pylist() for name, cells in columns.cells.items()}
+        {'id + turn': ['7/1', '7/2']}
+    """
+    if len(names) < 2:
+        return columns
+    for name in names:
+        check_column(columns, name)
+    rows = zip(*(strip_point_zero(texts(columns.cells[name])) for name in names), strict=True)
+    joined = of_cells(["/".join(row) if all(row) else None for row in rows])
+    cells = {name: cells for name, cells in columns.cells.items() if name not in names}
+    order = tuple(name for name in columns.order if name not in names)
+    joint = JOINT.join(names)
+    return replace(columns, cells={joint: joined, **cells}, order=(joint, *order))
+
+
+def strip_point_zero(ids: Sequence[str]) -> list[str]:
+    """Drop ".0" from ids if all end in it: data frames write whole numbers so once an id is missing. "07" is not "7".
+
+    Example:
+        >>> strip_point_zero(["7.0", "8.0"]), strip_point_zero(["7.0", "7.1"])
+        (['7', '8'], ['7.0', '7.1'])
+    """
+    all_end_so = bool(ids) and all(text.endswith(".0") and text[:-2].lstrip("-").isdecimal() for text in ids if text)
+    return [text.removesuffix(".0") for text in ids] if all_end_so else list(ids)
 
 
 def describe_keys(keys: Keys) -> list[str]:
@@ -219,5 +280,6 @@ def describe_keys(keys: Keys) -> list[str]:
     if keys.model:
         notes.append(f"{keys.model!r} names the model")
     if keys.run:
-        notes.append(f"{keys.run!r} says in which run")
+        note = f"{keys.run!r} says in which run"
+        notes.append(note if keys.run.strip().casefold() in RUNS else Assumption(note))
     return notes

@@ -150,12 +150,15 @@ class TableModel:
     def columns(self, shelf: ResourceCache) -> Columns:
         """Parse the file, once for all its models."""
         from ranker.files.reader import read_columns
+        from ranker.sources.tables.keys import join_ids
 
         path, encoding, limits = Path(self.path), self.table_options.encoding, self.options.limits
         key = (_COLUMNS, self.file)
         # of values, answers may be lists; Parquet reads only those that are named
         lists = (*NAMED, *self.table_options.prediction) if self.options.values else LABEL_LISTS
-        return cast("Columns", _compute_once(shelf, key, lambda: read_columns(path, encoding, limits, lists)))
+        ids = self.table_options.id_column
+        columns = _compute_once(shelf, key, lambda: join_ids(read_columns(path, encoding, limits, lists), ids))
+        return cast("Columns", columns)
 
     def reading(self, shelf: ResourceCache) -> ParsedTable:
         """Parse the answers without requested rows, once for all models; raises again what it raised the first time."""
@@ -311,12 +314,13 @@ def _values(answers: TableAnswerColumn) -> Floats:
 
 def table_hints(options: SourceOptions) -> TableHints:
     """Convert the options of a run to the hints of its tables."""
-    from ranker.sources.tables.base import UNIT, TableHints
+    from ranker.sources.tables.base import JOINT, UNIT, TableHints
 
     table_options = options.of(TableOptions)
     return TableHints(
         prediction=table_options.prediction,
         truth=table_options.truth,
+        id=JOINT.join(table_options.id_column),
         cluster=table_options.cluster,
         answers=cast("Any", table_options.answers or (VALUES if options.values else "")),
         label_map=options.label_map or {},

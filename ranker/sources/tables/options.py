@@ -25,6 +25,7 @@ class TableOptions(AnswerOptions):
     Attributes:
         prediction: columns that hold answers.
         truth: column of the true labels; "" if not stated.
+        id_column: columns that tell a row together; () if not stated.
         answers: type of the cells: labels, probabilities, logits, log-likelihoods, outcomes, or values that the task
             parses (tags, texts, numbers); "" to infer it.
         empty_words: cells, as written, that count as empty; () for blank cells only, None if not stated.
@@ -43,6 +44,11 @@ class TableOptions(AnswerOptions):
 
     prediction: tuple[str, ...] = option((), "Column with answers, in tables. Repeat for several.", metavar="COLUMN")
     truth: str = option("", "Column with the true labels, in tables.", metavar="COLUMN")
+    id_column: tuple[str, ...] = option(
+        (),
+        "Column of the ids, in tables. Repeat if several tell a row together, such as a question and its turn.",
+        metavar="COLUMN",
+    )
     answers: str = option(
         "",
         "Type of the answers in tables: labels, probabilities, logits, log-likelihoods, outcomes, or values such as "

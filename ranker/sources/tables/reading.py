@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from factors.types import Ints
-from ranker.errors import Assumption, DataError, check_distinct
+from ranker.errors import Assumption, DataError, Question, check_distinct
 from ranker.sources.tables import entries, failures, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import (
@@ -21,6 +21,7 @@ from ranker.sources.tables.base import (
     RequestedRows,
     TableAnswerColumn,
     TableHints,
+    count,
     some,
 )
 from ranker.sources.tables.cells import (
@@ -125,7 +126,8 @@ def parse_predictions(
         check_truth(columns, layout.truth, of_answers, hints, declared)
     if not declared:
         check_words(columns, filter(None, (layout.truth, *of_answers)), hints)
-    table = entries.find(columns, keys, rows, hints.empty_words)
+    held = {column for model in layout.models for column in (*model.columns, model.beside)} | {layout.truth}
+    table = entries.find(columns, keys, rows, hints.empty_words, held)
     models = _models(columns, layout, labels, hints, name, table, keys)
     if keys.run:
         models = _combine_runs(columns, keys, layout, labels, hints, table, models)
@@ -178,26 +180,61 @@ def _combine_runs(
     table: Entries,
     runs: list[TableAnswerColumn],
 ) -> list[TableAnswerColumn]:
-    """Return runs as models of their own, or the mean over the runs of each model."""
+    """Return runs as models of their own, or the mean or the newest of the runs of each model."""
     if hints.runs == "each":
         return runs
-    if hints.runs != "mean":
-        names_of = list(dict.fromkeys(run for _, run in table.places))
-        problem = f"each row is answered in {len(names_of)} runs, which {keys.run!r} tells apart ({some(names_of)})"
-        raise DataError.at(
-            columns.origin,
-            f"{problem}; `runs` says what is meant: mean, or each run as a model",
-            option="runs",
-            allowed=("mean", "each"),
-        )
+    if not hints.runs:
+        raise runs_question(columns, keys, table)
+    by_model = group_runs(runs, table, len(layout.models))
+    if hints.runs == "newest":
+        return [newest_run(name, of_model, keys.run) for name, of_model in by_model.items()]
     truth = None
     if layout.truth:
         in_order = labels.with_order(columns.names.get(layout.truth, ()))
         truth = true_label_codes(columns, layout.truth, in_order)[table.first]
-    by_model: dict[str, list[TableAnswerColumn]] = {}
-    for run, name in zip(runs, [name for _ in layout.models for _, name in table.places], strict=True):
-        by_model.setdefault(run.name.removesuffix(f"@{name}"), []).append(run)
-    return [mean_of_runs(columns, runs_of_model, name, keys.run, truth) for name, runs_of_model in by_model.items()]
+    return [
+        mean_of_runs(columns, list(of_model.values()), name, keys.run, truth) for name, of_model in by_model.items()
+    ]
+
+
+def runs_question(columns: Columns, keys: Keys, table: Entries) -> Question:
+    """Return the question whether answers to one row are of several runs."""
+    names_of = list(dict.fromkeys(run for _, run in table.places))
+    problem = f"each row is answered {len(names_of)} times, which {keys.run!r} tells apart ({some(names_of)})"
+    return Question.at(
+        columns.origin,
+        f"{problem}; {entries.both_ways(keys, keys.run)}",
+        option="runs",
+        allowed=("newest", "mean", "each"),
+    )
+
+
+def group_runs(
+    runs: Sequence[TableAnswerColumn], table: Entries, columns: int
+) -> dict[str, dict[str, TableAnswerColumn]]:
+    """Group the answers of all runs: model -> run -> its answers.
+
+    Args:
+        runs: of each column of answers, and each of `table.places`.
+        table: the file's rows.
+        columns: number of columns of answers.
+    """
+    by_model: dict[str, dict[str, TableAnswerColumn]] = {}
+    names_of = [name for _ in range(columns) for _, name in table.places]
+    for run, name in zip(runs, names_of, strict=True):
+        by_model.setdefault(run.name.removesuffix(f"@{name}"), {})[name] = run
+    return by_model
+
+
+def newest_run(name: str, runs: Mapping[str, TableAnswerColumn], column: str) -> TableAnswerColumn:
+    """Return the last of a model's runs: that of the highest number, else the last in the file."""
+    newest = max(runs, key=float) if all(map(_is_number, runs)) else [*runs][-1]
+    note = f"of {count(len(runs), 'run')}, by {column!r}, the last is read: {newest}"
+    return replace(runs[newest], name=name, notes=(*runs[newest].notes, note))
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").replace(".", "", 1).isdecimal()
 
 
 def _holds_outcomes_alone(columns: Columns, hints: TableHints, keys: Keys) -> bool:
@@ -234,10 +271,14 @@ def mean_of_runs(
     of_rows[judged.any(axis=0) & ((state == NO_ANSWER) | ~judged).all(axis=0)] = NO_ANSWER
     of_judged = judged.sum(axis=0)[judged.any(axis=0)]
     fewer = int((of_judged < len(runs)).sum())
+    failed = int((judged.any(axis=0) & (state == ERROR).any(axis=0)).sum())
+    of_failed = (Assumption(f"{count(failed, 'row')} failed in some runs; the others count"),) if failed else ()
     note = f"each row is the mean of {len(runs)} runs, by {column!r}"
     note += f" ({fewer:,} of {len(of_judged):,} rows of fewer, down to {of_judged.min()})" if fewer else ""
     means = np.where(judged.any(axis=0), mean, np.nan)
-    return TableAnswerColumn(name, "outcomes", 0, means, of_rows.astype(np.int8), notes=(*runs[0].notes, note))
+    return TableAnswerColumn(
+        name, "outcomes", 0, means, of_rows.astype(np.int8), notes=(*runs[0].notes, note, *of_failed)
+    )
 
 
 def compose_model_name(of_columns: str, of_rows: str, columns: int) -> str:

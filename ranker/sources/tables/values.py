@@ -14,7 +14,14 @@ from ranker.sources.tables.base import Columns, RequestedRows, TableAnswerColumn
 from ranker.sources.tables.cells import READABLE
 from ranker.sources.tables.entries import cells_at
 from ranker.sources.tables.keys import Keys
-from ranker.sources.tables.reading import ParsedTable, compose_model_name, place_answers
+from ranker.sources.tables.reading import (
+    ParsedTable,
+    compose_model_name,
+    group_runs,
+    newest_run,
+    place_answers,
+    runs_question,
+)
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task
 
 OUTCOMES_APART = (
@@ -48,12 +55,13 @@ def collect_values(
         raise Question.at(columns.origin, f"{problem}; leave out `answers`, or name labels by `task`", option="answers")
     roles.check_program(columns)
     keys = keys_of.find(columns, hints, rows)
-    if keys.run and hints.runs != "each":
-        raise DataError.at(
-            columns.origin, f"{keys.run!r} tells runs apart, and such answers have no mean; `runs=each`", option="runs"
-        )
+    if keys.run and hints.runs == "mean":
+        problem = f"{keys.run!r} tells runs apart, and such answers have no mean; `runs` is newest or each"
+        raise Question.at(columns.origin, problem, option="runs", value="mean", allowed=("newest", "each"))
     held = _columns_of_answers(columns, hints, keys)
-    table = entries.find(columns, keys, rows, hints.empty_words)
+    table = entries.find(columns, keys, rows, hints.empty_words, held)
+    if keys.run and not hints.runs:
+        raise runs_question(columns, keys, table)
     models = []
     for column in held:
         failed, note = failures.rows_of(columns, keys.failures, (column,), len(held) == 1)
@@ -65,6 +73,9 @@ def collect_values(
         for (model, run), places in table.places.items():
             of_rows = compose_model_name(of_column, model, len(held))
             models.append(place_answers(answers, places, f"{of_rows}@{run}" if run else of_rows))
+    if keys.run and hints.runs == "newest":
+        by_model = group_runs(models, table, len(held))
+        models = [newest_run(of_model, runs, keys.run) for of_model, runs in by_model.items()]
     texts = {segment: tuple(cells_at(columns, column, table.first)) for segment, column in keys.texts.items()}
     notes = (*keys_of.describe_keys(keys), f"{some(held)} hold{'s' if len(held) == 1 else ''} the answers")
     return ParsedTable(columns.origin, tuple(models), table.ids, texts, None, None, notes)

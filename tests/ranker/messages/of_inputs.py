@@ -736,6 +736,9 @@ TASKS = [
      "`task=number` needs `scale`: the lower and the upper end of the numbers"),
     ("letters that ROUGE does not read", lambda folder: TextTask("text").outcome("собака", ("собака",)),
      "ROUGE reads Latin letters and digits alone (got 'собака'); `metric=chrf` reads any"),
+    ("references that ROUGE does not read", lambda folder: TextTask("text").reading_notes([("кошка iPad",)]),
+     "rouge-l reads the letters a to z and digits alone: 56 % of the references' letters are others, and most of them "
+     "in 1 of 1 texts; `metric=chrf` reads any"),
     ("a metric beside judged answers", lambda folder: PrecomputedTask("summaries", "JUDGE").metric_named("f1"),
      "`metric` f1 is of labels, and these answers have none: they are judged by JUDGE"),
     ("no task of labels", lambda folder: require_labels(PrecomputedTask("summaries", "JUDGE"), "bert"),
@@ -823,10 +826,14 @@ TABLES = [
      lambda folder: table(folder, "model,id,label,prediction\nm,a,good,good\nn,a,negative,good\n"),
      "a.csv: the row 'a' has two truths in 'label'"),
     ("texts in another order", lambda folder: table(folder, RUNS, task=None, runs="mean"),
-     "a.csv: the texts of the models stand in different orders; a column of ids is needed (`id`)"),
+     "a.csv: the texts of the models stand in different orders; a column of ids is needed (`id_column`)"),
     ("several runs", lambda folder: table(folder, "id,label,seed,m\na,x,1,x\nb,y,1,x\na,x,2,x\nb,y,2,y\n", task=None),
-     "a.csv: each row is answered in 2 runs, which 'seed' tells apart ('1' and '2'); `runs` says what is "
-     "meant: mean, or each run as a model"),
+     "a.csv: each row is answered 2 times, which 'seed' tells apart ('1' and '2'); `id_column=id` `id_column=seed` if "
+     "these are other rows, `runs` (newest, mean, each) if they are runs of one"),
+    ("several rows or runs",
+     lambda folder: table(folder, "id,turn,prediction\na,1,good\na,2,good\nb,1,negative\n"),
+     "a.csv, rows 1 and 2: two answers are given to the row 'a', which 'turn' tells apart; `id_column=id` "
+     "`id_column=turn` if these are other rows, `runs` (newest, mean, each) if they are runs of one"),
     ("runs without a truth",
      lambda folder: table(folder, "id,run,m\na,1,x\nb,1,y\na,2,x\nb,2,y\n", task=None, runs="mean"),
      "a.csv: the mean of the runs in 'run' needs the true labels in the same file, in a column such as 'label'"),

@@ -50,12 +50,13 @@ def write_others(folder):
         stats = [
             {
                 "instance_id": f"id{n}",
-                "train_trial_index": 0,
+                "train_trial_index": trial,
                 "perturbation": {"name": "robustness"} if twice else None,
                 "stats": [{"name": {"name": "exact_match", "split": "test"}, "mean": float(n % 3 >= at), "count": 1}],
             }
             for n in range(9)
             for twice in (False, True)
+            for trial in (0, 1)
         ]
         (folder / f"helm-{name}" / "per_instance_stats.json").write_text(json.dumps(stats))
         batch = [

@@ -257,7 +257,7 @@ def test_models_below_each_other_without_ids(tmp_path):
     found = understood(tmp_path / "a.csv", csv("model,text,prediction", *rows))
     assert [said_by(model) for model in found.models] == [["positive", "negative"], ["positive", "positive"]]
     assert found.texts[0] == ("Lovely.", "Dull.")
-    with refuses(DataError, option="id", place=tmp_path / "b.csv"):
+    with refuses(DataError, option="id_column", place=tmp_path / "b.csv"):
         understood(tmp_path / "b.csv", csv("model,text,prediction", *rows[:2], *reversed(rows[2:])))
 
 

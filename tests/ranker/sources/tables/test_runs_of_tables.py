@@ -2,9 +2,15 @@
 
 import numpy as np
 from refusals import refuses
-from tables_made import understood
+from tables_made import TASK, said_by, understood
 
-from ranker.errors import DataError
+from ranker.errors import Assumption, DataError, Question
+from ranker.files import reader
+from ranker.scoring.gate import GAPS
+from ranker.sources.tables.base import TableHints
+from ranker.sources.tables.keys import join_ids
+from ranker.sources.tables.reading import parse_predictions
+from ranker.sources.tables.values import collect_values
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 
 LONG = [
@@ -27,7 +33,7 @@ def table(rows, names="id,label,model,seed,prediction"):
 
 def test_it_is_asked_what_is_meant(tmp_path):
     """By the name of the column that tells the runs apart."""
-    with refuses(DataError, option="runs", place=tmp_path / "a.csv"):
+    with refuses(Question, option="runs", place=tmp_path / "a.csv", allowed=("newest", "mean", "each")):
         understood(tmp_path / "a.csv", table(LONG), task=None)
 
 
@@ -49,6 +55,81 @@ def test_each_run_may_be_a_model(tmp_path):
     found = understood(tmp_path / "a.csv", table(LONG), runs="each", task=None)
     assert [model.name for model in found.models] == ["one@1", "one@2", "two@1", "two@2"]
     assert found.models[2].state.tolist() == [ANSWERED, MISSING, MISSING]
+
+
+def test_the_newest_run_is_the_one_with_the_highest_number(tmp_path):
+    """Of each model its own; other names are in the order of the file."""
+    rows = [("a", "good", "m", run, said) for run, said in ((9, "negative"), (10, "good"), (2, "negative"))]
+    rows += [("a", "good", "n", 2, "good")]
+    found = understood(tmp_path / "a.csv", table(rows), runs="newest", task=TASK)
+    assert {model.name: said_by(model) for model in found.models} == {"m": ["positive"], "n": ["positive"]}
+    assert "of 3 runs, by 'seed', the last is read: 10" in found.models[0].notes
+    rows = [(row, "good", "m", run, said) for run, said in (("late", "negative"), ("early", "good")) for row in "ab"]
+    (model,) = understood(tmp_path / "b.csv", table(rows), runs="newest", task=TASK).models
+    assert said_by(model) == ["positive", "positive"]
+
+
+def test_a_run_that_failed_leaves_the_others_and_a_note(tmp_path):
+    """A gate reads it: the row has a mean, and of fewer runs."""
+    rows = [("a", 1, 1.0, ""), ("b", 1, 0.5, ""), ("a", 2, 0.0, "429!"), ("b", 2, 0.5, "")]
+    (model,) = understood(tmp_path / "a.csv", table(rows, "id,run,outcome,error"), runs="mean", task=None).models
+    assert model.outcomes.tolist() == [1, 0.5]
+    (note,) = [note for note in model.notes if any(gap in note for gap in GAPS)]
+    assert (type(note), note) == (Assumption, "1 row failed in some runs; the others count")
+
+
+TURNS = [
+    (row, turn, model, text, mark)
+    for row, turn, model, text, mark in (
+        (7, 1, "one", "Q", 9), (7, 1, "two", "Q", 4), (7, 2, "one", "R", 8), (7, 2, "two", "R", 3),
+        (8, 1, "one", "S", 7), (8, 1, "two", "S", 5), (8, 2, "one", "T", 6), (8, 2, "two", "T", 6),
+    )
+]  # fmt: skip
+OF_TURNS = "question_id,turn,model,prompt_text,mark"
+
+
+def test_several_answers_to_a_row_are_rows_or_runs(tmp_path):
+    """The column that tells them apart is named, though others do so, too; a user says what it tells."""
+    path, said = tmp_path / "a.csv", {"answers": "outcomes", "prediction": ("mark",), "scale": (1, 10)}
+    with refuses(Question, option="id_column", value="7", place=f"{path}, rows 1 and 3") as stop:
+        understood(path, table(TURNS, OF_TURNS), task=None, **said)
+    assert "which 'turn' tells apart; `id_column=question_id` `id_column=turn`" in str(stop.value)
+    found = understood(path, task=None, runs="mean", **said)
+    assert found.ids == ("7", "8")
+    assert [model.outcomes.round(2).tolist() for model in found.models] == [[0.83, 0.61], [0.28, 0.5]]
+    assert any(note == "'turn' says in which run" for note in found.notes if isinstance(note, Assumption))
+    columns = join_ids(reader.read_columns(path), ("question_id", "turn"))
+    found = parse_predictions(columns, None, TableHints(id="question_id + turn", **said))
+    assert found.ids == ("7/1", "7/2", "8/1", "8/2")
+    assert [len(model) for model in found.models] == [4, 4]
+
+
+def test_answers_that_differ_by_nothing_else_are_refused(tmp_path):
+    """No column of answers is taken for one of runs."""
+    for names in ("id,prediction", "id,label,m"):
+        rows = [("a", "good", "good"), ("b", "bad", "good"), ("a", "good", "bad")]
+        content = table([row if "label" in names else row[::2] for row in rows], names)
+        with refuses(DataError, option="id_column", value="a", place=f"{tmp_path / 'a.csv'}, rows 1 and 3"):
+            understood(tmp_path / "a.csv", content, task=TASK)
+
+
+def test_runs_of_texts_are_asked_about_and_have_no_mean(tmp_path):
+    """One of them, or each, may be read."""
+    path = tmp_path / "a.csv"
+    path.write_text(table([("a", 1, "Yes."), ("b", 1, "No."), ("a", 2, "Well."), ("b", 2, "")], "id,trial,output"))
+    columns = reader.read_columns(path)
+    for runs, allowed in (("", ("newest", "mean", "each")), ("mean", ("newest", "each"))):
+        with refuses(Question, option="runs", allowed=allowed):
+            collect_values(columns, TableHints(runs=runs))
+    (newest,) = collect_values(columns, TableHints(runs="newest")).models
+    assert newest.answers.tolist() == ["Well.", None]
+    assert len(collect_values(columns, TableHints(runs="each")).models) == 2
+
+
+def test_a_column_of_one_run_is_nothing_to_ask_about(tmp_path):
+    """Nor one that is not read."""
+    found = understood(tmp_path / "a.csv", table([("a", 0, 1), ("b", 0, 0.5)], "id,trial,outcome"), task=None)
+    assert not [note for note in found.notes if "trial" in note]
 
 
 def test_a_run_may_be_called_anything(tmp_path):
@@ -97,11 +178,11 @@ def test_texts_that_repeat_for_each_run_are_rows_too(tmp_path):
     rows += [("Dull.", "bad", seed, "bad") for seed in (1, 2)]
     rows = sorted(rows, key=lambda row: row[2])
     names = "text,label,seed,prediction"
-    with refuses(DataError, option="runs", place=tmp_path / "a.csv"):
+    with refuses(Question, option="runs", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", table(rows, names), task=None)
     found = understood(tmp_path / "a.csv", table(rows, names), runs="mean", task=None)
     assert found.models[0].outcomes.tolist() == [0.5, 0.5, 1]
-    with refuses(DataError, option="id", place=tmp_path / "b.csv"):
+    with refuses(DataError, option="id_column", place=tmp_path / "b.csv"):
         understood(tmp_path / "b.csv", table([*rows[:3], *rows[:2:-1]], names), runs="mean", task=None)
-    with refuses(DataError, option="id", place=tmp_path / "c.csv"):
+    with refuses(DataError, option="id_column", place=tmp_path / "c.csv"):
         understood(tmp_path / "c.csv", table(rows[:-1], names), runs="mean", task=None)
