@@ -25,7 +25,7 @@ ERROR_REASON = 2
 def unwrap_answer(cells: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a row; for a line of a batch the id of its request, the model's answer, and why the request failed.
 
-    A refusal is no answer. Batches of OpenAI's interfaces and of Anthropic's are read.
+    A refusal is no answer. Batches of OpenAI's interfaces and of Anthropic's are read, and lines of promptfoo.
 
     Example:
         >>> body = {"choices": [{"message": {"content": "yes"}}]}
@@ -34,6 +34,8 @@ def unwrap_answer(cells: Mapping[str, Any]) -> Mapping[str, Any]:
         >>> unwrap_answer({"custom_id": "r2", "response": None, "error": {"code": "expired"}})
         {'id': 'r2', 'prediction': None, 'error': 'expired'}
     """
+    if {"testIdx", "promptIdx", "provider"} <= cells.keys():
+        return _of_trial(cells, _name_of_model(cells, several=cells["promptIdx"] != 0))
     if "custom_id" not in cells:
         return cells
     if {"response", "error"} <= cells.keys() and isinstance(cells["response"], (dict, type(None))):
@@ -98,22 +100,31 @@ def promptfoo(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]] | None:
 def _of_promptfoo(results: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
     prompts = {str(trial.get("promptIdx")) for trial in results}
     runs: Counter[tuple[str, str]] = Counter()
-    tests = []
+    rows: list[tuple[Mapping[str, Any], int]] = []
     for trial in results:
-        provider = trial["provider"]
-        name = str(_inside(provider, "label") or _inside(provider, "id") or provider)
-        model = f"{name} {trial.get('promptIdx')}" if len(prompts) > 1 else name
-        test = str(trial.get("testIdx"))
-        runs[test, model] += 1
-        tests.append((test, model, runs[test, model], trial))
+        row = _of_trial(trial, _name_of_model(trial, several=len(prompts) > 1))
+        key = row["id"], row["model"]
+        runs[key] += 1
+        rows.append((row, runs[key]))
     repeated = max(runs.values(), default=1) > 1
-    for test, model, run, trial in tests:
-        variables = trial.get("vars")
-        texts = [value for value in variables.values() if isinstance(value, str)] if isinstance(variables, dict) else []
-        row = {"id": test, **({"text": "\n".join(texts)} if texts else {}), "model": model}
-        reason = _failed_call(trial)
-        score = None if reason else trial.get("score", trial.get("success"))
-        yield {**row, **({"run": run} if repeated else {}), "outcome": score, FAILURE: reason}
+    for row, run in rows:
+        yield {**row, "run": run} if repeated else row
+
+
+def _name_of_model(trial: Mapping[str, Any], several: bool) -> str:
+    """Return the name of a test's provider, with the number of its prompt where there are several."""
+    provider = trial["provider"]
+    name = str(_inside(provider, "label") or _inside(provider, "id") or provider)
+    return f"{name} {trial.get('promptIdx')}" if several else name
+
+
+def _of_trial(trial: Mapping[str, Any], model: str) -> Mapping[str, Any]:
+    """Return the row of one test."""
+    variables = trial.get("vars")
+    texts = [value for value in variables.values() if isinstance(value, str)] if isinstance(variables, dict) else []
+    row = {"id": str(trial.get("testIdx")), **({"text": "\n".join(texts)} if texts else {}), "model": model}
+    reason = _failed_call(trial)
+    return {**row, "outcome": None if reason else trial.get("score", trial.get("success")), FAILURE: reason}
 
 
 def _failed_call(trial: Mapping[str, Any]) -> str | None:

@@ -180,7 +180,7 @@ def _numbers(values: list[list[Any]]) -> bool:
 def _records(path: Path, items: list[Any]) -> Iterator[Mapping[str, Any]]:
     kinds = {type(element) for element in items}
     if kinds == {dict}:
-        return iter(items)
+        return map(unwrap_answer, items)
     if kinds <= {*_SINGLE, list}:
         return ({ANSWER: element} for element in items)
     raise DataError.at(path, "the items of an array are all objects, or all answers")

@@ -91,6 +91,17 @@ def test_a_failed_call_of_promptfoo_is_no_wrong_answer(tmp_path, call):
     assert [STATES[model.state[1]] if model.state[1] else model.outcomes[1], model.outcomes[0]] == [value, 1]
 
 
+def test_lines_and_arrays_say_what_the_usual_form_says(tmp_path):
+    """Lines of promptfoo are its results, and a batch may be kept as an array."""
+    failed = {**WRONG, "failureReason": 2, "response": None}
+    lines = lined(trial(0), trial(1, **WRONG, failureReason=1), trial(2, **failed), trial(0, promptIdx=1))
+    one, two = understood(tmp_path / "a.jsonl", lines, task=None).models
+    assert (one.name, two.name) == ("openai:a", "openai:a 1")
+    assert ([*one.outcomes[:2]], states_of(one)[2]) == ([1, 0], "error")
+    batch = [request(0), request(1, response=None, error={"code": "batch_expired"})]
+    assert said_by(understood(tmp_path / "b.json", batch).models[0]) == ["positive", "error"]
+
+
 COLUMNS = {
     # a column beside the answers -> its cells where nothing failed, and where something did
     "error": ("", "Timeout"),
