@@ -582,11 +582,13 @@ def read_outcome_column(
     wrong[bad] = [any(map(str.isnumeric, text)) and not any(map(str.isalpha, text)) for text in strange]
     if wrong.any():
         got = texts(columns.cells[column].slice(int(wrong.argmax()), 1))[0]
-        advice = "`empty_words` says which cells are empty" if scale != UNIT else "`range` says what is worst and best"
-        hint = f"{advice}, `prediction` which columns are to be read"
+        hint = "" if scale != UNIT else "; `range` says what is worst and best"
+        if scale != UNIT and values[wrong.argmax()] < worst:  # a judge that gave no mark may have written -1
+            hint = f"; `empty_words={got[:50]}` if it is none"
+        hint += ("," if hint else ";") + " `prediction` says which columns are to be read"
         raise DataError.of_column(
             column,
-            f"holds outcomes, and must be between {worst:g} and {best:g} (got {got[:50]!r}); {hint}",
+            f"holds outcomes, and must be between {worst:g} and {best:g} (got {got[:50]!r}){hint}",
             got,
             place=_place(columns, wrong),
             allowed=scale,

@@ -195,7 +195,7 @@ def _refuse_twice(
     key_columns = [*filter(None, (keys.id, keys.model, keys.run))]
     column = next(keys_of.telling_columns(columns, key_columns, free), "")
     if not column:
-        raise DataError.at(place, problem, option="id_column", value=values[code])
+        raise DataError.at(place, problem, value=values[code])
     raise Question.at(
         place,
         f"{problem}, which {column!r} tells apart; {both_ways(keys, column)}",

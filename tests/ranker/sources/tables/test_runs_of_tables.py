@@ -109,7 +109,7 @@ def test_answers_that_differ_by_nothing_else_are_refused(tmp_path):
     for names in ("id,prediction", "id,label,m"):
         rows = [("a", "good", "good"), ("b", "bad", "good"), ("a", "good", "bad")]
         content = table([row if "label" in names else row[::2] for row in rows], names)
-        with refuses(DataError, option="id_column", value="a", place=f"{tmp_path / 'a.csv'}, rows 1 and 3"):
+        with refuses(DataError, value="a", place=f"{tmp_path / 'a.csv'}, rows 1 and 3"):
             understood(tmp_path / "a.csv", content, task=TASK)
 
 
