@@ -19,9 +19,6 @@ MARGIN = 0.02
 """Default margin: two points, which some hundred rows can show. At 0 a model that never differs from the base would
 never pass, since it may lose an unseen row."""
 
-GAPS = ("The log is partial", "Somebody has marked the log as invalid", "invalid in some epochs", "failed in some runs")
-"""Parts of the notes on a run that was cut short, on one not to be used, and on rows scored in part."""
-
 
 def of_decision(ranking: Ranking, base: str, margin: float = MARGIN, allow_absent: bool = False) -> Gate:
     """Compare every other model of a decision with a base model.
@@ -107,7 +104,7 @@ def _missing_rows(ranking: Ranking) -> Iterator[str]:
     for model, outcomes in zip(ranking.table.models, ranking.table.outcomes, strict=True):
         if count := int(np.isnan(outcomes).sum()):
             yield f"{model} has no outcome on {count:,} of {counted(len(outcomes), 'row')}"
-    yield from (note.rstrip(".") for note in ranking.header.notes if any(gap in note for gap in GAPS))
+    yield from (note.rstrip(".") for note in ranking.header.notes if isinstance(note, Gap))
 
 
 def _absent_tasks(asked_tasks: Mapping[str, Sequence[str]], base: str) -> Iterator[str]:

@@ -72,7 +72,7 @@ def test_rows_that_were_not_joined_are_named():
 
 def test_a_run_that_was_cut_short_is_named():
     """By the note of its log."""
-    note = "m1: The log is partial: it holds 400 of the 500 rows that were run."
+    note = Gap("m1: The log is partial: it holds 400 of the 500 rows that were run.")
     gate = of_decision(ranked([1] * 400, [1] * 400, notes=[note, "m1: Something else."]), "m0")
     assert (gate.passes, gate.absent) == (False, (note[:-1],))
 
