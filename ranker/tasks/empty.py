@@ -72,7 +72,7 @@ def unlabelled_words(labels: Collection[str], predicted: Collection[str] | None)
         (set(), {'-1'})
     """
     names = {*map(_plain, labels)} - {"-1"}
-    beside_names = "+" not in names and any(map(str.isalnum, "".join(names)))
+    beside_names = all(any(map(str.isalnum, name)) for name in names - NO_GOLD)
     words = {label for label in labels if is_empty_word(label) or (beside_names and label.strip() in NO_GOLD)}
     for label in labels if predicted is not None else ():
         if _plain(label) in UNDECIDED and _plain(label) not in {*map(_plain, predicted or ())}:
