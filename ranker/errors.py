@@ -288,6 +288,24 @@ def check_distinct(place: object, noun: str, names: Iterable[str]) -> None:
         raise DataError.at(place, f"two {noun} are named {twice!r}", value=twice)
 
 
+def reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of a JSON parser's pairs, if no key occurs twice.
+
+    Raises:
+        ValueError: a key occurs twice, so that its value is ambiguous.
+
+    Example:
+        >>> reject_repeated_keys([("a", 1), ("a", 2)])
+        Traceback (most recent call last):
+        ValueError: the key 'a' is there twice
+    """
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        twice = find_repeat(name for name, _ in pairs) or ""
+        raise ValueError(f"the key {twice[:50]!r} is there twice")
+    return content
+
+
 def printed(text: str) -> str:
     r"""Return an untrusted text as one line of limited length: line ends and terminal control codes are escaped.
 

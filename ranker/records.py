@@ -21,7 +21,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from factors.types import Frozen
-from ranker.errors import DataError, UnknownName
+from ranker.errors import DataError, UnknownName, reject_repeated_keys
 from ranker.limits import LIMITS, Limits, open_regular
 
 T = TypeVar("T")
@@ -104,10 +104,10 @@ def read_json(path: Path, noun: str, limits: Limits = LIMITS) -> Any:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON strictly, without NaN and Infinity, which Python's own reader accepts.
+    """Parse JSON strictly, without NaN, Infinity and repeated keys, which Python's own reader accepts.
 
     Raises:
-        ValueError: it is no JSON, or nested too deeply.
+        ValueError: it is no JSON, nested too deeply, or an object has a key twice.
 
     Example:
         >>> parse_json('{"a": [1, null]}')
@@ -117,7 +117,7 @@ def parse_json(text: str | bytes) -> Any:
         ValueError: NaN is no JSON
     """
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return json.loads(text, parse_constant=_no_number, object_pairs_hook=reject_repeated_keys)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 

@@ -19,7 +19,7 @@ from ranker.commands.options import records
 from ranker.commands.outputs import format_of_path
 from ranker.commands.program import flag_error
 from ranker.datasets import sets
-from ranker.datasets.mapping import parse_label_map
+from ranker.datasets.mapping import parse_label_map, unique_label_map
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError, listed, look_up
 from ranker.files.buckets import local_path
@@ -532,4 +532,4 @@ def label_map(text: str | None, limits: Limits = LIMITS) -> dict[str, str] | Non
     if not isinstance(mapping, dict) or not all(isinstance(name, str) for name in mapping.values()):
         predicate = f'must be an object like {{"LABEL_0": "entailment"}} (got {text[:100]!r})'
         raise flag_error("label_map", predicate, text)
-    return mapping
+    return unique_label_map(mapping.items())

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ranker.errors import Question, UsageError
-from ranker.tasks.names import fold, pole_of
+from ranker.tasks.names import fold, pole_of, spelled
 
 Map = dict[str, str]
 """A model's output name -> the rows' label for it, as `label_map` takes it."""
@@ -87,15 +87,30 @@ def parse_label_map(text: str) -> Map:
         >>> parse_label_map("contradiction,neutral = non-entailment")
         {'contradiction': 'non-entailment', 'neutral': 'non-entailment'}
     """
-    label_map: dict[str, str] = {}
+    pairs: list[tuple[str, str]] = []
     for part in filter(None, map(str.strip, text.split(";"))):
         names, sign, label = (piece.strip() for piece in part.partition("="))
         outputs = [name.strip() for name in names.split(",")]
         if not sign or not label or not all(outputs):
             raise UsageError.about("label_map", f"is written as `a,b = label; c = label` (got {part[:50]!r})", part)
-        for name in outputs:
-            if label_map.setdefault(name, label) != label:
-                raise UsageError.about("label_map", f"gives two labels to {name!r}", name)
+        pairs += [(name, label) for name in outputs]
+    return unique_label_map(pairs)
+
+
+def unique_label_map(pairs: Iterable[tuple[str, str]]) -> Map:
+    """Return a label map of pairs of a name and its label.
+
+    Raises:
+        UsageError: a name has two labels.
+
+    Example:
+        >>> unique_label_map([("A", "bad"), ("B", "good")])
+        {'A': 'bad', 'B': 'good'}
+    """
+    label_map: dict[str, str] = {}
+    for name, label in ((spelled(name), label) for name, label in pairs):
+        if label_map.setdefault(name, label) != label:
+            raise UsageError.about("label_map", f"gives two labels to {name!r}", name)
     return label_map
 
 
@@ -119,7 +134,7 @@ def check_spellings(origin: str, columns: str, labels: Iterable[str]) -> None:
         >>> check_spellings("a.csv", "'label'", ["yes", "no"])
     """
     spellings: dict[str, str] = {}
-    for label in labels:
+    for label in map(spelled, labels):
         spelling = spellings.setdefault(fold(label), label)
         if spelling != label:
             same, different = label_map_option({label: spelling}), label_map_option({spelling: spelling, label: label})

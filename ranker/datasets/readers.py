@@ -22,7 +22,7 @@ from ranker.records import parse_json
 from ranker.tasks.base import Task
 from ranker.tasks.classes import label_names
 from ranker.tasks.empty import is_blank
-from ranker.tasks.names import number_of, with_numbers
+from ranker.tasks.names import number_of, spelled, with_numbers
 
 log = logging.getLogger(__name__)
 
@@ -268,7 +268,7 @@ def _label(cell: Any, names: Sequence[str]) -> str | None:
         return None
     if number is not None and 0 <= number < len(names):
         return names[number]
-    return cell_text(cell)
+    return spelled(cell_text(cell))
 
 
 def examples(

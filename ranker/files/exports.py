@@ -1,22 +1,25 @@
 """Exports of labelling tools as rows: Label Studio's JSON and CSV, doccano's JSON lines and zip, Prodigy's lines.
 
 Each annotation becomes a row: the exported columns, `label`, `annotator` and `seconds`. A row that was skipped,
-rejected or marked "cannot tell" has no label.
+rejected or marked "cannot tell" has no label, and neither has one with several.
 """
 
 from __future__ import annotations
 
 import io
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ranker.errors import DataError, listed
+from ranker.errors import Assumption, DataError, listed
 from ranker.files.archive import Archive
 from ranker.files.shapes import of_lines
 from ranker.limits import LIMITS, Limits, open_regular
+
+log = logging.getLogger(__name__)
 
 CANNOT_TELL = "cannot tell"
 """Choice that is no label."""
@@ -29,14 +32,14 @@ Record = tuple[int, Mapping[str, Any]]
 
 
 def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record]:
-    """Yield rows with their label, where a tool writes it in its own way.
+    """Yield rows with their label, where a tool writes it in its own way; log the rows that have several.
 
     Args:
         records: the rows.
         place: text before the number of a row in messages: "a.csv, line".
 
     Raises:
-        DataError: a row has two labels.
+        DataError: more rows have several labels than one.
 
     Example:
         >>> [cells["label"] for _, cells in label_rows([(1, {"text": "Fine.", "label": ["good"]})])]
@@ -45,6 +48,7 @@ def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record
         >>> [cells["label"] for _, cells in label_rows([(1, rejected)])]
         [None]
     """
+    single, several = 0, list[tuple[int, Sequence[Any]]]()
     for number, row in records:
         cells = row if type(row) is dict else dict(row)
         if "accept" in cells and "answer" in cells:
@@ -54,27 +58,29 @@ def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record
                 cells["annotator"] = cells["_annotator_id"]
         label = cells.get("label")
         if isinstance(label, list) and all(isinstance(choice, (str, int)) for choice in label):
-            label = _only(f"{place} {number}", label)
+            several += [(number, label)] if len(label) > 1 else []
+            single += len(label) == 1
+            label = label[0] if len(label) == 1 else None
             cells = {**cells, "label": label}
         if label is not None and str(label).strip().casefold() == CANNOT_TELL and any(name in cells for name in OURS):
             cells = {**cells, "label": None}
         yield number, cells
-
-
-def _only(place: str, labels: Sequence[Any]) -> Any:
-    """Return the one label of several choices."""
-    if len(labels) > 1:
-        raise DataError.at(place, f"a row must have one label (got {listed(labels)})", value=labels)
-    return labels[0] if labels else None
+    if several:
+        number, labels = several[0]
+        if len(several) > single:
+            raise DataError.at(f"{place} {number}", f"a row must have one label (got {listed(labels)})", value=labels)
+        text = f"rows with several labels count as unlabelled: {len(several):,} (here {listed(labels)})"
+        log.warning(Assumption(f"{place} {number}: {text}"))
 
 
 def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits = LIMITS) -> Iterator[Record]:
     """Yield a row for each annotation of Label Studio's tasks; other records are returned as they are.
 
-    Annotations that were cancelled have no label; predictions and drafts are not read.
+    Where annotations of a task are its ground truth, the others are left out. Annotations that were cancelled have no
+    label; predictions and drafts are not read.
 
     Raises:
-        DataError: an annotation is none as Label Studio writes it, or has two labels.
+        DataError: an annotation is none as Label Studio writes it.
     """
     first = next(tasks, None)
     if first is not None and {"annotation_id", "lead_time"} <= first.keys():
@@ -82,22 +88,29 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits 
     if first is None or not {"data", "annotations"} <= first.keys():
         yield from enumerate(chain([] if first is None else [first], tasks), 1)
         return
-    number = 0
+    number = left_out = 0
     for number_of_task, task in enumerate(chain([first], tasks), 1):
         place = f"{path}, task {number_of_task}"
         columns, annotations = task.get("data"), task.get("annotations")
         if not isinstance(columns, dict) or not isinstance(annotations, list):
             raise DataError.at(place, "no `data` and `annotations`, as Label Studio writes them")
-        for annotation in annotations:
-            number += 1
-            try:
+        try:
+            true = [annotation for annotation in annotations if _is_ground_truth(annotation)]
+            left_out += len(annotations) - len(true or annotations)
+            for annotation in true or annotations:
+                number += 1
                 choices = [] if annotation.get("was_cancelled") else _choices(annotation["result"])
-                label = _only(place, choices) if choices else None
                 seconds = annotation.get("lead_time")
-                beside = {"label": label, "annotator": _who(annotation.get("completed_by")), "seconds": seconds}
-            except (AttributeError, KeyError, TypeError) as error:
-                raise DataError.at(place, "no annotation as Label Studio writes it") from error
-            yield number, {**columns, "annotation_id": annotation.get("id"), **beside}
+                beside = {"label": choices, "annotator": _who(annotation.get("completed_by")), "seconds": seconds}
+                yield number, {**columns, "annotation_id": annotation.get("id"), **beside}
+        except (AttributeError, KeyError, TypeError) as error:
+            raise DataError.at(place, "no annotation as Label Studio writes it") from error
+    if left_out:
+        log.warning("%s: annotations beside those marked as ground truth are left out: %d", path, left_out)
+
+
+def _is_ground_truth(annotation: Mapping[str, Any]) -> bool:
+    return bool(annotation.get("ground_truth")) and not annotation.get("was_cancelled")
 
 
 def _choices(parts: Sequence[Mapping[str, Any]]) -> list[Any]:

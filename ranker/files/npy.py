@@ -24,20 +24,17 @@ from ranker.limits import LIMITS, Limits, open_regular
 MAX_HEADER = 10_000
 """Most bytes of an array's header, the same as numpy's."""
 
-ALONE = "predictions"
-"""Name of the array of a ``.npy`` file; beside it and `TRUTH` an ``.npz`` file may hold anything."""
+ALONE, TRUTH = "predictions", "label_ids"
+"""Names of the predictions and of the true labels in `trainer.predict`; a ``.npy`` file holds the former."""
 
-FIRST = f"{ALONE}.npy"
-"""Part of an ``.npz`` file with that array."""
-
-TRUTH = "label_ids"
-"""Name of the true labels in `trainer.predict`."""
+PLACES = ("arr_0", "arr_1")
+"""Names that ``np.savez(file, *trainer.predict(rows))`` gives them."""
 
 
 def read_npy(path: Path, limits: Limits = LIMITS) -> Columns:
     """Read arrays as columns: n numbers or texts are a column, (n, C) numbers a group of C.
 
-    Beside `predictions`, arrays of other shapes, such as metrics, are not read.
+    Beside predictions (`ALONE`, or the first of `PLACES`), arrays of other shapes, such as metrics, are not read.
 
     Raises:
         DataError: an array holds Python's objects, has another shape or length, or is larger than `limits`.
@@ -49,7 +46,8 @@ def read_npy(path: Path, limits: Limits = LIMITS) -> Columns:
     try:
         for name, array in _arrays(path, limits, unread):
             of_rows = array.ndim in (1, 2)
-            if ALONE in sizes and name != TRUTH and not (of_rows and len(array) == sizes[ALONE]):
+            size = sizes.get(ALONE, sizes.get(PLACES[0]))
+            if size is not None and name not in (TRUTH, PLACES[1]) and not (of_rows and len(array) == size):
                 unread[name] = f"an array of the shape {array.shape}"
                 continue
             if not of_rows or array.shape[1:] == (0,):
@@ -76,26 +74,36 @@ def read_npy(path: Path, limits: Limits = LIMITS) -> Columns:
 
 
 def _arrays(path: Path, limits: Limits, unread: dict[str, str]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the arrays of a file by name, `ALONE` first; other content is added to `unread`."""
+    """Yield the arrays of a file by name, predictions first; other content is added to `unread`."""
     with os.fdopen(open_regular(path), "rb") as file:
         if path.suffix == ".npy":
             yield ALONE, _array(file.read(), f"{path}", limits)
             return
         archive = Archive(file, path, limits, parts="members", size="file", total="file")
-        members = {part: part.removesuffix(".npy") for part in sorted(archive.parts, key=lambda name: name != FIRST)}
+        names = {part: part.removesuffix(".npy") for part in archive.parts}
+        first = ALONE if ALONE in names.values() else PLACES[0]
+        members = dict(sorted(names.items(), key=lambda part: part[1] != first))
         twice = archive.repeated | {name for name, count in Counter(members.values()).items() if count > 1}
         if twice:
             raise DataError.at(path, f"two arrays are named {min(twice).removesuffix('.npy')!r}")
         limits.check(path, "file", sum(part.size for part in archive.parts.values()))
         for part, name in members.items():
+            content = archive.read(part)
             try:
-                array = _array(archive.read(part), f"{path}: the array {name!r}", limits)
+                array = _array(content, f"{path}: the array {name!r}", limits)
             except DataError:
-                if FIRST not in members or name in (ALONE, TRUTH):
+                is_needed = name == first or (name in (TRUTH, PLACES[1]) and not _is_single(content))
+                if is_needed or first not in members.values():
                     raise
                 unread[name] = "no numbers or texts"
                 continue
             yield name, array
+
+
+def _is_single(content: bytes) -> bool:
+    """Return whether an array holds one value, as that of no true labels does."""
+    file = io.BytesIO(content)
+    return _header(file, 2 if npy.read_magic(file) == (1, 0) else 4)[0] == ()
 
 
 def _array(content: bytes, place: str, limits: Limits) -> np.ndarray:

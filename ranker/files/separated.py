@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ Record = tuple[int, Mapping[str, Any]]
 
 Cells = Iterator[tuple[int, Sequence[str]]]
 """Lines of a table: their numbers, and their cells."""
+
+_QUOTED = re.compile(r'[^"]*(?:""[^"]*)*"(?!")')
+"""Rest of a cell in quotes, in which quotes are doubled, to the quote that ends it."""
 
 _SEP = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 """First line of a file that names the delimiter, as Excel reads it."""
@@ -80,8 +83,31 @@ def _read_quoted(path: Path, encoding: str, limits: Limits, sign: str, skip: boo
     try:
         yield from _drop_blank_lines(path, ((reader.line_num + skip, cells) for cells in reader), limits)
     except csv.Error as error:
-        reason = "are its lines ended by bare carriage returns?" if "new-line character" in str(error) else error
-        raise DataError.at(f"{path}, line {reader.line_num + skip}", reason) from error
+        last = reader.line_num + skip
+        if "new-line character" in str(error):
+            raise DataError.at(f"{path}, line {last}", "are its lines ended by bare carriage returns?") from error
+        opened = _line_of_open_quote(islice(lines(path, encoding, limits), last), sign)
+        reason = (
+            str(error) if opened in (0, last) else f"the quote that opens here is not closed (line {last}: {error})"
+        )
+        raise DataError.at(f"{path}, line {opened or last}", reason) from error
+
+
+def _line_of_open_quote(text: Iterable[str], sign: str) -> int:
+    r"""Return the number of the line on which the last quote opens around a cell; 0 if there is none.
+
+    Example:
+        >>> _line_of_open_quote(['a,b\n', '"in ""two""\n', 'lines",1\n', 'fine,"open\n', 'good,1\n'], ",")
+        4
+    """
+    opening = re.compile(f'(?:^|{re.escape(sign)})"')
+    line_of_quote, is_open = 0, False
+    for number, line in enumerate(text, 1):
+        place = 0
+        while quote := _QUOTED.match(line, place) if is_open else opening.search(line, place):
+            is_open, place = not is_open, quote.end()
+            line_of_quote = number if is_open else line_of_quote
+    return line_of_quote
 
 
 def _read_unquoted(path: Path, encoding: str, limits: Limits) -> Cells:

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ranker.errors import DataError, check_distinct, find_repeat
+from ranker.errors import DataError, Question, check_distinct, listed, reject_repeated_keys
 from ranker.files.programs import ANSWER, promptfoo, unwrap_answer
 from ranker.limits import LIMITS, Limits
+
+log = logging.getLogger(__name__)
 
 Record = tuple[int, Mapping[str, Any]]
 """Number of a row's line, and its cells."""
 
 _SINGLE = (str, int, float, bool, type(None))
-
-
-def reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of a JSON parser's pairs, if no key occurs twice.
-
-    Raises:
-        ValueError: a key occurs twice, so that its value is ambiguous.
-
-    Example:
-        >>> json.loads('{"a": 1, "a": 2}', object_pairs_hook=reject_repeated_keys)
-        Traceback (most recent call last):
-        ValueError: the key 'a' is there twice
-    """
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        twice = find_repeat(name for name, _ in pairs) or ""
-        raise ValueError(f"the key {twice[:50]!r} is there twice")
-    return content
 
 
 def of_lines(origin: str, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
@@ -72,8 +57,8 @@ def of_text(path: Path, text: str, limits: Limits = LIMITS) -> Iterator[Mapping[
     """Return the rows of a JSON text.
 
     It may be an array of records or of answers, questions as SQuAD writes them, ``{"columns", "data"}``,
-    ``{"schema", "data"}``, columns of lists or of objects, records by id, answers by id, results of promptfoo; or lines
-    of records, as `datasets` writes them.
+    ``{"schema", "data"}``, columns of lists or of objects, records by id, answers by id, records under one of several
+    keys, results of promptfoo; or lines of records, as `datasets` writes them.
 
     Raises:
         DataError: it is no JSON, has another shape, or is too large.
@@ -111,12 +96,10 @@ def _rows(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
     if (results := promptfoo(content)) is not None:
         return results
     lists = {name: value for name, value in content.items() if isinstance(value, list)}
-    if (
-        len(lists) > 1
-        and _are_columns([*lists.values()])
-        and all(isinstance(v, (*_SINGLE, list)) for v in content.values())
-    ):
-        content = lists  # the others are numbers of the whole file
+    if len(lists) > 1 and _are_columns([*lists.values()]):
+        content = lists  # the others are of the whole file
+    elif (records := _wrapped(path, lists, len(content))) is not None:
+        return records
     values = list(content.values())
     if all(isinstance(value, list) for value in values) and _are_columns(values):
         return (dict(zip(content, row, strict=True)) for row in zip(*values, strict=True))
@@ -129,6 +112,24 @@ def _rows(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
         got = ", ".join(sorted({type(value).__name__ for value in values}))
         raise DataError.at(path, f"an object of answers by id holds nothing but answers (got values of {got})")
     return ({"id": key, ANSWER: value} for key, value in content.items())
+
+
+def _wrapped(path: Path, lists: Mapping[str, list[Any]], keys: int) -> Iterator[Mapping[str, Any]] | None:
+    """Return the rows under one of an object's keys, beside others of the whole file; None if no list holds objects.
+
+    Raises:
+        Question: several lists hold objects.
+    """
+    records = {name: value for name, value in lists.items() if {*map(type, value)} == {dict} and not _are_named(value)}
+    if not records:
+        return None
+    if len(records) > 1:
+        text = f"rows may stand under {listed(map(repr, records))}; write those that are meant into a file of their own"
+        raise Question.at(path, text, value=[*records])
+    ((name, rows),) = records.items()
+    if keys > 1:
+        log.warning("%s: the rows are those under %r", path, name)
+    return iter(rows)
 
 
 def _is_squad(content: Mapping[str, Any]) -> bool:

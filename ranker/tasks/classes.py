@@ -13,7 +13,7 @@ from factors.types import Example, Floats, Frozen, Ints
 from ranker.errors import LabelError, UnknownName, find_repeat, listed
 from ranker.tasks import metrics
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task, require_task, states_of
-from ranker.tasks.names import NameIndex, are_counted, fold, in_scale_order, is_number, number_of, with_numbers
+from ranker.tasks.names import NameIndex, are_counted, fold, in_scale_order, is_number, number_of, spelled, with_numbers
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ClassificationTask:
                 raise UnknownName("label with aliases", label, self.labels)
         folded = {*map(fold, self.labels)}
         aliases = [fold(alias) for names in self.aliases.values() for alias in names]
-        twice = find_repeat([*map(str.strip, self.labels)]) or find_repeat([*folded, *aliases])
+        twice = find_repeat([*map(spelled, self.labels)]) or find_repeat([*folded, *aliases])
         if twice is not None:
             raise ValueError(f"the label name {twice!r} is given twice")
         object.__setattr__(self, "aliases", Frozen(self.aliases))

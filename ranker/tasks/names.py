@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from ranker.errors import listed
 
 
 class NameIndex:
-    """Index of numbers by name: by the exact name, else by the only one that is equal after `fold`.
+    """Index of numbers by name: by the exact name (see `spelled`), else by the only one that is equal after `fold`.
 
     Args:
         names: pairs of a name and its number.
@@ -25,14 +26,24 @@ class NameIndex:
         self.exact: dict[str, int] = {}
         folded: dict[str, set[int]] = {}
         for name, number in names:
-            self.exact[name.strip()] = number
+            self.exact[spelled(name)] = number
             folded.setdefault(fold(name), set()).add(number)
         self.folded = {name: next(iter(numbers)) for name, numbers in folded.items() if len(numbers) == 1}
 
     def find(self, name: str) -> int | None:
         """Return the number of a name; None where there is none, or several."""
-        name = name.strip()
+        name = spelled(name)
         return self.exact[name] if name in self.exact else self.folded.get(fold(name))
+
+
+def spelled(name: str) -> str:
+    """Return a label name without blanks around it, each letter with its accents as one character (Unicode's NFC).
+
+    Example:
+        >>> len("cafe\N{COMBINING ACUTE ACCENT} "), len(spelled("cafe\N{COMBINING ACUTE ACCENT} "))
+        (6, 4)
+    """
+    return unicodedata.normalize("NFC", name.strip())
 
 
 def fold(name: str) -> str:
@@ -44,7 +55,7 @@ def fold(name: str) -> str:
         >>> fold("Non_Entailment"), fold("+1"), fold("-1.5"), fold("-"), fold("_")
         ('non-entailment', '1', '-1.5', '-', '_')
     """
-    name = name.strip()
+    name = spelled(name)
     if _SIGNED.fullmatch(name):
         return name.removeprefix("+")
     return "-".join(name.casefold().replace("_", " ").replace("-", " ").split()) or name

@@ -14,6 +14,7 @@ import numpy as np
 from factors.types import Floats
 from ranker.errors import Assumption, UnknownName, UsageError
 from ranker.tasks.metrics import SHARE, ItemF1, Metric, item_f1_of
+from ranker.tasks.names import spelled
 from ranker.tasks.values import ValueAnswers, ValueTask
 
 Tagging = tuple[str, ...]
@@ -78,7 +79,7 @@ class TagTask(ValueTask):
 
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> Tagging:
         """Return the tags in a cell. See `ranker.tasks.base.Task`."""
-        tags = tuple(map(sys.intern, _tags_in(cell)))  # few tags are many: equal ones are one text
+        tags = tuple(map(_interned, _tags_in(cell)))  # few tags are many: equal ones are one text
         if not all(map(is_tag, set(tags))):
             wrong = next(tag for tag in tags if not is_tag(tag))
             raise ValueError(f"a tag must be O, B-TYPE or I-TYPE (got {wrong[:50]!r})")
@@ -251,6 +252,11 @@ def _tags_in(cell: Any) -> list[str]:
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
         raise ValueError(f"tags must be a list of texts (got {str(cell)[:50]!r})")
     return list(parts)
+
+
+@lru_cache(maxsize=1 << 10)
+def _interned(tag: str) -> str:
+    return sys.intern(spelled(tag))
 
 
 @lru_cache(maxsize=1 << 10)

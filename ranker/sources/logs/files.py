@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from ranker.errors import DataError
-from ranker.files.shapes import reject_repeated_keys
+from ranker.errors import DataError, reject_repeated_keys
 from ranker.files.text import open_unpacked
 from ranker.limits import LIMITS, Limits
 

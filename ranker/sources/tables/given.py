@@ -17,7 +17,7 @@ from ranker.sources.tables.groups import SIGN, SIGNS, cuts, nested_columns
 from ranker.sources.tables.keys import Keys, is_text
 from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.empty import INVALID, empty_word_question, is_blank, is_empty_word, unlabelled_words
-from ranker.tasks.names import NameIndex, fold, number_of
+from ranker.tasks.names import NameIndex, fold, number_of, spelled
 
 MAX_INFERRED_LABELS = 200
 """Most distinct values of a column that may be the labels of an unnamed task; more are free text or numbers."""
@@ -65,7 +65,7 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
         repeating = list(few)
     texts_of = [name for name in repeating if is_text(columns.cells[name])]
     targets = _targets(_named_after(columns, free, hints), hints)
-    after = tuple(dict.fromkeys(label or end for end, label in targets.items()))
+    after = tuple(dict.fromkeys(spelled(label or end) for end, label in targets.items()))
     spellings = (
         [text for name in free for text in (*_ends(columns, name), *few.get(name, ()))] if hints.label_map else []
     )
@@ -204,7 +204,7 @@ def _named_after(columns: Columns, free: Sequence[str], hints: TableHints) -> tu
 
 def _values(columns: Columns, name: str, hints: TableHints) -> list[str]:
     """Return the distinct cells of a column that may be labels."""
-    values = (cell_text(value) for value in distinct(columns.cells[name]) if not is_blank(value))
+    values = dict.fromkeys(spelled(cell_text(value)) for value in distinct(columns.cells[name]) if not is_blank(value))
     unsaid = hints.empty_words is None
     return [text for text in values if text != INVALID and not (unsaid and is_empty_word(text))]
 
@@ -219,7 +219,7 @@ def _mapped(values: Iterable[str], hints: TableHints) -> list[str]:
 
 def _targets(values: Iterable[str], hints: TableHints) -> dict[str, str | None]:
     """Return value -> the label that the label map names for it; None if it names none."""
-    targets = list(hints.label_map.values())
+    targets = [*map(spelled, hints.label_map.values())]
     names_of = NameIndex((name, position) for position, name in enumerate(hints.label_map))
     positions = {value: names_of.find(value) for value in values}
     return {value: None if position is None else targets[position] for value, position in positions.items()}

@@ -106,6 +106,8 @@ class TableModel:
         pinned = replace(self, path=os.path.abspath(self.path))
         try:
             columns = pinned.columns(shelf)
+        except Question:
+            raise
         except (DataError, UsageError) as error:
             return ModelInfo(pinned, trouble=str(error))
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ranker.datasets.mapping import label_map_option
 from ranker.errors import Assumption, DataError, Gap, Question, UnknownName
 from ranker.files.cells import cell_text
+from ranker.files.npy import PLACES
 from ranker.sources.tables import groups, names
 from ranker.sources.tables.base import UNIT, Columns, Kind, TableHints, some
 from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct
@@ -249,8 +250,13 @@ class _ColumnRoleResolver:
 
     def _find_truth(self, labelled: Sequence[str]) -> str:
         """Return the one column named as the truth; "" if there are none or several."""
-        true = [name for name in labelled if names.is_true(name)]
+        true = [name for name in labelled if names.is_true(name) or self._is_true_array(name)]
         return self.hints.truth or (true[0] if len(true) == 1 else "")
+
+    def _is_true_array(self, name: str) -> bool:
+        """Return True for the second array that `np.savez` makes of `trainer.predict`, beside scores of each class."""
+        scores, truth = PLACES
+        return name == truth and scores in self.columns.groups
 
     def _single_column(self, name: str) -> ModelColumns:
         """Return the model of one column."""

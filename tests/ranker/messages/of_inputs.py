@@ -582,8 +582,8 @@ DATASETS = [
      "`label_map` is written as `a,b = label; c = label` (got 'a, b')"),
     ("two labels of a name", lambda folder: parse_label_map("a = b; a = c"), "`label_map` gives two labels to 'a'"),
     ("one label or two", lambda folder: check_spellings("a.csv", "the column 'x'", ["toxic", "Toxic "]),
-     "a.csv: 'toxic' and 'Toxic ' in the column 'x' may be one label or two; `label_map` says it: "
-     '`label_map={"Toxic ": "toxic"}` if one, `label_map={"toxic": "toxic", "Toxic ": "Toxic "}` if two'),
+     "a.csv: 'toxic' and 'Toxic' in the column 'x' may be one label or two; `label_map` says it: "
+     '`label_map={"Toxic": "toxic"}` if one, `label_map={"toxic": "toxic", "Toxic": "Toxic"}` if two'),
     ("a key misspelt", lambda folder: card(folder, "population", "popluation"),
      "toy/card.toml: there is no key of the card 'popluation'; did you mean population?"),
     ("a number below its range", lambda folder: card(folder, "population = 3", "population = 0"),
