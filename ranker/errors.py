@@ -27,6 +27,9 @@ MAX_NAME_CHARACTERS = 100
 MAX_LISTED_NAMES = 10
 """Most names in a message, which counts the others."""
 
+MAX_EXAMPLES = 3
+"""Most examples in a message."""
+
 
 class Assumption(str):
     """Sentence about a guess, a dropped row or an unread column; `strict` turns it into an error.

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from ranker.numbers import counted, interval, p_value, percent, probability, unit, with_interval
 from ranker.report.tables import MANY_MODELS, MAX_LETTERS, MAX_PAIRED_MODELS, READ, Place, Table, letters, table
 from ranker.report.words import ACCURACY, MetricWords, words_of
-from ranker.results.balance import one_label, skewed
+from ranker.results.balance import WORSE, one_label, skewed
 from ranker.results.decision import Decision, RowResult
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
@@ -79,9 +79,10 @@ def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
 
 
 def first_caveat(ranking: Ranking, decision: Decision) -> str:
-    """Return the caveat that comes before the answer: nearly all labels are one, so that its recall was measured."""
+    """Return what comes before the answer: models are worse than guessing, or nearly all labels are one."""
     caveat = one_label(label_counts(ranking, decision))
-    return f"{caveat[:1].upper()}{caveat[1:]}. " if caveat else ""
+    worse = "".join(f"{note} " for note in ranking.header.notes if WORSE in note)
+    return f"{worse}{caveat[:1].upper()}{caveat[1:]}. " if caveat else worse
 
 
 def label_counts(ranking: Ranking, decision: Decision) -> Counter[str]:

@@ -13,6 +13,9 @@ MIN_ROWS = 3
 NEARLY = 2
 """Rows with another label, up to which labels are nearly all alike if they are a tenth of the rows at most."""
 
+WORSE = "worse than guessing"
+"""Words of a note on models whose labels or columns are probably read wrongly: it comes before the answer."""
+
 SKEWED = 0.75
 """Share of the most frequent label from which on accuracy hides how well other labels are recognized."""
 

@@ -10,6 +10,8 @@ import numpy as np
 from factors import Attributions, Example
 from factors.types import Floats, Ints
 from ranker.attribution.settings import Settings
+from ranker.errors import MAX_EXAMPLES, listed
+from ranker.results.balance import WORSE
 from ranker.results.evaluation import FOLLOWS
 from ranker.results.header import Quality
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities
@@ -162,9 +164,9 @@ def worse_than_guessing(right: Mapping[str, int], rows: Mapping[str, int], class
 
     unlikely = [name for name, hits in right.items() if bdtr(hits, rows[name], 1 / classes) < 0.01]
     if unlikely:
-        listing = ", ".join(f"{name} ({right[name]} of {rows[name]} right)" for name in unlikely)
+        listing = listed((f"{name} ({right[name]} of {rows[name]} right)" for name in unlikely), MAX_EXAMPLES)
         do, their = ("does", "its") if len(unlikely) == 1 else ("do", "their")
-        yield f"{listing} {do} worse than guessing. Do {their} labels match those of the rows?"
+        yield f"{listing} {do} {WORSE}. Do {their} labels match those of the rows?"
     if not unlikely and right and all(hits <= rows[name] / classes for name, hits in right.items()):
         yield "No model does better than guessing on these rows."
 

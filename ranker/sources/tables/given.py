@@ -103,6 +103,21 @@ def _repeats(columns: Columns, name: str, values: Sequence[str]) -> bool:
     return len(values) <= READABLE * int(label_counts(columns, name)[2].sum())
 
 
+def truth_in_words_of(columns: Columns, hints: TableHints) -> str:
+    """Return the column of the truth; where it is not stated, the twin of the usual one that has the answers' labels.
+
+    A file may have the truth and the answers as numbers and as names, and the user name one column of answers.
+    """
+    if hints.truth or not hints.prediction:
+        return hints.truth
+    answers = {value for name in hints.prediction if name in columns.cells for value in _values(columns, name, hints)}
+    for usual in filter(names.is_true, columns.cells):
+        if not answers <= {*_values(columns, usual, hints)}:
+            twins = (name for name in columns.cells if names.are_twins(columns, usual, name))
+            return next((name for name in twins if answers <= {*_values(columns, name, hints)}), "")
+    return ""
+
+
 def has_mapped_names(columns: Columns, label_map: Mapping[str, str]) -> bool:
     """Return True if a label map names a cell, a label of the file's metadata, or the end of a score column's name."""
     few = [array for array in columns.cells.values() if str(array.type).startswith(("dict", "int", "uint", "bool"))]

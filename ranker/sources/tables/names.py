@@ -15,6 +15,7 @@ from ranker.sources.tables.cells import (
     READABLE,
     UNKNOWN,
     Labels,
+    dictionary_codes,
     distinct,
     has_decimal_commas,
     label_counts,
@@ -38,11 +39,22 @@ LABELS = frozenset({"label", "labels", "label ids", "is duplicate"})
 NAMED = PREDICTED | TRUE | frozenset(["label", "labels", "category", "class", "annotation", "answer"])
 """Words that suggest that 0 and 1 are labels, true or predicted."""
 
+SPELLING = NAMED | frozenset(
+    ["name", "names", "id", "ids", "text", "str", "string", "index", "idx", "number", "num", "y"]
+)
+"""Words of column names in which two columns may differ that hold the same labels, as numbers and as names."""
+
 RIGHT = frozenset(["correct", "correctness", "outcome", "outcomes", "right", "acc", "accuracy", "em", "hit"])
 """Words that suggest outcomes."""
 
 DECISION = frozenset({"decision", "decision function", "margin", "logit", "log odds"})
 """Names of a single score for two labels that is above 0 for the second."""
+
+PROBABILITY = frozenset({"prob", "probs", "proba", "probas", "probability", "probabilities"})
+"""Words in names of a single score of two labels that is the probability of the second."""
+
+SCORE = frozenset({"score", "scores"})
+"""Words in names of such a score, beside the truth."""
 
 GENERIC = PREDICTED | frozenset(
     [
@@ -120,6 +132,16 @@ def is_bare(name: str) -> bool:
     return is_prediction(name) and words(name) <= PREDICTED | NAMED | {"y", "model", "id", "ids"}
 
 
+def are_twins(columns: Columns, first: str, second: str) -> bool:
+    """Return True if two columns hold the same labels, as numbers and as names, and are named alike."""
+    alike = {*plain(first).split()} - SPELLING == {*plain(second).split()} - SPELLING
+    if not alike or holds_numbers(columns, first) == holds_numbers(columns, second):
+        return False
+    codes = [dictionary_codes(columns.cells[name])[1] for name in (first, second)]
+    pairs = np.unique(np.stack(codes), axis=1)
+    return pairs.shape[1] > 1 and all(len({*of_column}) == pairs.shape[1] for of_column in pairs.tolist())
+
+
 def holds_numbers(columns: Columns, name: str) -> bool:
     """Return True if a column holds more numbers than other cells. Each column is counted once."""
     key = f"holds numbers: {name}"
@@ -186,6 +208,18 @@ def holds_decision(columns: Columns, name: str) -> bool:
         return False
     values, bad = numbers_of(columns, name)
     return not bad.any() and bool((values < 0).any() and (values > 0).any()) and has_fractions(columns, name)
+
+
+def holds_probability(columns: Columns, name: str, judged: bool) -> bool:
+    """Return True if a column is clearly one probability for two labels: named so, with fractions from 0 to 1.
+
+    Args:
+        columns: of the file.
+        name: of the column.
+        judged: whether the file has the truth, beside which a score is one of an answer.
+    """
+    named = bool(words(name) & (PROBABILITY | SCORE if judged else PROBABILITY)) and not is_right(name)
+    return named and holds_numbers(columns, name) and in_unit(columns, name) and has_fractions(columns, name)
 
 
 class LabelCells(NamedTuple):

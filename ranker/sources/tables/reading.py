@@ -36,7 +36,7 @@ from ranker.sources.tables.cells import (
     true_label_codes,
 )
 from ranker.sources.tables.entries import Entries, cells_at, check_same
-from ranker.sources.tables.given import OUTCOMES, check_truth, check_words, file_labels
+from ranker.sources.tables.given import OUTCOMES, check_truth, check_words, file_labels, truth_in_words_of
 from ranker.sources.tables.groups import ModelColumns
 from ranker.sources.tables.keys import Keys
 from ranker.sources.tables.ranked import name_scores
@@ -115,6 +115,7 @@ def parse_predictions(
     if task is None and hints.answers == "outcomes" and not hints.truth:
         task, declared = OUTCOMES, True
     elif task is None:
+        hints = replace(hints, truth=truth_in_words_of(columns, hints))
         labels_there, ordered, declared = file_labels(columns, hints, keys)
         task = ClassificationTask("given", labels_there, ordered=ordered)
     labels = Labels(task, hints.label_map, words=hints.empty_words is None)

@@ -99,6 +99,16 @@ class _ColumnRoleResolver:
         self.labelled = [name for name in self.single if names.holds_labels(columns, name, self.label_cells(name))]
         if any(names.is_prediction(name) and self._is_readable(name) for name in self.labelled):
             self.labelled = [name for name in self.labelled if self._is_readable(name) or not self._is_free(name)]
+        self.labelled = [name for name in self.labelled if not self._has_clearer_twin(name)]
+
+    def _has_clearer_twin(self, name: str) -> bool:
+        """Return True if another column holds the same labels, as names, or the only ones of the two that are known."""
+        clear = self._clearness(name)
+        others = (other for other in self.labelled if other != name and self._clearness(other) > clear)
+        return any(names.are_twins(self.columns, name, other) for other in others)
+
+    def _clearness(self, name: str) -> tuple[bool, bool]:
+        return self._is_readable(name), not names.holds_numbers(self.columns, name)
 
     def label_cells(self, name: str) -> names.LabelCells:
         """Count the cells of a column that are labels, once."""
@@ -165,6 +175,8 @@ class _ColumnRoleResolver:
             raise self._no_column_error("answers")
         self._check_parts()
         right = [n for n in self.single if names.is_right(n) and self._may_be_right(n)]
+        if self.hints.answers != "labels" and (scores := self._scores_alone()):
+            return self._alone_roles(scores)
         models, truth = self._split_labels([name for name in self.labelled if name not in right], bool(right))
         if models:
             self._check_bits(models, truth)
@@ -201,6 +213,29 @@ class _ColumnRoleResolver:
         cells = self.label_cells(name)
         return cells.readable == 0 and cells.strangers > READABLE * cells.unread
 
+    def _scores_alone(self) -> list[str]:
+        """Return columns of one score for two labels: by what the user says of the answers, else by their names."""
+        named = [name for name in self.single if not names.is_true(name) and names.holds_numbers(self.columns, name)]
+        if self.hints.answers:
+            exact = [name for name in named if names.has_fractions(self.columns, name)] or named
+            shares = [name for name in exact if names.in_unit(self.columns, name)]
+            return (shares or exact) if self.hints.answers == "probabilities" else exact
+        if len(self.labels.task.labels) != 2 or not all(map(names.is_true, self.labelled)) or any(map(names.is_right, named)):
+            return []
+        judged = bool(self.labelled or self.hints.truth)
+        return [name for name in named if names.holds_probability(self.columns, name, judged)]
+
+    def _alone_roles(self, scores: Sequence[str]) -> ColumnRoles:
+        """Return the roles of columns of one score for two labels."""
+        kind = self.hints.answers or "probabilities"
+        parts = [groups.split(self.columns, self.labels, name) for name in scores]
+        classes = [part.class_index if part else self._second(name) for name, part in zip(scores, parts, strict=True)]
+        models = [ModelColumns(name, (name,), (label,), kind) for name, label in zip(scores, classes, strict=True)]
+        note = f"{_listed(scores, 'probabilities')}, by {'its name' if len(scores) == 1 else 'their names'}"
+        notes = () if self.hints.answers else (Assumption(f"{note}; `answers` says what else it may be"),)
+        models = [replace(models[0], name="")] if len(models) == 1 else models
+        return ColumnRoles(tuple(models), self._find_truth(self.labelled), notes)
+
     def _fallback_roles(self) -> ColumnRoles:
         """Choose among single columns without labels: one score for two labels, else texts, which fail when read."""
         numeric = [name for name in self.single if names.holds_numbers(self.columns, name)]
@@ -211,10 +246,14 @@ class _ColumnRoleResolver:
         if len(texts) == 1:
             return ColumnRoles(_models(texts, "labels"))
         if numeric:
-            problem = f"{_listed(numeric, 'numbers')}; `answers` says what they are: {self._kinds(numeric)}"
-            advice = "; `label_map`, which label each is the score of, if they are scores" if len(numeric) > 1 else ""
-            raise DataError.at(self.columns.origin, f"{problem}{advice}", option="answers")
+            raise self._numbers_error(numeric)
         raise self._no_column_error("answers")
+
+    def _numbers_error(self, numeric: Sequence[str]) -> DataError:
+        """Return the error of columns of numbers, each of which may be a model."""
+        problem = f"{_listed(numeric, 'numbers')}; `answers` says what they are: {self._kinds(numeric)}"
+        advice = "; `label_map`, which label each is the score of, if they are scores" if len(numeric) > 1 else ""
+        return DataError.at(self.columns.origin, f"{problem}{advice}", option="answers")
 
     def _score_roles(self) -> ColumnRoles:
         """Return groups of columns, and columns of one score."""

@@ -6,6 +6,7 @@ import unicodedata
 import numpy as np
 import pytest
 from refusals import refuses
+from tables_made import understood
 
 from ranker.commands import arguments
 from ranker.datasets.readers import raw_labels, read_sheet
@@ -221,3 +222,130 @@ def test_rows_that_mostly_have_several_labels_are_refused(tmp_path):
     lines = [json.dumps({"text": f"{n}.", "label": [*labels]}) for n, labels in enumerate(["ab", "ab", "b"])]
     with refuses(DataError, value=["a", "b"]):
         read_sheet(saved(tmp_path / "rows.jsonl", *lines))
+
+
+# ---- scores of two classes
+
+
+PROBABILITIES = {"a": [0.9, 0.2, 0.7, 0.8, 0.4, 0.6], "b": [0.1, 0.2, 0.3, 0.4, 0.45, 0.2]}
+
+
+def scored(folder, column, truth="y_true", labels=TRUE):
+    """Two files with the truth and one score a row."""
+    files = []
+    for name, scores in PROBABILITIES.items():
+        rows = (f"{label},{score}" for label, score in zip(labels, scores, strict=True))
+        files.append(saved(folder / f"{name}.csv", f"{truth},{column}", *rows))
+    return files
+
+
+def right_by(path, **said):
+    """The share of rows that each model of a table has right, in percent."""
+    table = understood(path, task=None, **said)
+    truth = table.bundled_rows.truth
+    return {model.name: round(100 * float(np.mean(model.correct(truth))), 1) for model in table.models}
+
+
+@pytest.mark.parametrize(
+    "column", ["y_score", "y_prob", "y_proba", "score", "prob_1", "proba", "probability", "a_score"]
+)
+def test_one_score_of_two_classes_is_read(tmp_path, column):
+    """Scores in [0, 1] beside a truth of 0 and 1 are probabilities of 1, as scikit-learn has them."""
+    shares = [right_by(path) for path in scored(tmp_path, column)]
+    assert shares == [{"a": 83.3}, {"b": 50.0}]
+
+
+def test_scores_of_several_models_stand_beside_one_truth(tmp_path):
+    """Each column is a model."""
+    rows = zip(TRUE, *PROBABILITIES.values(), strict=True)
+    wide = saved(tmp_path / "wide.csv", "y_true,a_prob,b_prob", *(",".join(map(str, row)) for row in rows))
+    assert right_by(wide) == {"a_prob": 83.3, "b_prob": 50.0}
+
+
+def test_which_of_two_names_a_score_is_of_is_a_question(run, tmp_path):
+    """Of labels with names the second is not known; the question names the option, and its answer is taken."""
+    files = scored(tmp_path, "y_score", labels=LABELS)
+    assert "`--answers`" in refusal(run("--models", *files))
+    assert right_by(files[0], answers="probabilities") == {"a": 83.3}
+
+
+def test_the_question_about_a_score_has_an_answer(tmp_path):
+    """Whatever the column is named, `answers` decides, with the truth named or not."""
+    for path in scored(tmp_path, "m", truth="t"):
+        assert right_by(path, answers="probabilities", truth="t") == {path.stem: SHARES[path.stem]}
+
+
+def test_rows_of_numbers_judge_one_score(shares, tmp_path):
+    """So it is where the truth has its own file, though no file of scores names a label."""
+    data = saved(tmp_path / "rows.csv", "id,text,label", *(f"r{n},Row {n}.,{label}" for n, label in enumerate(TRUE)))
+    files = [
+        saved(tmp_path / f"{name}.csv", "id,proba", *(f"r{n},{score}" for n, score in enumerate(scores)))
+        for name, scores in PROBABILITIES.items()
+    ]
+    assert shares("--data", data, "--models", *files) == SHARES
+
+
+def test_three_classes_have_no_single_score(tmp_path):
+    """One score cannot tell three classes, and an outcome is none."""
+    three = saved(tmp_path / "three.csv", "y_true,y_score", "0,0.5", "1,0.25", "2,0.75")
+    with pytest.raises(DataError):
+        right_by(three, answers="probabilities")
+
+
+def test_what_is_worse_than_guessing_comes_first(run, tmp_path):
+    """Columns in the other order make every model worse than guessing: the answer says so before all else."""
+    labels = [LABELS[n % 6] for n in range(30)]
+    wrong = {"good": "bad", "bad": "good"}
+    rows = [f"r{n},{label},{wrong[label]},{wrong[label] if n else label}" for n, label in enumerate(labels)]
+    status, out, _ = run("--models", saved(tmp_path / "wide.csv", "id,label,a,b", *rows))
+    text = " ".join(out.split())
+    assert status == 0
+    assert text.index("do worse than guessing. Do their labels match those of the rows?") < text.index("Not told apart")
+
+
+# ---- labels as numbers and as names
+
+
+def both_ways(folder, **columns):
+    """A table with the truth and one model's answers as numbers and as names, in columns of some names."""
+    numbers = {"bad": "0", "good": "1", "fine": "2"}
+    truth, said = [*LABELS, "fine"], [*SAID["a"], "fine"]
+    cells = {
+        columns.get("truth", "label"): [numbers[label] for label in truth],
+        columns.get("truth_name", "label_name"): truth,
+        columns.get("answer", "prediction"): [numbers[label] for label in said],
+        columns.get("answer_name", "prediction_name"): said,
+    }
+    rows = zip(*cells.values(), strict=True)
+    return saved(folder / "both.csv", ",".join(cells), *map(",".join, rows))
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {},
+        {"answer": "bert_predicted_label", "answer_name": "bert_prediction"},
+        {"truth": "label_id", "truth_name": "label"},
+        {"truth": "y_true", "answer": "y_pred", "truth_name": "y_true_name", "answer_name": "y_pred_name"},
+    ],
+)
+@pytest.mark.parametrize("named", ["nothing", "numbers", "names", "a number", "a name"])
+def test_labels_as_numbers_and_as_names_are_one_model(tmp_path, columns, named):
+    """The file is read by either pair of columns, with the columns named or not."""
+    path = both_ways(tmp_path, **columns)
+    truth, truth_name, answer, answer_name = path.read_text().split("\n")[0].split(",")
+    said = {
+        "nothing": {},
+        "numbers": {"truth": truth, "prediction": (answer,)},
+        "names": {"truth": truth_name, "prediction": (answer_name,)},
+        "a number": {"prediction": (answer,)},
+        "a name": {"prediction": (answer_name,)},
+    }
+    assert [*right_by(path, **said[named]).values()] == [85.7]
+
+
+def test_two_models_that_answer_alike_stay_two(tmp_path):
+    """Columns of other names are models of their own, even if one has numbers and the other names."""
+    rows = ("0,0,0", "1,1,1", "0,0,1")
+    path = saved(tmp_path / "wide.csv", "label,ann_pred,bob_pred", *rows)
+    assert len(right_by(path)) == 2
