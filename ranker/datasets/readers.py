@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from ranker.files import reader
 from ranker.files.cells import cell_text
 from ranker.files.columns import Columns, Row
 from ranker.files.draws import Draw
+from ranker.files.plain import TEXT
 from ranker.limits import LIMITS, Limits
 from ranker.records import parse_json
 from ranker.tasks.base import Task
@@ -366,14 +368,14 @@ def layout_of(
         columns = {}  # another file, with usual names
     parts: dict[str, Sequence[str]] = {}
     for part in USUAL:
-        parts[part] = columns[part] if part in columns else _usual(part, header)
+        parts[part] = columns[part] if part in columns else _usual(part, [n for n in header if n not in named_columns])
         missing = [name for name in parts[part] if name not in header]
         if missing and part not in (*required, "cluster"):  # rows without it would be taken as independent
             parts[part] = ()
         elif missing:
             raise DataError.of_column(missing[0], f"is missing (columns: {listed(header)})", allowed=header)
         elif part in required and not parts[part]:
-            text = f"no column has a usual name for the {part}; {_fault(header)} (columns: {listed(header)})"
+            text = f"no column has a usual name for the {part}; {_fault(header, part)} (columns: {listed(header)})"
             raise DataError(text, option=part, allowed=header)
     label, identity, cluster = (next(iter(parts[part]), None) for part in ("label", "id", "cluster"))
     id_names = [] if identity is None or "id" in columns else [n for n in header if n.strip().casefold() in _FOLDED_IDS]
@@ -388,12 +390,17 @@ def _usual(part: str, header: Sequence[str]) -> tuple[str, ...]:
     return next((tuple(names) for names in meant if all(names)), ())
 
 
-def _fault(header: Sequence[str]) -> str:
+_NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?")
+
+
+def _fault(header: Sequence[str], missing: str) -> str:
     """Guess the fault of a first line that names no text or no label."""
     between = next((sign for sign in (";", ",", "|") if len(header) == 1 and sign in header[0]), None)
     if between:
         return f"are its cells separated by {between!r}? in a .tsv they are by tabs; call it .csv"
-    if any(name.strip().endswith((".", "?", "!")) for name in header):
+    if len(header) == 1 and missing == "label" and header[0] == TEXT:
+        return f"if its lines are labels, say `columns label={TEXT}`"
+    if any(name.strip().endswith((".", "?", "!")) or _NUMBER.fullmatch(name.strip()) for name in header):
         return "is that a row, and the line that names the columns missing?"
     return "say which: `columns text=NAME,label=NAME`"
 

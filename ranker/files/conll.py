@@ -1,4 +1,4 @@
-"""CoNLL files as rows: a token and its tag on each line, and a blank line between two rows."""
+"""CoNLL files as rows: a token and its tag, or a token alone, on each line, and a blank line between two rows."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ DOCUMENT = "-DOCSTART-"
 SHOWN = 50
 """Lines that must end in a tag for a file of another ending to be CoNLL."""
 
+_NEEDED = {1: "a token alone, as those before it", 2: "a token and its tag"}
+"""Cells on a line -> what they are."""
+
 _TAG = re.compile(r"O|[BI](-\S+)?")
 
 _PLAIN = re.compile(r"(?m:^)(?:(?!#\t|-DOCSTART-\t)\S+\t\S+(?:\n|\Z))+")
@@ -40,11 +43,11 @@ def by_tokens(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterat
     """Read a row for each block of lines.
 
     Cells of a line stand between tabs, else between blanks. The first is the token; the last is the tag, in `TAGS`;
-    those between them are columns of their own, ``column_2`` and so on. Lines of comments (``# id 1``) and document
-    marks are left out.
+    those between them are columns of their own, ``column_2`` and so on. All tokens may stand alone. Lines of comments
+    (``# id 1``) and document marks are left out.
 
     Raises:
-        DataError: a line has no tag, or another number of cells than the first.
+        DataError: a line has another number of cells than the first.
     """
     width = 0
     for first, block in _blocks(path, encoding, limits):
@@ -58,9 +61,9 @@ def by_tokens(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterat
             continue
         if not width and len(tokens[0][1]) > 2:
             log.warning(Assumption(f"{path}: of {len(tokens[0][1])} cells on a line, the last is read as the tag"))
-        wanted = width or max(len(tokens[0][1]), 2)
+        wanted = width or len(tokens[0][1])
         if wrong := next(((number, cells) for number, cells in tokens if len(cells) != wanted), None):
-            place, needed = f"{path}, line {wrong[0]}", f"{wanted} cells" if width else "a token and its tag"
+            place, needed = f"{path}, line {wrong[0]}", _NEEDED.get(wanted, f"{wanted} cells")
             raise DataError.at(place, f"a line needs {needed} (got {' '.join(wrong[1])[:50]!r})")
         width = wanted
         yield tokens[0][0], _row([cells for _, cells in tokens])
@@ -111,5 +114,5 @@ def _row(tokens: list[list[str]]) -> dict[str, str]:
     columns = [
         " ".join([cell.strip().replace(" ", "\u00a0") for cell in column]) for column in zip(*tokens, strict=True)
     ]
-    names = [TEXT, *(f"column_{number}" for number in range(2, len(columns))), TAGS]
+    names = [TEXT, *(f"column_{number}" for number in range(2, len(columns))), TAGS][: len(columns)]
     return dict(zip(names, columns, strict=True))

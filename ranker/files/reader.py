@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import DataError, UsageError
-from ranker.files import conll, exports, separated, shapes, text
+from ranker.files import conll, exports, plain, separated, shapes, text
 from ranker.files.columns import MEMORY, Columns
 from ranker.files.draws import Draw, draw_records, sample_rows
 from ranker.limits import LIMITS, Limits
@@ -19,7 +19,7 @@ PARQUET = ".parquet"
 _LINES: Mapping[str, Callable[[Path, str, Limits], Iterator[separated.Record]]] = {
     ".csv": separated.by_commas,
     ".tsv": separated.by_tabs,
-    ".txt": lambda *place: (conll.by_tokens if conll.looks_like_conll(*place) else separated.by_either)(*place),
+    ".txt": separated.by_either,
     ".conll": conll.by_tokens,
     ".bio": conll.by_tokens,
     ".jsonl": lambda path, encoding, limits: shapes.of_lines(str(path), text.nonblank_lines(path, encoding, limits)),
@@ -41,6 +41,7 @@ def read_columns(
     form: str = "",
     header: Sequence[str] = (),
     draw: Draw | None = None,
+    plain_column: str = plain.TEXT,
 ) -> Columns:
     """Read the columns of a file; exports of labelling tools have an annotation in each row.
 
@@ -55,15 +56,16 @@ def read_columns(
         header: names of the columns of a file by tabs, without quotes, whose first line is a row.
         draw: the rows to read of a file that may be larger than `limits`; a Parquet table may then be a folder or a
             pattern of files. None reads all.
+        plain_column: name of the column of a .txt that is a text a line.
 
     Raises:
         UsageError: its name does not end in a known way.
         DataError: it cannot be read, is larger than `limits`, malformed, or holds no row.
     """
     columns = (
-        _read(path, encoding, limits, nested, form, header)
+        _read(path, encoding, limits, nested, form, header, plain_column)
         if draw is None
-        else _read_drawn(path, encoding, limits, nested, draw)
+        else _read_drawn(path, encoding, limits, nested, draw, plain_column)
     )
     if not columns.size and not empty:
         raise DataError.of(path, "holds no row")
@@ -92,7 +94,13 @@ def check_ending(path: Path, form: str = "") -> str:
 
 
 def _read(
-    path: Path, encoding: str, limits: Limits, nested: Collection[str], form: str, header: Sequence[str]
+    path: Path,
+    encoding: str,
+    limits: Limits,
+    nested: Collection[str],
+    form: str,
+    header: Sequence[str],
+    plain_column: str,
 ) -> Columns:
     ending = check_ending(path, form)
     text.check_file(path, limits)
@@ -110,7 +118,7 @@ def _read(
 
     if header:
         return collect(separated.without_header(path, header, encoding, limits), str(path), "line", limits)
-    columns = collect(_records(path, ending, encoding, limits), str(path), _unit(ending), limits)
+    columns = collect(_records(path, ending, encoding, limits, plain_column), str(path), _unit(ending), limits)
     return _with_points(columns, path, ending, encoding, limits)
 
 
@@ -123,7 +131,9 @@ def _with_points(columns: Columns, path: Path, ending: str, encoding: str, limit
     return with_points(columns)
 
 
-def _read_drawn(path: Path, encoding: str, limits: Limits, nested: Collection[str], draw: Draw) -> Columns:
+def _read_drawn(
+    path: Path, encoding: str, limits: Limits, nested: Collection[str], draw: Draw, plain_column: str
+) -> Columns:
     """Read some rows of a file; where rows are read one by one, the limit of a file's size holds for these rows."""
     files = table_files(path)
     ending = check_ending(files[0])
@@ -136,12 +146,13 @@ def _read_drawn(path: Path, encoding: str, limits: Limits, nested: Collection[st
 
         return parquet_draws.draw_parquet(path, files, draw, limits, streamed, nested)
     if ending in (".npy", ".npz"):
-        columns = _read(path, encoding, limits, nested, "", ())
+        columns = _read(path, encoding, limits, nested, "", (), plain_column)
         rows = sample_rows(columns.size, draw.most, draw.seed)
         return columns.drawn(rows, rows + 1, columns.size)
     if ending != ".zip":
         text.check_unpacked(path, streamed)
-    columns = _collect_drawn(_records(path, ending, encoding, streamed), draw, str(path), _unit(ending), limits)
+    records = _records(path, ending, encoding, streamed, plain_column)
+    columns = _collect_drawn(records, draw, str(path), _unit(ending), limits)
     return _with_points(columns, path, ending, encoding, streamed)
 
 
@@ -214,8 +225,12 @@ def _number_rows(rows: Any) -> Iterator[separated.Record]:
         yield number, cells
 
 
-def _records(path: Path, ending: str, encoding: str, limits: Limits) -> Iterator[separated.Record]:
+def _records(path: Path, ending: str, encoding: str, limits: Limits, plain_column: str) -> Iterator[separated.Record]:
     """Yield the rows of a file that is no table of arrays."""
+    if ending == ".txt" and conll.looks_like_conll(path, encoding, limits):
+        ending = ".conll"
+    if ending == ".txt" and plain.is_plain(path, encoding, limits):
+        return plain.by_lines(path, encoding, limits, plain_column)
     if ending in _LINES:
         return exports.label_rows(_LINES[ending](path, encoding, limits), f"{path}, line")
     if ending == ".zip":

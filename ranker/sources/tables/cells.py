@@ -313,7 +313,7 @@ def read_label_column(columns: Columns, column: str, name: str, labels: Labels) 
     # "neutral", again and again, where "non-entailment" never is
     strangers = unsaid and bool((counts[wrong] > 1).any())
     if unread and (beyond or strangers or readable < READABLE * (readable + unread)):
-        raise _no_labels_error(columns, column, labels, [values[place] for place in wrong])
+        raise _no_labels_error(columns, column, labels, [values[place] for place in wrong], "prediction")
     notes = list(silent_notes(columns, column, labels, "no answer"))
     if unread:
         examples = some(cell_text(values[place]) for place in wrong)
@@ -372,11 +372,12 @@ def true_label_codes(columns: Columns, column: str, labels: Labels) -> Ints:
     if (codes == UNKNOWN).any():
         values, _, counts = label_counts(columns, column)
         wrong = [v for v, many in zip(values, counts, strict=True) if many and labels.index(v) == UNKNOWN]
-        raise _no_labels_error(columns, column, labels, wrong)
+        raise _no_labels_error(columns, column, labels, wrong, "truth")
     return codes
 
 
-def _no_labels_error(columns: Columns, column: str, labels: Labels, wrong: Sequence[Any]) -> DataError:
+def _no_labels_error(columns: Columns, column: str, labels: Labels, wrong: Sequence[Any], role: str) -> DataError:
+    """Return the error of cells that are no labels, in a column of a role, which is the option that names others."""
     verb, stands = ("is no label", "it stands") if len(wrong) == 1 else ("are no labels", "they stand")
     names = [cell_text(value) for value in wrong]
     problem = f"{some(names)} in the column {column!r} {verb} of the task ({labels.listed})"
@@ -386,7 +387,7 @@ def _no_labels_error(columns: Columns, column: str, labels: Labels, wrong: Seque
         ways = " or ".join(map(label_map_option, maps))
         text = f"{problem}; only you know which is which: say {ways}"
         return Question.at(columns.origin, text, option="label_map", value=names[0], allowed=labels.task.labels)
-    advice = f"`label_map` says what {stands} for, `empty_words` which words are nothing"
+    advice = f"`label_map` says what {stands} for, `empty_words` which words are nothing, `{role}` another column"
     text = f"{problem}; {advice}"
     return DataError.at(columns.origin, text, option="label_map", value=names[0], allowed=labels.task.labels)
 

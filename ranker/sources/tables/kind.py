@@ -151,6 +151,7 @@ class TableModel:
 
     def columns(self, shelf: ResourceCache) -> Columns:
         """Parse the file, once for all its models."""
+        from ranker.files.programs import ANSWER
         from ranker.files.reader import read_columns
         from ranker.sources.tables.keys import join_ids
 
@@ -159,8 +160,11 @@ class TableModel:
         # of values, answers may be lists; Parquet reads only those that are named
         lists = (*NAMED, *self.table_options.prediction) if self.options.values else LABEL_LISTS
         ids = self.table_options.id_column
-        columns = _compute_once(shelf, key, lambda: join_ids(read_columns(path, encoding, limits, lists), ids))
-        return cast("Columns", columns)
+
+        def parse() -> Columns:
+            return join_ids(read_columns(path, encoding, limits, lists, plain_column=ANSWER), ids)
+
+        return cast("Columns", _compute_once(shelf, key, parse))
 
     def reading(self, shelf: ResourceCache) -> ParsedTable:
         """Parse the answers without requested rows, once for all models; raises again what it raised the first time."""
