@@ -115,9 +115,9 @@ def check_text_counts(rows: Sequence[Example]) -> None:
     Raises:
         UsageError: they do.
     """
-    with_texts = [row for row in rows if any(row.segments)]
-    first = with_texts[0] if with_texts else None
-    unlike = next((row for row in with_texts if first and len(row.segments) != len(first.segments)), None)
+    rows = [row for row in rows if any(row.segments)]
+    first = rows[0] if rows else None
+    unlike = next((row for row in rows if first and len(row.segments) != len(first.segments)), None)
     if first is not None and unlike is not None:
         texts = [" and ".join(f"{text[:30]!r}" for text in row.segments) for row in (first, unlike)]
         text = f"some rows have one text and some two ({texts[0]}; {texts[1]}); choose from either by itself"

@@ -226,15 +226,19 @@ def read_pool_rows(
     columns: Mapping[str, str | Sequence[str]] | None = None,
     encoding: str = "",
     limits: Limits = LIMITS,
+    by_id: bool = False,
 ) -> Sheet:
     """Read a user's rows that need no label (see `read_sheet`).
 
-    Rows with a blank text are left out, with a warning.
+    Rows with a blank text are left out, with a warning. With `by_id`, ids may stand alone, without texts.
 
     Raises:
         UsageError, DataError: as in `read_sheet`; or no row has a text.
     """
-    sheet = read_sheet(source, columns, ("text",), encoding, limits)
+    sheet = read_sheet(source, columns, () if by_id else ("text",), encoding, limits)
+    if by_id and not sheet.layout.text and sheet.layout.id is None:
+        text = f"no column has a usual name for the text or the id (columns: {listed(sheet.rows[0].cells)})"
+        raise DataError.at(sheet.origin, text, option="text", allowed=sheet.rows[0].cells)
     rows = tuple(row for row in sheet.rows if not any(is_blank(row.cells.get(column)) for column in sheet.layout.text))
     if not rows:
         raise DataError.of(sheet.origin, "holds no row with a text")

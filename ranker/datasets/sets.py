@@ -302,6 +302,7 @@ def unlabelled(
     include: Iterable[str | Path] = (),
     encoding: str = "",
     limits: Limits = LIMITS,
+    by_id: bool = False,
 ) -> tuple[Example, ...]:
     """Read unlabelled rows of a domain; a column of labels is ignored.
 
@@ -315,6 +316,7 @@ def unlabelled(
         include: folders of a user's own sets.
         encoding: of a file that is not UTF-8 and does not say what it is, such as cp1252.
         limits: size limits of the file.
+        by_id: whether rows may have ids alone, by which files of answers are joined.
 
     Raises:
         UnknownName: no set has that name.
@@ -331,7 +333,7 @@ def unlabelled(
         ['r1', 'r2']
     """
     marks = readers.no_marks if like is None else marker(find_card(like, include).marks)
-    pool = readers.read_pool_rows(Path(data) if isinstance(data, str) else data, columns, encoding, limits)
+    pool = readers.read_pool_rows(Path(data) if isinstance(data, str) else data, columns, encoding, limits, by_id)
     if hint := row_notes.swapped_columns_note(pool):
         log.warning("%s: %s", pool.origin, hint)
     return readers.unlabelled(pool, marks)

@@ -153,7 +153,8 @@ def gather_without_truth(
         examples = RowsFile(local_path(examples, "data", LIMITS.file) if isinstance(examples, str) else examples)
     pool_file = as_pool(pool, _texts_of(examples))
     check_columns(examples, pool_file, in_domain)
-    inspected, pool = inspect_models(models), read_pool_rows(pool_file)
+    inspected = inspect_models(models)
+    pool = read_pool_rows(pool_file, inspected.precomputed)
     if examples is None:
         examples, own_pool = bundled_rows(inspected, pool_from_unlabelled and not pool)
         pool = pool or own_pool

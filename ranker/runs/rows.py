@@ -158,10 +158,10 @@ class RowsFile:
         unknown = () if self.named_task.lookup() else unknown_label_notes(task, infos, ood.examples)
         return replace(ood, notes=(*words, *ood.notes, *unknown))
 
-    def unlabelled(self) -> tuple[Example, ...]:
-        """Read all rows, without labels."""
+    def unlabelled(self, by_id: bool = False) -> tuple[Example, ...]:
+        """Read all rows, without labels; with `by_id`, they may have ids alone."""
         roles = {role: names for role, names in self.columns.items() if role not in ("label", "cluster")}
-        return sets.unlabelled(self.content, roles, self.like, self.include, limits=self.limits)
+        return sets.unlabelled(self.content, roles, self.like, self.include, limits=self.limits, by_id=by_id)
 
 
 def _texts_of(sheet: Sheet) -> Iterator[tuple[str, ...]]:
@@ -274,6 +274,6 @@ def draw_note(drawn: int, size: int) -> str:
     return f"{drawn:,} of the {size:,} rows of the pool are read, drawn at random (seed 0)."
 
 
-def read_pool_rows(pool: Sequence[Example] | RowsFile) -> Sequence[Example]:
+def read_pool_rows(pool: Sequence[Example] | RowsFile, by_id: bool = False) -> Sequence[Example]:
     """Read the rows of a pool; errors are those of `ranker.datasets.sets.unlabelled`."""
-    return pool.unlabelled() if isinstance(pool, RowsFile) else pool
+    return pool.unlabelled(by_id) if isinstance(pool, RowsFile) else pool
