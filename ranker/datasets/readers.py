@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from ranker.tasks.base import Task
 from ranker.tasks.classes import label_names
 from ranker.tasks.empty import is_blank
 from ranker.tasks.names import number_of, spelled, with_numbers
+from ranker.tasks.tags import has_tags
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +91,9 @@ NESTED = ("marks", *dict.fromkeys(name for names in USUAL["text"] for name in na
 
 TOKENS = ("tokens", "words")
 """Columns whose lists are one text, in tokens."""
+
+SHOWN = 50
+"""Rows that show the task of a layout."""
 
 Marker = Callable[[tuple[str, ...], Mapping[str, Any]], Mapping[str, tuple[Span, ...]]]
 """Finds marks: (segments, the whole row) -> name -> spans."""
@@ -193,6 +198,35 @@ def content(
         return reader.of_rows(source, limits, draw)
     extra = (name for names in (columns or {}).values() for name in ((names,) if isinstance(names, str) else names))
     return reader.read_columns(source, encoding, limits, (*NESTED, *extra), draw=draw)
+
+
+def layout_task(columns: Columns) -> str:
+    """Return the name of the only task that a file of this layout can have; "" if it may have several.
+
+    Texts beside a tag for each token are of `tags`, as in CoNLL files; questions about a passage beside objects of
+    answers are of `spans`, as in SQuAD's.
+
+    Example:
+        >>> layout_task(reader.of_rows([{"text": "Ann ran", "tags": "B-PER O"}]))
+        'tags'
+    """
+    key = "task of the layout"
+    if key not in columns.worked_out:
+        columns.worked_out[key] = _layout_task(columns)
+    return str(columns.worked_out[key])
+
+
+def _layout_task(columns: Columns) -> str:
+    layout = layout_of(columns.order, {}, ())
+    if layout.label not in LISTS or not layout.text:
+        return ""
+    cells = list(islice((cell for cell in columns.values(layout.label) if cell is not None), SHOWN))
+    if layout.text[0] == "question" and len(layout.text) == 2:
+        return "spans" if cells and all(isinstance(cell, dict) and "text" in cell for cell in cells) else ""
+    texts = columns.values(layout.text[0])
+    pairs = zip(texts, columns.values(layout.label), strict=True)
+    filled = islice(((text, cell) for text, cell in pairs if text is not None and cell is not None), SHOWN)
+    return "tags" if len(layout.text) == 1 and cells and all(has_tags(*pair) for pair in filled) else ""
 
 
 def check_named(columns: Mapping[str, str | Sequence[str]], files: Sequence[Columns], absent: str = "") -> None:

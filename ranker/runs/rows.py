@@ -83,8 +83,9 @@ class RowsFile:
 
     @property
     def named_task(self) -> NamedTask:
-        """The options that name the task."""
-        return NamedTask(self.task, self.like, self.include, scale=self.scale)
+        """The options that name the task, or else the only one that the file's layout has."""
+        of_layout = "" if self.task or self.like else readers.layout_task(self.content)
+        return NamedTask(self.task or of_layout or None, self.like, self.include, scale=self.scale)
 
     @cached_property
     def content(self) -> Columns:

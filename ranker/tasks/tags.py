@@ -254,6 +254,21 @@ def _tags_in(cell: Any) -> list[str]:
     return list(parts)
 
 
+def has_tags(text: Any, cell: Any) -> bool:
+    """Return True if a cell holds a tag for each token of a text.
+
+    Example:
+        >>> has_tags("Ann ran", "B-PER O"), has_tags(["Ann", "ran"], ["B-PER", "O"]), has_tags("Ann ran", "sports")
+        (True, True, False)
+    """
+    try:
+        tags = _tags_in(cell)
+    except ValueError:
+        return False
+    tokens = text if isinstance(text, list) else str(text).split(" ")
+    return len(tags) == len(tokens) and all(map(is_tag, tags))
+
+
 @lru_cache(maxsize=1 << 10)
 def _interned(tag: str) -> str:
     return sys.intern(spelled(tag))

@@ -168,13 +168,19 @@ class TableModel:
 
     def reading(self, shelf: ResourceCache) -> ParsedTable:
         """Parse the answers without requested rows, once for all models; raises again what it raised the first time."""
+        from ranker.datasets.readers import layout_task
         from ranker.sources.tables.reading import parse_predictions
         from ranker.sources.tables.values import collect_values
 
         hints, name = table_hints(self.options), stem(self.path)
-        parse = collect_values if hints.answers == VALUES else parse_predictions
         key = (_READING, self.file, self.options)
-        reading = _compute_once(shelf, key, lambda: parse(self.columns(shelf), hints=hints, name=name))
+
+        def parsed() -> ParsedTable:
+            columns = self.columns(shelf)
+            of_values = hints.answers == VALUES or (not hints.answers and layout_task(columns))
+            return (collect_values if of_values else parse_predictions)(columns, hints=hints, name=name)
+
+        reading = _compute_once(shelf, key, parsed)
         return cast("ParsedTable", reading)
 
     def bundled_rows(self, reading: ParsedTable, shelf: ResourceCache) -> BundledRows | None:

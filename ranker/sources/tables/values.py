@@ -8,6 +8,7 @@ import numpy as np
 
 from factors.types import Example, Ints
 from ranker.errors import Assumption, DataError, Question, UnknownName
+from ranker.files.conll import TAGS
 from ranker.sources.tables import entries, failures, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import Columns, RequestedRows, TableAnswerColumn, TableHints, count, some, states
@@ -90,7 +91,7 @@ def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> list
     free = [name for name in readable if name not in used and not {*columns.groups.get(name, ())} & used]
     by_name = [name for name in free if names.is_prediction(name)]
     left = [name for name in free if not names.is_true(name)]
-    held = list(hints.prediction) or by_name or (left if len(left) == 1 else [])
+    held = list(hints.prediction) or by_name or (left if len(left) == 1 else [name for name in left if name == TAGS])
     right = [name for name in held if names.is_right(name) and names.holds_outcomes(columns, name, hints.scale)]
     if hints.answers == "outcomes" or (right and not hints.prediction):
         problem = f"{some(right or free, 5)} may say how right answers are, and this task judges the answers themselves"
