@@ -437,7 +437,7 @@ def _fault(header: Sequence[str], missing: str) -> str:
     if between:
         return f"are its cells separated by {between!r}? in a .tsv they are by tabs; call it .csv"
     if len(header) == 1 and missing == "label" and header[0] == TEXT:
-        return f"if its lines are labels, say `columns label={TEXT}`"
+        return f"there are texts alone; if they are the labels, say `columns label={TEXT}`"
     if any(name.strip().endswith((".", "?", "!")) or _NUMBER.fullmatch(name.strip()) for name in header):
         return "is that a row, and the line that names the columns missing?"
     return "say which: `columns text=NAME,label=NAME`"

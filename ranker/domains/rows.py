@@ -25,6 +25,9 @@ SUMMARIES = ("average", "avg", "mean", "overall", "rank")
 DASHES = ("-", "\N{EN DASH}")
 """Cells that published tables use for a missing number, besides the usual words for nothing."""
 
+_SIGNED = re.compile(r"[-+*]*[0-9]+([.,][0-9]+)*\s*[%±*†‡^(].*")
+"""Cell with a number and a sign beside it, such as ``81.2%`` or ``81.2 ± 0.3``."""
+
 IN_DOMAIN = " (in-domain)"
 """End of the head of an in-domain set in a wide table: ``task: set (in-domain)``, of which only the set is needed."""
 
@@ -75,6 +78,7 @@ def long_rows(rows: Iterable[Row]) -> tuple[Iterator[Row], list[str]]:
 def _unpivot(rows: Sequence[Row], names: Sequence[str]) -> tuple[Iterator[Row], list[str]]:
     """Return a row for each model and set of a wide table; a table without sets stays as it is."""
     sets = [name for name in names if _is_set(name) and any(is_number(row.cells[name]) for row in rows)]
+    _check_cells(rows, [name for name in names if _is_set(name) and name not in sets])
     if not sets:
         return iter(rows), []
     if beside := [name for name in names if name in NAMES and name not in ("model", "run")]:
@@ -92,6 +96,15 @@ def _unpivot(rows: Sequence[Row], names: Sequence[str]) -> tuple[Iterator[Row], 
         for name in sets
     )
     return wide, [f"Each column but the model is read as a set: {listed(sets)}."]
+
+
+def _check_cells(rows: Sequence[Row], names: Sequence[str]) -> None:
+    """Refuse a wide table whose cells hold numbers and signs beside them; the first such cell is named."""
+    for row in rows:
+        for name in names:
+            if _SIGNED.fullmatch(cell := optional(row, name)):
+                predicate = f"must be a number (got {cell[:50]!r}); write the number alone"
+                raise DataError.of_column(name, predicate, cell, place=row.place)
 
 
 def _columns(row: Row) -> dict[str, str]:

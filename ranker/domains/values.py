@@ -233,7 +233,7 @@ def values_of_rows(
         values[cell], errors[cell], sizes[cell] = numbers
     notes: list[str] = [Assumption(f"Unread columns: {listed(unread)}.")] if unread else []
     notes += _of_one_run(runs) if any(scored_set.kind == "in-domain" for scored_set in sets) else []
-    if are_percentages(values, percent, math.inf if lower_is_better else 100):
+    if _are_percentages(cells, percent, math.inf if lower_is_better else 100):
         values, errors = values / 100, errors / 100
         guess = Assumption("All values are above 1, or 0: they are read as percentages.")
         notes += [] if percent else [guess]
@@ -269,6 +269,15 @@ def _numbers(row: Row) -> tuple[float, float, float]:
     return value, error, size
 
 
+def _are_percentages(cells: Mapping[Any, tuple[str, float, float, float]], stated: bool | None, limit: float) -> bool:
+    """Decide whether the values of cells are percentages; an error names the place of the largest."""
+    places = {abs(value): place for place, value, *_ in cells.values()}
+    try:
+        return are_percentages(np.array([value for _, value, *_ in cells.values()]), stated, limit)
+    except DataError as error:
+        raise DataError.at(places[error.value], error) from error
+
+
 def are_percentages(values: Floats, stated: bool | None = None, limit: float = 100) -> bool:
     """Decide whether values are percentages; raise if only some look so, or if `stated` contradicts them.
 
@@ -289,6 +298,7 @@ def are_percentages(values: Floats, stated: bool | None = None, limit: float = 1
             f"some values are above 1 ({most:g}), others below ({least:g}): percentages beside fractions? Where all "
             "are percentages, say so with `percent`",
             option="percent",
+            value=most,
         )
     return bool(above.any()) if stated is None else stated
 

@@ -27,9 +27,6 @@ DOCUMENT = "-DOCSTART-"
 SHOWN = 50
 """Lines that must end in a tag for a file of another ending to be CoNLL."""
 
-_NEEDED = {1: "a token alone, as those before it", 2: "a token and its tag"}
-"""Cells on a line -> what they are."""
-
 _TAG = re.compile(r"O|[BI](-\S+)?")
 
 _PLAIN = re.compile(r"(?m:^)(?:(?!#\t|-DOCSTART-\t)\S+\t\S+(?:\n|\Z))+")
@@ -63,7 +60,8 @@ def by_tokens(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterat
             log.warning(Assumption(f"{path}: of {len(tokens[0][1])} cells on a line, the last is read as the tag"))
         wanted = width or len(tokens[0][1])
         if wrong := next(((number, cells) for number, cells in tokens if len(cells) != wanted), None):
-            place, needed = f"{path}, line {wrong[0]}", _NEEDED.get(wanted, f"{wanted} cells")
+            needed = "a token alone" if wanted == 1 else f"{wanted} cells" if width else "a token and its tag"
+            place = f"{path}, line {wrong[0]}"
             raise DataError.at(place, f"a line needs {needed} (got {' '.join(wrong[1])[:50]!r})")
         width = wanted
         yield tokens[0][0], _row([cells for _, cells in tokens])

@@ -22,6 +22,9 @@ from ranker.sources.tables.names import holds_numbers, is_prediction, is_right, 
 INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """Names that pandas gives its row index, in CSV and in Parquet."""
 
+FIRST = ("Unnamed: 0", "__index_level_0__")
+"""Such names of the first column."""
+
 MODELS = frozenset({"model", "model_name", "model_id", "system"})
 """Usual names of a column that states the model."""
 
@@ -72,7 +75,7 @@ def find(columns: Columns, hints: TableHints, rows: RequestedRows | None) -> Key
     """
     for name in (hints.id, hints.cluster, hints.truth, *hints.text):
         check_column(columns, name)
-    index = tuple(name for name in columns.cells if INDEX.fullmatch(name) and name != hints.id)
+    index = tuple(name for name in columns.cells if _is_index(columns, name) and name != hints.id)
     claimed = {*index, hints.cluster, hints.truth, *hints.prediction, *hints.text}
     unclaimed = [name for name in columns.cells if name not in claimed]
     identity = hints.id or _id(columns, unclaimed, rows)
@@ -113,6 +116,18 @@ def is_text(array: object) -> bool:
     kind = array.type  # type: ignore[attr-defined]  # pyarrow has no types
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_index(columns: Columns, name: str) -> bool:
+    """Return True if pandas named a column, and it may number the rows: the first one, or cells that never repeat.
+
+    pandas names any column without a name so, one of answers, too.
+    """
+    if not INDEX.fullmatch(name):
+        return False
+    filled = columns.size - columns.cells[name].null_count
+    numbered = name in FIRST and not is_text(columns.cells[name])
+    return numbered or filled == 0 or len(distinct(columns.cells[name])) == filled
 
 
 def in_order(columns: Columns, name: str) -> bool:

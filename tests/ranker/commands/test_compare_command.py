@@ -197,8 +197,8 @@ def named(ranking, ood):
         ("table.csv --format pairs", "there is no format of comparisons 'pairs'; known: "),
         ("table.csv -o run.json", "`--output`: run.json is there already; `--force` writes over it"),
         ("run.json run.json --plots figures", "`--plots`: there is nothing to draw"),
-        ("mixed.csv", "some values are above 1 (55), others below (0.5): percentages beside fractions? Where all are "
-         "percentages, say so with `--percent`"),
+        ("mixed.csv", "mixed.csv, line 3: some values are above 1 (55), others below (0.5): percentages beside "
+         "fractions? Where all are percentages, say so with `--percent`"),
         ("one.csv", "at least two models are needed (got 1)"),
     ],
 )  # fmt: skip

@@ -113,8 +113,8 @@ def test_checkpoints_of_one_run_are_no_models_of_their_own(tmp_path):
         (HEAD + "a,x,0.5,,,g,\nb,x,0.5,,,g,in-domain\n", DataError, "", "in-domain", "table.csv, line 3"),
         ("model,set,value,run\na,x,0.5,r\na,y,0.5,s\n", DataError, "", "s", "table.csv, line 3"),
         ("model,set,value\n", DataError, "", None, "table.csv"),
-        ("model,set,value\na,x,0.91\nb,x,88.4\n", DataError, "percent", None, ""),
-        ("model,set,value\na,x,910\nb,x,0.5\n", DataError, "", 910.0, ""),
+        ("model,set,value\na,x,0.91\nb,x,88.4\n", DataError, "percent", 88.4, "table.csv, line 3"),
+        ("model,set,value\na,x,910\nb,x,0.5\n", DataError, "", 910.0, "table.csv, line 2"),
         (HEAD + "a,x,0.9,,,,in-domain\nb,x,0.5,,,,in-domain\n", UsageError, "", None, ""),
     ],
 )
@@ -214,3 +214,22 @@ def test_values_of_any_size_may_be_better_if_lower(tmp_path):
     with refuses(DataError, value=250.0):
         table(tmp_path, text)
     assert table(tmp_path, text, lower_is_better=True).values.tolist() == [[-2.5], [-0.315]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "place"),
+    [
+        (["model,qa,nli", "a,81.2%,55%", "b,83%,57%"], "line 2: the column 'qa'"),
+        (["model,size,qa,nli", "a,7B,.5,55.1 ± 2", "b,13B,.6,52.1"], "line 2, column 'nli'"),
+        (["model,qa,nli", "a,.5,.6", "b,.5,0.6*"], "line 3, column 'nli'"),
+        (["model,elo,nli", "a,1250,.6", "b,1301,.5"], "line 3, column 'elo'"),
+        (["model,qa,nli", "a,8.9,.6", "b,8.1,.5"], "line 2, column 'qa'"),
+    ],
+)
+def test_a_cell_that_is_no_value_is_named_by_its_column(tmp_path, rows, place):
+    """Of a wide table, the line and the column are named."""
+    path = tmp_path / "a.csv"
+    path.write_text("".join(f"{row}\n" for row in rows))
+    with pytest.raises(DataError) as stop:
+        values.read_values([path])
+    assert f"a.csv, {place}" in str(stop.value)

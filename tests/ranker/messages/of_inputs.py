@@ -465,8 +465,8 @@ FILES = [
      "a.json: Label Studio's JSON_MIN loses rows; export JSON or CSV instead"),
     ("two labels of a row", lambda folder: rows(folder, {**GOOD, "label": ["a", "b"]}),
      "a.jsonl, line 1: a row must have one label (got a, b)"),
-    ("a token without a tag", lambda folder: columns(folder, "a.conll", "dog\n"),
-     "a.conll, line 1: a line needs a token and its tag (got 'dog')"),
+    ("a token without a tag", lambda folder: columns(folder, "a.conll", "a B-X\ndog\n"),
+     "a.conll, line 2: a line needs a token and its tag (got 'dog')"),
     ("a line beyond its limit", lambda folder: columns(folder, "a.csv", "id\n123\n", limits=Limits(line=3)),
      "a.csv, line 2: more than 3 bytes in a line, the most that is read (`limits.line`)"),
 ]  # fmt: skip
@@ -652,10 +652,10 @@ DOMAINS = [
      "a.csv, line 3: a is of the run 's' here, and of 'r' before"),
     ("no value", lambda folder: values.values_of_rows([]), "the table has no rows"),
     ("percentages and fractions", lambda folder: compared(("a", "x", 0.91), ("b", "x", 88.4)),
-     "some values are above 1 (88.4), others below (0.91): percentages beside fractions? Where all are "
+     "row 2: some values are above 1 (88.4), others below (0.91): percentages beside fractions? Where all are "
      "percentages, say so with `percent`"),
     ("a value beyond 100", lambda folder: compared(("a", "x", 910), ("b", "x", 0.5)),
-     "values must be fractions in [-1, 1], or percentages (got 910)"),
+     "row 1: values must be fractions in [-1, 1], or percentages (got 910)"),
     ("one model", lambda folder: compared(("a", "x", 0.9), ("a", "y", 0.5)), "at least two models are needed (got 1)"),
     ("no other set", lambda folder: compared(("a", "x", 0.9, "in-domain"), ("b", "x", 0.5, "in-domain")),
      "at least one set must be of the kind ood (got 1 in-domain)"),
@@ -751,17 +751,18 @@ TABLES = [
     ("semicolons in a .tsv", lambda folder: table(folder, "id;prediction\na;positive\n", "a.tsv"),
      "a.tsv: no column holds answers (columns: 'id;prediction'); are its cells separated by ';'? in a "
      ".csv they are by commas, in a .tsv by tabs"),
-    ("no line of columns", lambda folder: table(folder, "positive\nnegative\n", "a.txt"),
-     "a.txt: no column holds answers (columns: 'positive'); is that a row, and the line that names the "
+    ("no line of columns", lambda folder: table(folder, "positive\nnegative\n", "a.csv"),
+     "a.csv: no column holds answers (columns: 'positive'); is that a row, and the line that names the "
      "columns missing?"),
     ("a cell too deep", lambda folder: table(folder, {"id": ["a"], "prediction": [b"\xe9"]}, "a.parquet"),
      "a.parquet: no column holds answers (columns: 'id'); 'prediction' holds binary, which are not read"),
     ("cells that are no labels", lambda folder: table(folder, "id,prediction\na,maybe\nb,yes\n"),
      "a.csv: 'maybe' and 'yes' in the column 'prediction' are no labels of the task (negative (0), "
-     "positive (1)); `label_map` says what they stand for, `empty_words` which words are nothing"),
+     "positive (1)); `label_map` says what they stand for, `empty_words` which words are nothing, `prediction` "
+     "another column"),
     ("one cell is no label", lambda folder: table(folder, "id,prediction\na,0\nb,2\n"),
      "a.csv: '2' in the column 'prediction' is no label of the task (negative (0), positive (1)); "
-     "`label_map` says what it stands for, `empty_words` which words are nothing"),
+     "`label_map` says what it stands for, `empty_words` which words are nothing, `prediction` another column"),
     ("a model or a comment", lambda folder: table(folder, 'id,label,m\na,good,good\nb,negative,who\nc,good,"x y"\n'),
      "a.csv: 1 of 3 cells of the column 'm' are labels of the task, and others not, such as 'who'; "
      "`label_map` says what they stand for, or `prediction` which columns are to be read"),

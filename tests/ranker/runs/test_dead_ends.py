@@ -9,9 +9,10 @@ from refusals import refuses
 from tables_made import understood
 
 from ranker.commands import arguments
-from ranker.datasets.readers import raw_labels, read_sheet
+from ranker.datasets.readers import layout_task, raw_labels, read_sheet
+from ranker.datasets.sets import unlabelled
 from ranker.errors import DataError, UsageError
-from ranker.files.reader import read_columns
+from ranker.files.reader import of_rows, read_columns
 
 MOODS = ("müde", "froh")
 
@@ -349,3 +350,122 @@ def test_two_models_that_answer_alike_stay_two(tmp_path):
     rows = ("0,0,0", "1,1,1", "0,0,1")
     path = saved(tmp_path / "wide.csv", "label,ann_pred,bob_pred", *rows)
     assert len(right_by(path)) == 2
+
+
+# ---- columns that are named
+
+
+def test_a_column_that_holds_a_few_labels_is_named_with_its_option(run, tmp_path):
+    """The line about a column of other words names the option that chooses the columns of answers."""
+    rows = ["1,calm,ok,ok", "2,bad,bad,ok", "3,bad,ok,bad", "4,calm,bad,bad"]
+    wide = saved(tmp_path / "wide.csv", "id,topic,expected_label,lr_label", *rows)
+    assert "`--prediction`" in refusal(run("--models", wide))
+
+
+# ---- plain lines of text
+
+
+LINES = ["It rang, and rang.", "The lift, of course.", "", "Nine steps\tdown.", "cat"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("first", [0, 1, 4])
+def test_a_text_a_line_is_read_in_order(tmp_path, caplog, end, mark, first):
+    """Commas, tabs and blank lines are part of it; a note says so."""
+    lines = LINES[first:] + LINES[:first]
+    path = tmp_path / "lines.txt"
+    path.write_bytes((mark + "".join(f"{line}{end}" for line in lines)).encode())
+    assert [row["text"] for row in read(path)] == [line or None for line in lines]
+    assert "each line is a row" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [["text", "A cat."], ["id,bert,gpt", "1,a,b"], ["Prediction", "good"], ["m1\tm2", "0\t1", "1\t1"], ["id;a", "1;x"]],
+)
+def test_a_first_line_that_names_columns_is_a_head(tmp_path, lines):
+    """A usual name, or names above as many cells in each line, are no text."""
+    assert len(read(saved(tmp_path / "table.txt", *lines))) == len(lines) - 1
+
+
+def test_lines_are_answers_rows_and_labels(shares, tmp_path):
+    """Of a .txt, answers are joined to rows by order, and labels are read where the user says so."""
+    truth = ["a cat sat", "a dog ran", "it rained"]
+    rows = saved(tmp_path / "rows.tsv", "text\treference", *(f"Row {n}.\t{text}" for n, text in enumerate(truth)))
+    right, wrong = saved(tmp_path / "right.txt", *truth), saved(tmp_path / "wrong.txt", *["nothing"] * 3)
+    assert shares("--data", rows, "--task", "text", "--models", right, wrong) == {"right": 100.0, "wrong": 0.0}
+    gold = saved(tmp_path / "gold.txt", *LABELS)
+    models = [saved(tmp_path / f"{name}.txt", *answers) for name, answers in SAID.items()]
+    assert shares("--data", gold, "--columns", "label=text", "--models", *models) == SHARES
+
+
+@pytest.mark.parametrize("name", ["gold.txt", "gold.csv"])
+def test_rows_without_a_head_get_a_hint(run, tmp_path, name):
+    """The line says that the names of columns are missing, or how lines are labels."""
+    gold = saved(tmp_path / name, "1", "0", "1")
+    said = refusal(run("--data", gold, "--models", saved(tmp_path / "a.csv", "prediction", "1", "0", "1")))
+    assert "`--columns label=text`" in said or "the line that names the columns missing?" in said
+
+
+# ---- pools
+
+
+def test_a_pool_may_have_ids_alone(run, tmp_path):
+    """Files of answers are joined to its rows by id; labelled rows count as without it."""
+    data = saved(tmp_path / "rows.csv", "id,text,label", *(f"r{n},Row {n}.,{label}" for n, label in enumerate(LABELS)))
+    pool = saved(tmp_path / "pool.csv", "id", *(f"p{n}" for n in range(12)))
+    files = [
+        saved(
+            tmp_path / f"{name}.csv",
+            "id,prediction",
+            *(f"r{n},{label}" for n, label in enumerate(answers)),
+            *(f"p{n},{LABELS[n % 6]}" for n in range(12)),
+        )
+        for name, answers in SAID.items()
+    ]
+    status, out, err = run("--data", data, "--models", *files, "--pool", pool, "--format", "json")
+    assert status == 0, err
+    assert {
+        model["name"]: round(100 * model["outcome"], 1) for model in json.loads(out)["decision"]["models"]
+    } == SHARES
+    assert "The pool adds 12 rows" in out
+
+
+def test_tokens_alone_are_rows(tmp_path):
+    """A CoNLL file without tags is a pool."""
+    path = saved(tmp_path / "pool.conll", "Ann", "ran", "", "It", "did")
+    assert [row.segments for row in unlabelled(path)] == [("Ann ran",), ("It did",)]
+
+
+# ---- files of one task
+
+
+CONLL = ["Ann NNP I-NP B-PER", "ran VBD I-VP O", "", "It PRP I-NP O", "rained VBD I-VP O"]
+
+
+def test_tags_of_tokens_decide_the_task(shares, tmp_path):
+    """CoNLL files of several columns are rows and answers to `tags`, whose last column is the tag."""
+    gold = saved(tmp_path / "gold.conll", *CONLL)
+    right = saved(tmp_path / "right.conll", *(f"{line} {line.split()[-1]}" if line else "" for line in CONLL))
+    wrong = saved(tmp_path / "wrong.conll", *(line.replace("B-PER", "O") for line in CONLL))
+    assert shares("--data", gold, "--models", right, wrong) == {"right": 100.0, "wrong": 0.0}
+
+
+def test_questions_about_passages_decide_the_task(shares, tmp_path):
+    """SQuAD's JSON is of `spans`."""
+    questions = [
+        {"id": f"q{n}", "question": f"What is {n}?", "answers": [{"text": word, "answer_start": 0}]}
+        for n, word in enumerate(["one", "two"])
+    ]
+    squad = {"data": [{"paragraphs": [{"context": "one or two", "qas": questions}]}]}
+    gold = saved(tmp_path / "gold.json", json.dumps(squad))
+    right = saved(tmp_path / "right.json", json.dumps({"q0": "one", "q1": "two"}))
+    wrong = saved(tmp_path / "wrong.json", json.dumps({"q0": "one", "q1": "one"}))
+    assert shares("--data", gold, "--models", right, wrong) == {"right": 100.0, "wrong": 50.0}
+
+
+def test_words_in_a_column_of_tags_decide_nothing():
+    """Topics of a text are no tags of its tokens."""
+    rows = [{"text": "Ann ran.", "tags": "sports"}, {"text": "It rained.", "tags": "weather"}]
+    assert layout_task(of_rows(rows)) == ""

@@ -165,7 +165,7 @@ def test_an_answer_of_another_length_is_no_answer(gold, tmp_path):
     [
         ("Ann B-PER\nran\n", "gold.conll, line 2: a line needs a token and its tag (got 'ran')"),
         ("Ann B-PER\n\nran VBD O\n", "gold.conll, line 3: a line needs 2 cells (got 'ran VBD O')"),
-        ("Ann\n", "gold.conll, line 1: a line needs a token and its tag (got 'Ann')"),
+        ("Ann\nran O\n", "gold.conll, line 2: a line needs a token alone (got 'ran O')"),
         ("Ann B-PER\nran X\n", "gold.conll, line 1: a tag must be O, B-TYPE or I-TYPE (got 'X')"),
     ],
 )

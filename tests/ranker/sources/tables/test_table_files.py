@@ -221,6 +221,17 @@ def test_pandas_index_out_of_order_is_an_id(tmp_path):
     assert understood(tmp_path / "a.csv", ",prediction\n2,good\n0,negative\n").ids == ("2", "0")
 
 
+@pytest.mark.parametrize("name", ["Unnamed: 3", "Unnamed: 1"])
+def test_a_column_without_a_name_is_no_index_where_it_repeats(tmp_path, name):
+    """It is no index of pandas: alone it is read as answers, and beside others a note says that it is not."""
+    rows = ["a,good,negative", "b,negative,good", "c,good,good"]
+    alone = understood(tmp_path / "a.csv", "\n".join([f"id,label,{name}", *rows]))
+    assert said_by(alone.models[0]) == ["negative", "positive", "positive"]
+    beside = "\n".join([f"id,label,prediction,{name}", *(f"{row},good" for row in rows)])
+    found = understood(tmp_path / "b.csv", beside)
+    assert (len(found.models), any(repr(name) in note for note in found.notes)) == (1, True)
+
+
 def test_quotes_in_a_tsv_without_quoting_stay(tmp_path):
     """HANS and PAWS know no quotes: a text may begin with one."""
     found = understood(tmp_path / "a.tsv", 'text\tprediction\n"No," he said.\tgood\n"Yes"\tnegative\n')
