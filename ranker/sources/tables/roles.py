@@ -220,7 +220,11 @@ class _ColumnRoleResolver:
             exact = [name for name in named if names.has_fractions(self.columns, name)] or named
             shares = [name for name in exact if names.in_unit(self.columns, name)]
             return (shares or exact) if self.hints.answers == "probabilities" else exact
-        if len(self.labels.task.labels) != 2 or not all(map(names.is_true, self.labelled)) or any(map(names.is_right, named)):
+        if (
+            len(self.labels.task.labels) != 2
+            or not all(map(names.is_true, self.labelled))
+            or any(map(names.is_right, named))
+        ):
             return []
         judged = bool(self.labelled or self.hints.truth)
         return [name for name in named if names.holds_probability(self.columns, name, judged)]
