@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 import random
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ranker import Evidence, Runtime, SourceOptions, TableOptions, decide, load_suite
+from ranker import Evidence, Runtime, SourceOptions, TableOptions, load_suite
+from ranker.errors import RankModelsError
+from ranker.runs.collect import collect
+from ranker.runs.decide import decide_plan
+from ranker.runs.gather import gather_without_truth
+from ranker.runs.inspected import inspect_models
+from ranker.runs.plan import Plan, plan
 from ranker.runs.rows import RowsFile
+from ranker.runs.run_measurements import measure_run
 from ranker.tasks.named import value_task
 
 SCALE = (1, 5)
@@ -46,6 +55,8 @@ LABELS = (
 )
 JUNK = ("x", "?", "n.a.", "-", "error", "LABEL_7", "oops!")
 PHRASES = ("red fox", "blue whale", "old oak", "tall ship")
+METRICS = {"labels": "ACC", "texts": "EXACT-MATCH", "tags": "span-f1", "numbers": "1-MAE", "marks": "outcome"}
+"""Kind -> metric. Tags beside a pool are compared by the mean of their rows."""
 TAGS = ("B-PER O O", "O B-LOC O", "O O B-ORG")
 
 
@@ -299,8 +310,8 @@ class Files:
         return [str(self.write(layout, lines))]
 
 
-def results(folder: Path, truth: Truth, writing: Writing, seed: int) -> tuple[dict[str, float], int, str, list[str]]:
-    """Values of the models by name, K, the metric, and the models in their order."""
+def written_run(folder: Path, truth: Truth, writing: Writing, seed: int) -> Plan:
+    """The plan of a run on a truth in a writing, as `decide` makes it."""
     files = Files(folder, truth, writing, random.Random(seed))
     options = TableOptions(answers="outcomes", scale=SCALE) if truth.kind == "marks" else TableOptions()
     if writing.layout == "apart":
@@ -309,27 +320,14 @@ def results(folder: Path, truth: Truth, writing: Writing, seed: int) -> tuple[di
     tasks = {"texts": "text", "tags": "tags", "numbers": "number"}
     task = value_task(tasks[truth.kind], SCALE) if truth.kind in tasks else None
     own = truth.kind == "marks" or writing.layout == "wide"
-    rows = None if own else RowsFile(files.rows(), task)
-    pool = files.pool()
-    ranking = decide(
-        load_suite(files.models(), SourceOptions(kinds=[options])),
-        rows,
-        pool=() if pool is None else RowsFile(pool),
-        metric="exact-match" if truth.kind == "texts" else None,
-        evidence=Evidence("none"),
-        runtime=Runtime(store=None),
-    )
-    decision = ranking.decision
-    values = {model.name: model.outcome for model in decision.models}
-    return values, ranking.compared, ranking.header.metric, [model.name for model in decision.models]
+    rows, pool = None if own else RowsFile(files.rows(), task), files.pool()
+    models = inspect_models(load_suite(files.models(), SourceOptions(kinds=[options])))
+    inputs = gather_without_truth(models, rows, () if pool is None else RowsFile(pool))
+    return plan(inputs, Evidence("none"), metric="exact-match" if truth.kind == "texts" else None)
 
 
-METRICS = {"labels": "ACC", "texts": "EXACT-MATCH", "tags": "span-f1", "numbers": "1-MAE", "marks": "outcome"}
-"""Kind -> metric. Tags beside a pool are compared by the mean of their rows."""
-
-
-def check(folder: Path, seed: int) -> None:
-    """One truth, in one writing: what must not depend on it."""
+def check(folder: Path, seed: int, decided: bool) -> None:
+    """Compare one truth, in one writing, with what is counted here; the order only if the run is `decided`."""
     rng = random.Random(seed)
     kind = rng.choice(["labels", "labels", *METRICS])
     truth = drawn_truth(rng, kind, rng.choice(LABELS))
@@ -339,8 +337,50 @@ def check(folder: Path, seed: int) -> None:
     elif rng.random() < 0.25 and kind not in ("texts", "tags"):
         model, row = rng.choice(list(truth.answers)), rng.randrange(len(truth.labels), len(truth.ids))
         truth = replace(truth, junk={(model, row): rng.choice(JUNK)})
-    values, count, metric, order = results(folder, truth, writing, seed)
+    run_plan, runtime = written_run(folder, truth, writing, seed), Runtime(store=None)
+    measurements = measure_run(run_plan, collect(run_plan, runtime), runtime)
+    outcomes = measurements.table.outcomes
+    judged = ~np.isnan(outcomes).any(axis=0)
+    values = dict(zip(measurements.table.models, outcomes[:, judged].mean(axis=1).tolist(), strict=True))
+    metric = "ROW-F1" if kind == "tags" and writing.pool else METRICS[kind]
     assert values == pytest.approx(truth.values(), abs=1e-9)
-    assert (count, metric) == (len(truth.judged), "ROW-F1" if kind == "tags" and writing.pool else METRICS[kind])
-    if not writing.pool:
-        assert order == sorted(order, key=lambda name: -round(values[name], 9))
+    named = run_plan.metric.name if run_plan.metric else run_plan.task.metric
+    assert (int(judged.sum()), named) == (len(truth.judged), metric)
+    if decided:
+        decision = decide_plan(run_plan, 0, runtime).decision
+        assert {model.name: model.outcome for model in decision.models} == pytest.approx(values)
+        if not writing.pool:
+            order = [round(values[model.name], 9) for model in decision.models]
+            assert order == sorted(order, reverse=True)
+
+
+PARTS = 10
+"""Tests that the quick run is cut into, for several processes."""
+
+
+@pytest.mark.parametrize(
+    ("first", "count"),
+    [*((30 * part, 30) for part in range(PARTS)), pytest.param(0, 20_000, marks=pytest.mark.soak)],
+)
+def test_one_truth_has_one_value_in_every_writing(tmp_path, caplog, first, count):
+    """Each seed draws a truth and a writing; every tenth run is decided, too."""
+    caplog.set_level(logging.ERROR)
+    wrong: dict[int, str] = {}
+    for seed in range(first, first + count):
+        try:
+            check(tmp_path / str(seed), seed, decided=seed % 10 == 0)
+        except (AssertionError, RankModelsError) as error:
+            wrong[seed] = f"{type(error).__name__}: {error}"
+        shutil.rmtree(tmp_path / str(seed))
+    assert wrong == {}
+
+
+def test_a_wrong_value_is_found(tmp_path):
+    """If the files hold other answers than those that are counted."""
+    rng = random.Random(0)
+    truth = drawn_truth(rng, "labels", LABELS[0])
+    swapped = replace(truth, gold=tuple(truth.labels[1 - truth.labels.index(label)] for label in truth.gold))
+    run_plan = written_run(tmp_path, swapped, Writing(), 0)
+    runtime = Runtime(store=None)
+    outcomes = measure_run(run_plan, collect(run_plan, runtime), runtime).table.outcomes
+    assert outcomes.mean(axis=1).tolist() != pytest.approx(list(truth.values().values()))
