@@ -271,7 +271,7 @@ def _numbers(row: Row) -> tuple[float, float, float]:
 
 def _are_percentages(cells: Mapping[Any, tuple[str, float, float, float]], stated: bool | None, limit: float) -> bool:
     """Decide whether the values of cells are percentages; an error names the place of the largest."""
-    places = {abs(value): place for place, value, *_ in cells.values()}
+    places: dict[object, str] = {abs(value): place for place, value, *_ in cells.values()}
     try:
         return are_percentages(np.array([value for _, value, *_ in cells.values()]), stated, limit)
     except DataError as error:
