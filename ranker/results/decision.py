@@ -11,7 +11,7 @@ import numpy as np
 
 from ranker.errors import listed
 from ranker.numbers import probability, unit, with_interval
-from ranker.records import Share
+from ranker.records import ROUNDING, Share
 from ranker.results.gate import Gate
 from ranker.results.result import NAMES, Result, to_plain
 from ranker.statistics.forecast import Forecast
@@ -100,7 +100,7 @@ class Decision(Result):
         lower_is_better: less of this metric is better.
 
     Raises:
-        ValueError: there is no model, or the lengths do not agree.
+        ValueError: there is no model, the lengths do not agree, or a model's values cannot be right.
 
     Example:
         >>> from ranker import Evidence, decide, load_set, load_suite
@@ -130,6 +130,8 @@ class Decision(Result):
             raise ValueError("`models` are none")
         if {len(self.p_beats), *map(len, self.p_beats)} != {size}:
             raise ValueError(f"`p_beats` must have the length {size}, a value for each model")
+        for model in self.models:
+            _check_values(model, is_share=not self.metric)
         names, together = self.names, tied_groups(self.p_beats, self.level)
         object.__setattr__(self, "groups", tuple(tuple(names[m] for m in members) for members in together))
 
@@ -212,6 +214,22 @@ class Decision(Result):
             }
             for model in self.models
         ]
+
+
+def _check_values(model: DecidedModel, is_share: bool) -> None:
+    """Raise a ValueError if a mean outcome is no share, or an interval ends before it begins.
+
+    Example:
+        >>> _check_values(DecidedModel("a", "", 1, None, 0.5, 7.0, 0.2, 0.8, 0.5), is_share=True)
+        Traceback (most recent call last):
+        ValueError: `expected` of a must be from 0 to 1 (got 7)
+    """
+    values = {name: getattr(model, name) for name in ("outcome", "expected", "low", "high")}
+    for name, value in values.items() if is_share else ():
+        if value is not None and not -ROUNDING <= value <= 1 + ROUNDING:
+            raise ValueError(f"`{name}` of {model.name} must be from 0 to 1 (got {value:g})")
+    if model.low is not None and model.high is not None and model.low > model.high:
+        raise ValueError(f"`low` of {model.name} must be at most `high` (got {model.low:g} and {model.high:g})")
 
 
 def undecided_pairs(p_beats: Sequence[Sequence[float]], level: float) -> np.ndarray[Any, np.dtype[np.bool_]]:

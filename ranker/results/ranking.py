@@ -267,6 +267,12 @@ def _check_references(ranking: Ranking) -> None:
     _same("`models`", models, ranking.table.models, "the table")
     metric, whose = (outcome.metric, "what was found") if outcome.metric else (ranking.table.metric, "the table")
     _same("`metric`", [header.metric], [metric], whose)
+    size = len(ranking.table.examples)
+    if not 1 <= header.probe <= size or (isinstance(outcome, Decision) and header.probe != size):
+        fits = (
+            f"{size}, the number of labelled rows" if isinstance(outcome, Decision) else f"from 1 to {size}, the rows"
+        )
+        raise ValueError(f"`probe` must be {fits} of the table (got {header.probe})")
     for model in outcome.models:
         _within(f"{model.name} has scores by methods that", model.scores, measured, "the table")
     if isinstance(outcome, Decision):

@@ -102,6 +102,7 @@ def _network(
 
     files.settings(checkpoints.CONFIG)
     with files.loadable() as folder:
+        tensors.check_floats(files.path, folder)
         config = transformers.AutoConfig.from_pretrained(
             folder, trust_remote_code=options.trust_remote_code, local_files_only=True
         )
@@ -166,6 +167,7 @@ def _adapter(
     advice = f'save it with task_type="{head.adapter}" and modules_to_save=["{head.module}"]'
     reason = "" if modules else f", since the adapter {files.path} brings no head of its own; {advice}"
     with files.loadable() as folder:
+        tensors.check_floats(files.path, folder)
         weights = load_peft_weights(str(folder), device="cpu")
         if _keeps_base(config):
             key = (base.digest, options, head, modules, outputs)

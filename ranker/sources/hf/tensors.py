@@ -44,11 +44,38 @@ WRAPPERS = {
 }
 """Parts of names that a wrapper of the network adds -> the wrapper."""
 
+WHOLE = ("I", "U", "BOOL")
+"""Beginnings of the names of safetensors' types of whole numbers and truth values."""
+
 SHOWN = 3
 """Most names of tensors in a note."""
 
 IN_BASE = "base_model.model."
 """Prefix of PEFT for the names of the base's modules."""
+
+
+def check_floats(path: Path, folder: str | Path) -> None:
+    """Refuse weights of whole numbers, which transformers would convert: networks are trained in fractions.
+
+    Buffers, such as `position_ids`, may hold whole numbers.
+
+    Args:
+        path: the checkpoint, for the message.
+        folder: its files.
+
+    Raises:
+        ModelError: a weight or a bias holds whole numbers.
+    """
+    from safetensors import safe_open
+
+    for file in sorted(Path(folder).glob("*.safetensors")):
+        with safe_open(file, "pt") as weights:
+            for name in weights.keys():  # noqa: SIM118  # it is no mapping
+                kind = weights.get_slice(name).get_dtype()
+                if name.rpartition(".")[2] in ("weight", "bias") and kind.startswith(WHOLE):
+                    raise ModelError.of(
+                        path, f"holds whole numbers ({kind}) in {name}, and weights are fractions; is it quantized?"
+                    )
 
 
 def unused_tensors(model: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:

@@ -178,3 +178,25 @@ def test_a_word_that_stands_nowhere_is_refused(saved, span, tmp_path):
     file.write_text(json.dumps(whole))
     with pytest.raises(DataError, match="is no whole ranking: .*(`span` must be two characters|a span needs)"):
         Ranking.load(file)
+
+
+@pytest.mark.parametrize(
+    ("mode", "path", "value", "said"),
+    [
+        ("decision", ("decision", "models", 0, "expected"), 7, "`expected` of .* must be from 0 to 1 .got 7."),
+        ("decision", ("decision", "models", 1, "expected"), -0.5, "`expected` of .* must be from 0 to 1 .got -0.5."),
+        ("decision", ("decision", "models", 0, "expected"), "0.5", "`expected` must be a number"),
+        ("decision", ("decision", "models", 0, "outcome"), 90.0, "`outcome` of .* must be from 0 to 1 .got 90."),
+        ("decision", ("decision", "models", 0, "high"), 0.0, "`low` of .* must be at most `high`"),
+        ("decision", ("header", "probe"), 5, "`probe` must be 6, the number of labelled rows of the table .got 5."),
+        ("decision", ("header", "probe"), -6, "`probe` must be 6, the number of labelled rows of the table .got -6."),
+        ("evaluation", ("header", "probe"), 0, "`probe` must be from 1 to 12, the rows of the table .got 0."),
+        ("evaluation", ("header", "probe"), 13, "`probe` must be from 1 to 12, the rows of the table .got 13."),
+    ],
+)
+def test_a_number_that_cannot_be_right_is_named(saved, mode, path, value, said, tmp_path):
+    """A share beyond 0 and 1, an interval that ends before it begins, and more rows than the table has."""
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(changed(saved[mode], path, value)))
+    with pytest.raises(DataError, match=f"is no whole ranking: .*{said}"):
+        Ranking.load(file)

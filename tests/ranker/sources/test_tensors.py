@@ -9,6 +9,7 @@ from conftest import ENCODERS, TASK, make_checkpoint
 from safetensors.torch import load_file, save_file
 
 from factors.types import Example
+from ranker.errors import ModelError
 from ranker.progress import silent
 from ranker.runs.collect import run_models
 from ranker.runs.inspected import inspect_models
@@ -109,3 +110,18 @@ def test_a_dry_job_keeps_no_note(shortened, tmp_path):
     job = Job(Checkpoint("a", str(shortened)), TASK, (Request(ROWS),), dry=True)
     assert not run_job(job, Store(tmp_path), ResourceCache(), silent).failure
     assert list((tmp_path / "v2").iterdir()) == []
+
+
+@pytest.mark.parametrize(("kind", "name"), [(torch.int64, "I64"), (torch.int8, "I8"), (torch.bool, "BOOL")])
+def test_weights_of_whole_numbers_are_refused(checkpoint, tmp_path, kind, name):
+    """They are no trained network, whether all or one tensor; buffers of whole numbers may stand beside weights."""
+    folder = with_tensors(tmp_path / "copy", checkpoint("bert"))
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.weight"] = weights["classifier.weight"].to(kind)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=rf"holds whole numbers \({name}\) in classifier.weight"):
+        Classifier.load(folder, TASK)
+    weights["classifier.weight"] = weights["classifier.weight"].to(torch.bfloat16)
+    weights["bert.embeddings.position_ids"] = torch.arange(40)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert Classifier.load(folder, TASK)
