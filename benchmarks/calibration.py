@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Bools, Floats, Ints
 from ranker.results.decision import tied_groups
 from ranker.results.ranking import Ranking
@@ -190,7 +191,7 @@ def pairwise_accuracies(ranking: Ranking, draws: Sequence[Ints]) -> dict[str, fl
     for name, combined_with in combined.names(names, designed).items():
         scores[name] = combined.scores(name, means[:, 0], means[:, names.index(combined_with)])
     apart = {name: score[first] - score[second] for name, score in scores.items()}
-    return {name: float(((np.sign(lead) * (abs(lead) > engine.TIE) + 1) / 2).mean()) for name, lead in apart.items()}
+    return {name: float(((np.sign(lead) * (abs(lead) > TIE) + 1) / 2).mean()) for name, lead in apart.items()}
 
 
 def calibration(judgements: dict[str, Judgement]) -> Iterator[str]:

@@ -30,6 +30,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.clock import seconds
+from factors.rounding import TIE
 from factors.types import Floats, Ints
 from ranker.statistics import engine, exact
 
@@ -64,7 +65,7 @@ def lists(values: Floats, draws: Ints) -> Floats:
             for a in range(models):
                 for b in range(a + 1, models):
                     difference = means[a] - means[b]
-                    beats[pair][f] += 0.5 if abs(difference) <= engine.TIE else float(difference > 0)
+                    beats[pair][f] += 0.5 if abs(difference) <= TIE else float(difference > 0)
                     pair += 1
     return np.array(beats) / len(listed)
 
@@ -80,7 +81,7 @@ def mean_loops(values: Floats, draws: Ints) -> Floats:
             for a in range(models):
                 for b in range(a + 1, models):
                     difference = means[a] - means[b]
-                    beats[pair, f] += 0.5 if abs(difference) <= engine.TIE else float(difference > 0)
+                    beats[pair, f] += 0.5 if abs(difference) <= TIE else float(difference > 0)
                     pair += 1
     return np.asarray(beats / len(draws))
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Attributions, Bools, Example, Floats, Frozen
 
 # ---- selectors: which words
@@ -140,7 +141,7 @@ def strongest(values: Floats) -> float:
         >>> strongest(np.array([1.0, -3.0]))
         -3.0
     """
-    return _of_defined(lambda defined: defined[abs(defined).argmax()], values)
+    return _of_defined(lambda defined: defined[(abs(defined) >= abs(defined).max() * (1 - TIE)).argmax()], values)
 
 
 def _of_defined(reduce: Callable[[Floats], float], values: Floats) -> float:

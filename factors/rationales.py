@@ -15,6 +15,7 @@ import numpy as np
 
 from factors.compose import marked, mean
 from factors.registry import factor
+from factors.rounding import level
 from factors.types import Attributions, Bools, Example, Floats
 
 RATIONALE = "rationale"
@@ -167,7 +168,7 @@ def _word_scores(attributions: Attributions, example: Example) -> Floats:
     """Return (W,) scores of all words; nan for one that the model did not see."""
     values = np.full(len(example.words), np.nan)
     values[: len(attributions.word_scores)] = attributions.word_scores
-    return values
+    return level(values, np.nanmax(np.abs(values), initial=0.0))
 
 
 def _highest(values: Floats, count: int) -> Bools:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Attributions, Bools, Example, Floats
 from ranker.attribution import perturb
 from ranker.attribution.settings import LIMESettings
@@ -101,4 +102,4 @@ def fit(masks: Bools, values: Floats, kernel_width: float, ridge: float) -> tupl
     x, y = masks - share @ masks, values - share @ values
     coefficients = np.linalg.solve(x.T @ (kernel[:, None] * x) + ridge * np.eye(words), x.T @ (kernel * y))
     left, total = share @ (y - x @ coefficients) ** 2, share @ y**2
-    return coefficients, float(1 - left / total) if total > 0 else 1.0
+    return coefficients, float(1 - left / total) if total > (TIE * np.abs(values).max()) ** 2 else 1.0

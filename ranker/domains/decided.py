@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from factors.rounding import level
 from factors.types import Floats
 from ranker.results.decision import Decision, tied_groups
 from ranker.results.over_sets import OnAverage
@@ -43,7 +44,7 @@ def decide_on_average(
     labels = {run.header.ood: len(run.table.examples) for run in runs}
     beats = on_average.beats_on_average(drawn)
     best, near = on_average.best_on_average(drawn, rope)
-    first, second = (int(index) for index in np.argsort(-best, kind="stable")[:2])
+    first, second = (int(index) for index in np.argsort(-level(best), kind="stable")[:2])
     shared = on_average.next_labels(drawn, np.array(list(labels.values())), first, second)
     return OnAverage(
         labels=labels,

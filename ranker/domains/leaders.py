@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from factors.rounding import TIE, level
 from factors.types import Floats, Ints
 from ranker.domains.values import KINDS, Kind, Values
 from ranker.errors import UsageError, listed, look_up
@@ -153,7 +154,7 @@ def _leaders(counts: TableCounts, missing: Missing, rng: np.random.Generator) ->
     levels = counts.values.levels
     decay = np.full(len(values), np.nan)
     before = -in_domain if counts.values.lower_is_better else in_domain
-    np.divide(in_domain - values, before, out=decay, where=before > significance.TIE)
+    np.divide(in_domain - values, before, out=decay, where=before > TIE)
     means = {level: [m.mean(axis=1) for m in _task_means(counts.values.at_level(level))] for level in levels}
     ranked = leaders.ranks(counts.tasks)
     mean_ranks = (leaders.impute_ranks(ranked) if missing == "ranks" else ranked).mean(axis=1)
@@ -188,7 +189,7 @@ def _leaders(counts: TableCounts, missing: Missing, rng: np.random.Generator) ->
 
 def _places(values: Floats) -> list[int]:
     """Rank values, 1 for the highest; ties share a rank, and nan comes last."""
-    rounded = np.round(np.where(np.isnan(values), -np.inf, values), 12)
+    rounded = np.where(np.isnan(values), -np.inf, level(values))
     return [1 + int((rounded > value).sum()) for value in rounded]
 
 
@@ -272,7 +273,7 @@ def _notes(counts: TableCounts, missing: Missing, test: leaders.Friedman | None)
         yield "Friedman's test needs three models that are not tied on every task."
     for number, scored_set in enumerate(counts.values.sets):
         column = counts.values.values[:, number]
-        if np.ptp(column[~np.isnan(column)]) <= significance.TIE:
+        if np.ptp(column[~np.isnan(column)]) <= TIE:
             kind = SPOKEN[scored_set.kind]
             yield f"{scored_set}: all models have the same value, so the {kind} set says nothing of their order."
     if np.isnan(counts.in_domain).all():

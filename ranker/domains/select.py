@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from factors.rounding import level
 from ranker.domains.rows import read_rows, require
 from ranker.domains.values import NEEDED, are_percentages, values_of_rows
 from ranker.errors import DataError, listed, look_up
@@ -81,7 +82,8 @@ def choose_sets(
             reasons[candidate.name] = f"too similar: a cosine of {cosine}, and {similar:g} is the most"
     remaining = [candidate for candidate in candidates if candidate.name not in reasons]
     first: dict[str, Candidate] = {}
-    for candidate in sorted(remaining, key=lambda candidate: -candidate.drop):
+    drops = level(np.array([candidate.drop for candidate in remaining]))
+    for candidate in (remaining[place] for place in np.argsort(-drops, kind="stable")):
         best = first.setdefault(candidate.source, candidate)
         if best is not candidate:
             greater = f"{best.name} has the greater drop: {_points(best.drop)}"

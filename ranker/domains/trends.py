@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from factors.rounding import level
 from factors.types import Floats
 from ranker.domains.values import Set, Values
 from ranker.errors import UsageError, look_up
@@ -85,7 +86,7 @@ def _points(
     models: Sequence[str], x: Floats, y: Floats, fitted: trend.TrendFit, across: Floats, axes: Axes
 ) -> Iterator[Point]:
     """Yield the models with an in-domain value, sorted by it; those without a value on the set are predicted."""
-    order = [index for index in np.argsort(x, kind="stable") if not np.isnan(x[index])]
+    order = [index for index in np.argsort(level(x), kind="stable") if not np.isnan(x[index])]
     expected = _back(fitted.at(across[order]), axes)
     low, high = (_back(end, axes) for end in fitted.predict(across[order]))
     for place, index in enumerate(order):

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from ranker.errors import listed
 from ranker.numbers import counted, interval, percent, points, probability, unit
+from ranker.results.evaluation import equal_up_to_rounding
 from ranker.results.result import NAMES, Mode, Result, to_plain
 
 SCHEMA_VERSION = 2
@@ -50,8 +51,8 @@ class ModelChange:
     @property
     def changed(self) -> bool:
         """True if any of its values changed."""
-        before = (self.outcome_before, self.p_near_best_before)
-        return self.moved or before != (self.outcome_after, self.p_near_best_after)
+        outcomes = _differ(self.outcome_before, self.outcome_after)
+        return self.moved or outcomes or _differ(self.p_near_best_before, self.p_near_best_after)
 
     @property
     def place(self) -> str:
@@ -137,7 +138,8 @@ class Changes(Result):
     def changed(self) -> bool:
         """True if any value changed."""
         models = any(model.changed for model in self.models)
-        return bool(self.settings) or models or any(method.difference != 0 for method in self.methods)
+        methods = any(_differ(method.difference, 0.0) for method in self.methods)
+        return bool(self.settings) or models or methods
 
     @property
     def answer(self) -> str:
@@ -184,3 +186,8 @@ class Changes(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the stable schema: see `docs/json-schema.md`."""
         return {"schema_version": SCHEMA_VERSION, **to_plain(self)}
+
+
+def _differ(before: float | None, after: float | None) -> bool:
+    """Return whether two values differ by more than rounding."""
+    return before is not after if before is None or after is None else not equal_up_to_rounding(before, after)

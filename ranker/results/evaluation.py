@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from factors.rounding import TIE
 from ranker.errors import listed, look_up
 from ranker.numbers import interval, percent, points, unit
 from ranker.records import Gain, Share
 from ranker.results.result import NAMES, Result, to_plain
-from ranker.statistics.engine import TIE
 from ranker.statistics.pool import RANDOM, Kind
 
 FOLLOWS = 0.8
@@ -167,7 +167,8 @@ class Evaluation(Result):
     @property
     def best(self) -> MethodResult:
         """The advised method that ranks best; choosing it after the fact makes it look better than it is."""
-        return max(self.advised, key=lambda method: method.pairwise_accuracy)
+        most = max(method.pairwise_accuracy for method in self.advised)
+        return next(method for method in self.advised if equal_up_to_rounding(method.pairwise_accuracy, most))
 
     @property
     def answer(self) -> str:
@@ -176,7 +177,7 @@ class Evaluation(Result):
         first = [model for model in self.models if model.rank == 1]
         value = f"{metric.name} {metric_unit.value(first[0].outcome)}{metric_unit.sign}"
         truly = f"truly best: {listed([model.name for model in first], NAMES)}, {value}"
-        if best.pairwise_accuracy <= 0.5:
+        if best.pairwise_accuracy <= 0.5 + TIE:
             return f"no method beats chance\n{truly}"
         right = f"puts two models right {percent(best.pairwise_accuracy)} % of the time"
         if equal_up_to_rounding(best.pairwise_accuracy, metric.pairwise_accuracy):

@@ -190,8 +190,10 @@ class LabelPredictions:
     def balance(self, session: Session, places: Ints) -> str:
         """Describe the predicted labels of some rows: their shares, and P(all rows have one label)."""
         predicted = self.pool.answered_labels[:, places]
-        shares = {label: float(np.mean(predicted == number)) for number, label in enumerate(self.task.labels)}
-        shares |= {"no answer": float(np.mean(predicted < 0))} if (predicted < 0).any() else {}
+        shares = {
+            label: int((predicted == number).sum()) / predicted.size for number, label in enumerate(self.task.labels)
+        }
+        shares |= {"no answer": int((predicted < 0).sum()) / predicted.size} if (predicted < 0).any() else {}
         ordered = sorted(shares.items(), key=lambda label_share: -label_share[1])
         listed_shares, rare = ordered[:MAX_SHARES], ordered[MAX_SHARES:]
         if rare:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Bools, Example, Floats, Ints
 from ranker.errors import UsageError
 from ranker.statistics import engine, resampling
-from ranker.statistics.engine import TIE
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.significance import holm
 from ranker.tasks.base import NO_ANSWER, Predictions, Task

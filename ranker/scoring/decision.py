@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from factors.rounding import TIE, level
 from factors.types import Floats, Ints
 from ranker.errors import UsageError, look_up
 from ranker.numbers import counted, probability
@@ -26,7 +27,6 @@ from ranker.scoring.paired_comparison import clusters_of, compare_pairs, pairs_o
 from ranker.scoring.score import averages, check, signed_scores
 from ranker.scoring.unlabelled import ModelOrder, UnlabelledContext
 from ranker.statistics import combined, engine, paired, posterior, resampling
-from ranker.statistics.engine import TIE
 from ranker.statistics.forecast import AHEAD, Forecast, Outlook, forecast_labels
 from ranker.statistics.pool import Posterior
 from ranker.statistics.posterior import LEVEL
@@ -87,7 +87,7 @@ def decide(
         by = ModelOrder(name, "baseline", by_metric.signed_value(by_metric.statistics.mean(axis=1)))
     else:
         by = _order(table, method, designed, beside, seed, by_metric)
-    order = np.argsort(-np.round(by.score, 12), kind="stable")
+    order = np.argsort(-level(by.score), kind="stable")
     scores = averages(table)
     metric_ties = f"{table.metric}{combined.TIES}"
     if by.method not in (metric_ties, *scores[0]):
@@ -292,7 +292,7 @@ def _sure_of_metric(
 
 def _in_domain_note(by: ModelOrder, without: Posterior, order: Ints, names: Sequence[str]) -> str:
     """Say that in-domain accuracies counted, and how the models would be ranked without them."""
-    near, score = without.near(posterior.NEAR)[order], np.round(without.score[order], 12)
+    near, score = without.near(posterior.NEAR)[order], level(without.score[order])
     ranked = np.argsort(-score, kind="stable")
     changed = f"would be {', '.join(names[m] for m in ranked)}" if (np.diff(score) > TIE).any() else "would be the same"
     return (

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from factors.rounding import TIE
 from ranker.numbers import counted, percent
 from ranker.results.evaluation import EvaluatedModel, Evaluation, MethodResult, PairResult
 from ranker.results.table import ScoreTable
@@ -201,7 +202,7 @@ def _models(
         EvaluatedModel(
             name=table.models[row],
             family="" if truth.families is None else truth.families[m],
-            rank=1 + int((truth.outcome > truth.outcome[m] + engine.TIE).sum()),
+            rank=1 + int((truth.outcome > truth.outcome[m] + TIE).sum()),
             outcome=float(truth.outcome[m]),
             scores=scores[row],
             expected_rank={name: float(ranks[m, f]) for f, name in enumerate(measured.names)},
@@ -241,7 +242,7 @@ def _notes(table: ScoreTable, truth: Truth, measured: MethodAgreement, drawn: Ma
         notes.append(f"From {MANY} draws, as no grid is fine enough to be exact: of {len(truth.gap)} pairs {pairs}.")
     for f, method in enumerate(table.methods):
         usable = table.values[:, f, engine.defined_for_all(table.values)[f]]
-        if not usable.size or np.ptp(usable, axis=0).max() <= engine.TIE:
+        if not usable.size or np.ptp(usable, axis=0).max() <= TIE:
             problem = "ties all models" if usable.size else "is defined on no example"
             notes.append(f"{method.name} {problem}; it counts as guessing.")
     if len(table.examples) < MIN_EXAMPLES:
@@ -282,9 +283,9 @@ def _label_worth_note(methods: Sequence[MethodResult], probe: int) -> list[str]:
         for method in [method for method in methods if method.rule == CHOSEN][:1]:
             note += f", and {percent(method.pairwise_accuracy)} % if `rank-models label` asks for them"
         enough = [
-            n for n, share in sorted(metric.curve.items()) if n > probe and share >= pool_method.pairwise_accuracy
+            n for n, share in sorted(metric.curve.items()) if n > probe and share >= pool_method.pairwise_accuracy - TIE
         ]
-        if pool_method.pairwise_accuracy > metric.pairwise_accuracy:
+        if pool_method.pairwise_accuracy > metric.pairwise_accuracy + TIE:
             tried = max(n for n in (probe, *metric.curve) if not enough or n < enough[0])
             least = "" if enough and enough[0] == tried + 1 else f"{tried + 1} to "
             needs = f"{least}{enough[0]}" if enough else f"more than {tried}"

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from factors.rounding import level
 from factors.types import Floats, Ints
 from ranker.errors import UsageError
 from ranker.results.over_tasks import ALL, Gap, Mean, Over, Part
@@ -114,7 +115,8 @@ def parts(
         model: float(np.mean([task.score(model) for task in tasks.values()]))
         for model in first_task.ranking.table.models
     }
-    models = tuple(sorted(over_all, key=lambda model: -round(over_all[model], 12)))
+    names = list(over_all)
+    models = tuple(names[place] for place in np.argsort(-level(np.array(list(over_all.values()))), kind="stable"))
     pairs = [(a, b) for a, b in combinations(models, 2) if len(models) <= MAX_PAIRED_MODELS or a == models[0]]
     means = {name: {model: task.mean(model) for model in models} for name, task in tasks.items()}
     differences = {name: {pair: task.difference(pair) for pair in pairs} for name, task in tasks.items()}

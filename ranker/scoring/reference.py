@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from factors.rounding import TIE, level
 from factors.types import Bools, Floats, Ints
 from ranker.errors import UsageError
 from ranker.results.evaluation import FOLLOWS
@@ -62,14 +63,14 @@ class Truth:
         """
         if table.truth is None:
             raise ValueError("an evaluation needs the models' true outcomes; without them, decide")
-        order = np.argsort(-table.truth, kind="stable")
+        order = np.argsort(-level(table.truth), kind="stable")
         outcome = table.truth[order]
         first, second = engine.pairs(len(order)).T
         gap = outcome[first] - outcome[second]
-        decided = gap > engine.TIE
+        decided = gap > TIE
         if not decided.any():
             raise UsageError(f"no two models differ in {table.metric}; there is no order to find", option="models")
-        is_near = gap < NEAR - engine.TIE  # ten points are not less than ten, however their difference is rounded
+        is_near = gap < NEAR - TIE  # ten points are not less than ten, however their difference is rounded
         splits = {"near": is_near, "far": ~is_near}
         if families is not None:
             same = np.array(families, dtype=object)[order]

@@ -357,7 +357,7 @@ def check_probe(probe: int, most: int, noun: str) -> None:
 def signed_scores(table: ScoreTable) -> Floats:
     """Return (M, F, N) scores, signed so that higher is better, in a unit of each method in which none is above 1.
 
-    The unit is a power of two, which changes no digit. So `engine.TIE` is above the rounding errors of equal means,
+    The unit is a power of two, which changes no digit. So `TIE` is above the rounding errors of equal means,
     however large scores are.
     """
     signs = np.array([1.0 if method.higher_is_better else -1.0 for method in table.methods])

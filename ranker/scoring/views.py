@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from scipy.special import logit
 
 from factors import Factor
+from factors.rounding import TIE
 from factors.types import SPECIAL, Attributions, Example, Norm
 from ranker.attribution.settings import Attributing, Settings
 from ranker.results.explanation import Explanation, Reading, Word
@@ -149,7 +151,7 @@ def read_by(
 
 
 def _differ(a: float, b: float) -> bool:
-    return a != b and not (np.isnan(a) and np.isnan(b))
+    return not (math.isclose(a, b, rel_tol=TIE, abs_tol=TIE) or (np.isnan(a) and np.isnan(b)))
 
 
 def measure(

@@ -27,8 +27,8 @@ from functools import cached_property
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Bools, Floats, Ints
-from ranker.statistics.engine import TIE
 from ranker.statistics.posterior import HALVINGS, NEAR, SAMPLES
 
 SLOPE, SLOPE_SD = 0.6, 0.4
@@ -76,7 +76,7 @@ class Anchors:
 
     Example:
         >>> alike = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]])  # the third answer is unlike the others
-        >>> Anchors(alike[:, :, None]).mean_agreement.tolist()
+        >>> Anchors(alike[:, :, None]).mean_agreement.round(9).tolist()
         [0.5, 0.5, 0.0]
     """
 

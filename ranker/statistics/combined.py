@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Floats
-from ranker.statistics.engine import TIE
 
 TIES = "+TIES"
 FACTOR = "+FACTOR"

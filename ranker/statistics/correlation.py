@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Floats
-from ranker.statistics.engine import TIE, none_if_nan
+from ranker.statistics.engine import none_if_nan
 from ranker.statistics.intervals import Z95
 from ranker.statistics.shift import DistanceMeasure
 

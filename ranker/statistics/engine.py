@@ -14,13 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from factors.rounding import TIE
 from factors.types import Bools, Floats, Ints
 
 Derive = Callable[[Floats, Ints], Floats]
 """(means of draws, these draws) -> scores to rank by; see `simulate` for the shapes."""
-
-TIE = 1e-12
-"""Means this close are equal: sums of equal numbers in another order differ by less, true differences by more."""
 
 CHUNK = 1_000
 """Draws handled at once: memory is CHUNK * (2 M F + P F / 8) * 8 bytes, 25 MB at M = 50, F = 12, whatever B is."""

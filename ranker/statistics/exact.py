@@ -29,8 +29,9 @@ from math import comb, factorial
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Bools, Floats, Ints
-from ranker.statistics.engine import TIE, defined_for_all, pairs
+from ranker.statistics.engine import defined_for_all, pairs
 from ranker.statistics.grid import Grid, points_for, room, share
 
 ERROR = 1e-4

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Floats, Ints
 from ranker.statistics.pool import InDomain, Pool
 
@@ -85,7 +86,7 @@ def agreement_on_the_line(pool: Pool) -> Floats:
         return np.asarray(ndtr(quantiles + (agreed - agreed_own).sum()))
     centred = agreed_own - agreed_own.mean()
     spread = float((centred**2).sum())
-    slope = float((centred * agreed).sum()) / spread if spread > 0 else 1.0
+    slope = float((centred * agreed).sum()) / spread if spread > TIE else 1.0
     pairs = np.zeros((len(first), models))
     pairs[np.arange(len(first)), first] = pairs[np.arange(len(first)), second] = 0.5
     right = agreed + slope * (pairs @ quantiles - agreed_own)
@@ -110,7 +111,7 @@ def majority(pool: Pool) -> Floats:
 
     Example:
         >>> one, other = [0.9, 0.1], [0.2, 0.8]
-        >>> majority(Pool(np.array([[one, one], [one, other], [other, one]]))).tolist()
+        >>> majority(Pool(np.array([[one, one], [one, other], [other, one]]))).round(9).tolist()
         [1.0, 0.5, 0.5]
     """
     votes = np.stack([(pool.predicted == c).sum(axis=0) for c in range(pool.probs.shape[2])], axis=1)

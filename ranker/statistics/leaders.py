@@ -15,9 +15,10 @@ from operator import add
 
 import numpy as np
 
+from factors.rounding import TIE, level
 from factors.types import Floats, Ints
 from ranker.statistics.on_average import normal_draws
-from ranker.statistics.significance import TIE, sign_flip
+from ranker.statistics.significance import sign_flip
 
 ALPHA = 0.05
 """Significance level of the tests."""
@@ -81,7 +82,7 @@ def ranks(values: Floats) -> Floats:
     """
     from scipy.stats import rankdata
 
-    return np.asarray(rankdata(-np.round(values, 12), axis=0, nan_policy="omit"))
+    return np.asarray(rankdata(-level(values), axis=0, nan_policy="omit"))
 
 
 def impute_ranks(ranked: Floats) -> Floats:
@@ -242,7 +243,7 @@ def signed_rank(differences: Floats, rng: np.random.Generator) -> float:
         p, two-sided; 1 where nothing differs.
 
     Example:
-        >>> signed_rank(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), np.random.default_rng(0))
+        >>> round(signed_rank(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), np.random.default_rng(0)), 9)
         0.03125
 
     Source: Wilcoxon 1945; Demsar 2006, section 3.1.3.
@@ -250,7 +251,7 @@ def signed_rank(differences: Floats, rng: np.random.Generator) -> float:
     from scipy.stats import rankdata
 
     nonzero = differences[np.abs(differences) > TIE]
-    return sign_flip(np.sign(nonzero) * rankdata(np.round(np.abs(nonzero), 12)), rng)[0]
+    return sign_flip(np.sign(nonzero) * rankdata(level(np.abs(nonzero))), rng)[0]
 
 
 def bayesian_signed_rank(

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Floats, Ints
+from ranker.statistics.resampling import p_best, p_near_best
 
 NEXT = 10
 """Labels that are shared among sets."""
@@ -64,29 +66,23 @@ def beats_on_average(drawn: Sequence[Floats]) -> Floats:
         drawn: for each set (B, M), independent of the other sets.
 
     Example:
-        >>> beats_on_average([np.array([[0.9, 0.1], [0.5, 0.5]])]).tolist()
+        >>> beats_on_average([np.array([[0.9, 0.1], [0.5, 0.5]])]).round(9).tolist()
         [[0.5, 0.75], [0.25, 0.5]]
     """
     means = np.mean(drawn, axis=0)
-    return np.array(
-        [
-            ((model_means[:, None] > means).mean(axis=0) + (model_means[:, None] == means).mean(axis=0) / 2)
-            for model_means in means.T
-        ]
-    )
+    leads = (model_means[:, None] - means for model_means in means.T)
+    return np.array([(lead > TIE).mean(axis=0) + (np.abs(lead) <= TIE).mean(axis=0) / 2 for lead in leads])
 
 
 def best_on_average(drawn: Sequence[Floats], near: float) -> tuple[Floats, Floats]:
     """Return (M,) P(no other is better on average), which models that tie share, and (M,) P(none by more than `near`).
 
     Example:
-        >>> best_on_average([np.array([[0.9, 0.1], [0.5, 0.5]])], 0.01)[0].tolist()
+        >>> best_on_average([np.array([[0.9, 0.1], [0.5, 0.5]])], 0.01)[0].round(9).tolist()
         [0.75, 0.25]
     """
     means = np.mean(drawn, axis=0)
-    top = means.max(axis=1, keepdims=True)
-    first = means == top
-    return (first / first.sum(axis=1, keepdims=True)).mean(axis=0), (means >= top - near).mean(axis=0)
+    return p_best(means), p_near_best(means, near)
 
 
 def next_labels(drawn: Sequence[Floats], labels: Ints, first: int, second: int, count: int = NEXT) -> Ints:

@@ -22,11 +22,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Floats, Ints
 from ranker.statistics import score_interval
 from ranker.statistics.engine import none_if_nan
 from ranker.statistics.intervals import Z95
-from ranker.statistics.significance import MCNEMAR, TIE, Test, holm, mcnemar, sign_flip
+from ranker.statistics.significance import MCNEMAR, Test, holm, mcnemar, sign_flip
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def estimate_mean(outcomes: Floats, clusters: Ints | None = None) -> Estimate:
 
     Example:
         >>> mean = estimate_mean(np.array([1.0, 1.0, 1.0, 0.0]))
-        >>> mean.value, round(mean.se, 3), round(mean.low, 2), round(mean.high, 2)
+        >>> round(mean.value, 9), round(mean.se, 3), round(mean.low, 2), round(mean.high, 2)
         (0.75, 0.25, 0.13, 0.98)
     """
     df = cluster_sums(outcomes[None], clusters).shape[1] - 1
@@ -116,7 +117,7 @@ def estimate_difference(outcomes: Floats, clusters: Ints | None = None) -> Estim
 
     Example:
         >>> difference = estimate_difference(np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]))
-        >>> difference.value, round(difference.se, 3)
+        >>> round(difference.value, 9), round(difference.se, 3)
         (0.5, 0.289)
     """
     _check(outcomes, clusters)
@@ -149,7 +150,7 @@ def compare(
     Example:
         >>> outcomes = np.array([[1, 1, 1, 1, 1, 1, 1, 0], [1, 0, 0, 0, 0, 0, 0, 0]], dtype=np.float64)
         >>> pair = compare(("a", "b"), outcomes, np.random.default_rng(0))
-        >>> pair.difference, round(pair.low, 2), round(pair.high, 2)
+        >>> round(pair.difference, 9), round(pair.low, 2), round(pair.high, 2)
         (0.75, 0.1, 0.96)
         >>> pair.better, pair.worse, pair.test, pair.p, round(pair.p_unpaired, 3)
         (6, 0, 'mcnemar', 0.03125, 0.001)
@@ -266,7 +267,7 @@ def of_mean(value: float, se: float, df: float) -> Estimate:
     if np.isnan(se):
         return Estimate(value, se, df, np.nan, np.nan)
     variance = value * (1 - value)
-    pull = _t_quantile(df) ** 2 * (se**2 / variance if se > TIE else 1 / (df + 1))  # t^2 / n
+    pull = t_quantile(df) ** 2 * (se**2 / variance if se > TIE else 1 / (df + 1))  # t^2 / n
     middle, half = value + pull / 2, np.sqrt(pull * variance + pull**2 / 4)
     low, high = np.clip([(middle - half) / (1 + pull), (middle + half) / (1 + pull)], 0.0, 1.0).tolist()
     return Estimate(value, se, df, low, high)
@@ -326,7 +327,7 @@ def p_of(difference: Estimate) -> float:
     Source: Altman and Bland 2011, "How to obtain the P value from a confidence interval".
     """
     half = difference.value - difference.low if difference.value > 0 else difference.high - difference.value
-    return _p_of_t(difference.value, half / _t_quantile(difference.df), difference.df)
+    return _p_of_t(difference.value, half / t_quantile(difference.df), difference.df)
 
 
 def mean_over_tasks(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
@@ -399,8 +400,8 @@ def p_of_interval(difference: Estimate) -> float:
         0.05
     """
     side = difference.value - difference.low if difference.value > 0 else difference.high - difference.value
-    if side == 0:
-        return 1.0 if difference.value == 0 else 0.0
+    if side <= TIE:
+        return 1.0 if abs(difference.value) <= TIE else 0.0
     from scipy.special import ndtr  # scipy takes longer to import than the rest here
 
     return float(2 * ndtr(-Z95 * abs(difference.value) / side))
@@ -449,7 +450,7 @@ def _ends(outcomes: Floats, sums: Floats, clusters: Ints | None) -> tuple[float,
         better, worse = int((sums > 0).sum()), int((sums < 0).sum())
         return score_interval.of_counts(better, worse, len(sums), Z95)
     sizes = cluster_sums(np.ones((1, outcomes.shape[1])), clusters)[0]
-    return score_interval.of_sums(sums, sizes, _t_quantile(len(sums) - 1))
+    return score_interval.of_sums(sums, sizes, t_quantile(len(sums) - 1))
 
 
 def _right_or_wrong(outcomes: Floats, sums: Floats) -> bool:
@@ -474,7 +475,7 @@ def _check(outcomes: Floats, clusters: Ints | None) -> None:
         raise ValueError(f"clusters must have the shape ({outcomes.shape[1]},), a number a row (got {clusters.shape})")
 
 
-def _t_quantile(df: float) -> float:
+def t_quantile(df: float) -> float:
     """Return the 97.5 % quantile of Student's t; nan without degrees of freedom."""
     from scipy.special import stdtrit  # scipy takes longer to import than everything else here takes to run
 

@@ -111,7 +111,8 @@ class Pool:
         everywhere. No prediction has more than `LOUDEST`.
 
         Example:
-            >>> Pool(np.array([[[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]], [[1, 0], [1, 0], [0, 1]]])).strength.tolist()
+            >>> probs = np.array([[[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]], [[1, 0], [1, 0], [0, 1]]])
+            >>> Pool(probs).strength.round(9).tolist()
             [[0.0, 1.5, 1.5], [1.0, 1.0, 1.0]]
         """
         if not ((self.probs > 0) & (self.probs < 1)).any():

@@ -37,8 +37,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Floats, Ints
-from ranker.statistics.engine import TIE
 from ranker.statistics.forecast import AHEAD, Outlook
 from ranker.statistics.gammas import above_zero
 
@@ -105,7 +105,7 @@ def gains(outcomes: Floats) -> Floats:
         (M, M) sum of the leads of the row's model over the column's, on the rows where it is the better one.
 
     Example:
-        >>> gains(np.array([[1.0, 1.0, 0.5], [1.0, 0.0, 0.75]])).tolist()
+        >>> gains(np.array([[1.0, 1.0, 0.5], [1.0, 0.0, 0.75]])).round(9).tolist()
         [[0.0, 1.0], [0.25, 0.0]]
     """
     outcomes = np.asarray(outcomes, dtype=np.float64)
@@ -213,7 +213,7 @@ def best(
         of the former two.
 
     Example:
-        >>> best(np.array([[1.0, 1.0], [1.0, 1.0]]), np.random.default_rng(0))[0].tolist()
+        >>> best(np.array([[1.0, 1.0], [1.0, 1.0]]), np.random.default_rng(0))[0].round(9).tolist()
         [0.5, 0.5]
     """
     unit = _unit(outcomes)

@@ -37,9 +37,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Bools, Floats, Ints
 from ranker.statistics import engine
-from ranker.statistics.engine import TIE
 from ranker.statistics.posterior import NEAR, PRIORS, SAMPLES
 from ranker.statistics.significance import DRAWS, Test
 
@@ -167,7 +167,7 @@ def p_best(drawn: Floats) -> Floats:
         (M,) shares of the draws, which sum to 1; models within `TIE` of the best share a draw.
 
     Example:
-        >>> p_best(np.array([[0.5, 0.4, 0.5], [0.1, 0.4, 0.3]])).tolist()
+        >>> p_best(np.array([[0.5, 0.4, 0.5], [0.1, 0.4, 0.3]])).round(9).tolist()
         [0.25, 0.5, 0.25]
     """
     first = _near(drawn, 0.0)
@@ -182,7 +182,7 @@ def p_near_best(drawn: Floats, near: float = NEAR) -> Floats:
         near: the lead that counts as much better, in the metric's unit.
 
     Example:
-        >>> p_near_best(np.array([[0.5, 0.4, 0.495], [0.1, 0.4, 0.3]])).tolist()
+        >>> p_near_best(np.array([[0.5, 0.4, 0.495], [0.1, 0.4, 0.3]])).round(9).tolist()
         [0.5, 0.5, 0.5]
     """
     return np.asarray(_near(drawn, near).mean(axis=0))
@@ -375,7 +375,7 @@ def _exchanged(units: _Units, rng: np.random.Generator) -> tuple[_Units, float]:
 def _differing_shares(sums: Floats) -> Floats:
     """Return (U,) shares of the pairs of models that a unit tells apart."""
     models = sums.shape[1]
-    apart = [(sums[:, first] != sums[:, second]).any(axis=1) for first, second in engine.pairs(models)]
+    apart = [(np.abs(sums[:, first] - sums[:, second]) > TIE).any(axis=1) for first, second in engine.pairs(models)]
     return np.asarray(np.mean(apart, axis=0)) if apart else np.zeros(len(sums))
 
 
@@ -411,7 +411,7 @@ def _quantity(units: _Units, models: list[int], value: Value, unseen: Floats | N
 
     sums, rows, groups = units.sums[:, models], float(units.counts @ units.sizes), float(units.counts.sum())
     if unseen is None:
-        alike = bool((sums == sums[0]).all() and (units.sizes == units.sizes[0]).all())
+        alike = bool((np.ptp(sums, axis=0) <= TIE).all() and (units.sizes == units.sizes[0]).all())
         few = len(models) > 1 and units.counts[_differing_shares(sums) > 0].sum() < APART
         nothing = np.zeros(sums[0].shape), 0.0
         return None if alike or few else _Quantity(models, of_means, [nothing] * 2, _expanded_tail(groups))

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Bools, Floats, Ints
-from ranker.statistics.engine import TIE, none_if_nan
+from ranker.statistics.engine import none_if_nan
 from ranker.statistics.intervals import Z95
 
 RESAMPLES = 200
@@ -337,7 +338,7 @@ def share_of_words(first: Floats, second: Floats) -> float:
     """Return the share of the second (V,) counts' words that the first has, too; nan where the second has none.
 
     Example:
-        >>> share_of_words(np.array([3, 1, 0]), np.array([1, 0, 2]))
+        >>> round(share_of_words(np.array([3, 1, 0]), np.array([1, 0, 2])), 9)
         0.5
     """
     new = second > 0
@@ -348,7 +349,7 @@ def share_in_common(first: Floats, second: Floats, most: int) -> float:
     """Return |A and B| / min(|A|, |B|) of the most frequent words of two (V,) counts; nan where one has none.
 
     Example:
-        >>> share_in_common(np.array([3, 1, 0, 2]), np.array([1, 0, 2, 1]), most=2)
+        >>> round(share_in_common(np.array([3, 1, 0, 2]), np.array([1, 0, 2, 1]), most=2), 9)
         0.5
     """
     vocabularies = [_most(counts, most) for counts in (first, second)]
@@ -378,7 +379,7 @@ def auc(scores: Floats, new: Floats, weights: Floats) -> Floats:
         (W,) areas under the ROC curve; nan where only texts of one set count.
 
     Example:
-        >>> auc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]), np.ones((1, 4))).tolist()
+        >>> auc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]), np.ones((1, 4))).round(9).tolist()
         [0.875]
 
     Source: Hanley and McNeil 1982, "The meaning and use of the area under a receiver operating characteristic curve".
@@ -449,7 +450,7 @@ def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.G
         rng: of the resamples.
 
     Example:
-        >>> ratio_of_means(np.array([10.0, 20.0]), np.array([30.0, 15.0]), np.random.default_rng(0)).value
+        >>> round(ratio_of_means(np.array([10.0, 20.0]), np.array([30.0, 15.0]), np.random.default_rng(0)).value, 9)
         1.5
     """
     drawn = [
@@ -469,7 +470,7 @@ def share(name: str, holds: Bools) -> DistanceMeasure:
 
     Example:
         >>> measure = share("repeated", np.array([True] + [False] * 99))
-        >>> measure.value, round(measure.low, 3), round(measure.high, 3)
+        >>> round(measure.value, 9), round(measure.low, 3), round(measure.high, 3)
         (0.01, 0.002, 0.054)
 
     Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference".

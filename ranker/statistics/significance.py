@@ -12,15 +12,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Floats, Ints
 
 Test: TypeAlias = Literal["mcnemar", "sign-flip", "sign-flip-drawn"]
 """Source of a p: rows that one model alone has right, all signs of the clusters, or a sample of these signs."""
 
 MCNEMAR: Test = "mcnemar"
-
-TIE = 1e-12
-"""Outcomes, and means, this close are equal."""
 
 STEPS = 100
 """Largest q for which sums that are multiples of 1/q lie on a grid: means over up to 10 epochs, percentages."""
@@ -78,7 +76,8 @@ def sign_flip(sums: Floats, rng: np.random.Generator) -> tuple[float, Test]:
         p, and the test that it is: "sign-flip" or "sign-flip-drawn". p is 1 where the sum is 0.
 
     Example:
-        >>> sign_flip(np.array([1.0, 2.0, 0.5, 0.0, 1.0]), np.random.default_rng(0))
+        >>> p, test = sign_flip(np.array([1.0, 2.0, 0.5, 0.0, 1.0]), np.random.default_rng(0))
+        >>> round(p, 9), test
         (0.125, 'sign-flip')
 
     Source: Fisher 1935, "The design of experiments", section 21; by cluster: Canay, Romano, Shaikh 2017,

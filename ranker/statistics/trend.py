@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from factors.rounding import TIE, level
 from factors.types import Bools, Floats, Ints
 
 Shape = Literal["flat", "line", "joined"]
@@ -101,9 +102,9 @@ def type_of(shape: Shape, before: float, after: float) -> Type:
         return "flat"
     if shape == "line":
         return "I" if before > 0 else "negative"
-    if before < 0:
-        return "III" if after > 0 else "negative"
-    return "II" if after >= 0 else "other"
+    if before < -TIE:
+        return "III" if after > TIE else "negative"
+    return "II" if after >= -TIE else "other"
 
 
 def fit(x: Floats, y: Floats, weights: Floats) -> Fits:
@@ -168,7 +169,7 @@ def _design(u: Floats, joints: Floats) -> Floats:
 
 def _fit_joined(u: Floats, v: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Fit two lines that meet: (B,) squares, levels, (B, 2) slopes, and (B,) joints."""
-    places, between = np.unique(u, return_inverse=True)
+    places, between = np.unique(level(u), return_inverse=True)
     least = leg(len(u))
     joints = _possible_joints(places, least)
     draws = len(weights)
@@ -234,7 +235,7 @@ def joint_interval(x: Floats, y: Floats, joint: float) -> tuple[float, float] | 
     from scipy.special import fdtri
 
     df = len(x) - 5
-    places = np.unique(np.r_[_possible_joints(np.unique(x), 2), joint])
+    places = np.unique(np.r_[_possible_joints(np.unique(level(x)), 2), joint])
     height = y - y.mean()
     basis = np.linalg.qr(_design(x, places))[0]  # (J, M, 3)
     fitted = np.einsum("jmk,jk->jm", basis, np.einsum("jmk,m->jk", basis, height))

@@ -99,7 +99,7 @@ class LabelMetric:
         >>> answers, targets = np.array([0, 1, 1, -1]), np.array([0, 1, 0, 1])
         >>> rows = metric.statistics(answers, targets)
         >>> halves = np.average(rows, axis=0, weights=[1, 1, 0, 0])
-        >>> round(float(metric.value(rows.mean(axis=0))), 2), float(metric.value(halves))
+        >>> round(float(metric.value(rows.mean(axis=0))), 2), round(float(metric.value(halves)), 9)
         (0.58, 1.0)
     """
 

@@ -39,12 +39,14 @@ def test_top_words_are_a_fifth_with_the_highest_scores():
 def test_glue_x_precision_recall_and_f1_are_the_hand_worked_shares():
     """Top words "plot" and "bad" have one of two named, and two of a second annotator's four; the mean counts."""
     scores = [0, 3, 0, 0, 1, 2, 0, 0, 0, 0]
-    assert [value(name, scores) for name in ("RATIONALE-P", "RATIONALE-R", "RATIONALE-F1")] == [1 / 2] * 3
+    assert [value(name, scores) for name in ("RATIONALE-P", "RATIONALE-R", "RATIONALE-F1")] == pytest.approx(
+        [1 / 2] * 3
+    )
     both = Example(
         "both", (TEXT,), 1, {**BAD.marks, "rationale-2": (Span(0, 4, 8), Span(0, 13, 32))}
     )  # plot so unbel. bad
-    assert value("RATIONALE-P", scores, both) == (1 / 2 + 2 / 2) / 2
-    assert value("RATIONALE-R", scores, both) == (1 / 2 + 2 / 4) / 2
+    assert value("RATIONALE-P", scores, both) == pytest.approx((1 / 2 + 2 / 2) / 2)
+    assert value("RATIONALE-R", scores, both) == pytest.approx((1 / 2 + 2 / 4) / 2)
     assert value("RATIONALE-F1", scores, both) == pytest.approx((1 / 2 + 2 * 2 / (2 + 4)) / 2)
 
 
@@ -52,11 +54,11 @@ def test_erasers_measures_on_a_row_that_agrees_in_part():
     """Named 1 2 3 and 6; the four highest are 1 2 5 6, in two runs; "1 2" shares 2 of 3 words, "5 6" 1 of 2."""
     example = words("a b c d e f g h", (1, 3), (6, 6))
     scores = [0, 8, 7, 1, 0, 6, 5, 0]
-    assert value("RATIONALE-TOKEN-F1", scores, example) == 3 / 4
-    assert value("RATIONALE-IOU-F1", scores, example) == 1
+    assert value("RATIONALE-TOKEN-F1", scores, example) == pytest.approx(3 / 4)
+    assert value("RATIONALE-IOU-F1", scores, example) == pytest.approx(1)
     # hits at the ranks 1 2 4 5; recall steps by a quarter; precision 1 1 1 2/3 3/4 4/5 at ranks 0 to 5
     area = 1 / 4 * (1 + 1 + (2 / 3 + 3 / 4) / 2 + (3 / 4 + 4 / 5) / 2)
-    assert value("RATIONALE-AUPRC", scores, example) == pytest.approx(area, abs=1e-15)
+    assert value("RATIONALE-AUPRC", scores, example) == pytest.approx(area, abs=1e-12)
 
 
 def test_erasers_measures_on_a_row_that_misses():
@@ -72,7 +74,7 @@ def test_erasers_measures_on_a_row_with_one_run_over_two_spans():
     """Named 2 3 and 4 5 6; the five highest are 2 to 6, one run, of which 3 of 5 words match one span alone."""
     example = words("a b c d e f g h", (2, 3), (4, 6))
     scores = [0, 0, 4, 5, 6, 7, 8, 0]
-    assert value("RATIONALE-TOKEN-F1", scores, example) == value("RATIONALE-AUPRC", scores, example) == 1
+    assert [value(f"RATIONALE-{name}", scores, example) for name in ("TOKEN-F1", "AUPRC")] == pytest.approx([1, 1])
     assert value("RATIONALE-IOU-F1", scores, example) == pytest.approx(2 * 1 * (1 / 2) / (1 + 1 / 2))
 
 
@@ -86,7 +88,7 @@ def test_no_span_counts_twice():
 def test_runs_end_with_their_segment():
     """The last word of a text and the first of the next are no run."""
     example = Example("pair", ("a b", "c d"), 1, {"rationale": (Span(0, 2, 3), Span(1, 0, 1))})
-    assert value("RATIONALE-IOU-F1", [0, 2, 2, 0], example) == 1
+    assert value("RATIONALE-IOU-F1", [0, 2, 2, 0], example) == pytest.approx(1)
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=30))
@@ -110,7 +112,7 @@ def test_unseen_words_come_last_and_are_missed():
     parts = {name: getattr(whole, name)[:6] for name in ("segment", "word", "offsets", "scores")}
     cut = Attributions(whole.probs, 1, whole.tokens[:6], **parts)  # [CLS] and five words
     assert np.flatnonzero(top_words(cut, BAD)).tolist() == [0, 4]
-    assert BUILTIN["RATIONALE-R"].score(cut, BAD) == 1 / 2
+    assert BUILTIN["RATIONALE-R"].score(cut, BAD) == pytest.approx(1 / 2)
     # one hit at rank 2 of 10, then five unseen words at once, with the other hit
     area = 1 / 2 * (0 + 1 / 2) / 2 + 1 / 2 * (1 / 5 + 2 / 10) / 2
     assert BUILTIN["RATIONALE-AUPRC"].score(cut, BAD) == pytest.approx(area)

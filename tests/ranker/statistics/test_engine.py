@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from factors.rounding import TIE
 from ranker.statistics import engine
 
 quick = settings(max_examples=60, deadline=None)
@@ -26,7 +27,7 @@ def slow_mean(values, model, method, draw):
 
 def slow_points(one, other):
     """1 for the higher mean, one half each for a tie."""
-    return 0.5 if abs(one - other) <= engine.TIE else float(one > other)
+    return 0.5 if abs(one - other) <= TIE else float(one > other)
 
 
 def slow_simulation(values, draws, decided):
