@@ -17,8 +17,9 @@ The intervals are over other rows, for these members. They are percentiles of dr
 (`resampling.posterior_values`), since those hold for any shape of the distribution and keep the order of squares and
 roots. Drawn means scatter around the observed ones, which are too far apart by the noise themselves, so bare
 percentiles would count the noise twice. Each sum of squares is therefore first scaled to its estimate. The draws have a
-prior, rows of exchanged outcomes, so that an interval has a width even if few rows show no noise. Where the prior makes
-draws narrower than the noise that the rows show, they are widened to it.
+prior, rows of exchanged outcomes. So members that answer alike may differ in the domain, and an interval has a width
+even if few rows show no noise. Where draws are narrower than the noise that the rows show, they are widened to it, by
+as much as Student's t is wider than the normal distribution: few rows show their noise only roughly.
 
 Axis letters as in `engine`: M members, N rows, S draws; and k contrasts.
 
@@ -34,11 +35,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Floats, Ints
-from ranker.statistics.engine import TIE
-from ranker.statistics.paired import standard_errors
+from ranker.statistics.intervals import Z95
+from ranker.statistics.paired import standard_errors, t_quantile
 from ranker.statistics.posterior import PRIORS
-from ranker.statistics.resampling import INTERVAL_DRAWS, TAIL, posterior_values
+from ranker.statistics.resampling import INTERVAL_DRAWS, TAIL, p_better, posterior_values
 
 RANK = 1e-9
 """Length below which what is left of a unit vector is rounding."""
@@ -51,7 +53,7 @@ class Component:
     Attributes:
         variance: estimate, in squared outcomes; below 0 if the members differ less than by noise alone.
         sd: its root, in outcomes: 0.08 are 8 points; 0 where the estimate is below 0.
-        low, high: 95 % interval of the root.
+        low, high: 95 % interval of the root; at most 1, the range of outcomes.
     """
 
     variance: float
@@ -89,7 +91,7 @@ def variance_components(
     """Estimate how far members differ by their first part, by their second, and by neither alone.
 
     Args:
-        outcomes: (M, N) of the members; nan where a member was not judged, which leaves the row out for all.
+        outcomes: (M, N) of the members, from 0 to 1; nan where a member was not judged, which leaves the row out.
         first, second: (M,) number of each member's first and second part.
         rng: the only source of randomness.
         clusters: (N,) the number of each row's cluster; None where rows are independent.
@@ -116,14 +118,14 @@ def variance_components(
     squares = np.array([mean @ mean for mean in means])
     noise = np.array([(standard_errors(matrix.T @ outcomes, clusters) ** 2).sum() for matrix in contrasts])
     estimates = solve @ (squares - noise)
-    kinds, places = np.unique(outcomes, axis=0, return_inverse=True)  # members that answer alike are one
-    of_kinds = posterior_values(
-        kinds[:, :, None], lambda values: values[..., 0], np.eye(len(PRIORS))[0], None, rng, clusters, draws
+    estimates[np.abs(estimates) <= TIE**2] = 0.0
+    drawn = posterior_values(
+        outcomes[:, :, None], lambda values: values[..., 0], np.eye(len(PRIORS))[0], None, rng, clusters, draws
     )
-    drawn = of_kinds[:, places.reshape(-1)]
     moves = [(drawn - drawn.mean(axis=0)) @ matrix for matrix in contrasts]
     spread = np.array([(move**2).sum(axis=1).mean() for move in moves])
-    to_noise = np.sqrt(max(noise.sum() / spread.sum(), 1.0))
+    units = outcomes.shape[1] if clusters is None else len(np.unique(clusters))
+    to_noise = max(t_quantile(units - 1) / Z95 * np.sqrt(noise.sum() / spread.sum()), 1.0)
     targets = expected @ np.maximum(estimates, 0.0)
     to_estimate = np.sqrt(np.divide(targets, squares, out=np.zeros(3), where=squares > TIE**2))
     drawn_squares = [
@@ -131,13 +133,12 @@ def variance_components(
         for scale, mean, move, of_noise in zip(to_estimate, means, moves, spread, strict=True)
     ]
     variances = np.maximum(np.stack(drawn_squares, axis=1) @ solve.T, 0.0)
-    ends = np.sqrt(np.quantile(variances, [TAIL, 1 - TAIL], axis=0)).T.tolist()
+    ends = np.sqrt(np.minimum(np.quantile(variances, [TAIL, 1 - TAIL], axis=0), 1.0)).T.tolist()
     a, b, residual = (
         Component(variance, max(variance, 0.0) ** 0.5, low, high)
         for variance, (low, high) in zip(estimates.tolist(), ends, strict=True)
     )
-    ahead, level = variances[:, 0] > variances[:, 1], variances[:, 0] == variances[:, 1]
-    return VarianceComponents(outcomes.shape[1], a, b, residual, float(ahead.mean() + level.mean() / 2))
+    return VarianceComponents(outcomes.shape[1], a, b, residual, float(p_better(variances[:, :2])[0, 1]))
 
 
 def _sums_of_squares(first: Ints, second: Ints) -> tuple[Sequence[Floats], Floats]:
