@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from factors.rounding import level
 from ranker.numbers import counted
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation
@@ -47,11 +48,12 @@ def group_by_parts(
     grouped = []
     for name in names:
         levels = [
-            PartLevel(level, models, float(np.mean([outcomes[model] for model in models])))
-            for level in dict.fromkeys(parts[model][name] for model in members)
-            for models in [tuple(model for model in members if parts[model][name] == level)]
+            PartLevel(part, models, float(np.mean([outcomes[model] for model in models])))
+            for part in dict.fromkeys(parts[model][name] for model in members)
+            for models in [tuple(model for model in members if parts[model][name] == part)]
         ]
-        grouped.append(ModelPart(name, tuple(sorted(levels, key=lambda level: -sign * level.outcome))))
+        order = np.argsort(-sign * level(np.array([part.outcome for part in levels])), kind="stable")
+        grouped.append(ModelPart(name, tuple(levels[place] for place in order)))
     components: VarianceComponents | str
     if len(names) != 2:
         components = f"two parts are compared, and these have {counted(len(names), 'part')} in common"

@@ -265,7 +265,8 @@ def test_an_outcome_of_another_name_is_what_is_ordered_by():
     outcomes, loss = np.array([[0.25, 0.5], [0.5, 0.25], [0.0, 0.25]]), np.array([[0.9] * 2, [0.5] * 2, [0.1] * 2])
     found = decide(table(np.stack([outcomes, loss], axis=1), ["EXACT-MATCH", "NLL"], None))
     assert (found.method, found.kind, found.names) == ("EXACT-MATCH+TIES", "combined", ("m1", "m0", "m2"))
-    assert [model.outcome for model in found.models] == [model.score for model in found.models] == [0.375, 0.375, 0.125]
+    for values in ([model.outcome for model in found.models], [model.score for model in found.models]):
+        assert values == pytest.approx([0.375, 0.375, 0.125])
     alone = decide(table(outcomes[:, None], ["EXACT-MATCH"], None))
     assert (alone.method, alone.names) == ("EXACT-MATCH", ("m0", "m1", "m2"))
 

@@ -57,8 +57,9 @@ def test_the_truth_its_negative_and_a_constant(draws, hits, probe):
     made = table(np.stack([truth, -truth, 0 * truth], axis=1), ["TRUTH", "NEGATIVE", "CONSTANT"], accuracy)
     found = evaluate(made, draws=draws, probe=probe, curve=(2, 7))
     by_name = {method.name: method for method in found.methods}
-    assert [by_name[name].pairwise_accuracy for name in ("TRUTH", "NEGATIVE", "CONSTANT", "RANDOM")] == [1, 0, 0.5, 0.5]
-    assert by_name["TRUTH"].curve == {2: 1.0, 7: 1.0}
+    accuracies = [by_name[name].pairwise_accuracy for name in ("TRUTH", "NEGATIVE", "CONSTANT", "RANDOM")]
+    assert accuracies == pytest.approx([1, 0, 0.5, 0.5], abs=1e-12)
+    assert by_name["TRUTH"].curve == pytest.approx({2: 1.0, 7: 1.0})
     assert any("CONSTANT ties all models" in note for note in found.notes)
 
 
@@ -184,7 +185,9 @@ def test_the_seed_matters_only_where_something_is_drawn():
     """Exact numbers have no seed; drawn ones repeat with theirs and change with another."""
     first, again, other = (evaluate(suite(), seed=seed, curve=(2, 10)) for seed in (1, 1, 2))
     assert first.methods == again.methods
-    assert first.method("NLL") == other.method("NLL")
+    numbers = "pairwise_accuracy", "ci_low", "ci_high", "models_low", "models_high"
+    exact, as_exact = ([getattr(found.method("NLL"), name) for name in numbers] for found in (first, other))
+    assert exact == pytest.approx(as_exact, abs=1e-12)
     drawn = [evaluate(suite(), seed=seed, draws=50, curve=()).method("NLL").pairwise_accuracy for seed in (1, 2, 1)]
     assert drawn[0] == drawn[2] != drawn[1]
 
@@ -233,7 +236,7 @@ def test_guess_is_half_right_whoever_is_preferred():
     """Across architectures GUESS stands in the table at 50 %, with the range of its picks in a note."""
     made = table(np.random.default_rng(0).random((3, 1, 30)), ["ACC"], [0.9, 0.8, 0.7])
     found = evaluate(made, families=["a", "b", "c"])
-    assert found.method("GUESS").pairwise_accuracy == 0.5
+    assert found.method("GUESS").pairwise_accuracy == pytest.approx(0.5)
     assert any("16.7 to 83.3 % of the pairs" in note for note in found.notes)
 
 
@@ -311,7 +314,7 @@ def test_holes_are_counted_and_a_method_without_examples_is_a_coin():
     values = made.values.copy()
     values[:, 2] = np.nan
     found = evaluate(table(values, ["ACC", "NLL", "INDEX-DIFF"], made.truth), curve=())
-    assert found.method("INDEX-DIFF").pairwise_accuracy == 0.5
+    assert found.method("INDEX-DIFF").pairwise_accuracy == pytest.approx(0.5)
     assert found.models[0].scores["INDEX-DIFF"] is None
     assert any("INDEX-DIFF is defined on no example" in note for note in found.notes)
 
