@@ -13,22 +13,39 @@ RankModelsError                 exit code 1
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
-MAX_MESSAGE_CHARACTERS = 2_000
+MAX_MESSAGE_CHARACTERS = 280
 """Most characters of a message; the middle of a longer one is left out, since its end has the remedy."""
 
-MAX_NAME_CHARACTERS = 100
+MAX_PATH_CHARACTERS = 200
+"""Most characters of absolute paths by which a message may be longer."""
+
+SHORT_PATH = 20
+"""Characters of a path that the limit of a message includes."""
+
+MAX_LINE_CHARACTERS = 2_000
+"""Most characters of a line that is no message of ours."""
+
+MAX_NAME_CHARACTERS = 50
 """Most characters of a name in a message that lists several."""
+
+MAX_LIST_CHARACTERS = 150
+"""Characters of a list in a message, from which on only `MAX_EXAMPLES` names are listed."""
 
 MAX_LISTED_NAMES = 10
 """Most names in a message, which counts the others."""
 
 MAX_EXAMPLES = 3
 """Most examples in a message."""
+
+_PATH = re.compile(r"(?<!\S)['(]?/[^\s/]+/\S+")
+"""Absolute path."""
 
 
 class Assumption(str):
@@ -52,7 +69,7 @@ class RankModelsError(Exception):
     r"""Base class of the errors that the command line turns into one line and an exit code.
 
     A message may quote untrusted files: line ends and terminal control codes are escaped, and no message has more than
-    `MAX_MESSAGE_CHARACTERS` characters.
+    `MAX_MESSAGE_CHARACTERS` characters, besides long absolute paths.
 
     Args:
         message: for people. Programs read the fields instead, since wordings change.
@@ -71,7 +88,7 @@ class RankModelsError(Exception):
         >>> print(RankModelsError("the column 'a\nb' is missing"))
         the column 'a\nb' is missing
         >>> len(str(RankModelsError("the column " + "a" * 100_000 + " is missing")))
-        2000
+        280
     """
 
     exit_code = 1
@@ -148,7 +165,9 @@ class RankModelsError(Exception):
         return cls(f"{place} cannot be read: {getattr(cause, 'strerror', None) or cause}", place=place)
 
     def __str__(self) -> str:
-        return printed(super().__str__())
+        text = super().__str__()
+        longer = sum(max(0, len(path) - SHORT_PATH) for path in _PATH.findall(text[:MAX_LINE_CHARACTERS]))
+        return printed(text, MAX_MESSAGE_CHARACTERS + min(longer, MAX_PATH_CHARACTERS))
 
 
 class UsageError(RankModelsError):
@@ -172,11 +191,7 @@ class UnknownName(UsageError):
 
         by_folded = {key.casefold(): key for key in choices}
         near = difflib.get_close_matches(name.casefold(), by_folded, n=1)
-        hint = (
-            f"did you mean {by_folded[near[0]]}?"
-            if near
-            else f"known: {listed(by_folded.values(), 5 * MAX_LISTED_NAMES)}"
-        )
+        hint = f"did you mean {by_folded[near[0]]}?" if near else f"known: {listed(by_folded.values())}"
         noun = f"{kind} in {place}" if place else kind
         super().__init__(f"there is no {noun} {name!r}; {hint}", value=name, allowed=by_folded.values(), place=place)
 
@@ -257,15 +272,17 @@ def first_line(error: BaseException) -> str:
 
 
 def listed(names: Iterable[object], most: int = MAX_LISTED_NAMES) -> str:
-    """Return names for a message; of many the first few and the number of others, of long ones the ends.
+    """Return names for a message; of many or long ones the first few and the number of others, of a long one the ends.
 
     Example:
         >>> listed(["a", "b"]), listed("abcd", most=2)
         ('a, b', 'a, b and 2 more')
     """
-    all_names = list(names)
-    others_text = f" and {len(all_names) - most:,} more" if len(all_names) > most else ""
-    return f"{', '.join(_cut(str(name), MAX_NAME_CHARACTERS) for name in all_names[:most])}{others_text}"
+    all_names = [_cut(str(name), MAX_NAME_CHARACTERS) for name in names]
+    ends = accumulate(len(name) + 2 for name in all_names[:most])
+    shown = max(sum(end <= MAX_LIST_CHARACTERS for end in ends), min(MAX_EXAMPLES, most))
+    others_text = f" and {len(all_names) - shown:,} more" if len(all_names) > shown else ""
+    return f"{', '.join(all_names[:shown])}{others_text}"
 
 
 def find_repeat(names: Iterable[T]) -> T | None:
@@ -309,17 +326,15 @@ def reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def printed(text: str) -> str:
+def printed(text: str, most: int = MAX_LINE_CHARACTERS) -> str:
     r"""Return an untrusted text as one line of limited length: line ends and terminal control codes are escaped.
 
     Example:
         >>> printed("a\nb")
         'a\\nb'
     """
-    text = _cut(text, MAX_MESSAGE_CHARACTERS)
-    return _cut(
-        "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text), MAX_MESSAGE_CHARACTERS
-    )
+    text = _cut(text, most)
+    return _cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text), most)
 
 
 def _cut(text: str, most: int) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
-from ranker.errors import Question, UsageError
+from ranker.errors import MAX_EXAMPLES, Question, UsageError, listed
 from ranker.tasks.names import fold, pole_of, spelled
 
 Map = dict[str, str]
@@ -15,11 +16,8 @@ Map = dict[str, str]
 OF_THIS_TASK = "are these models for this task? If they are"
 """Question about models none of whose outputs has the name of a label."""
 
-MAX_NAMED_MODELS = 3
-"""Models that a message lists by name, at most."""
-
-MAX_LISTED_LABELS = 10
-"""Labels that a message lists, at most."""
+MAX_OPTION_CHARACTERS = 120
+"""Characters of a label map from which on a message shows its first pairs."""
 
 
 def candidate_label_maps(rows: Iterable[str], outputs: Sequence[str]) -> list[Map]:
@@ -115,13 +113,21 @@ def unique_label_map(pairs: Iterable[tuple[str, str]]) -> Map:
 
 
 def label_map_option(label_map: Map) -> str:
-    """Write the option to type.
+    """Write the option to type; of a long one the first pairs.
 
     Example:
         >>> label_map_option({"negative": "bad"})
         '`label_map={"negative": "bad"}`'
     """
-    return f"`label_map={json.dumps(label_map, ensure_ascii=False)}`"
+    text = json.dumps(label_map, ensure_ascii=False)
+    if len(text) > MAX_OPTION_CHARACTERS:
+        first = {_short(key): _short(label) for key, label in islice(label_map.items(), MAX_EXAMPLES)}
+        text = f"{json.dumps(first, ensure_ascii=False)[:-1]}, ...}}"
+    return f"`label_map={text}`"
+
+
+def _short(name: str) -> str:
+    return listed([name], 1)
 
 
 def check_spellings(origin: str, columns: str, labels: Iterable[str]) -> None:
@@ -156,7 +162,7 @@ def label_mismatch(rows: Sequence[str], outputs: Sequence[str]) -> str:
         >>> print(label_mismatch(["dull", "fun"], ["entailment", "neutral", "contradiction"])[:110])
         the rows say dull, fun and the models entailment, neutral, contradiction: are these models for this task? If t
     """  # noqa: E501
-    differ = f"the rows say {_some(rows, MAX_LISTED_LABELS)} and the models {_some(outputs, MAX_LISTED_LABELS)}"
+    differ = f"the rows say {listed(rows)} and the models {listed(outputs)}"
     maps = candidate_label_maps(rows, outputs)
     if len(maps) == 1:
         return f"{differ}; if that is what they mean, say {label_map_option(maps[0])}"
@@ -190,14 +196,14 @@ def label_disagreement(outputs: Mapping[str, Sequence[str]]) -> str:
     common = outputs[groups[most][0]]
     other_groups = [models for labels, models in groups.items() if labels != most]
     statements = "; ".join(
-        f"{_some(models)} {'says' if len(models) == 1 else 'say'} {_some(outputs[models[0]], MAX_LISTED_LABELS)}"
+        f"{listed(models, MAX_EXAMPLES)} {'says' if len(models) == 1 else 'say'} {listed(outputs[models[0]])}"
         for models in (groups[most], *other_groups)
     )
     out = [model for models in other_groups for model in models]
     possessive = "its" if len(out) == 1 else "their"
     lines = " or ".join(map(label_map_option, _bridges(common, [outputs[models[0]] for models in other_groups])))
     advice = f", or say what {possessive} other labels count as: {lines}" if lines else ""
-    return f"the labels of the models differ: {statements}. Leave {_some(out)} out{advice}"
+    return f"the labels of the models differ: {statements}. Leave {listed(out, MAX_EXAMPLES)} out{advice}"
 
 
 def _bridges(common: Sequence[str], other_outputs: Iterable[Sequence[str]]) -> list[Map]:
@@ -208,9 +214,3 @@ def _bridges(common: Sequence[str], other_outputs: Iterable[Sequence[str]]) -> l
         return []
     merged = [{key: label for way in ways for key, label in way[index % len(way)].items()} for index in range(longest)]
     return [{key: label for key, label in label_map.items() if fold(key) != fold(label)} for label_map in merged]
-
-
-def _some(names: Sequence[str], most: int = MAX_NAMED_MODELS) -> str:
-    """List names up to a number, and count the others."""
-    hidden = len(names) - most
-    return ", ".join(names[:most] if hidden > 1 else names) + (f" and {hidden} more" if hidden > 1 else "")

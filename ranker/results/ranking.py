@@ -267,8 +267,10 @@ def _check_references(ranking: Ranking) -> None:
     _same("`models`", models, ranking.table.models, "the table")
     metric, whose = (outcome.metric, "what was found") if outcome.metric else (ranking.table.metric, "the table")
     _same("`metric`", [header.metric], [metric], whose)
-    size = len(ranking.table.examples)
-    if not 1 <= header.probe <= size or (isinstance(outcome, Decision) and header.probe != size):
+    size, is_made_by_a_run = len(ranking.table.examples), header.provenance.population is not None
+    if header.probe < 1 or (
+        is_made_by_a_run and (header.probe > size or (isinstance(outcome, Decision) and header.probe != size))
+    ):
         fits = (
             f"{size}, the number of labelled rows" if isinstance(outcome, Decision) else f"from 1 to {size}, the rows"
         )

@@ -38,7 +38,7 @@ from ranker.commands.run import run
 from ranker.datasets import cards, embedded, readers, sets
 from ranker.datasets.identity import text_names
 from ranker.domains import measures, select, values
-from ranker.errors import MAX_MESSAGE_CHARACTERS, RankModelsError
+from ranker.errors import MAX_MESSAGE_CHARACTERS, MAX_PATH_CHARACTERS, RankModelsError
 from ranker.files import reader
 from ranker.limits import LIMITS
 from ranker.results import ranking as ranking_module
@@ -579,7 +579,7 @@ def holds(reader, folder, content):
     except RankModelsError as error:
         message = str(error)
     assert message.isprintable()
-    assert len(message) <= MAX_MESSAGE_CHARACTERS
+    assert len(message) <= MAX_MESSAGE_CHARACTERS + MAX_PATH_CHARACTERS
     if reader.keeps:
         assert [path for path in folder.rglob("*") if path.is_file()] == [file]
         assert file.read_bytes() == content
