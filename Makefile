@@ -15,13 +15,16 @@ QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist w
 export PYTHONDONTWRITEBYTECODE :=
 PIP := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow soak check package axe bench docs pictures suites logs servers ray clean
+.PHONY: demo test processors test-slow soak check package axe bench docs pictures suites logs servers ray clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
 
 test: $(DEV)/installed  ## all quick tests
 	$(QUICK)
+
+processors: $(DEV)/installed  ## quick tests that compute, as other processors round, and with noise on every sum
+	$(DEV)/bin/python tests/processors/kernels.py
 
 test-slow: $(DEV)/installed  ## what takes minutes
 	$(DEV)/bin/python -m pytest -m slow

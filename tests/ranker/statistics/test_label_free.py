@@ -132,7 +132,7 @@ def test_the_threshold_of_models_that_are_all_right_or_all_wrong():
     """Always right in-domain is expected to be so elsewhere, where it is as sure; always wrong never is."""
     sure = np.array([[[0.9, 0.1], [0.8, 0.2]]])
     right, wrong = InDomain(sure, np.array([0, 0])), InDomain(sure, np.array([1, 1]))
-    assert score("ATC", Pool(sure, right)).tolist() == [1.0]
+    assert score("ATC", Pool(sure, right)) == pytest.approx([1.0])
     assert score("ATC", Pool(sure, wrong)).tolist() == [0.0]
 
 
@@ -158,8 +158,8 @@ def test_a_majority_counts_the_model_itself_and_shares_ties():
     """Of three models, two that agree are the majority; of two that differ, each is half of it."""
     one, other = [0.9, 0.1], [0.2, 0.8]
     three = Pool(np.array([[one, other], [one, one], [other, one]]))
-    assert score("MAJORITY", three).tolist() == [0.5, 1.0, 0.5]
-    assert score("MAJORITY", Pool(np.array([[one], [other]]))).tolist() == [0.5, 0.5]
+    assert score("MAJORITY", three) == pytest.approx([0.5, 1.0, 0.5])
+    assert score("MAJORITY", Pool(np.array([[one], [other]]))) == pytest.approx([0.5, 0.5])
 
 
 def test_dawid_and_skene_find_the_accuracy_of_independent_models():

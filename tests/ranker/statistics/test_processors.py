@@ -1,16 +1,14 @@
 """The same seed gives the same draws on every processor; run as a program, this file is the process that draws.
 
-Kernels of BLAS and of numpy sum and round in other ways on other processors. Which of them a process uses is set by its
-environment, so that one machine can stand for several.
+`kernels` names the processors that a process may stand for.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
+import kernels
 import numpy as np
 import pytest
 
@@ -18,17 +16,6 @@ from ranker.statistics import posterior_samples
 from ranker.statistics.acquisition import next_rows
 from ranker.statistics.beliefs import believe
 from ranker.statistics.patterns import fold
-
-ROOT = Path(__file__).resolve().parents[3]
-BLAS = ("Nehalem", "Haswell", "Zen", "SkylakeX")
-"""OpenBLAS's kernels for x86-64; those of SkylakeX need AVX-512."""
-
-WITHOUT = {
-    "its own": "",
-    "no AVX-512": "X86_V4 AVX512_ICL AVX512_SPR",
-    "no AVX2": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
-}
-"""numpy's kernels -> those that it does without."""
 
 SUITES = 200
 
@@ -61,30 +48,20 @@ def drawn(seed):
     }
 
 
-def in_a_process(folder, blas, numpy, seeds):
-    """The same, drawn with other kernels."""
-    file = folder / f"{blas}-{numpy}.npz".replace(" ", "-")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_CORETYPE": blas}
-    environment["NPY_DISABLE_CPU_FEATURES"] = WITHOUT[numpy]
+def in_a_process(folder, setting, seeds):
+    """The same, drawn with the kernels of another processor."""
+    file = folder / f"{setting}.npz"
     command = [sys.executable, "-W", "ignore", __file__, str(file), *map(str, seeds)]
-    subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    subprocess.run(command, env=kernels.environment(setting), check=True, capture_output=True, text=True)
     with np.load(file, allow_pickle=False) as found:
         return dict(found)
 
 
-def kernels(blas):
-    """Skip where the processor cannot run them: it dies of them."""
-    features = Path("/proc/cpuinfo")
-    if not features.exists() or "avx2" not in (flags := features.read_text(encoding="utf-8")):
-        pytest.skip("BLAS's kernels are chosen by name on x86-64 with AVX2 alone")
-    if blas == "SkylakeX" and "avx512f" not in flags:
-        pytest.skip("kernels of SkylakeX need AVX-512, which this processor does not have")
-
-
-def compare(folder, blas, numpy, seeds):
+def compare(folder, setting, seeds):
     """The same proposals are accepted, the draws and the accuracies agree, and the same row is asked for."""
-    kernels(blas)
-    there = in_a_process(folder, blas, numpy, seeds)
+    if reason := kernels.missing(setting):
+        pytest.skip(reason)
+    there = in_a_process(folder, setting, seeds)
     for seed in seeds:
         here = drawn(seed)
         for name in ("decisions", "next"):
@@ -93,18 +70,17 @@ def compare(folder, blas, numpy, seeds):
             assert np.abs(here[name] - there[f"{seed} {name}"]).max() < tolerance, f"suite {seed}: {name}"
 
 
-@pytest.mark.parametrize(("blas", "numpy"), list(zip(BLAS, [*WITHOUT, "no AVX2"], strict=True)))
-def test_two_suites_are_drawn_alike_on_every_processor(tmp_path, blas, numpy):
-    """With kernels of four makes."""
-    compare(tmp_path, blas, numpy, (1, 2))
+@pytest.mark.parametrize("setting", kernels.KERNELS)
+def test_two_suites_are_drawn_alike_on_every_processor(tmp_path, setting):
+    """With kernels of three generations."""
+    compare(tmp_path, setting, (1, 2))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("numpy", WITHOUT)
-@pytest.mark.parametrize("blas", BLAS)
-def test_suites_are_drawn_alike_on_every_processor(tmp_path, blas, numpy):
+@pytest.mark.parametrize("setting", kernels.KERNELS)
+def test_suites_are_drawn_alike_on_every_processor(tmp_path, setting):
     """Two hundred of them, with all kernels."""
-    compare(tmp_path, blas, numpy, range(SUITES))
+    compare(tmp_path, setting, range(SUITES))
 
 
 if __name__ == "__main__":

@@ -91,9 +91,9 @@ def test_without_a_row_that_may_be_missed_models_that_answer_alike_are_level():
     said = np.array([[0, 1, 2, 0]] * 2)
     statistics = statistics_of(metric, said, np.array([0, 1, 1, 0]))
     drawn = posterior_values(statistics, metric.value, np.ones(3) / 3, None, np.random.default_rng(0))
-    assert (p_better(drawn) == 0.5).all()
-    assert p_best(drawn).tolist() == [0.5, 0.5]
-    assert p_near_best(drawn).tolist() == [1.0, 1.0]
+    assert p_better(drawn) == pytest.approx(np.full((2, 2), 0.5))
+    assert p_best(drawn) == pytest.approx([0.5, 0.5])
+    assert p_near_best(drawn) == pytest.approx([1.0, 1.0])
 
 
 def test_one_row_is_no_certainty():
