@@ -59,7 +59,7 @@ class Assumption(str):
     __slots__ = ()
 
 
-class Gap(Assumption):
+class Absence(Assumption):
     """Assumption by which a model, or a part of its answers, may be missing; no gate passes on it."""
 
     __slots__ = ()

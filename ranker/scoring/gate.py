@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ranker.errors import Gap, UsageError, listed, look_up
+from ranker.errors import Absence, UsageError, listed, look_up
 from ranker.numbers import counted, unit
 from ranker.results.decision import Decision
 from ranker.results.gate import Gate, HeldModel
@@ -104,7 +104,7 @@ def _missing_rows(ranking: Ranking) -> Iterator[str]:
     for model, outcomes in zip(ranking.table.models, ranking.table.outcomes, strict=True):
         if count := int(np.isnan(outcomes).sum()):
             yield f"{model} has no outcome on {count:,} of {counted(len(outcomes), 'row')}"
-    yield from (note.rstrip(".") for note in ranking.header.notes if isinstance(note, Gap))
+    yield from (note.rstrip(".") for note in ranking.header.notes if isinstance(note, Absence))
 
 
 def _absent_tasks(asked_tasks: Mapping[str, Sequence[str]], base: str) -> Iterator[str]:

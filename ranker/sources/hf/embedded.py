@@ -165,9 +165,9 @@ class EmbeddedNetwork(LoadedNetwork):
 
         def replace(module: object, inputs: tuple[torch.Tensor], output: torch.Tensor) -> torch.Tensor:
             (ids,) = inputs
-            if torch.equal(ids[:, : frame.shape[1]], frame):
+            if _same(ids[:, : frame.shape[1]], frame):
                 return torch.cat([embeddings, output[:, frame.shape[1] :]], dim=1)  # Longformer's kind pads its rows
-            if torch.equal(ids.T, frame):
+            if _same(ids.T, frame):
                 return embeddings.transpose(0, 1)  # XLNet reads tokens first
             return output  # GPT-2 looks segments up, too
 
@@ -281,3 +281,8 @@ class EmbeddedHead(EmbeddedNetwork):
         ]
         order = np.argsort([row for rows in places.values() for row in rows])
         return torch.cat(values)[torch.from_numpy(order)][:, None]
+
+
+def _same(ids: torch.Tensor, frame: torch.Tensor) -> bool:
+    """Return whether token ids are those of a frame; tensors without content need the same shape alone."""
+    return ids.shape == frame.shape and (ids.is_meta or torch.equal(ids, frame))

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.errors import Assumption, DataError, Gap, listed
+from ranker.errors import Absence, Assumption, DataError, listed
 from ranker.sources.logs.base import (
     MAX_LABEL_DISAGREEMENT,
     LogSelection,
@@ -305,7 +305,7 @@ def _failure_notes(rows: Sequence[Sequence[Sample]], samples: Sequence[Sample]) 
         yield f"Failed or invalid: {sum(failed.values()):,} of {size} ({states}); they have no score."
     partly = sum(0 < sum(bool(sample.failed) for sample in row) < len(row) for row in rows)
     if partly:
-        yield Gap(f"Failed or invalid in some epochs: {partly:,} of {len(rows):,} rows; the others count.")
+        yield Absence(f"Failed or invalid in some epochs: {partly:,} of {len(rows):,} rows; the others count.")
     if retried := sum(sample.retried for sample in samples):
         yield f"Run again after an error: {retried:,} of {size}; the last run counts."
     if edited := sum(sample.edited for sample in samples):
@@ -324,7 +324,9 @@ def _limit_notes(samples: Sequence[Sample]) -> Iterator[str]:
 def _count_notes(header: InspectHeader, counts: Ints, epochs: int) -> Iterator[str]:
     """Report missing rows and epochs."""
     if header.planned is not None and header.planned > len(counts):
-        yield Gap(f"The log is partial: it holds {len(counts)} of the {header.planned} samples that were to be run.")
+        yield Absence(
+            f"The log is partial: it holds {len(counts)} of the {header.planned} samples that were to be run."
+        )
     fewer = int(((counts > 0) & (counts < epochs)).sum())
     if fewer:
         yield f"{fewer} of {len(counts)} rows have scores in only some of {epochs} epochs, and use these."

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ranker.errors import DataError, Gap, listed
+from ranker.errors import Absence, DataError, listed
 from ranker.files.archive import Archive
 from ranker.files.text import read_start
 from ranker.limits import LIMITS, Limits
@@ -200,7 +200,7 @@ def _archive_header(archive: Archive, path: Path, budget: files.Budget) -> Inspe
     """Read the header of an archive, or the record of a run's start."""
     if _HEADER in archive.parts:
         return _header(files.parse(archive.read(_HEADER), f"{path}, part {_HEADER!r}", budget), path)
-    note = Gap("The log is partial: its run was killed before it wrote a header.")
+    note = Absence("The log is partial: its run was killed before it wrote a header.")
     if _START in archive.parts:
         start = files.parse(archive.read(_START), f"{path}, part {_START!r}", budget)
         started = {**start, "status": "success"} if isinstance(start, dict) else start
@@ -243,9 +243,9 @@ def _header(content: Any, path: Path) -> InspectHeader:
     reducers = [reducers] if isinstance(reducers, str) else reducers
     notes = []
     if status != "success":
-        notes.append(Gap(f"The log is partial: its run ended with the status {name_of(status)}."))
+        notes.append(Absence(f"The log is partial: its run ended with the status {name_of(status)}."))
     if content.get("invalidated") is True:
-        notes.append(Gap("Somebody has marked the log as invalid."))
+        notes.append(Absence("Somebody has marked the log as invalid."))
     return InspectHeader(
         task=_string(spec, "task"),
         model=_string(spec, "model"),

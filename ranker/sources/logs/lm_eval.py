@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.errors import DataError, Gap, listed
+from ranker.errors import Absence, DataError, listed
 from ranker.sources.logs.base import (
     MAX_LABEL_DISAGREEMENT,
     LogSelection,
@@ -329,4 +329,4 @@ def _count_notes(keys: Sequence[str], results: Results) -> Iterator[str]:
     if repeated:
         yield f"{repeated} rows repeat the question of an earlier row; they are matched by order."
     if results.rows is not None and results.rows > len(keys):
-        yield Gap(f"The log is partial: it holds {len(keys)} of the {results.rows} rows that were run.")
+        yield Absence(f"The log is partial: it holds {len(keys)} of the {results.rows} rows that were run.")

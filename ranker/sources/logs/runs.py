@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ranker.errors import Assumption, DataError, Gap, UsageError, listed
+from ranker.errors import Absence, Assumption, DataError, UsageError, listed
 from ranker.sources.logs.base import TaskLog
 from ranker.sources.logs.folders import FoundLog
 from ranker.sources.logs.labels import no_labels
@@ -96,7 +96,7 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
     groups = [next((log.clusters[n] for log, n in entries if log.clusters is not None), "") for entries in rows]
     fewer = sum(len(entries) < len(logs) for entries in rows)
     failed = sum(any(log.state[n] == ERROR for log, n in entries) for entries in rows) - int((state == ERROR).sum())
-    of_failed = [Gap(f"{failed} of {len(rows)} rows failed in some runs; the others count.")] if failed else []
+    of_failed = [Absence(f"{failed} of {len(rows)} rows failed in some runs; the others count.")] if failed else []
     notes = dict.fromkeys(note for log in logs for note in log.notes if not note.startswith("Answers have"))
     partial = [f"{fewer} of {len(rows)} rows are not in all of the {len(logs)} runs."] if fewer else []
     return replace(

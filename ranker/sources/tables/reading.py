@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from factors.types import Ints
-from ranker.errors import Assumption, DataError, Gap, Question, check_distinct
+from ranker.errors import Absence, Assumption, DataError, Question, check_distinct
 from ranker.sources.tables import entries, failures, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import (
@@ -273,7 +273,7 @@ def mean_of_runs(
     of_judged = judged.sum(axis=0)[judged.any(axis=0)]
     fewer = int((of_judged < len(runs)).sum())
     failed = int((judged.any(axis=0) & (state == ERROR).any(axis=0)).sum())
-    of_failed = (Gap(f"{count(failed, 'row')} failed in some runs; the others count"),) if failed else ()
+    of_failed = (Absence(f"{count(failed, 'row')} failed in some runs; the others count"),) if failed else ()
     note = f"each row is the mean of {len(runs)} runs, by {column!r}"
     note += f" ({fewer:,} of {len(of_judged):,} rows of fewer, down to {of_judged.min()})" if fewer else ""
     means = np.where(judged.any(axis=0), mean, np.nan)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ranker.datasets.mapping import label_map_option
-from ranker.errors import Assumption, DataError, Gap, Question, UnknownName
+from ranker.errors import Absence, Assumption, DataError, Question, UnknownName
 from ranker.files.cells import cell_text
 from ranker.files.npy import PLACES
 from ranker.sources.tables import groups, names
@@ -117,11 +117,11 @@ class _ColumnRoleResolver:
         return self._cells[name]
 
     def unread(self, left: Sequence[str]) -> Iterator[str]:
-        """Report the columns that are not read; ignored labels are a gap unless the user named the answers."""
+        """Report the columns that are not read; ignored labels are an absence unless the user named the answers."""
         labelled = [name for name in left if name in self.labelled]
         if labelled:
             note = f"{some(labelled)} {_verb(labelled)} not read; choose columns with `prediction`"
-            yield note if self.hints.prediction else Gap(note)
+            yield note if self.hints.prediction else Absence(note)
         if self.hints.prediction:
             return
         by_content: dict[str, list[str]] = {}
@@ -136,7 +136,7 @@ class _ColumnRoleResolver:
         for held, columns in by_content.items():
             holds = _listed(columns, held) if held != EMPTY else f"{some(columns)} {_verb(columns)} empty"
             may_be_models = held in (EMPTY, WORDS) and not all(map(self._is_free, columns))
-            yield (Gap if may_be_models else Assumption)(f"{holds}: not read")
+            yield (Absence if may_be_models else Assumption)(f"{holds}: not read")
 
     def named_roles(self) -> ColumnRoles:
         """Return the columns, or groups of columns, that the user named."""

@@ -44,7 +44,8 @@ def by_lime(shown, values, width=25.0):
     return np.array([value for _, value in sorted(coefficients)]), r2
 
 
-@given(st.integers(1, 12), st.integers(2, 200), st.floats(0.5, 100), st.integers(0, 1000))
+# of a narrower kernel no sample but the whole text has weight, and R2 is that of rounding
+@given(st.integers(1, 12), st.integers(2, 200), st.floats(10, 100), st.integers(0, 1000))
 @settings(max_examples=15, deadline=None)
 def test_the_regression_is_limes(words, count, width, seed):
     """On the same samples and answers, lime's own class finds the same coefficients and R2."""

@@ -666,13 +666,13 @@ def test_one_example_is_one():
 
 
 def test_equal_methods_are_named_whichever_is_ahead_by_rounding():
-    """The best one is not named as its own equal, where a last bit puts it ahead of one that stands before it."""
+    """A last bit puts none ahead: the first of equal methods is named, and the other as its equal."""
     close = (method("NLL", "baseline", 0.75), method("CONF-H", "baseline", 0.75))
     assert words.answer(with_found(toy(), methods=close))[1][1] == "Equally good: CONF-H."
     close = (method("NLL", "baseline", 0.75), method("CONF-H", "baseline", 0.75 + 2e-16))
     lead, said = words.answer(with_found(toy(), methods=close))
-    assert lead == "Best method: CONF-H"
-    assert said[1] == "Equally good: NLL."
+    assert lead == "Best method: NLL"
+    assert said[1] == "Equally good: CONF-H."
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from ranker.statistics.pool import PoolMethod
 WORDS = ("alpha", "beta", "gamma")
 
 MODELS = [Word(word) for word in WORDS]
-POOL = [{"text": f"row {n} {' '.join(w for k, w in enumerate(WORDS) if n >> k & 1)}"} for n in range(40)]
+POOL = [{"id": f"r{n}", "text": f"row {n} {' '.join(w for k, w in enumerate(WORDS) if n >> k & 1)}"} for n in range(40)]
 UNANSWERED = tuple(
     replace(row, target=None)
     for row in labelled([row | {"label": "no"} for row in POOL], ClassificationTask("said", ("no", "yes"))).examples
@@ -22,7 +22,7 @@ ANSWERS = [(0, "no"), (1, "yes"), (1, "no"), (2, "no"), (1, "yes")]
 
 def decided(answers, method=None):
     """Scores by name, and P(A > B) of each two."""
-    rows = [POOL[at] | {"label": label} for at, label in answers]
+    rows = [POOL[at] | {"label": label, "annotator": str(who)} for who, (at, label) in enumerate(answers)]
     found = decide(MODELS, rows, pool=UNANSWERED, method=method).decision
     at = [found.names.index(word) for word in WORDS]
     return [found.models[n].score for n in at], np.array(found.p_beats)[np.ix_(at, at)]
@@ -47,7 +47,8 @@ def test_a_method_that_takes_one_label_a_row_has_the_first_of_them():
         return targets.outcomes[:, rows[:, 0]]
 
     own = PoolMethod("FIRST", "pool", first_row)
-    rows = [POOL[at] | {"label": label} for at, label in [*ANSWERS, (2, "yes")]]
+    answers = enumerate([*ANSWERS, (2, "yes")])
+    rows = [POOL[at] | {"label": label, "annotator": str(who)} for who, (at, label) in answers]
     decide(MODELS, rows, pool=UNANSWERED, method="FIRST", evidence=Evidence("none", methods=(own,)))
     ((labels, outcomes),) = shown
     assert labels == [0, 0, 0, 0, 0]

@@ -264,10 +264,12 @@ def test_scores_of_several_models_stand_beside_one_truth(tmp_path):
 
 
 def test_which_of_two_names_a_score_is_of_is_a_question(run, tmp_path):
-    """Of labels with names the second is not known; the question names the option, and its answer is taken."""
-    files = scored(tmp_path, "y_score", labels=LABELS)
-    assert "`--answers`" in refusal(run("--models", *files))
-    assert right_by(files[0], answers="probabilities") == {"a": 83.3}
+    """Of two words of one's own the second is not known; the question names the option, and its answer is taken."""
+    words = [{"good": "spam", "bad": "ham"}[label] for label in LABELS]
+    files = scored(tmp_path, "y_score", labels=words)
+    assert '`--label-map \'{"y_score": "spam"}\'`' in refusal(run("--models", *files))
+    assert right_by(files[0], label_map={"y_score": "spam"}) == {"a": 83.3}
+    assert right_by(scored(tmp_path, "y_score", labels=LABELS)[0]) == {"a": 83.3}  # good is the upper end of a scale
 
 
 def test_the_question_about_a_score_has_an_answer(tmp_path):

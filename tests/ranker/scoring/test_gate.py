@@ -7,7 +7,7 @@ import pytest
 from refusals import refuses
 from test_evaluation import table
 
-from ranker.errors import Assumption, Gap, UnknownName, UsageError
+from ranker.errors import Absence, Assumption, UnknownName, UsageError
 from ranker.results.header import Header
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
@@ -72,14 +72,14 @@ def test_rows_that_were_not_joined_are_named():
 
 def test_a_run_that_was_cut_short_is_named():
     """By the note of its log."""
-    note = Gap("m1: The log is partial: it holds 400 of the 500 rows that were run.")
+    note = Absence("m1: The log is partial: it holds 400 of the 500 rows that were run.")
     gate = of_decision(ranked([1] * 400, [1] * 400, notes=[note, "m1: Something else."]), "m0")
     assert (gate.passes, gate.absent) == (False, (note[:-1],))
 
 
 def test_a_column_that_was_not_read_and_may_be_a_model_is_named():
     """By the kind of its note, whatever it says; other assumptions hold up no gate."""
-    notes = [Gap("wide: 'gpt' is empty: not read."), Assumption("wide: 'length' holds numbers: not read.")]
+    notes = [Absence("wide: 'gpt' is empty: not read."), Assumption("wide: 'length' holds numbers: not read.")]
     gate = of_decision(ranked([1] * 400, [1] * 400, notes=notes), "m0")
     assert (gate.passes, gate.absent) == (False, ("wide: 'gpt' is empty: not read",))
 

@@ -177,7 +177,10 @@ def test_what_two_kinds_share_is_one_flag():
     """It stands behind those of one kind, and means the same of both."""
     program = flags_from(TableOptions, LogOptions)(lambda: None)
     names = [each.name for each in reversed(program.__click_params__)]
-    assert names == [*["prediction", "truth", "answers", "by_order", "metric", "filter", "scorer", "reducer"], *SHARED]
+    assert names == [
+        *["prediction", "truth", "id_column", "answers", "by_order", "metric", "filter", "scorer", "reducer"],
+        *SHARED,
+    ]
     for name in SHARED:
         assert flags_of(TableOptions)[name] == flags_of(LogOptions)[name]
 

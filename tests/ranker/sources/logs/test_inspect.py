@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from logmaking import archive, eval_log, header, json_log, named, part, sample
 
-from ranker.errors import DataError, Gap
+from ranker.errors import Absence, DataError
 from ranker.sources.logs.reading import LogSelection, list_logs, program_of, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
@@ -127,8 +127,8 @@ def test_an_epoch_that_failed_leaves_the_others(path):
     samples = [sample(1, "I", 1, answer="a", error=MARKED), sample(1, "C", 2, answer="b"), sample(2, "C", 1)]
     log = read_log(eval_log(path, [*samples, sample(2, "I", 2)], header(epochs=2)))
     assert (log.outcomes.tolist(), log.counts.tolist(), log.responses[0]) == ([1, 0.5], [1, 2], "b")
-    (note,) = [note for note in log.notes if isinstance(note, Gap)]
-    assert (type(note), note) == (Gap, "Failed or invalid in some epochs: 1 of 2 rows; the others count.")
+    (note,) = [note for note in log.notes if isinstance(note, Absence)]
+    assert (type(note), note) == (Absence, "Failed or invalid in some epochs: 1 of 2 rows; the others count.")
 
 
 def test_a_sample_that_was_run_again_or_scored_anew_counts_and_is_told(path):
@@ -226,7 +226,7 @@ def test_a_run_that_did_not_end_well_is_partial(path, status):
 def test_a_log_that_was_marked_invalid_says_so(path):
     """It is read, but no gate passes on it."""
     (note,) = read_log(eval_log(path, [sample(1, "C")], header(invalidated=True))).notes
-    assert (type(note), note) == (Gap, "Somebody has marked the log as invalid.")
+    assert (type(note), note) == (Absence, "Somebody has marked the log as invalid.")
 
 
 def test_a_sample_in_pieces_is_read(path):

@@ -4,7 +4,7 @@ import numpy as np
 from refusals import refuses
 from tables_made import TASK, said_by, understood
 
-from ranker.errors import Assumption, DataError, Gap, Question
+from ranker.errors import Absence, Assumption, DataError, Question
 from ranker.files import reader
 from ranker.sources.tables.base import TableHints
 from ranker.sources.tables.keys import join_ids
@@ -73,8 +73,8 @@ def test_a_run_that_failed_leaves_the_others_and_a_note(tmp_path):
     rows = [("a", 1, 1.0, ""), ("b", 1, 0.5, ""), ("a", 2, 0.0, "429!"), ("b", 2, 0.5, "")]
     (model,) = understood(tmp_path / "a.csv", table(rows, "id,run,outcome,error"), runs="mean", task=None).models
     assert model.outcomes.tolist() == [1, 0.5]
-    (note,) = [note for note in model.notes if isinstance(note, Gap)]
-    assert (type(note), note) == (Gap, "1 row failed in some runs; the others count")
+    (note,) = [note for note in model.notes if isinstance(note, Absence)]
+    assert (type(note), note) == (Absence, "1 row failed in some runs; the others count")
 
 
 TURNS = [
