@@ -308,7 +308,7 @@ def adapter(folder, **config):
 def extractor():
     """Return a question answering head without a network."""
     tokenizer = SimpleNamespace(num_special_tokens_to_add=lambda pair: 3)
-    fields = {"model": None, "takes_type_ids": False, "device": "cpu", "token_budget": 9}
+    fields = {"model": None, "takes_type_ids": False, "special_ids": (), "device": "cpu", "token_budget": 9}
     return SpanExtractor(name="m", tokenizer=tokenizer, max_length=9, **fields)
 
 
@@ -796,7 +796,7 @@ TABLES = [
      "a.csv, row 1: the column 'p' holds probabilities, and must be between 0 and 1 (got 1.5)"),
     ("an outcome too high", lambda folder: table(folder, "id,p\na,7\n", answers="outcomes", prediction=("p",)),
      "a.csv, row 1: the column 'p' holds outcomes, and must be between 0 and 1 (got '7'); `range` says "
-     "what is worst and best"),
+     "what is worst and best, `prediction` says which columns are to be read"),
     ("no outcomes", lambda folder: table(folder, "id,prediction\na,good\n", answers="outcomes"),
      "a.csv: no column holds outcomes, numbers from 0 to 1 (columns: 'id' and 'prediction'); `range` says "
      "what is worst and best, if they are others"),
