@@ -23,6 +23,9 @@ T = TypeVar("T")
 MAX_MESSAGE_CHARACTERS = 280
 """Most characters of a message; the middle of a longer one is left out, since its end has the remedy."""
 
+BEGINNING = 0.35
+"""Share of a shortened message that stands before what is left out; the remedy, behind it, may be an option to type."""
+
 MAX_PATH_CHARACTERS = 200
 """Most characters of absolute paths by which a message may be longer."""
 
@@ -280,9 +283,9 @@ def listed(names: Iterable[object], most: int = MAX_LISTED_NAMES) -> str:
     """
     all_names = [_cut(str(name), MAX_NAME_CHARACTERS) for name in names]
     ends = accumulate(len(name) + 2 for name in all_names[:most])
-    shown = max(sum(end <= MAX_LIST_CHARACTERS for end in ends), min(MAX_EXAMPLES, most))
-    others_text = f" and {len(all_names) - shown:,} more" if len(all_names) > shown else ""
-    return f"{', '.join(all_names[:shown])}{others_text}"
+    count = max(sum(end <= MAX_LIST_CHARACTERS for end in ends), min(MAX_EXAMPLES, most))
+    others_text = f" and {len(all_names) - count:,} more" if len(all_names) > count else ""
+    return f"{', '.join(all_names[:count])}{others_text}"
 
 
 def find_repeat(names: Iterable[T]) -> T | None:
@@ -333,11 +336,12 @@ def printed(text: str, most: int = MAX_LINE_CHARACTERS) -> str:
         >>> printed("a\nb")
         'a\\nb'
     """
-    text = _cut(text, most)
-    return _cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text), most)
+    text = _cut(text, most, BEGINNING)
+    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return _cut(escaped, most, BEGINNING)
 
 
-def _cut(text: str, most: int) -> str:
-    """Return a text, without its middle if it is longer than `most`."""
-    half = (most - 5) // 2
-    return text if len(text) <= most else f"{text[: most - 5 - half]} ... {text[-half:]}"
+def _cut(text: str, most: int, beginning: float = 0.5) -> str:
+    """Return a text, without its middle if it is longer than `most`; `beginning` is the share that stands before it."""
+    first = round(beginning * (most - 5))
+    return text if len(text) <= most else f"{text[:first]} ... {text[5 + first - most :]}"

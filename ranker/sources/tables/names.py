@@ -218,8 +218,8 @@ def holds_probability(columns: Columns, name: str, judged: bool) -> bool:
         name: of the column.
         judged: whether the file has the truth, beside which a score is one of an answer.
     """
-    named = bool(words(name) & (PROBABILITY | SCORE if judged else PROBABILITY)) and not is_right(name)
-    return named and holds_numbers(columns, name) and in_unit(columns, name) and has_fractions(columns, name)
+    is_score = bool(words(name) & (PROBABILITY | SCORE if judged else PROBABILITY)) and not is_right(name)
+    return is_score and holds_numbers(columns, name) and in_unit(columns, name) and has_fractions(columns, name)
 
 
 class LabelCells(NamedTuple):

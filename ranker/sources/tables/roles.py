@@ -104,8 +104,8 @@ class _ColumnRoleResolver:
     def _has_clearer_twin(self, name: str) -> bool:
         """Return True if another column holds the same labels, as names, or the only ones of the two that are known."""
         clear = self._clearness(name)
-        others = (other for other in self.labelled if other != name and self._clearness(other) > clear)
-        return any(names.are_twins(self.columns, name, other) for other in others)
+        clearer = (column for column in self.labelled if self._clearness(column) > clear)
+        return any(names.are_twins(self.columns, name, column) for column in clearer)
 
     def _clearness(self, name: str) -> tuple[bool, bool]:
         return self._is_readable(name), not names.holds_numbers(self.columns, name)
@@ -215,19 +215,16 @@ class _ColumnRoleResolver:
 
     def _scores_alone(self) -> list[str]:
         """Return columns of one score for two labels: by what the user says of the answers, else by their names."""
-        named = [name for name in self.single if not names.is_true(name) and names.holds_numbers(self.columns, name)]
+        numeric = [name for name in self.single if not names.is_true(name) and names.holds_numbers(self.columns, name)]
         if self.hints.answers:
-            exact = [name for name in named if names.has_fractions(self.columns, name)] or named
+            exact = [name for name in numeric if names.has_fractions(self.columns, name)] or numeric
             shares = [name for name in exact if names.in_unit(self.columns, name)]
             return (shares or exact) if self.hints.answers == "probabilities" else exact
-        if (
-            len(self.labels.task.labels) != 2
-            or not all(map(names.is_true, self.labelled))
-            or any(map(names.is_right, named))
-        ):
+        two = len(self.labels.task.labels) == 2
+        if not two or not all(map(names.is_true, self.labelled)) or any(map(names.is_right, numeric)):
             return []
         judged = bool(self.labelled or self.hints.truth)
-        return [name for name in named if names.holds_probability(self.columns, name, judged)]
+        return [name for name in numeric if names.holds_probability(self.columns, name, judged)]
 
     def _alone_roles(self, scores: Sequence[str]) -> ColumnRoles:
         """Return the roles of columns of one score for two labels."""

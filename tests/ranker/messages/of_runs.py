@@ -385,7 +385,7 @@ MESSAGES = [
     ("a file in no folder", lambda _: checked("output", "no/new"),
      "`--output`: no/new cannot be written: there is no folder no"),
     ("a long path", lambda _: checked("output", "n" * 300),
-     f"`--output`: {'n' * 126} ... {'n' * 99} cannot be written: File name too long"),
+     f"`--output`: {'n' * 84} ... {'n' * 141} cannot be written: File name too long"),
     ("two options of one path", lambda _: outputs.check({"output": "a", "save": "a", "force": False}),
      "`--output` and `--save` must be different (got a for both)"),
     ("a syntax error of factors", lambda _: own_factors("def broken(:\n"),
