@@ -176,8 +176,8 @@ def made(folder, names):
 
 
 def environment():
-    """That of this process, in which others find the packages under test."""
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    """That of this process, in which others find the packages under test, and noise where this process has it."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
 
 
 def compare(name, here):

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from factors.rounding import TIE
 from factors.types import Floats
 from ranker.datasets.stated import is_suite, stated_accuracies
 from ranker.domains.rows import number, optional, read_rows, require, required
@@ -287,8 +288,8 @@ def are_percentages(values: Floats, stated: bool | None = None, limit: float = 1
         limit: the largest percentage.
     """
     finite = np.abs(values[~np.isnan(values)])
-    above, most = finite > 1, float(finite.max(initial=0.0))
-    if most > limit or (stated is False and most > 1):
+    above, most = finite > 1 + TIE, float(finite.max(initial=0.0))
+    if most > limit + TIE or (stated is False and most > 1 + TIE):
         raise DataError(
             f"values must be fractions in [-1, 1], or percentages (got {most:g})", value=most, allowed=(-1, 1)
         )
@@ -305,5 +306,5 @@ def are_percentages(values: Floats, stated: bool | None = None, limit: float = 1
 
 def _errors(values: Floats, errors: Floats, sizes: Floats) -> Floats:
     """Return stated standard errors, else the largest that a mean of n outcomes in [0, 1] can have."""
-    inside = np.where((values >= 0) & (values <= 1), values, np.nan)
+    inside = np.where((values >= -TIE) & (values <= 1 + TIE), np.clip(values, 0, 1), np.nan)
     return np.where(np.isnan(errors), np.sqrt(inside * (1 - inside) / sizes), errors)

@@ -42,7 +42,7 @@ ROOMS = (
 LEFT_OUT = ("tests/ranker/statistics/test_processors.py",)
 """Tests that start processes with other kernels by themselves."""
 
-SIMULATIONS = ("cover and not covers", "calibrated", "wrongly", "keep_their_word", "no_bias", "hold_the_truth")
+SIMULATIONS = ("_cover", "calibrated", "wrongly", "keep_their_word", "no_bias", "hold_the_truth")
 """Words in the names of tests of many samples: rounding changes no coverage, and they take half of the time."""
 
 

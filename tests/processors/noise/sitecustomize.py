@@ -5,7 +5,8 @@ be replaced, so the modules of the two packages are compiled with a call of `noi
 or function of numpy in `SUMS`, and of each built-in `sum`.
 
 The noise is relative to what was added up: where numbers cancel, some 1e-16 are left. It is drawn with a seed of what
-was added up, since a processor rounds the same numbers in the same way. A sum of zeros is 0 on every processor.
+was added up, since a processor rounds the same numbers in the same way. Sums of whole numbers have none: they are exact
+on every processor. Nor have sums in single precision, which 1e-16 does not change.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ MEANS = ("average", "mean", "nanmean")
 OWNERS = (np, np.add, operator, builtins)
 """Where they are, beside arrays."""
 
-ROUNDING = 2.0
-"""Most that a sum is off by, in halves of the last bit of the sum of sizes."""
+ROUNDING = 2.0**-52
+"""Most that a sum is off by, in units of the sum of sizes: 2e-16."""
 
 
 def noisy(owner: object, name: str, *arguments: object, **options: object) -> object:
-    """Call a function of its owner; return the result with noise if it is a sum of floating-point numbers."""
+    """Call a function of its owner; return the result with noise if it is a sum in double precision."""
     if owner is builtins:
         arguments = ([*arguments[0]], *arguments[1:])  # a generator can be read once
     result = getattr(owner, name)(*arguments, **options)
     if not isinstance(owner, np.ndarray) and owner not in OWNERS:
         return result
-    if not isinstance(result, (float, np.floating, np.ndarray)) or np.asarray(result).dtype.kind != "f":
+    if not isinstance(result, (float, np.ndarray)) or np.asarray(result).dtype != np.float64:
         return result
     numbers = _arrays([owner, *arguments])
     if name not in MEANS and all((array % 1 == 0).all() for array in numbers):
@@ -53,11 +54,8 @@ def noisy(owner: object, name: str, *arguments: object, **options: object) -> ob
     size = getattr(_sizes(owner), name)(*map(_sizes, arguments), **{key: _sizes(options[key]) for key in options})
     size = np.where(np.isfinite(size), size, 0.0)
     rng = np.random.default_rng([zlib.crc32(array) for array in numbers])
-    last_bit = np.finfo(np.asarray(result).dtype).eps / 2
-    moved = result + (ROUNDING * last_bit * size * rng.uniform(-1, 1, np.shape(result))).astype(
-        np.asarray(result).dtype
-    )
-    return moved if isinstance(result, (np.ndarray, np.floating)) else float(moved)
+    moved = result + ROUNDING * size * rng.uniform(-1, 1, np.shape(result))
+    return moved if isinstance(result, (np.ndarray, np.float64)) else float(moved)
 
 
 def _sizes(value: object) -> object:

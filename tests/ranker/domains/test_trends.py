@@ -42,7 +42,7 @@ def test_a_line_and_how_far_each_model_is_from_it():
     assert found.slopes == pytest.approx((fitted.slope, fitted.slope))
     assert found.correlation == pytest.approx(fitted.rvalue)
     assert found.joint is None
-    assert [one.x for one in found.points] == sorted(x)
+    assert [one.x for one in found.points] == pytest.approx(sorted(x))
     for one in found.points:
         at = int(one.model[1:])
         assert one.robustness == pytest.approx(y[at] - fitted.intercept - fitted.slope * x[at])

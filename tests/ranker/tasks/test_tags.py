@@ -146,7 +146,7 @@ def test_a_submission_with_other_tokens_is_joined_by_order_if_the_user_says_so(g
     assert list(found.header.failures) == ["changed"]
     options = SourceOptions(kinds=[TableOptions(by_order=True, answers="values")])
     found = decide(inspect_references([good, str(changed)], options), RowsFile(gold, "tags"))
-    assert [model.outcome for model in found.decision.models] == [1.0, 1.0]
+    assert [model.outcome for model in found.decision.models] == pytest.approx([1.0, 1.0])
     assert any("joined by their order, as stated; 3 texts differ" in note for note in found.notes)
 
 
