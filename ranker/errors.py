@@ -35,7 +35,7 @@ SHORT_PATH = 20
 MAX_LINE_CHARACTERS = 2_000
 """Most characters of a line that is no message of ours."""
 
-MAX_NAME_CHARACTERS = 50
+MAX_NAME_CHARACTERS = 100
 """Most characters of a name in a message that lists several."""
 
 MAX_LIST_CHARACTERS = 150

@@ -15,7 +15,8 @@ from ranker.tasks.classes import ClassificationTask
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, and so do all that a test starts
 
-collect_ignore = ["ranker/atheris_readers.py"]  # no test: a program, and atheris is installed by hand
+collect_ignore = ["ranker/atheris_readers.py", "processors/noise/sitecustomize.py"]
+"""No tests: a program, whose atheris is installed by hand, and a module that puts noise on sums once it is imported."""
 
 LIMIT = 40
 """Tokens that the tiny models take, where their positions have an end."""

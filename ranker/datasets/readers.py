@@ -239,7 +239,7 @@ def check_named(columns: Mapping[str, str | Sequence[str]], files: Sequence[Colu
     for role, names in columns.items() if files else ():
         for name in (names,) if isinstance(names, str) else names:
             if name not in header and role not in (absent, "cluster"):  # of clusters no file may lack its column
-                origins = listed(file.origin for file in files)
+                origins = " and ".join(dict.fromkeys(file.origin for file in files))
                 raise UsageError(
                     f"`columns={role}={name}`: {origins} has no such column (columns: {listed(header)})",
                     option="columns",

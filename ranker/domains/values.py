@@ -276,7 +276,7 @@ def _are_percentages(cells: Mapping[Any, tuple[str, float, float, float]], state
     try:
         return are_percentages(np.array([value for _, value, *_ in cells.values()]), stated, limit)
     except DataError as error:
-        raise DataError.at(places[error.value], error) from error
+        raise DataError.at(places[float(str(error.value))], error) from error
 
 
 def are_percentages(values: Floats, stated: bool | None = None, limit: float = 100) -> bool:

@@ -154,7 +154,7 @@ def gather_without_truth(
     pool_file = as_pool(pool, _texts_of(examples))
     check_columns(examples, pool_file, in_domain)
     inspected = inspect_models(models)
-    pool = read_pool_rows(pool_file, inspected.precomputed)
+    pool = read_pool_rows(pool_file, isinstance(pool_file, RowsFile) and inspected.precomputed)
     if examples is None:
         examples, own_pool = bundled_rows(inspected, pool_from_unlabelled and not pool)
         pool = pool or own_pool

@@ -224,7 +224,11 @@ class _ColumnRoleResolver:
         if not two or not all(map(names.is_true, self.labelled)) or any(map(names.is_right, numeric)):
             return []
         judged = bool(self.labelled or self.hints.truth)
-        return [name for name in numeric if names.holds_probability(self.columns, name, judged)]
+        scores = [name for name in numeric if names.holds_probability(self.columns, name, judged)]
+        clear = self.hints.truth or any(names.words(name) & names.TRUE for name in self.labelled)
+        if self.labelled and not clear and not any(names.has_below_half(self.columns, name) for name in scores):
+            return []  # a label and its probability, as pipelines of transformers answer
+        return scores
 
     def _alone_roles(self, scores: Sequence[str]) -> ColumnRoles:
         """Return the roles of columns of one score for two labels."""

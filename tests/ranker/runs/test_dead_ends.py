@@ -471,3 +471,12 @@ def test_words_in_a_column_of_tags_decide_nothing():
     """Topics of a text are no tags of its tokens."""
     rows = [{"text": "Ann ran.", "tags": "sports"}, {"text": "It rained.", "tags": "weather"}]
     assert layout_task(of_rows(rows)) == ""
+
+
+@pytest.mark.parametrize("column", ["score", "probability"])
+def test_a_label_beside_its_score_is_an_answer(tmp_path, column):
+    """Pipelines of transformers write a label and its probability: neither is the truth."""
+    for labels in (("1", "0", "1"), ("bad", "good", "bad")):
+        rows = (f"{label},{score}" for label, score in zip(labels, (0.9, 0.75, 0.5), strict=True))
+        table = understood(saved(tmp_path / "a.csv", f"label,{column}", *rows), task=None)
+        assert ([model.kind for model in table.models], table.bundled_rows) == (["labels"], None)

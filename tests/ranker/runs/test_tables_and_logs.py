@@ -1120,9 +1120,9 @@ def test_a_file_of_many_models_is_read_once(tmp_path, monkeypatch):
     for module, name in ((reader, "read_columns"), (join, "join")):
         inner = getattr(module, name)
 
-        def counting(*given, inner=inner, name=name):
+        def counting(*given, inner=inner, name=name, **named):
             calls[name] += 1
-            return inner(*given)
+            return inner(*given, **named)
 
         monkeypatch.setattr(module, name, counting)
     decide([tmp_path / "wide.csv"])
