@@ -40,6 +40,9 @@ REFRESH = "RANK_MODELS_REFRESH_GOLDEN"
 TOLERANCE = 1e-9
 """Absolute, of fractions, scores and percent."""
 
+SINGLE = 1e-7
+"""That of a decision that reads a pool: label probabilities are in single precision, and so are their kernels."""
+
 SENTENCES = ("notes", "left_out", "failures", "provenance", "schema_version")
 PARTS = ("header", "evaluation", "decision")
 LIBRARIES = ("torch", "transformers", "tokenizers", "captum", "numpy", "scipy")
@@ -201,21 +204,22 @@ def numbers(answer):
     return kept | {key: sorted(answer[key]) for key in ("left_out", "failures") if key in answer}
 
 
-def differences(frozen, here, place):
-    """Where two answers differ, a line each: numbers by more than `TOLERANCE`, all else at all."""
+def differences(frozen, here, place, tolerance=TOLERANCE):
+    """Where two answers differ, a line each: numbers by more than the tolerance, all else at all."""
     if isinstance(frozen, dict) and isinstance(here, dict):
+        tolerance = SINGLE if frozen.get("kind") == "pool" else tolerance
         for key in dict.fromkeys([*frozen, *here]):
             if key in frozen and key in here:
-                yield from differences(frozen[key], here[key], f"{place}.{key}")
+                yield from differences(frozen[key], here[key], f"{place}.{key}", tolerance)
             else:
                 yield f"{place}.{key}: only {'frozen' if key in frozen else 'here'}"
     elif isinstance(frozen, list) and isinstance(here, list):
         if len(frozen) != len(here):
             yield f"{place}: {len(frozen)} items frozen, {len(here)} here"
         for n, both in enumerate(zip(frozen, here, strict=False)):
-            yield from differences(*both, f"{place}[{n}]")
+            yield from differences(*both, f"{place}[{n}]", tolerance)
     elif float in (type(frozen), type(here)) and {type(frozen), type(here)} <= {float, int}:
-        if not abs(frozen - here) <= TOLERANCE:
+        if not abs(frozen - here) <= tolerance:
             yield f"{place}: {frozen!r} frozen, {here!r} here"
     elif frozen != here or type(frozen) is not type(here):
         yield f"{place}: {frozen!r} frozen, {here!r} here"
@@ -238,6 +242,7 @@ def written(value, depth=4):
     [
         ([{"a": 1.0}], [{"a": 1.0 + 1e-10}], 0),
         ([{"a": 1.0}], [{"a": 1.0 + 1e-8}], 1),
+        ([{"kind": "pool", "a": [1.0]}], [{"kind": "pool", "a": [1.0 + 1e-8]}], 0),
         ([{"a": 1.0}], [{"a": None}], 1),
         ([{"a": 1.0}], [{"a": float("nan")}], 1),
         ([{"a": 1}], [{"a": True}], 1),
