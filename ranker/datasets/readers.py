@@ -404,10 +404,12 @@ def layout_of(
     named_columns = [name for names in columns.values() for name in names]
     if columns.get("text") and _usual("text", header) and not set(named_columns) & set(header):
         columns = {}  # another file, with usual names
-    taken = {*columns.get("text", ()), *columns.get("label", ())}
+    named_for_content = {*columns.get("text", ()), *columns.get("label", ())}
     parts: dict[str, Sequence[str]] = {}
     for part in USUAL:
-        parts[part] = columns[part] if part in columns else _usual(part, [n for n in header if n not in taken])
+        parts[part] = (
+            columns[part] if part in columns else _usual(part, [n for n in header if n not in named_for_content])
+        )
         missing = [name for name in parts[part] if name not in header]
         if missing and part not in (*required, "cluster"):  # rows without it would be taken as independent
             parts[part] = ()

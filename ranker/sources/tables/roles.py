@@ -342,8 +342,8 @@ class _ColumnRoleResolver:
         """List the possible meanings of columns with one number a row."""
         two = len(self.labels.task.labels) == 2
         unit = all(names.in_unit(self.columns, name) for name in scores)
-        of = "" if self.labels.second is None else f" (of {self.labels.task.labels[self.labels.second]!r})"
-        kinds = [f"probabilities{of}"] if two and unit else []
+        second = "" if self.labels.second is None else f" (of {self.labels.task.labels[self.labels.second]!r})"
+        kinds = [f"probabilities{second}"] if two and unit else []
         kinds += ["logits (a decision value)"] if two else []
         return ", ".join([*kinds, *(["outcomes"] if unit else []), "labels"])
 
