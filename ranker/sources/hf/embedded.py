@@ -147,7 +147,9 @@ class EmbeddedNetwork(LoadedNetwork):
             expected: outputs of the head for their ids.
         """
         try:
-            off = self.difference(self.network(batch), expected)
+            assert batch.frame is not None
+            answers = self._run_embedded(batch.type_ids, self._embed_ids(batch.ids), batch.frame)
+            off = self.difference(answers, expected)
         except Exception as error:  # a network may be foreign code
             return f"cannot be run from embeddings ({first_line(error.__cause__ or error)})"
         return off and f"answers otherwise to embeddings than to the tokens that they are of ({off})"

@@ -34,7 +34,6 @@ def test_what_is_plain_goes_through(tmp_path):
     ("files", "arguments", "says"),
     [
         ({"rows": [*ROWS, "r4,Another day.,"]}, ("--data", "rows.csv"), "1 row has no label yet"),
-        ({"rows": [*ROWS, "r4,A long day.,bad"]}, ("--data", "rows.csv"), "repeats another"),
         ({"rows": [line.replace(",", ";") for line in ROWS]}, ("--data", "rows.csv"), "semicolons"),
         ({"a": ["prediction", "good", "bad", "good"]}, ("--data", "rows.csv"), "order alone"),
         ({"wide": [*WIDE, "r4,,good,bad"]}, (), "no true label"),
