@@ -25,7 +25,7 @@ SUMMARIES = ("average", "avg", "mean", "overall", "rank")
 DASHES = ("-", "\N{EN DASH}")
 """Cells that published tables use for a missing number, besides the usual words for nothing."""
 
-_SIGNED = re.compile(r"[-+*]*[0-9]+([.,][0-9]+)*\s*[%±*†‡^(].*")
+_SIGNED = re.compile(r"\A[-+*]*[0-9][0-9.,]*\s*[%±*†‡^(].*")
 """Cell with a number and a sign beside it, such as ``81.2%`` or ``81.2 ± 0.3``."""
 
 IN_DOMAIN = " (in-domain)"

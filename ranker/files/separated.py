@@ -23,8 +23,8 @@ Record = tuple[int, Mapping[str, Any]]
 Cells = Iterator[tuple[int, Sequence[str]]]
 """Lines of a table: their numbers, and their cells."""
 
-_QUOTED = re.compile(r'[^"]*(?:""[^"]*)*"(?!")')
-"""Rest of a cell in quotes, in which quotes are doubled, to the quote that ends it."""
+_QUOTES = re.compile('"+')
+"""Quotes in a row inside a cell in quotes: the last of an odd number ends the cell, as doubled ones belong to it."""
 
 _SEP = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 """First line of a file that names the delimiter, as Excel reads it."""
@@ -104,9 +104,12 @@ def _line_of_open_quote(text: Iterable[str], sign: str) -> int:
     line_of_quote, is_open = 0, False
     for number, line in enumerate(text, 1):
         place = 0
-        while quote := _QUOTED.match(line, place) if is_open else opening.search(line, place):
-            is_open, place = not is_open, quote.end()
-            line_of_quote = number if is_open else line_of_quote
+        while found := (_QUOTES if is_open else opening).search(line, place):
+            place = found.end()
+            if is_open:
+                is_open = len(found[0]) % 2 == 0
+            else:
+                is_open, line_of_quote = True, number
     return line_of_quote
 
 

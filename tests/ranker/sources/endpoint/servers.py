@@ -64,6 +64,7 @@ class Behaviour:
         fingerprint, model: stated in replies.
         wrong: for requests about rows, what goes wrong with the next ones, in order: see `Handler.misbehave`.
         delay: seconds of each reply.
+        together: requests that must be there at once before any of them has its reply.
         limit: most characters of a prompt.
         usage: count tokens; `zeros` counts none.
         opening: what a chat writes before everything else, as one token.
@@ -80,6 +81,7 @@ class Behaviour:
     model: str | None = "tiny"
     wrong: deque[str] = field(default_factory=deque)
     delay: float = 0.0
+    together: int = 1
     limit: int = 100_000
     usage: bool = True
     zeros: bool = False
@@ -99,6 +101,7 @@ class Server(ThreadingHTTPServer):
         self.requests: list[tuple[str, dict, dict]] = []
         self.at_once = self.most_at_once = 0
         self.lock = threading.Lock()
+        self.together = threading.Barrier(behaviour.together, timeout=60)
 
     @property
     def url(self) -> str:
@@ -137,6 +140,7 @@ class Handler(BaseHTTPRequestHandler):
             wrong = behaviour.wrong.popleft() if about_row and behaviour.wrong else ""
         try:
             time.sleep(behaviour.delay)
+            server.together.wait()
             if behaviour.ill and body.get("logprobs"):
                 self.refuse(int(behaviour.ill.popleft()), "still loading")
             elif behaviour.key and self.headers.get("Authorization") != f"Bearer {behaviour.key}":
