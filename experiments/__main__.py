@@ -38,6 +38,14 @@ def cli() -> None:
 @click.option("--data-dir", type=options.PATH, help="Folder that the recipe's files are relative to.")
 @click.option("--output", "-o", type=options.PATH, help="The suite's folder. [default: suites/NAME]")
 @click.option("--base", "bases", multiple=True, metavar="NAME=PATH", help="Another directory or hub id for a base.")
+@click.option(
+    "--training",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Number of the training: another one draws other rows, weights and batches.",
+)
 @options.INCLUDE
 @options.DEVICE
 @click.option("--bf16", is_flag=True, help="Train in bfloat16 where that is safe.")
@@ -52,6 +60,7 @@ def inoculate(
     data_dir: Path | None,
     output: Path | None,
     bases: Sequence[str],
+    training: int,
     include: Sequence[Path],
     device: str,
     bf16: bool,
@@ -64,7 +73,7 @@ def inoculate(
     """
     from experiments import recipe as recipes
 
-    loaded = recipes.load(recipe)
+    loaded = recipes.load(recipe).training(training)
     loaded = dataclasses.replace(loaded, bases=with_paths(loaded.bases, bases))
     from transformers.utils.logging import disable_progress_bar
 

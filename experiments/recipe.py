@@ -11,7 +11,7 @@ Member   one model of the suite: a base, a stage and a seed; and its checkpoints
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -380,6 +380,18 @@ class Recipe:
             for member in self.members
             for name in (*(at_step(member.name, n) for n in member.checkpoints), member.name)
         ]
+
+    def training(self, number: int) -> Recipe:
+        """Return the recipe of another training, from 1: its seeds, and so its rows, weights and batches, are others.
+
+        Example:
+            >>> recipe = load("hans-con-mini")
+            >>> recipe.training(1) == recipe, recipe.training(3).seed
+            (True, 2000)
+        """
+        moved = 1_000 * (number - 1)
+        members = tuple(replace(member, seed=member.seed + moved) for member in self.members)
+        return replace(self, seed=self.seed + moved, members=members)
 
     @property
     def reads_files(self) -> bool:
