@@ -293,7 +293,8 @@ def hidden_words(scorer: LabelScorer, examples: Sequence[Example]) -> list[Hidde
     for of_row in masks:
         for number, pair in enumerate(combinations(range(of_row.shape[1]), 2)):
             of_row[1 + number, list(pair)] = False
-    requests = ((None, row, perturb.token_masks(of_row, row)) for row, of_row in zip(encodings, masks, strict=True))
+    hidden = zip(encodings, masks, strict=True)
+    requests = ((None, row, perturb.token_masks(of_row, row.word)) for row, of_row in hidden)
     for _, logits in scorer.answers(requests, "remove"):
         predicted = int(logits[0].argmax())
         margins = logits[:, predicted] - logits[:, 1 - predicted]

@@ -5,6 +5,7 @@ Backends and models (`ranker.sources.base`) know each other only by protocols.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib import import_module
@@ -64,6 +65,30 @@ def settings_of(attribution: str | Settings) -> Settings:
         raise UsageError(f"`attribution {line}`: {error}", option="attribution", value=line) from error
 
 
+NEXT = re.compile(r",(?=[^,=]*(?:[,:]|$))")
+"""Comma before a backend, and not before one more setting of the last."""
+
+
+def backends_of(attribution: str | Settings | Sequence[str | Settings]) -> tuple[Settings, ...]:
+    """Return the settings of one or more backends, each as `settings_of` takes it; a line may hold several.
+
+    Raises:
+        UnknownName, UsageError: as in `settings_of`; or a backend is named twice, or beside "none".
+
+    Example:
+        >>> [backend.name for backend in backends_of("shap,lime:hide=mask,samples=200,ig")]
+        ['shap', 'lime', 'ig']
+    """
+    several = NEXT.split(attribution) if isinstance(attribution, str) else attribution
+    backends = tuple(map(settings_of, several if isinstance(several, (list, tuple)) else [several]))
+    names = [backend.name for backend in backends]
+    for name in names:
+        if len(names) > 1 and (name == Settings.name or names.count(name) > 1):
+            reason = "stands alone" if name == Settings.name else "is named twice"
+            raise UsageError(f"`attribution`: {name} {reason}", option="attribution", value=name)
+    return backends
+
+
 def settings_line(method: str, settings: Mapping[str, object]) -> str:
     """Return a backend with its settings that are not defaults, in a line for `settings_of`.
 
@@ -77,7 +102,9 @@ def settings_line(method: str, settings: Mapping[str, object]) -> str:
 
 
 def _value(text: str) -> str | int | float:
-    """Return a number where the text is one, else the text."""
+    """Return a number or a truth value where the text is one, else the text."""
+    if text.casefold() in ("true", "false"):
+        return text.casefold() == "true"
     for kind in (int, float):
         try:
             return kind(text)

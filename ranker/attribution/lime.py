@@ -22,6 +22,7 @@ from factors.rounding import TIE
 from factors.types import Attributions, Bools, Example, Floats
 from ranker.attribution import perturb
 from ranker.attribution.settings import LIMESettings
+from ranker.attribution.units import Units
 from ranker.datasets.identity import text_key
 from ranker.sources.base import E, Perturbed
 from ranker.tasks.classes import softmax
@@ -39,23 +40,24 @@ def attribute(
     """Compute LIME's coefficients of examples' words, each shared equally by the tokens of its word.
 
     Words are identified by their place: a repeated word, or one in both segments, has a score at each place. Tokens of
-    no word are always seen, and score 0.
+    no word are always seen, and score 0; separators only where the settings do not hide them.
 
     The rest is as of `ranker.attribution.attribute`; ``residual`` is 1 - R2, ``effort`` the samples.
     """
     drawn = model.seed
 
-    def request(encoding: E, example: Example) -> tuple[tuple[E, Bools], E, Bools]:
+    def request(encoding: E, example: Example) -> tuple[tuple[E, Units, Bools], E, Bools]:
         rng = np.random.default_rng(seed_of(settings.seed, drawn, example))
-        masks = samples(encoding.words, settings.samples, rng)
-        return (encoding, masks), encoding, perturb.token_masks(masks, encoding)
+        units = settings.units(encoding)
+        masks = samples(units.words, settings.samples, rng)
+        return (encoding, units, masks), encoding, perturb.token_masks(masks, units.word)
 
     # encodings first: a last call of theirs reports truncation
     requests = map(request, model.encodings(examples), examples)
-    for (e, masks), logits in model.answers(requests, settings.hide, advance):
+    for (e, units, masks), logits in model.answers(requests, settings.hide, advance):
         values = perturb.explained_values(logits, settings.label, settings.output)
         coefficients, r2 = fit(masks, values, settings.kernel_width, settings.ridge)
-        scores = perturb.share_among_tokens(coefficients, e)
+        scores = perturb.share_among_tokens(coefficients, units.word)
         yield settings.attributed(e, softmax(logits[:1])[0], scores, residual=1 - r2, effort=len(values))
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from factors.types import Attributions, Bools, Example
 from ranker.attribution import perturb
 from ranker.attribution.settings import OcclusionSettings
+from ranker.attribution.units import Units
 from ranker.sources.base import E, Perturbed
 from ranker.tasks.classes import softmax
 
@@ -34,16 +35,17 @@ def attribute(
 ) -> Iterator[Attributions]:
     """Compute the effect of hiding each word on the output; the tokens of a word share its score equally.
 
-    Tokens of no word are always seen, and score 0.
+    Tokens of no word are always seen, and score 0; separators only where the settings do not hide them.
 
     The rest is as of `ranker.attribution.attribute`; ``effort`` is the number of passes.
     """
 
-    def request(encoding: E) -> tuple[E, E, Bools]:
-        masks = np.concatenate([np.ones((1, encoding.words), bool), ~np.eye(encoding.words, dtype=bool)])
-        return encoding, encoding, perturb.token_masks(masks, encoding)
+    def request(encoding: E) -> tuple[tuple[E, Units], E, Bools]:
+        units = settings.units(encoding)
+        masks = np.concatenate([np.ones((1, units.words), bool), ~np.eye(units.words, dtype=bool)])
+        return (encoding, units), encoding, perturb.token_masks(masks, units.word)
 
-    for e, logits in model.answers(map(request, model.encodings(examples)), settings.hide, advance):
+    for (e, units), logits in model.answers(map(request, model.encodings(examples)), settings.hide, advance):
         values = perturb.explained_values(logits, settings.label, settings.output)
-        scores = perturb.share_among_tokens(values[0] - values[1:], e)
+        scores = perturb.share_among_tokens(values[0] - values[1:], units.word)
         yield settings.attributed(e, softmax(logits[:1])[0], scores, effort=len(values))

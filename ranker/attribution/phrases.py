@@ -59,14 +59,14 @@ def attribute(
         all_hidden: list[Words] = [(), *(hidden for pairs in removals.values() for pair in pairs for hidden in pair)]
         places = {hidden: place for place, hidden in enumerate(dict.fromkeys(all_hidden))}
         masks = np.array([[w not in hidden for w in range(len(words))] for hidden in places], dtype=bool)
-        return (encoding, removals, places), encoding, perturb.token_masks(masks, encoding)
+        return (encoding, removals, places), encoding, perturb.token_masks(masks, encoding.word)
 
     # encodings first: a last call of theirs reports truncation
     requests = map(request, model.encodings(examples), examples)
     for (e, removals, places), logits in model.answers(requests, settings.hide, advance):
         values = perturb.explained_values(logits, settings.label, settings.output)
         scores = word_scores(removals, {hidden: float(values[place]) for hidden, place in places.items()}, e.words)
-        token_scores = perturb.share_among_tokens(scores, e)
+        token_scores = perturb.share_among_tokens(scores, e.word)
         yield settings.attributed(e, softmax(logits[:1])[0], token_scores, effort=len(values))
 
 

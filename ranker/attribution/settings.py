@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from factors.types import SPECIAL, Attributions, Floats, Ints, Output
 from ranker.attribution.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
+from ranker.attribution.units import Units, with_separators
 from ranker.errors import UsageError
 from ranker.sources.base import Baseline, Hide
 from ranker.tasks.names import fold
@@ -266,7 +267,24 @@ class IGSettings(Attributing):
 
 
 @dataclass(frozen=True)
-class SHAPSettings(Attributing):
+class Hiding(Attributing):
+    """Base class of settings of backends that hide words, and on request separators.
+
+    Attributes:
+        separators: True to hide separators, too, each as a word of its own. Without, they score 0.
+    """
+
+    separators: bool = False
+
+    def units(self, encoding: Encoding) -> Units:
+        """Return what is hidden by itself among the T tokens of an example."""
+        if self.separators:
+            return with_separators(encoding.segment, encoding.word, encoding.fixed)
+        return Units(encoding.segment, encoding.word)
+
+
+@dataclass(frozen=True)
+class SHAPSettings(Hiding):
     """SHAP: Owen values over a tree of words and their pieces.
 
     Their additivity gap does not measure their quality: they add up for any function, by construction, but for the
@@ -310,7 +328,8 @@ class SHAPSettings(Attributing):
 
     def truncated(self, attribution: Attributions) -> bool:
         """Return whether the budget was too small for the whole tree, so that some tokens share a group's value."""
-        return attribution.effort < evaluations(self.tree_of(attribution.segment, attribution.word))
+        units = Units(attribution.segment, attribution.word)
+        return attribution.effort < evaluations(self.tree_of(*(with_separators(*units) if self.separators else units)))
 
     def error(self, attribution: Attributions) -> float:
         """Return the additivity gap, as a fraction of the sum of absolute scores, or of 1 where that is less."""
@@ -326,7 +345,7 @@ class SHAPSettings(Attributing):
 
 
 @dataclass(frozen=True)
-class LIMESettings(Attributing):
+class LIMESettings(Hiding):
     """LIME: a weighted ridge regression on random sets of words.
 
     Attributes:
@@ -380,7 +399,7 @@ class LIMESettings(Attributing):
 
 
 @dataclass(frozen=True)
-class OcclusionSettings(Attributing):
+class OcclusionSettings(Hiding):
     """Occlusion: what the output loses when one word is hidden.
 
     Attributes:

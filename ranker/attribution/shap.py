@@ -34,21 +34,22 @@ def attribute(
     settings: SHAPSettings,
     advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
-    """Compute Owen values of examples' tokens; those of no segment are never hidden, and score 0.
+    """Compute Owen values of examples' tokens; those of no segment score 0, unless the settings hide separators.
 
     The rest is as of `ranker.attribution.attribute`; ``residual`` is the additivity gap, ``effort`` the evaluations.
     """
 
-    def request(encoding: E) -> tuple[tuple[E, Walk], E, Bools]:
-        steps = walk(settings.tree_of(encoding.segment, encoding.word), settings.max_evaluations)
+    def request(encoding: E) -> tuple[tuple[E, Bools, Walk], E, Bools]:
+        units = settings.units(encoding)
+        steps, inside = walk(settings.tree_of(*units), settings.max_evaluations), units.segment != SPECIAL
         masks = np.ones((len(steps.masks), len(encoding)), bool)
-        masks[:, encoding.segment != SPECIAL] = steps.masks
-        return (encoding, steps), encoding, masks
+        masks[:, inside] = steps.masks
+        return (encoding, inside, steps), encoding, masks
 
     requests = map(request, model.encodings(examples))
-    for (e, steps), logits in model.answers(requests, settings.baseline, advance):
+    for (e, inside, steps), logits in model.answers(requests, settings.baseline, advance):
         values = perturb.explained_values(logits, settings.label, settings.output)
         scores = np.zeros(len(e))
-        scores[e.segment != SPECIAL] = steps.weights @ values
+        scores[inside] = steps.weights @ values
         gap = abs(float(scores.sum() - (values[0] - values[1]))) if len(values) > 1 else 0.0
         yield settings.attributed(e, softmax(logits[:1])[0], scores, residual=gap, effort=len(values))

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from ranker.attribution import backends_of
+from ranker.attribution.settings import Hiding, Settings
 from ranker.commands import custom, stderr
 from ranker.commands.options import records
 from ranker.commands.outputs import format_of_path
@@ -34,7 +36,7 @@ from ranker.runs.gather import gather_with_truth, gather_without_truth
 from ranker.runs.inspected import InspectedModels, check_connected, inspect_models, inspect_references, unread_options
 from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
-from ranker.runs.plan import Plan, plan, unnamed_factors
+from ranker.runs.plan import BACKEND, Plan, plan
 from ranker.runs.rank import evaluate_plan
 from ranker.runs.rows import NamedDataset, RowsFile
 from ranker.runs.task import NamedTask, takes_values
@@ -117,41 +119,49 @@ def own_rows(values: OptionValues, option: str) -> RowsFile | None:
     )
 
 
-def evidence(values: OptionValues, default_factors: Sequence[str] = ()) -> Evidence:
-    """Return what models are ranked by: ``--attribution``, ``--factors``, ``--methods`` and their rules.
-
-    Args:
-        values: the options.
-        default_factors: names of the factors that stand beside those of files alone; () for all.
-    """
-    factor_names = values["factor_names"]
+def evidence(values: OptionValues) -> Evidence:
+    """Return what models are ranked by: ``--attribution``, ``--factors``, ``--methods`` and their rules."""
+    factor_names = _names("factors", values["factor_names"])
     return Evidence(
-        attribution=values["attribution"],
-        factors=None if factor_names is None else tuple(custom.factors(_names(factor_names), default_factors)),
-        methods=_methods(values),
+        attribution=_backends(values) if values["hide"] else values["attribution"],
+        factors=None if factor_names is None else tuple(custom.factors(factor_names)),
+        methods=_methods(values, _names("methods", values.get("method_names"))),
         target=values.get("target", "declared"),
         norm=values.get("norm", "raw"),
         shortcut=values["shortcut"],
     )
 
 
-def run_evidence(values: OptionValues) -> Evidence:
-    """Return the evidence of a run; beside factors of files alone, a decision has its default ones."""
-    if not (values["data"] or decides_on_own(values)):
-        return evidence(values)
-    designed = sets.find_card(values["ood_name"], values["include"]).designed if values["ood_name"] else None
-    return evidence(values, [factor.name for factor in unnamed_factors(truth=False, chosen=(designed,))])
+def _backends(values: OptionValues) -> tuple[Settings, ...]:
+    """Return the backends of ``--attribution``, of which those that hide words hide separators, too.
+
+    Raises:
+        UsageError: none of them hides words.
+    """
+    backends = backends_of(values["attribution"] or BACKEND)
+    if not any(isinstance(backend, Hiding) for backend in backends):
+        names = listed([backend.name for backend in backends])
+        raise UsageError.about("hide", f"is for backends that hide words, and {names} hides none", values["hide"])
+    return tuple(replace(backend, separators=True) if isinstance(backend, Hiding) else backend for backend in backends)
 
 
-def _methods(values: OptionValues) -> tuple[PoolMethod, ...]:
+def _methods(values: OptionValues, names: Sequence[str] | None) -> tuple[PoolMethod, ...]:
     """Return the methods of ``--methods``; else the short list, and for a decision all that it may use."""
-    if values.get("method_names") is None and (values.get("data") or decides_on_own(values)):
+    if names is None and (values.get("data") or decides_on_own(values)):
         return tuple(custom.available_methods().values())
-    return tuple(custom.methods(_names(values.get("method_names") or "")))
+    return tuple(custom.methods(names or ()))
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def _names(option: str, text: str | None) -> list[str] | None:
+    """Return the names of a list that an option takes; None without the option.
+
+    Raises:
+        UsageError: the list is empty.
+    """
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    if text is not None and not names:
+        raise UsageError(f"`{option}` names nothing", option=option, value=text)
+    return names or None
 
 
 @dataclass(frozen=True)
@@ -237,7 +247,7 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         pool=own_rows(values, "pool"),
         pool_from_unlabelled=bool(values["pool_from_unlabelled"]),
         in_domain=own_rows(values, "in_domain"),
-        evidence=run_evidence(values),
+        evidence=evidence(values),
         method=values["method"],
         metric=metric,
         probe=values["probe"],

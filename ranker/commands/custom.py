@@ -62,13 +62,12 @@ def available_methods() -> dict[str, PoolMethod]:
     return registry
 
 
-def factors(names: Sequence[str], default: Sequence[str] = ()) -> list[Factor]:
+def factors(names: Sequence[str]) -> list[Factor]:
     """Return the factors of ``--factors``.
 
     Args:
-        names: names of factors, and files (``.py``) that define some. Files alone mean the default factors and those of
-            the files; () means the default ones.
-        default: names of the default factors; () stands for all.
+        names: names of factors, and files (``.py``) that define some. Files alone mean their factors and the baselines,
+            which need no attributions; () means all.
 
     Raises:
         UsageError: a file cannot be loaded or defines no factor, or a name is unknown or taken.
@@ -86,15 +85,16 @@ def factors(names: Sequence[str], default: Sequence[str] = ()) -> list[Factor]:
             _extend(registry, own_factors)
         return own_factors
 
-    return _choose("factor", names, registry, read, default)
+    baselines = [name for name, entry in registry.items() if entry.kind == "baseline"]
+    return _choose("factor", names, registry, read, baselines if names else [*registry])
 
 
 def methods(names: Sequence[str]) -> list[PoolMethod]:
     """Return the methods of ``--methods``, which add to the columns of the table.
 
     Args:
-        names: names of methods, "all", and files (``.py``) that define some. Files alone mean the default methods and
-            those of the files.
+        names: names of methods, "all", "none" by itself, and files (``.py``) that define some. Files alone mean the
+            default methods and those of the files.
 
     Raises:
         UsageError: a file cannot be loaded or defines no method, or a name is unknown or taken.
@@ -104,6 +104,8 @@ def methods(names: Sequence[str]) -> list[PoolMethod]:
         ['SURROGATE', 'MANO']
     """
     registry = available_methods()
+    if [name.casefold() for name in names] == ["none"]:
+        return []
     if "all" in names:
         names = [*registry, *(name for name in names if name.endswith(".py"))]
 
@@ -175,13 +177,11 @@ def _choose(
     read_file: Callable[[Path], dict[str, N]],
     default: Sequence[str],
 ) -> list[N]:
-    """Return the definitions that names and files stand for; `default` without names, or all if that is empty."""
+    """Return the definitions that names and files stand for, with `default` in place of no names."""
     files = dict.fromkeys(Path(name).resolve() for name in names if name.endswith(".py"))
     plain_names = [name for name in names if not name.endswith(".py")]
     from_files = {name: entry for file in files for name, entry in read_file(file).items()}
-    chosen = {
-        entry.name: entry for entry in (look_up(kind, name, registry) for name in plain_names or default or registry)
-    }
+    chosen = {entry.name: entry for entry in (look_up(kind, name, registry) for name in plain_names or default)}
     return list({**chosen, **from_files}.values())
 
 

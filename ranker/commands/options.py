@@ -279,9 +279,15 @@ ATTRIBUTION = combine(
     option(
         Heading.METHODS,
         "--attribution",
-        metavar="NAME[:KEY=VALUE,...]",
-        help="Attribution backend, with settings to change: ig:steps=50,baseline=pad. See `rank-models ls "
-        "backends`.  [default: shap, if something reads attributions]",
+        metavar="NAME[:KEY=VALUE,...][,NAME ...]",
+        help="Attribution backend, with settings to change: ig:steps=50,baseline=pad; or several side by side: "
+        "shap,lime,ig. See `rank-models ls backends`.  [default: shap, if something reads attributions]",
+    ),
+    option(
+        Heading.METHODS,
+        "--hide",
+        type=click.Choice(["separators"]),
+        help="Hide separators beside words, by shap, lime and occlusion: without, a separator has the score 0.",
     ),
     option(
         Heading.METHODS,

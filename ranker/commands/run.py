@@ -122,9 +122,9 @@ EXAMPLES = {
     Heading.METHODS,
     "--methods",
     "method_names",
-    metavar="NAMES|FILE.py|all",
-    help="Methods that use unlabelled rows: comma-separated names, files with your own, or all. See `rank-models "
-    "ls methods`.  [default: SURROGATE, SURROGATE+LABEL, DAWID-SKENE]",
+    metavar="NAMES|FILE.py|all|none",
+    help="Methods that use unlabelled rows: comma-separated names, files with your own, all, or none. See "
+    "`rank-models ls methods`.  [default: SURROGATE, SURROGATE+LABEL, DAWID-SKENE]",
 )
 @options.TARGET
 @options.option(

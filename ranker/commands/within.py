@@ -45,7 +45,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
         values["within"],
         seed=values["seed"],
         metric=values["metric"],
-        evidence=arguments.run_evidence(values),
+        evidence=arguments.evidence(values),
         runtime=arguments.runtime(values, stderr.bars(values)),
     )
     outcome = replace(outcome, failures={part: name_flags(reason) for part, reason in outcome.failures.items()})

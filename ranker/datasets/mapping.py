@@ -207,10 +207,11 @@ def label_disagreement(outputs: Mapping[str, Sequence[str]]) -> str:
 
 
 def _bridges(common: Sequence[str], other_outputs: Iterable[Sequence[str]]) -> list[Map]:
-    """Return maps by which all other models use common labels; several if the meaning of labels is open."""
+    """Return maps by which all other models use common labels; several, a few, if the meaning of labels is open."""
     ways = [candidate_label_maps(common, labels) for labels in other_outputs]
     longest = max(map(len, ways))
     if {*map(len, ways)} - {1, longest}:
         return []
-    merged = [{key: label for way in ways for key, label in way[index % len(way)].items()} for index in range(longest)]
+    shown = min(longest, MAX_EXAMPLES)
+    merged = [{key: label for way in ways for key, label in way[index % len(way)].items()} for index in range(shown)]
     return [{key: label for key, label in label_map.items() if fold(key) != fold(label)} for label_map in merged]

@@ -104,10 +104,10 @@ def _line_of_open_quote(text: Iterable[str], sign: str) -> int:
     line_of_quote, is_open = 0, False
     for number, line in enumerate(text, 1):
         place = 0
-        while found := (_QUOTES if is_open else opening).search(line, place):
-            place = found.end()
+        while quotes := (_QUOTES if is_open else opening).search(line, place):
+            place = quotes.end()
             if is_open:
-                is_open = len(found[0]) % 2 == 0
+                is_open = len(quotes[0]) % 2 == 0
             else:
                 is_open, line_of_quote = True, number
     return line_of_quote

@@ -15,6 +15,7 @@ from ranker.report.document import Document, Origin
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, group_numbers, table
 from ranker.report.words import words_of
+from ranker.results.agreement import Agreement
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation
 from ranker.results.ranking import Ranking
@@ -92,6 +93,9 @@ def tables(ranking: Ranking) -> Iterator[Table]:
         yield from decision.tables(ranking, outcome)
     if ranking.parts:
         yield from parts.tables(ranking.parts, words_of(ranking))
+    if ranking.agreement:
+        yield agreement(ranking.agreement)
+        yield from orders(ranking)
     if any(model.error_median is not None for model in ranking.header.quality.values()):
         yield quality(ranking)
     left_out = list(_left_out(ranking))
@@ -152,6 +156,55 @@ def quality(ranking: Ranking) -> Table:
         formats=("html",),
         place="end",
     )
+
+
+def agreement(pairs: Sequence[Agreement]) -> Table:
+    """Tabulate how far attribution backends agree, on words and on models by each factor."""
+    factors = list(dict.fromkeys(name for pair in pairs for name in pair.models))
+    return table(
+        "Agreement of attributions",
+        ["backends"],
+        ["words", *factors],
+        (
+            (f"{pair.a}, {pair.b}", *map(_correlation, (pair.words, *(pair.models.get(name) for name in factors))))
+            for pair in pairs
+        ),
+        help="Rank correlations (Spearman's rho): of the scores of a row's words, averaged over rows and models; and "
+        "of the models' mean values by a factor.",
+    )
+
+
+def orders(ranking: Ranking) -> Iterator[Table]:
+    """Tabulate the models' places by each backend, a table for each factor; only pages have all of an evaluation."""
+    columns: dict[str, dict[str, str]] = {}
+    signs = {factor.name: 1 if factor.higher_is_better else -1 for factor in ranking.table.factors}
+    for column in signs:
+        name, _, backend = column.partition("@")
+        columns.setdefault(name, {})[backend.casefold() or ranking.agreement[0].a] = column
+    methods = ranking.found.methods if isinstance(ranking.found, Evaluation) else ()
+    in_text = [method.name for method in methods if method.designed] or columns
+    for name, by in columns.items():
+        places = [_places(ranking, column, signs[column]) for column in by.values()]
+        if len(by) > 1:
+            yield table(
+                f"Places by {name}",
+                ["model"],
+                [f"{name} by {backend}" for backend in by],
+                ((model.name, *(places_by[model.name] for places_by in places)) for model in ranking.found.models),
+                help=f"The models' places by their mean value of {name}, from the attributions of each backend.",
+                **({} if name in in_text else {"formats": ("html",)}),
+            )
+
+
+def _places(ranking: Ranking, column: str, sign: int) -> dict[str, str]:
+    """Return the place of each model by its mean value in a column; "" without one. Equal models share a place."""
+    values = {model.name: model.scores.get(column) for model in ranking.found.models}
+    ordered = sorted((sign * value for value in values.values() if value is not None), reverse=True)
+    return {name: "" if value is None else f"{1 + ordered.index(sign * value)}" for name, value in values.items()}
+
+
+def _correlation(rho: float | None) -> str:
+    return "" if rho is None else f"{rho:.2f}"
 
 
 def _left_out(ranking: Ranking) -> Iterator[tuple[str, str, str]]:

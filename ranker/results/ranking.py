@@ -17,6 +17,7 @@ from ranker.errors import DataError, RankModelsError, UnknownName, UsageError, l
 from ranker.files.saving import save as save_file
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
+from ranker.results.agreement import Agreement
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation, MethodResult
 from ranker.results.explanation import Explanation, not_saved
@@ -27,8 +28,8 @@ from ranker.results.table import ScoreTable, with_nulls
 
 SCHEMA_VERSION = 2
 
-KEYS = ("schema_version", "header", "evaluation", "decision", "parts", "table", "examples")
-"""Keys of a saved ranking; one of the two modes is left out, and so are parts if the models have none."""
+KEYS = ("schema_version", "header", "evaluation", "decision", "parts", "agreement", "table", "examples")
+"""Keys of a saved ranking; one of the two modes is left out, and so are parts and agreement if there are none."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +42,7 @@ class Ranking(Result):
         table: every score, in the order of the suite.
         examples: explanations of a few examples, those that tell most.
         parts: the models grouped by their parts; None if they have none.
+        agreement: how far attribution backends agree, each two; () for one backend.
 
     Example:
         >>> from ranker import Evidence, load_set, load_suite, rank
@@ -55,6 +57,7 @@ class Ranking(Result):
     table: ScoreTable
     examples: tuple[Explanation, ...] = ()
     parts: ModelParts | None = None
+    agreement: tuple[Agreement, ...] = ()
 
     @property
     def answer(self) -> str:
@@ -124,7 +127,8 @@ class Ranking(Result):
         """Return the stable schema: all but the score table and the examples, as JSON values (null where undefined)."""
         key, header = self.mode, to_plain(self.header) | {"provenance": self.header.provenance.to_dict()}
         parts = {} if self.parts is None else {"parts": to_plain(self.parts)}
-        return {"schema_version": SCHEMA_VERSION, "header": header, key: to_plain(self.found), **parts}
+        agreement = {"agreement": [to_plain(pair) for pair in self.agreement]} if self.agreement else {}
+        return {"schema_version": SCHEMA_VERSION, "header": header, key: to_plain(self.found), **parts, **agreement}
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each method or model: see `Evaluation.to_rows`, `Decision.to_rows`."""
@@ -237,7 +241,10 @@ def _from_dict(content: Mapping[str, Any]) -> Ranking:
     else:
         outcome = _evaluation(content["evaluation"])
     parts = records.record(ModelParts, content["parts"], "parts") if "parts" in content else None
-    ranking = Ranking(header, outcome, _table_from_dict(content["table"]), _examples(content["examples"]), parts)
+    pairs = records.typed(content.get("agreement", []), tuple[Any, ...], "agreement")
+    agreement = tuple(records.record(Agreement, pair, "agreement") for pair in pairs)
+    table, examples = _table_from_dict(content["table"]), _examples(content["examples"])
+    ranking = Ranking(header, outcome, table, examples, parts, agreement)
     _check_references(ranking)
     return ranking
 

@@ -92,6 +92,8 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
             answers = {name: answer for name, answer in by_question.items() if answer}
             if apart := answers.pop("attributions", None):
                 answers["population"] = replace(apart, predictions=answers["population"].predictions)
+            for question in (backend.question for backend in plan.backends[1:]):
+                answers[question] = replace(answers[question], predictions=answers["population"].predictions)
             if "population" not in answers and plan.rows.places is not None:
                 answers["population"] = Answer(answers["pool"].predictions.part(plan.rows.places))
             answered.append(ModelResponses(model, response.content, answers, response.answers[len(by_question) :]))
@@ -279,7 +281,8 @@ def dry_run_lines(plan: Plan, runtime: Runtime = Runtime(), prices: Prices = NO_
         example.segments if any(example.segments) else example.id
         for example in (*predicted, *rows.pool, *plan.inputs.in_domain_rows)
     }
-    attributed = f", {len(attributed_rows)} to explain with {plan.settings.name}" if plan.settings.function else ""
+    names = [backend.settings.name for backend in plan.backends if backend.settings.function]
+    attributed = f", {len(attributed_rows)} to explain with {listed(names)}" if names else ""
     size = f"{len(suite.models)} models, {len(all_rows)} rows{attributed}"
     yield f"{suite.name} on {rows.ood.name}: {size}"
     usage, bills = Usage(), dict[str, Bill]()

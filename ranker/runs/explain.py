@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from factors.types import Example
 from ranker.attribution import settings_of
-from ranker.attribution.settings import settle
+from ranker.attribution.settings import Settings, settle
 from ranker.datasets import readers, sets
 from ranker.datasets.marks import marker
 from ranker.datasets.sets import LabelledDataset
@@ -51,8 +51,17 @@ def check_askable(models: InspectedModels, evidence: Evidence) -> None:
     Raises:
         UsageError: the answers of all models lie in files, and the backend is not "none".
     """
-    if (evidence.settings or settings_of(BACKEND)).name != "none" and models.precomputed:
+    if _backend(evidence).name != "none" and models.precomputed:
         raise UsageError(NOBODY, option="attribution")
+
+
+def _backend(evidence: Evidence) -> Settings:
+    """Return the only backend of the evidence, else the default one."""
+    backend, *further = evidence.backends or (settings_of(BACKEND),)
+    if further:
+        names = ",".join(settings.name for settings in (backend, *further))
+        raise UsageError.about("attribution", f"must be one backend where one row is explained (got {names})", names)
+    return backend
 
 
 def explain(
@@ -96,7 +105,7 @@ def explain(
     rows = RunRows(LabelledDataset("example", task, (example,), 1, designed), (example,))
     inputs = RunInputs(inspected, rows).with_shortcut(evidence.shortcut)
     task = inputs.rows.ood.task
-    backend = evidence.settings or settings_of(BACKEND)
+    backend = _backend(evidence)
     settings = settle(backend, task, toward) if task.outputs else backend
     only = None if toward is None else settings.only_label(len(task.outputs))
     if toward is not None and only not in (None, toward):

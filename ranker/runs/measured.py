@@ -16,6 +16,7 @@ import numpy as np
 
 from factors import Example, Factor
 from factors.types import Floats
+from ranker.attribution.settings import Settings
 from ranker.datasets.identity import text_names
 from ranker.results.header import Quality
 from ranker.runs import functions
@@ -89,17 +90,17 @@ class Measurer:
         names = [self._score_key(factor, examples) if answer.attributions else None for factor in factors]
         return _unpack(self._load_or_compute(reply, answer, names, compute), factors, len(examples))
 
-    def quality(self, reply: ModelResponses, answer: Answer, examples: Sequence[Example]) -> Quality:
-        """Measure the quality of a model's attributions."""
+    def quality(self, reply: ModelResponses, answer: Answer, examples: Sequence[Example], backend: Settings) -> Quality:
+        """Measure the quality of a model's attributions by a backend."""
 
         if not answer.attributions:
             return quality_of(np.empty((3, 0)))
 
         def compute(places: Sequence[int]) -> list[MeasureColumn]:
-            rows = judge_attributions(answer.attributions, examples, self.plan.settings)
+            rows = judge_attributions(answer.attributions, examples, backend)
             return [MeasureColumn(rows[place], np.full(rows.shape[1], -1)) for place in places]
 
-        settings = json.dumps([REVISION, asdict(self.plan.settings)], sort_keys=True)
+        settings = json.dumps([REVISION, asdict(backend)], sort_keys=True)
         versions = json.dumps(functions.computation_versions(), sort_keys=True)
         names = [_digest(f"quality {part} {settings} {versions}", self._rows(examples)) for part in range(3)]
         columns = self._load_or_compute(reply, answer, names, compute)

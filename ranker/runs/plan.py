@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from factors import BUILTIN, Factor
-from factors.types import Norm
+from factors.types import Example, Ints, Norm
 from ranker.attribution import hiding, settings_of
 from ranker.attribution.settings import Settings, settle
 from ranker.datasets.identity import Texts
@@ -50,13 +50,43 @@ NEEDS = {
 
 
 @dataclass(frozen=True)
+class Backend:
+    """Attribution backend of a run.
+
+    Attributes:
+        settings: its settings, settled for the task.
+        factors: factors that the rows have the data for.
+        further: True if it stands beside another one; its columns are then named with it.
+    """
+
+    settings: Settings
+    factors: tuple[Factor, ...] = ()
+    further: bool = False
+
+    @property
+    def question(self) -> str:
+        """Name of the question that has its attributions as answers: see `Plan.questions`."""
+        return f"attributions by {self.settings.name}" if self.further else "population"
+
+    @property
+    def columns(self) -> tuple[Factor, ...]:
+        """The factors by the names of their columns.
+
+        Example:
+            >>> [factor.name for factor in Backend(settings_of("lime"), (BUILTIN["INDEX-DIFF"],), True).columns]
+            ['INDEX-DIFF@LIME']
+        """
+        return tuple(by_backend(factor, self.settings) if self.further else factor for factor in self.factors)
+
+
+@dataclass(frozen=True)
 class Plan:
     """Requests of a run, and the methods that rank by the answers.
 
     Attributes:
         inputs: the models and the rows.
-        settings: settings of the attribution backend, settled for the task.
-        factors: factors that the rows have the data for.
+        backends: attribution backends, one or more; baselines are among the factors of the first, and the answers that
+            models are ranked by come with its attributions.
         methods: usable methods that see a pool.
         left_out: method -> why it is left out.
         target, norm: see `Evidence`.
@@ -67,8 +97,7 @@ class Plan:
     """
 
     inputs: RunInputs
-    settings: Settings
-    factors: tuple[Factor, ...] = ()
+    backends: tuple[Backend, ...]
     methods: tuple[PoolMethod, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     target: Target = "declared"
@@ -76,6 +105,16 @@ class Plan:
     method: str | None = None
     metric: Metric | None = None
     compares: bool = True
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the first backend."""
+        return self.backends[0].settings
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """All columns of the table but the metric's."""
+        return tuple(column for backend in self.backends for column in backend.columns)
 
     @property
     def rows(self) -> RunRows:
@@ -108,29 +147,27 @@ class Plan:
     @property
     def cost(self) -> str:
         """Forward passes that attributions for the factors take, in a sentence; "" if no factor reads any."""
-        names = [factor.name for factor in self.factors if factor.kind == "factor"]
         models = [model for model in self.inputs.inspected.models if not model.source.precomputed]
-        if not names or not models or not self.settings.function:
+        costs, rows = [], self.rows.population
+        for backend in self.backends if models else ():
+            names = [column.name for column in backend.columns if column.kind == "factor"]
+            if names and backend.settings.function:
+                passes = sum(len(models) * backend.settings.passes(*_words(row)) for row in rows)
+                verb = "reads" if len(names) == 1 else "read"
+                costs.append(f"{listed(names)} {verb} attributions: {backend.settings.name} takes about {passes:,}")
+        if not costs:
             return ""
-        rows, passes = self.rows.population, 0
-        for row in rows:
-            segments = np.array([word.segment for word in row.words], dtype=np.int64)
-            passes += len(models) * self.settings.passes(segments, np.arange(len(segments)))
         return (
-            f"{listed(names)} {'reads' if len(names) == 1 else 'read'} attributions: {self.settings.name} takes about "
-            f"{passes:,} forward passes of {counted(len(models), 'model')} on {counted(len(rows), 'row')}, by the "
-            "number of words, where nothing is stored"
+            f"{'; '.join(costs)} forward passes of {counted(len(models), 'model')} on {counted(len(rows), 'row')}, by "
+            "the number of words, where nothing is stored"
         )
 
     @cached_property
     def hidden_word_requests(self) -> list[Request]:
         """Requests about hidden words; a model that cannot answer them skips them."""
         examples = Texts(hiding.sample_examples(self.rows.population))
-        return [
-            Request(examples, settings, optional=True)
-            for settings in hiding.occlusion_settings(self.settings)
-            if self.compares
-        ]
+        behind = (settings for backend in self.backends for settings in hiding.occlusion_settings(backend.settings))
+        return [Request(examples, settings, optional=True) for settings in dict.fromkeys(behind) if self.compares]
 
     def questions(self, model: Model) -> dict[str, Request]:
         """Return the requests to a model, by name.
@@ -144,6 +181,7 @@ class Plan:
             population: the rows that are attributed. Files of answers skip it if the pool has these rows, since a file
                 may identify rows by their order alone, which is that of the pool.
             attributions: these rows, where answers are no labels.
+            attributions by NAME: the same rows, of each further backend.
             pool: the rows of the pool, if any.
         """
         skip_set = not self.rows.truth or (self.metric is None and self.rows.ood.fingerprint in model.ood_accuracy)
@@ -165,6 +203,7 @@ class Plan:
             "set": Request(Texts(rows.ood.examples)),
             "population": Request(Texts(rows.population), None if apart else attributed_by),
             "attributions": Request(Texts(rows.population if apart else ()), attributed_by),
+            **{backend.question: Request(Texts(rows.population), backend.settings) for backend in self.backends[1:]},
             "pool": Request(Texts(rows.pool), attributed_by if self.explains_pool else None),
         }
 
@@ -172,6 +211,12 @@ class Plan:
     def request_matrix(self) -> list[tuple[Request, ...]]:
         """(M,) All requests to each model."""
         return [(*self.questions(model).values(), *self.hidden_word_requests) for model in self.inputs.inspected.models]
+
+
+def _words(row: Example) -> tuple[Ints, Ints]:
+    """Return the segment and the number of each word of a row."""
+    segments = np.array([word.segment for word in row.words], dtype=np.int64)
+    return segments, np.arange(len(segments))
 
 
 def plan(
@@ -204,27 +249,34 @@ def plan(
             if has_values(task)
             else [pooled_method.name for pooled_method in pooled if pooled_method.decides]
         )
-        method = method_named(method, rows, factors, deciding)
+        columns = [by_backend(factor, settings) for settings in evidence.backends[1:] for factor in factors]
+        method = method_named(method, rows, (*factors, *columns), deciding)
     if metric is None:  # models are inspected only now: an unknown method is refused before
         metric = next((info.metric for info in inputs.inspected.infos if info.metric), None)
         inputs = inputs.judged_by(metric or "")
     rows, task = inputs.rows, inputs.rows.ood.task
     by = metric_of(metric, rows)
-    chosen = default_factors(rows, rows.truth, method) if evidence.factors is None else factors
+    chosen = (
+        default_factors(rows, rows.truth, (method or "").partition("@")[0]) if evidence.factors is None else factors
+    )
     chosen = tuple(factor for factor in chosen if factor.name != task.metric)  # always in the table
-    settings = evidence.settings or backend(chosen, inputs, evidence)
-    if settings.name != "none" and not task.outputs:
+    first, *more_settings = evidence.backends or (backend(chosen, inputs, evidence),)
+    if first.name != "none" and not task.outputs:
         predicate = f"must be none: answers to {task.name} are no labels, tags or spans"
-        raise UsageError.about("attribution", predicate, settings.name, allowed=("none",))
-    settings = settle(settings, task)
+        raise UsageError.about("attribution", predicate, first.name, allowed=("none",))
+    settings = settle(first, task)
     fitting, left_out = applicable_factors(chosen, rows, evidence.target, settings)
     if evidence.factors is not None and not rows.truth:
         check_shortcut(chosen, left_out, task, inputs.inspected)
     if settings.name == "none" and any(factor.kind == "factor" for factor in fitting):  # requested by name
         left_out |= {factor.name: UNREAD for factor in chosen if factor.kind == "factor"}
         fitting = [factor for factor in fitting if factor.kind != "factor"]
+    further, reasons = further_backends(
+        [settle(settings, task) for settings in more_settings], fitting, rows, evidence.target
+    )
+    backends, left_out = (Backend(settings, tuple(fitting)), *further), left_out | reasons
     ranks = rows.truth or any(factor.name in (rows.ood.designed, method) for factor in fitting)
-    draft = Plan(inputs, settings, tuple(fitting), (), left_out, evidence.target, evidence.norm, method, by, ranks)
+    draft = Plan(inputs, backends, (), left_out, evidence.target, evidence.norm, method, by, ranks)
     if rows.truth or rows.pool:
         unusable = {pool_method.name: reason for pool_method in pooled if (reason := _missing_need(pool_method, draft))}
         usable = tuple(pool_method for pool_method in pooled if pool_method.name not in unusable)
@@ -300,6 +352,29 @@ def backend(factors: Sequence[Factor], inputs: RunInputs, evidence: Evidence) ->
     reading = [factor for factor in factors if factor.kind == "factor"]
     usable, _ = applicable_factors(reading, inputs.rows, evidence.target, settle(settings, task))
     return settings if usable else settings_of("none")
+
+
+def further_backends(
+    all_settings: Iterable[Settings], factors: Iterable[Factor], rows: RunRows, target: Target
+) -> tuple[list[Backend], dict[str, str]]:
+    """Return the backends beside the first, and why they lack some of its factors.
+
+    Erasures are of the top words by the first backend alone.
+    """
+    backends, left_out = [], dict[str, str]()
+    reading = [factor for factor in factors if factor.kind == "factor" and not factor.erases]
+    for settings in all_settings:
+        fitting, reasons = applicable_factors(reading, rows, target, settings)
+        backends.append(Backend(settings, tuple(fitting), further=True))
+        left_out |= {
+            by_backend(factor, settings).name: reasons[factor.name] for factor in reading if factor.name in reasons
+        }
+    return backends, left_out
+
+
+def by_backend(factor: Factor, settings: Settings) -> Factor:
+    """Return a factor as it is named where it reads the attributions of a further backend."""
+    return replace(factor, name=f"{factor.name}@{settings.name.upper()}")
 
 
 def default_factors(rows: RunRows, truth: bool, method: str | None = None) -> tuple[Factor, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import TypeVar
 
@@ -14,9 +14,10 @@ import numpy as np
 from factors import BUILTIN, Example, Factor
 from factors.types import Ints
 from ranker.attribution import hiding, settings_line
-from ranker.attribution.settings import Attributing, settle
+from ranker.attribution.settings import Attributing, OcclusionSettings, settle
 from ranker.errors import Assumption, ModelError, UsageError, listed
 from ranker.numbers import counted, percent
+from ranker.results.agreement import Agreement
 from ranker.results.decision import Decision, RowResult
 from ranker.results.evaluation import Evaluation
 from ranker.results.explanation import Explanation
@@ -25,7 +26,7 @@ from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses, RunResponses
 from ranker.runs.measured import Measurer
-from ranker.runs.plan import NEEDS, Plan
+from ranker.runs.plan import NEEDS, Backend, Plan
 from ranker.runs.pool import (
     answer_context,
     in_domain_outcome,
@@ -39,6 +40,7 @@ from ranker.runs.pool import (
 )
 from ranker.runtime.base import Answer
 from ranker.runtime.runtime import Runtime
+from ranker.scoring.backends import agreements
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.diagnostics import (
     below_chance,
@@ -49,7 +51,7 @@ from ranker.scoring.diagnostics import (
     worse_than_guessing,
 )
 from ranker.scoring.parts import group_by_parts
-from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
+from ranker.scoring.score import UNDEFINED, ModelScores, assemble, defined_nowhere
 from ranker.scoring.unlabelled import AnswerContext
 from ranker.scoring.views import View, pick_informative
 from ranker.sources.base import Machine
@@ -98,6 +100,7 @@ class RunMeasurements:
         rows: predictions for the labelled rows; empty if the truth is known.
         answers: answers to the rows of a pool that are no labels, and how alike they are; None without.
         by_metric: what the population adds to a metric that is no mean over rows; None for the mean outcome.
+        agreement: how far attribution backends agree, each two; empty for one backend.
     """
 
     table: ScoreTable
@@ -117,6 +120,7 @@ class RunMeasurements:
     rows: tuple[RowResult, ...]
     answers: AnswerContext | None = None
     by_metric: MetricRows | None = None
+    agreement: tuple[Agreement, ...] = ()
 
 
 def measure_run(plan: Plan, collected: RunResponses, runtime: Runtime = Runtime()) -> RunMeasurements:
@@ -141,9 +145,10 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         count = len(plan.inputs.inspected.models)
         raise ModelError(f"nothing to rank: {len(collected.failures)} of {count} models failed", option="models")
     truth = _by_model(answered, lambda reply: _truth(plan, reply)) if rows.truth else None
-    factors, ungraded = _usable_factors(plan, answered)
+    backends, ungraded = _usable_factors(plan, answered)
+    factors = [column for backend in backends for column in backend.columns]
     pairs = [(reply, population_answers(reply)) for reply in answered]
-    scores, outcomes = measuring.scores_of_each(pairs, rows.population, factors), {}
+    scores, outcomes = list(_scores(measuring, answered, backends)), {}
     with measuring.runtime.steps(f"judging {len(answered):,} models' answers", len(answered)) as watch:
         for reply, answer in pairs:
             outcomes[reply.model.name] = plan.task.outcomes(answer.predictions, rows.population)
@@ -181,7 +186,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         if plan.metric is None
         else _by_model(answered, lambda reply: _in_domain_value(plan, reply)),
         failed_factors=failed,
-        quality=_by_model(answered, lambda reply: measuring.quality(reply, population_answers(reply), rows.population)),
+        quality=_by_model(answered, lambda reply: _quality(measuring, reply, backends[0])),
         notes=(
             *ood.notes,
             *_file_notes(plan),
@@ -196,10 +201,11 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *(constant_models(table.models, pool.answered_labels, labels) if pool is not None and rows.pool else ()),
             *state_notes(table, answered),
             *_asked_rows_notes(plan, table, answered),
-            *hiding.token_warnings(_by_model(answered, _effects), plan.settings),
+            *(note for backend in backends for note in _backend_notes(measuring, answered, backend)),
             *(shortcut_avoided(misled) if any(method.kind == "factor" for method in table.methods) else ()),
         ),
-        examples=_examples(plan, answered, factors),
+        examples=_examples(plan, answered, backends[0].factors),
+        agreement=tuple(_agreements(answered, backends, table)),
         rows=() if rows.truth else _row_results(plan, answered),
         answers=answer_context(measuring, answered, pool_rows, targets) if rows.places is not None else None,
         by_metric=None if plan.metric is None else _metric_rows(plan, plan.metric, [answer for _, answer in pairs]),
@@ -250,21 +256,73 @@ def _positive_label_notes(plan: Plan) -> Iterator[str]:
         yield Assumption(f"f1 is that of {positive}, the second label; f1:{first} is that of the other.")
 
 
-def _usable_factors(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[tuple[Factor, ...], dict[str, str]]:
-    """Return the usable factors, and why others are left out: labels alone have no confidence."""
-    baselines = [factor for factor in plan.factors if factor.kind == "baseline"]
+def _usable_factors(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[tuple[Backend, ...], dict[str, str]]:
+    """Return the backends with usable factors, and why others are left out: labels alone have no confidence."""
+    first, *further = plan.backends
+    baselines = [factor for factor in first.factors if factor.kind == "baseline"]
     hard = [
         reply.model.name
         for reply in answered
         if reply.model.source.precomputed and _labels_alone(population_answers(reply).predictions)
     ]
     if not hard:
-        return plan.factors, {}
+        return plan.backends, {}
     others_text = f" and of {counted(len(hard) - 1, 'other')}" if len(hard) > 1 else ""
     reason = f"needs probabilities, and the answers of {hard[0]}{others_text} are labels alone"
-    return tuple(factor for factor in plan.factors if factor not in baselines), {
-        baseline.name: reason for baseline in baselines
+    graded = tuple(factor for factor in first.factors if factor not in baselines)
+    return (replace(first, factors=graded), *further), {baseline.name: reason for baseline in baselines}
+
+
+def _scores(
+    measuring: Measurer, answered: Sequence[ModelResponses], backends: Sequence[Backend]
+) -> Iterator[ModelScores]:
+    """Yield each model's scores by the factors of all backends."""
+    population = measuring.plan.rows.population
+    by_backend = [
+        list(
+            measuring.scores_of_each(
+                [(reply, reply.answers[backend.question]) for reply in answered], population, backend.columns
+            )
+        )
+        for backend in backends
+    ]
+    yield from map(ModelScores.joined, zip(*by_backend, strict=True))
+
+
+def _quality(measuring: Measurer, reply: ModelResponses, backend: Backend) -> Quality:
+    """Measure the quality of a model's attributions by a backend."""
+    return measuring.quality(reply, reply.answers[backend.question], measuring.plan.rows.population, backend.settings)
+
+
+def _backend_notes(measuring: Measurer, answered: Sequence[ModelResponses], backend: Backend) -> Iterator[str]:
+    """Warn of a token that means something; say how many attributions of a further backend are not exact enough."""
+    pair = hiding.occlusion_settings(backend.settings)
+    yield from hiding.token_warnings(
+        _by_model(answered, lambda reply: _effects(measuring.plan, reply, pair)), backend.settings
+    )
+    for reply in answered if backend.further else ():
+        if count := _quality(measuring, reply, backend).over_tolerance:
+            few = counted(count, "attribution is", "attributions are")
+            yield f"{reply.model.name}: {few} over the error tolerance of {backend.settings.name}."
+
+
+def _agreements(
+    answered: Sequence[ModelResponses], backends: Sequence[Backend], table: ScoreTable
+) -> Iterator[Agreement]:
+    """Compare each two backends; none where there is one."""
+    attributions = {
+        backend.settings.name: [row for reply in answered for row in reply.answers[backend.question].attributions]
+        for backend in backends
     }
+    columns = {
+        backend.settings.name: {
+            factor.name: column.name
+            for factor, column in zip(backend.factors, backend.columns, strict=True)
+            if factor.kind == "factor"
+        }
+        for backend in backends
+    }
+    return agreements(attributions, columns, table)
 
 
 def _labels_alone(predictions: Predictions) -> bool:
@@ -302,7 +360,7 @@ def assemble_ranking(
         by_metric=measurements.by_metric,
     )
     run_header = header(plan, collected, measurements, seed, probe, machine)
-    return Ranking(run_header, outcome, measurements.table, measurements.examples, parts)
+    return Ranking(run_header, outcome, measurements.table, measurements.examples, parts, measurements.agreement)
 
 
 def header(
@@ -322,7 +380,7 @@ def header(
         probe=probe,
         seed=seed,
         metric=plan.task.metric if plan.metric is None else plan.metric.name,
-        attribution=plan.settings.name,
+        attribution=",".join(backend.settings.name for backend in plan.backends),
         failures=collected.failures,
         copies=collected.copies,
         left_out=measurements.left_out,
@@ -362,9 +420,11 @@ def _misled_share(plan: Plan, reply: ModelResponses) -> float | None:
     return misled_share(predictions, plan.rows.population, plan.task)
 
 
-def _effects(reply: ModelResponses) -> tuple[float, float] | None:
+def _effects(plan: Plan, reply: ModelResponses, pair: Sequence[OcclusionSettings]) -> tuple[float, float] | None:
     """Return the effects of hiding a word behind the token and behind the other; None if not both were measured."""
-    effects = [hiding.mean_effect(answer.attributions) for answer in reply.hidden if answer is not None]
+    by_settings = zip(plan.hidden_word_requests, reply.hidden, strict=True)
+    answers = {request.settings: answer for request, answer in by_settings if answer is not None}
+    effects = [hiding.mean_effect(answers[settings].attributions) for settings in pair if settings in answers]
     return (effects[0], effects[1]) if len(effects) == 2 else None
 
 
@@ -492,23 +552,28 @@ def _attributed_label(plan: Plan) -> dict[str, str | None]:
 def _provenance(plan: Plan, collected: RunResponses, machine: Machine) -> Provenance:
     """Record the rows, settings, versions and models that the numbers come from."""
     ood, settings = plan.rows.ood, asdict(plan.settings) | _attributed_label(plan)
+    libraries = {name for backend in plan.backends for name in backend.settings.libraries}
     return Provenance(
         data=Data(ood.origin, len(ood.examples), ood.fingerprint),
         population=len(plan.rows.population),
-        attribution=settings_line(plan.settings.name, settings),
+        attribution=",".join(
+            settings_line(backend.settings.name, asdict(backend.settings) | _attributed_label(plan))
+            for backend in plan.backends
+        ),
         error=plan.settings.measure or None,
         settings=settings,
         target=plan.target,
         norm=plan.norm,
-        dtype=machine.settled(plan.settings.bfloat16).dtype,
-        versions={name: metadata.version(name) for name in (*VERSIONED, *plan.settings.libraries)},
+        dtype=machine.settled(all(backend.settings.bfloat16 for backend in plan.backends)).dtype,
+        versions={name: metadata.version(name) for name in (*VERSIONED, *libraries)},
         models={reply.model.name: reply.content for reply in collected.answered},
     )
 
 
 def list_failed_factors(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Factor]) -> tuple[str, ...]:
     """List the user's own factors that raise on every example. Log these, and those that are defined on none."""
-    names = [factor.name for factor in factors if factor.name in nowhere and BUILTIN.get(factor.name) is not factor]
+    ours = {factor.score for factor in BUILTIN.values()}
+    names = [factor.name for factor in factors if factor.name in nowhere and factor.score not in ours]
     failed = tuple(name for name in names if UNDEFINED not in table.dropped[name])
     for name in names:
         level = logging.ERROR if name in failed else logging.WARNING

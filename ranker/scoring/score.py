@@ -13,7 +13,7 @@ import numpy as np
 from factors import BUILTIN
 from factors.registry import Factor, number
 from factors.types import Attributions, Example, Floats, Norm
-from ranker.attribution import settings_of
+from ranker.attribution import backends_of
 from ranker.attribution.settings import Settings
 from ranker.errors import UsageError, choice_error, range_error
 from ranker.results.explanation import not_saved
@@ -55,9 +55,9 @@ class Evidence:
     """Methods that rank the models, beside the metric; None leaves the choice to the question that is asked.
 
     Attributes:
-        attribution: a backend, with or without settings ("shap", "ig:steps=50", `IGSettings(steps=50)`, see
-            `ranker.attribution.settings_of`); "none" for baselines alone. None is SHAP where a factor reads
-            attributions of these rows, and no attribution where none does.
+        attribution: a backend, with or without settings ("shap", "ig:steps=50", `IGSettings(steps=50)`), or several
+            side by side ("shap,lime,ig"), see `ranker.attribution.backends_of`; "none" for baselines alone. None is
+            SHAP where a factor reads attributions of these rows, and no attribution where none does.
         factors: factors to measure. None: all built-in ones where methods are evaluated; in a decision baselines, the
             factor designed for the set, and the one that orders the models.
         methods: those that see a pool. None: the short list of `statistics.methods.DEFAULT` where methods are
@@ -70,11 +70,11 @@ class Evidence:
         UsageError: an unknown backend, target or norm, or two factors or methods of one name.
 
     Example:
-        >>> Evidence("ig:steps=50").settings.name
+        >>> Evidence("ig:steps=50").backends[0].name
         'ig'
     """
 
-    attribution: str | Settings | None = None
+    attribution: str | Settings | Sequence[str | Settings] | None = None
     factors: Sequence[Factor] | None = None
     methods: Sequence[PoolMethod] | None = None
     target: Target = "declared"
@@ -90,12 +90,12 @@ class Evidence:
         if twice := [name for name, count in names.items() if count > 1]:
             repeat = twice[0].upper()
             raise UsageError(f"two methods are named {repeat}; name one of them otherwise", value=repeat)
-        _ = self.settings
+        _ = self.backends
 
     @property
-    def settings(self) -> Settings | None:
-        """Settings of the backend; None where none is named."""
-        return None if self.attribution is None else settings_of(self.attribution)
+    def backends(self) -> tuple[Settings, ...]:
+        """Settings of the backends; () where none is named."""
+        return () if self.attribution is None else backends_of(self.attribution)
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,12 @@ class ModelScores:
 
     values: Floats
     undefined: Mapping[str, Mapping[str, frozenset[int]]]
+
+    @classmethod
+    def joined(cls, parts: Sequence[ModelScores]) -> ModelScores:
+        """Join the columns of several parts on the same examples."""
+        undefined = {name: reasons for part in parts for name, reasons in part.undefined.items()}
+        return cls(np.concatenate([part.values for part in parts]), undefined)
 
 
 def score_model(

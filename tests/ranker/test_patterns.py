@@ -82,6 +82,6 @@ def test_a_pattern_that_goes_back_is_seen(monkeypatch, pattern, linear):
     """Twice from each place to the end takes eight times as long for twice the text, on a busy machine too."""
     monkeypatch.setitem(PATTERNS, "it", re.compile(pattern))
     monkeypatch.setattr("test_patterns.TEXTS", [("a", "!")])
-    monkeypatch.setattr("test_patterns.LENGTH", 500)
+    monkeypatch.setattr("test_patterns.LENGTH", 300)
     with nullcontext() if linear else pytest.raises(AssertionError):
         test_the_time_of_a_pattern_grows_no_faster_than_the_text("it")

@@ -44,9 +44,17 @@ def test_names_choose_in_their_order_whatever_their_case():
     assert names("index-diff", "ACC") == ["INDEX-DIFF", "ACC"]
 
 
-def test_a_file_alone_adds_to_all_factors(tmp_path):
-    """Own factors stand beside the built-in ones."""
-    assert names(write(tmp_path, GOOD)) == [*BUILTIN, "MINE"]
+def test_a_file_alone_means_its_factors_beside_baselines(tmp_path):
+    """No other factor that reads attributions is measured."""
+    baselines = [name for name, factor in BUILTIN.items() if factor.kind == "baseline"]
+    assert names(write(tmp_path, GOOD)) == [*baselines, "MINE"]
+
+
+def test_methods_can_be_switched_off():
+    """`none` stands for no method, and only by itself."""
+    assert methods(["none"]) == methods(["None"]) == []
+    with refuses(UnknownName, value="none"):
+        methods(["none", "surrogate"])
 
 
 def test_a_file_beside_names_adds_its_factors_to_these(tmp_path):

@@ -156,7 +156,7 @@ def test_a_label_of_a_shortcut_is_one_of_the_task(run, passes):
 def test_a_decision_from_python_declares_the_label_as_evidence(folder):
     """The measure is that of a task that has the label."""
     task = ClassificationTask("mood", ("negative", "positive"), shortcut=1)
-    own = factors(["toward.py"], ["ACC"])
+    own = factors(["ACC", "toward.py"])
     named = decide(
         MODELS,
         labelled(ROWS, ClassificationTask("mood", task.labels)),
@@ -164,3 +164,10 @@ def test_a_decision_from_python_declares_the_label_as_evidence(folder):
     )
     of_task = decide(MODELS, labelled(ROWS, task), evidence=Evidence(factors=own))
     assert [m.scores for m in named.decision.models] == [m.scores for m in of_task.decision.models]
+
+
+@pytest.mark.parametrize("option", ["factors", "methods"])
+def test_a_list_that_names_nothing_is_refused(run, option):
+    """It is neither the default nor none."""
+    status, _, messages = run(f"--{option}", ",")
+    assert (status, f"`--{option}` names nothing" in messages) == (2, True)

@@ -61,7 +61,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.parametrize(("count", "width"), [(2, 5_000), (30, 60), (1_500, 12), (1_500, 400)])
+@pytest.mark.parametrize(("count", "width"), [(2, 5_000), (30, 60), (1_500, 12)])
 def test_many_and_long_names_make_no_long_message(kind, count, width):
     """1,500 labels, and labels of 5,000 characters, are a message of a few lines, which begins as ever."""
     text = outcome(HOSTILE[kind], many(count, width))

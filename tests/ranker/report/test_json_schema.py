@@ -22,7 +22,7 @@ from ranker.report import changes as compared
 from ranker.report import over_sets as many
 from ranker.report import over_tasks as several
 from ranker.report import shift as shifted
-from ranker.results import changes, decision, evaluation, header, over_sets, over_tasks, ranking, shift
+from ranker.results import agreement, changes, decision, evaluation, header, over_sets, over_tasks, ranking, shift
 from ranker.results import parts as model_parts
 from ranker.runs.shift import shift as measure
 from ranker.scoring.changes import what_changed
@@ -56,6 +56,7 @@ RECORDS = [
     (RUN, "level", model_parts.PartLevel),
     (RUN, "components", components.VarianceComponents),
     (RUN, "component", components.Component),
+    (RUN, "agreement", agreement.Agreement),
     (RUN, "quality", header.Quality),
     (CHANGES, "model", changes.ModelChange),
     (CHANGES, "method", changes.MethodChange),
@@ -91,6 +92,7 @@ def runs():
     """Runs of both modes, by hand and from numbers, with families and parts and without."""
     return (
         toy(),
+        dataclasses.replace(toy(), agreement=(agreement.Agreement("shap", "lime", 0.5, {"CONST": None}),)),
         toy_decision(),
         toy_parts(),
         evaluated(suite(), families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF"),
@@ -176,13 +178,14 @@ def test_the_schema_has_the_fields_of_the_record(schema, name, record):
 
 
 def test_the_schema_has_the_keys_of_a_run(runs):
-    """Those of `to_dict`, each required, the part of its mode alone, parts if models have some, and the score table."""
+    """Those of `to_dict`, each required; the part of its mode, parts and agreement if any; and the score table."""
     modes = [part["required"] for part in RUN["oneOf"]]
     assert modes == [["evaluation"], ["decision"]]
     for made in runs:
-        others = {"evaluation", "decision"} - {made.mode} | ({"parts"} if made.parts is None else set())
+        further = [name for name in ("parts", "agreement") if getattr(made, name)]
+        others = {"evaluation", "decision", "parts", "agreement"} - {made.mode, *further}
         assert [key for key in RUN["properties"] if key not in others] == [*made.to_dict(), "table", "examples"]
-        assert list(made.to_dict()) == [*RUN["required"], made.mode, *(["parts"] if made.parts else [])]
+        assert list(made.to_dict()) == [*RUN["required"], made.mode, *further]
     found = what_changed(toy(), toy()).to_dict()
     assert list(CHANGES["properties"]) == list(found) == CHANGES["required"]
 

@@ -268,9 +268,9 @@ def test_evidence_that_there_is_not_is_refused_at_once(given, error_type, option
 
 def test_evidence_names_a_backend_or_leaves_it_open():
     """With its settings, as it comes, or none at all."""
-    assert Evidence().settings is None
-    assert Evidence("none").settings.name == "none"
-    assert Evidence("ig:steps=7").settings == Evidence(IGSettings(steps=7)).settings == IGSettings(steps=7)
+    assert Evidence().backends == ()
+    assert [backend.name for backend in Evidence("none").backends] == ["none"]
+    assert Evidence("ig:steps=7").backends == Evidence(IGSettings(steps=7)).backends == (IGSettings(steps=7),)
 
 
 def test_a_factor_changes_no_example():
