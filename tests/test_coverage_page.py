@@ -13,7 +13,7 @@ from ranker.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
-GRADES = ("published", "rebuilt", "measured", "by command", "not yet", "cannot")
+GRADES = ("published", "rebuilt", "measured", "disagrees", "by command", "not yet", "cannot")
 EXHIBITS = {"Few examples": (9, 6), "BOSS": (21, 3), "GLUE-X": (9, 6), "DomainSum": (6, 5)}
 """Paper -> its tables and its figures."""
 
@@ -73,8 +73,10 @@ def test_every_command_has_its_options():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The files that the page's commands name."""
+    """The files that the page's commands name: the tables of published numbers, and small ones."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs" / "results").mkdir(parents=True)
+    (tmp_path / "docs" / "results" / "tables").symlink_to(ROOT / "docs" / "results" / "tables")
     tasks = (("x", "in-domain"), ("y", "ood"), ("z", "ood"))
     values = [f"m{m},{task},{40 + 5 * m + 3 * n},{kind}" for m in range(8) for n, (task, kind) in enumerate(tasks)]
     (tmp_path / "results.csv").write_text("\n".join(["model,set,value,kind", *values]) + "\n", encoding="utf-8")
@@ -99,9 +101,37 @@ def test_every_command_that_is_not_run_here_was_run_elsewhere():
             assert re.search(r"`tests/|\]\(", row[3]), row[0]
 
 
+def printed(row):
+    """What a row says that its command prints."""
+    (said,) = re.findall(r"prints ((?:`[^`]+`(?: and )?)+)", row[3])
+    return re.findall(r"`([^`]+)`", said)
+
+
 @pytest.mark.parametrize("command", RUN)
 def test_a_command_that_needs_no_model_runs(folder, rank_models, command):
-    """It ends well, and prints something."""
+    """It ends well, and prints what each row that is rebuilt by it says, whatever the white space between."""
     status, out, err = rank_models(*shlex.split(command)[1:])
     assert not status, err
     assert out.strip()
+    rebuilt = [row for row in ROWS if "rebuilt" in row[1] and command in commands(row)]
+    words = " ".join(out.split())
+    assert [text for row in rebuilt for text in printed(row) if text not in words] == []
+
+
+def test_every_rebuilt_row_says_what_its_command_prints():
+    """By a command that is run here, on a table of published numbers that is in the checkout."""
+    for row in (row for row in ROWS if "rebuilt" in row[1]):
+        assert printed(row), row[0]
+        assert set(commands(row)) <= set(RUN), row[0]
+        assert all("docs/results/tables/" in command for command in commands(row)), row[0]
+
+
+def test_measured_tables_are_on_the_page_of_their_tier():
+    """`--tier mini` is shown by the page of the small models."""
+    for row in (row for row in ROWS if "--tier mini" in row[2]):
+        assert "results/tables-mini.md" in row[3], row[0]
+
+
+def test_what_needs_no_model_of_others_is_not_out_of_reach():
+    """Whatever has a command is no row that cannot be had."""
+    assert [row[0] for row in ROWS if "cannot" in row[1] and commands(row)] == []

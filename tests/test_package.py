@@ -24,7 +24,7 @@ DEVELOPMENT = {"docs", "test"}
 """Extras for work on the product itself."""
 
 NOT_INSTALLED = (
-    "the suite hans-con-mini is not installed; a copy of the repository has it (`pip install -e .`); or name models of "
+    "the suite hans-lex-mini is not installed; a copy of the repository has it (`pip install -e .`); or name models of "
     "your own"
 )
 
@@ -71,16 +71,16 @@ def test_the_wheel_holds_the_suites_of_the_demo(wheel_files):
     """The checkout has a suite for each embedded set and two across architectures; the wheel has those that README and
     the tutorial run."""
     held = {place.parts[3] for place in wheel_files[1] if place.match("ranker/data/suites/*/suite.json")}
-    assert held == {"hans-sub-mini", "hans-sub-across-mini", "paws-mini"}
+    assert held == {"hans-sub-mini", "hans-con-mini", "paws-mini"}
     of_sets = {f"{name}-mini" for name in embedded.cards()}
-    assert suites.bundled_suites().keys() == held | of_sets | {"paws-across-mini"}
+    assert suites.bundled_suites().keys() == of_sets | {"hans-sub-across-mini", "paws-across-mini"}
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--ood", "hans-con"), NOT_INSTALLED),
-        (("--models", "hans-con-mini"), NOT_INSTALLED),
+        (("--ood", "hans-lex"), NOT_INSTALLED),
+        (("--models", "hans-lex-mini"), NOT_INSTALLED),
         (("--ood", "mine"), "no models for mine are installed; name yours with `--models`"),
     ],
 )

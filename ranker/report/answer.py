@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ranker.errors import listed
@@ -65,8 +67,19 @@ def evaluation_answer(ranking: Ranking, evaluation: Evaluation) -> tuple[str, li
         sentences.append(
             f"We picked it after seeing the results of {len(advised)} methods, so expect a lower figure on another set."
         )
-    sentences += [_truly_best(ranking, evaluation), NEXT]
+    sentences += [*_designed(ranking, evaluation), _truly_best(ranking, evaluation), NEXT]
     return f"Best method: {best.name}", sentences
+
+
+def _designed(ranking: Ranking, evaluation: Evaluation) -> Iterator[str]:
+    """Yield how far the factor designed for the set is from the metric, unless it is the best method."""
+    for method in evaluation.methods:
+        if method.designed and method != evaluation.best:
+            ends = interval(method.difference_low, method.difference_high, points)
+            yield (
+                f"{method.name}, the factor designed for {ranking.header.ood}, has {percent(method.pairwise_accuracy)} "
+                f"%: {points(method.difference)} points compared with {ranking.header.metric} ({ends})."
+            )
 
 
 def _truly_best(ranking: Ranking, evaluation: Evaluation) -> str:

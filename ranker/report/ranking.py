@@ -13,7 +13,7 @@ from ranker.report import decision, evaluation, parts
 from ranker.report.answer import answer
 from ranker.report.document import Document, Origin
 from ranker.report.remarks import remarks
-from ranker.report.tables import Table, group_numbers, table
+from ranker.report.tables import READ, Table, group_numbers, table
 from ranker.report.words import words_of
 from ranker.results.agreement import Agreement
 from ranker.results.decision import Decision
@@ -192,7 +192,7 @@ def orders(ranking: Ranking) -> Iterator[Table]:
                 [f"{name} by {backend}" for backend in by],
                 ((model.name, *(places_by[model.name] for places_by in places)) for model in ranking.found.models),
                 help=f"The models' places by their mean value of {name}, from the attributions of each backend.",
-                **({} if name in in_text else {"formats": ("html",)}),
+                formats=READ if name in in_text else ("html",),
             )
 
 

@@ -116,6 +116,20 @@ def test_a_level_alone_is_compared_like_the_part_of_the_table(board):
     assert {model["model"]: model["value"] for model in style["models"]} == pytest.approx(of_board)
 
 
+def test_drops_by_level_are_those_of_figure_5():
+    """What models lose that were trained on one set of a level, over its four others; the paper's order of levels."""
+    drops = {model["model"]: model["drops"] for model in answered("compare", "domainsum-table6.csv")["models"]}
+    assert {name: {level: round(100 * drop, 1) for level, drop in of.items()} for name, of in drops.items()} == {
+        "BART, fine-tuned": {"genre": 11.0, "style": 6.8, "topic": 0.4},
+        "Llama3.1-8B, fine-tuned": {"genre": 10.0, "style": 0.7, "topic": -0.3},
+    }
+    with (TABLES / "domainsum-table6.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if (row["model"], row["level"]) == ("BART, fine-tuned", "genre")]
+    (home,) = (float(row["value"]) for row in rows if row["kind"] == "in-domain")
+    away = np.mean([float(row["value"]) for row in rows if row["kind"] == "ood"])
+    assert drops["BART, fine-tuned"]["genre"] == pytest.approx((home - away) / 100)
+
+
 @cache
 def sample(name):
     """(document, summary) as numbers of words and punctuation marks."""

@@ -651,6 +651,12 @@ def test_the_answer_of_an_evaluation():
     )
     assert answer[-2] == "Truly best: bert_large (90.0 % right on hans-sub)."
     assert answer[-1].startswith("Next: `rank-models --data ROWS --models A B ...`")
+    assert not any("designed for" in sentence for sentence in answer)  # it is the best method
+    behind = dataclasses.replace(method("CONST", "factor", 0.7, -0.05), designed=True)
+    ahead = with_found(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.9, 0.15), behind))
+    assert words.answer(ahead)[1][-3] == (
+        "CONST, the factor designed for hans-sub, has 70.0 %: -5.0 points compared with ACC (-10.0 to +0.0)."
+    )
     equal = with_found(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.75, 0.0)))
     assert words.answer(equal)[1][1:3] == [
         "Equally good: NLL.",
