@@ -1,7 +1,7 @@
 """The pictures of the README, made by the product itself: ``make pictures``, or ``python docs/pictures.py``.
 
-The embedded models are ranked on the embedded examples; the terminal's answer becomes an SVG, the page's a screenshot.
-Needs Debian's `chromium` for the second.
+The embedded models are ranked on the embedded examples; the terminal's answer becomes an SVG, the page's a screenshot,
+as does a row as two models read it. Needs Debian's `chromium` for the screenshots.
 """
 
 from __future__ import annotations
@@ -20,11 +20,16 @@ from rich.console import Console
 from ranker.report import render, terminal
 from ranker.report.ranking import document
 from ranker.results.ranking import Ranking
+from ranker.sources.suites import bundled_suites
 
 IMAGES = Path(__file__).parent / "images"
 COMMAND = "rank-models --ood hans-sub --probe 10"
-WIDTH, HEIGHT = 1280, 1470
-"""Of the screenshot, in pixels: the answer, methods, models, and their figures."""
+ROW = "explain --ood hans-con --id cn_embedded_under_verb-0"
+READERS = ("untouched", "inoc-800")
+"""Two models of hans-con-mini: one follows the shortcut, and one hardly."""
+
+REPORT, WORDS = (1280, 1470), (880, 318)
+"""Width and height of the screenshots, in pixels: answer, methods, models and figures; a row and its words."""
 
 
 def ranked(folder: Path) -> Ranking:
@@ -43,27 +48,38 @@ def of_the_terminal(ranking: Ranking) -> str:
     return re.sub(r"(?s) *@font-face \{.*?\}\n", "", drawn)
 
 
-def of_the_page(ranking: Ranking, folder: Path) -> Image.Image:
-    """A screenshot of the HTML report's upper part."""
-    page, shot = folder / "report.html", folder / "report.png"
-    page.write_text(render(ranking, "html"), encoding="utf-8")
+def of_a_row(folder: Path) -> Path:
+    """The page that shows a row as two models read it."""
+    page, suite = folder / "row.html", bundled_suites()["hans-con-mini"]
+    models = [str(suite / name) for name in READERS]
+    command = [sys.executable, "-m", "ranker", *ROW.split(), "--factors", "CONST", "-o", page, "--models", *models]
+    subprocess.run([*command, "--quiet"], check=True)
+    return page
+
+
+def screenshot(page: Path, folder: Path, size: tuple[int, int]) -> Image.Image:
+    """A screenshot of a page's upper part."""
+    shot = folder / "page.png"
     options = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars"
     subprocess.run(
         [shutil.which("chromium") or "chromium-browser", *options.split(), f"--user-data-dir={folder / 'profile'}",
-         f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={shot}", page.as_uri()],
+         f"--window-size={size[0]},{size[1]}", f"--screenshot={shot}", page.as_uri()],
         check=True, capture_output=True, timeout=300,
     )  # fmt: skip
     return Image.open(shot).convert("RGB").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
 
 
 def main() -> None:
-    """Make both."""
+    """Make all three."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ranking = ranked(folder)
         IMAGES.mkdir(exist_ok=True)
         (IMAGES / "terminal.svg").write_text(of_the_terminal(ranking), encoding="utf-8")
-        of_the_page(ranking, folder).save(IMAGES / "report.png", optimize=True)
+        page = folder / "report.html"
+        page.write_text(render(ranking, "html"), encoding="utf-8")
+        screenshot(page, folder, REPORT).save(IMAGES / "report.png", optimize=True)
+        screenshot(of_a_row(folder), folder, WORDS).save(IMAGES / "words.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -300,10 +300,10 @@ def _backend_notes(measuring: Measurer, answered: Sequence[ModelResponses], back
     yield from hiding.token_warnings(
         _by_model(answered, lambda reply: _effects(measuring.plan, reply, pair)), backend.settings
     )
-    for reply in answered if backend.further else ():
-        if count := _quality(measuring, reply, backend).over_tolerance:
-            few = counted(count, "attribution is", "attributions are")
-            yield f"{reply.model.name}: {few} over the error tolerance of {backend.settings.name}."
+    qualities = {reply.model.name: _quality(measuring, reply, backend) for reply in answered} if backend.further else {}
+    inexact = [f"{name} {quality.over_tolerance:,}" for name, quality in qualities.items() if quality.over_tolerance]
+    if inexact:
+        yield f"Attributions over the error tolerance of {backend.settings.name}, of each model: {', '.join(inexact)}."
 
 
 def _agreements(

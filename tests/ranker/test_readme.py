@@ -12,12 +12,18 @@ from conftest import make_lm
 from test_tables_page import write_log
 from test_tutorial import BLOCKS, agrees, printed
 
-from ranker import load_set, load_suite
+from ranker import load_suite
+from ranker.sources.suites import bundled_suites
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-JOURNEYS = dict(re.findall(r"(?ms)^```console\n\$ rank-models (.*?)\n(.*?)\n```", README))
-"""Command, without its first word -> what README shows of its answer."""
+FACTORS, JOURNEYS = (
+    dict(re.findall(r"(?ms)^\$ rank-models (.*?)\n(.*?)\n(?=\$ |```)", part))
+    for part in README.split("## What do you have?")
+)
+"""Command, without its first word -> what README shows of its answer: of factors, and of a user's files."""
+
+IN_THE_WHEEL = ("hans-con-mini", "hans-sub-mini", "paws-mini")
 
 MODELS = {"model-a": "inoc-200", "model-b": "untouched", "model-c": "inoc-1600"}
 """Those of docs/tutorial.md."""
@@ -41,8 +47,8 @@ REVIEWS = {
 
 def journey(beginning):
     """Return the one command that begins so, and what is shown below it."""
-    (command,) = (command for command in JOURNEYS if command.startswith(beginning))
-    return shlex.split(command), JOURNEYS[command]
+    (command,) = (command for command in (*FACTORS, *JOURNEYS) if command.startswith(beginning))
+    return shlex.split(command), {**FACTORS, **JOURNEYS}[command]
 
 
 def block_of(page, file):
@@ -69,18 +75,42 @@ def folder(tmp_path, monkeypatch):
 
 
 def prints_what_is_shown(beginning):
-    """Run a journey's command, and hold its answer to the lines of README."""
+    """Run a command, and hold its answer to the lines of README."""
     arguments, shown = journey(beginning)
     answer = printed(arguments)
     assert agrees(f"...\n{shown}\n...", answer), answer
 
 
-def test_there_are_six_journeys_of_three_lines():
-    """The first is that of checkpoints and ten labelled rows; no other block of README has a `$`."""
-    assert [command.split()[0] for command in JOURNEYS] == ["--data", "label", "--models", "--data", "shift", "compare"]
-    assert {len(shown.splitlines()) for shown in JOURNEYS.values()} == {3}
-    assert README.count("\n$ ") == len(JOURNEYS)
+def test_each_command_has_three_lines_of_its_answer():
+    """The first journey is that of checkpoints and ten labelled rows; no other block of README has a `$`."""
+    assert [command.split()[0] for command in JOURNEYS] == ["--data", "label", "--models", "--data"]
+    assert {len(shown.splitlines()) for shown in (*FACTORS.values(), *JOURNEYS.values())} == {3}
+    assert README.count("\n$ ") == len(FACTORS) + len(JOURNEYS)
     assert len(README.splitlines()) <= 130
+
+
+def write_own_factor():
+    """Write the file of docs/custom-factors.md."""
+    page = (ROOT / "docs" / "custom-factors.md").read_text(encoding="utf-8")
+    Path("my_factors.py").write_text(re.search(r"(?s)# file: my_factors.py\n(.*?)```", page)[1], encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", FACTORS)
+def test_factors_run_with_what_is_in_the_wheel(folder, monkeypatch, command):
+    """On a few rows; the columns and the backends are those that README shows."""
+    suites, words = bundled_suites(), {line.split()[0].rstrip(",") for line in FACTORS[command].splitlines()}
+    monkeypatch.setattr("ranker.sources.suites.bundled_suites", lambda: {name: suites[name] for name in IN_THE_WHEEL})
+    write_own_factor()
+    answer = printed([*shlex.split(command.replace(" --limit 100", "")), "--limit", "12"])
+    assert words - {"after", "ACC"} <= {word.rstrip(",") for word in answer.split()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", FACTORS)
+def test_factors_print_what_is_shown(folder, command):
+    """On all rows."""
+    write_own_factor()
+    prints_what_is_shown(command)
 
 
 def test_checkpoints_and_ten_rows(folder):
@@ -126,16 +156,3 @@ def test_prompts_on_the_model_that_is_shown(folder, monkeypatch):
     shutil.copy(weights, "smollm2.gguf")
     answer = printed([word.replace("smollm2", "smollm2.gguf") for word in arguments]).replace("2.gguf/", "2/")
     assert agrees(f"...\n{shown}\n...", answer), answer
-
-
-def test_a_new_domain(folder):
-    """Rows of two embedded sets, each two texts in one."""
-    for file, name in {"train.jsonl": "hans-sub", "new.jsonl": "hans-con"}.items():
-        write_rows(file, [{"text": " ".join(row.segments)} for row in load_set(name, limit=200).examples])
-    prints_what_is_shown("shift")
-
-
-def test_many_sets(folder):
-    """The table is that of docs/compare.md."""
-    Path("results.csv").write_text(block_of("compare.md", "results.csv"))
-    prints_what_is_shown("compare")

@@ -89,7 +89,7 @@ def test_a_report_shows_agreement_and_the_places_by_each(both, tmp_path):
     assert "CONST by occlusion  CONST by lime" in text
     assert "INDEX-DIFF by lime" in page
     assert "INDEX-DIFF by lime" not in text
-    assert "over the error tolerance of lime" in text
+    assert "Attributions over the error tolerance of lime, of each model: inoc-150 " in " ".join(text.split())
     assert "Attributions: occlusion,lime:" in text
     assert "CONST@LIME" in render(both, "pairs")
     both.save(tmp_path / "run.json")
