@@ -212,6 +212,6 @@ def _bridges(common: Sequence[str], other_outputs: Iterable[Sequence[str]]) -> l
     longest = max(map(len, ways))
     if {*map(len, ways)} - {1, longest}:
         return []
-    shown = min(longest, MAX_EXAMPLES)
-    merged = [{key: label for way in ways for key, label in way[index % len(way)].items()} for index in range(shown)]
+    count = min(longest, MAX_EXAMPLES)
+    merged = [{key: label for way in ways for key, label in way[index % len(way)].items()} for index in range(count)]
     return [{key: label for key, label in label_map.items() if fold(key) != fold(label)} for label_map in merged]
