@@ -10,7 +10,6 @@ import subprocess
 import sys
 import termios
 import time
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -316,7 +315,9 @@ COLOUR = re.compile(r"\x1b\[(?:[0-9]+;)*(?:3|4|9|10)[0-8][0-9;]*m")
 """A colour of the text or of its ground; bold and dim are none."""
 
 
-@pytest.mark.parametrize(("command", "value"), [*product(COLOURED, (None, "1")), ("compare", None)])
+@pytest.mark.parametrize(
+    ("command", "value"), [*((name, "1") for name in COLOURED), ("label", None), ("explain", None), ("compare", None)]
+)
 def test_no_color_takes_the_colours_away(begun, pool, monkeypatch, command, value):
     """`explain` then writes its scores out; `compare` has no colour at all."""
     (pool / "results.csv").write_text("model,set,value\na,x,50\na,y,60\nb,x,55\nb,y,70\n")

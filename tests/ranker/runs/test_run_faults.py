@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -62,9 +63,10 @@ def answer(arguments: list[str], output: Path) -> str:
 def uninterrupted(tmp_path_factory):
     """What a run finds that nobody disturbs, and how long it takes, in seconds."""
     folder = tmp_path_factory.mktemp("whole")
-    answer(command(folder / "warm", folder / "a.json"), folder / "a.json")
+    for name in PRELOADED:
+        import_module(name)
     began = time.perf_counter()
-    found = answer(command(folder / "store", folder / "b.json"), folder / "b.json")
+    found = answer(command(folder / "store", folder / "a.json"), folder / "a.json")
     return found, time.perf_counter() - began
 
 
