@@ -199,8 +199,9 @@ def orders(ranking: Ranking) -> Iterator[Table]:
 def _places(ranking: Ranking, column: str, sign: int) -> dict[str, str]:
     """Return the place of each model by its mean value in a column; "" without one. Equal models share a place."""
     values = {model.name: model.scores.get(column) for model in ranking.found.models}
-    ordered = sorted((sign * value for value in values.values() if value is not None), reverse=True)
-    return {name: "" if value is None else f"{1 + ordered.index(sign * value)}" for name, value in values.items()}
+    signed = {name: round(sign * value, 12) for name, value in values.items() if value is not None}
+    ordered = sorted(signed.values(), reverse=True)
+    return {name: f"{1 + ordered.index(signed[name])}" if name in signed else "" for name in values}
 
 
 def _correlation(rho: float | None) -> str:

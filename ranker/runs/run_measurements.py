@@ -14,7 +14,7 @@ import numpy as np
 from factors import BUILTIN, Example, Factor
 from factors.types import Ints
 from ranker.attribution import hiding, settings_line
-from ranker.attribution.settings import Attributing, OcclusionSettings, settle
+from ranker.attribution.settings import Attributing, OcclusionSettings, Settings, settle
 from ranker.errors import Assumption, ModelError, UsageError, listed
 from ranker.numbers import counted, percent
 from ranker.results.agreement import Agreement
@@ -540,31 +540,29 @@ def _chance_warnings(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator
         yield from worse_than_guessing(right, counts, len(plan.task.labels))
 
 
-def _attributed_label(plan: Plan) -> dict[str, str | None]:
+def _attributed_label(settings: Settings, task: Task) -> dict[str, str | None]:
     """Return the attributed label by name, or None if it is the task's default."""
-    if not isinstance(plan.settings, Attributing):
+    if not isinstance(settings, Attributing):
         return {}
-    label = plan.settings.label
-    of_task = settle(Attributing(), plan.task).label
-    return {"target": None if label == of_task else plan.task.show(label)}
+    of_task = settle(Attributing(), task).label
+    return {"target": None if settings.label == of_task else task.show(settings.label)}
 
 
 def _provenance(plan: Plan, collected: RunResponses, machine: Machine) -> Provenance:
     """Record the rows, settings, versions and models that the numbers come from."""
-    ood, settings = plan.rows.ood, asdict(plan.settings) | _attributed_label(plan)
-    libraries = {name for backend in plan.backends for name in backend.settings.libraries}
+    ood, backends = plan.rows.ood, [backend.settings for backend in plan.backends]
+    values = [asdict(settings) | _attributed_label(settings, plan.task) for settings in backends]
+    lines = (settings_line(*pair) for pair in zip([settings.name for settings in backends], values, strict=True))
+    libraries = dict.fromkeys(name for settings in backends for name in settings.libraries)
     return Provenance(
         data=Data(ood.origin, len(ood.examples), ood.fingerprint),
         population=len(plan.rows.population),
-        attribution=",".join(
-            settings_line(backend.settings.name, asdict(backend.settings) | _attributed_label(plan))
-            for backend in plan.backends
-        ),
+        attribution=",".join(lines),
         error=plan.settings.measure or None,
-        settings=settings,
+        settings=values[0],
         target=plan.target,
         norm=plan.norm,
-        dtype=machine.settled(all(backend.settings.bfloat16 for backend in plan.backends)).dtype,
+        dtype=machine.settled(all(settings.bfloat16 for settings in backends)).dtype,
         versions={name: metadata.version(name) for name in (*VERSIONED, *libraries)},
         models={reply.model.name: reply.content for reply in collected.answered},
     )

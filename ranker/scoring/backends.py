@@ -46,7 +46,9 @@ def _values(means: Sequence[Mapping[str, float | None]], column: str) -> Floats:
 
 
 def _of_words(a: Attributions, b: Attributions) -> float | None:
-    """Return the rank correlation of the words' scores, toward the same label."""
+    """Return the rank correlation of the words' scores toward one label; None if they are about two of three."""
+    if a.target != b.target and len(a.probs) > 2:
+        return None
     words = min(len(a.word_scores), len(b.word_scores))
     return _rank_correlation(a.word_scores[:words], b.toward(a.target).word_scores[:words])
 

@@ -1,5 +1,7 @@
 """Several attribution backends in one run: each factor by each, how far they agree, and where models stand by each."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from refusals import refuses
@@ -78,6 +80,9 @@ def test_backends_agree_on_words_as_their_ranks_do():
     table = ScoreTable(("m",), (column_of("ACC"),), ("1", "2", "3"), np.ones((1, 1, 3)))
     (pair,) = agreements({"a": first, "b": second}, {"a": {}, "b": {}}, table)
     assert pair.words == pytest.approx(np.mean([0.8, 1.0]))
+    three = [replace(one, probs=np.array([0.2, 0.3, 0.5])) for one in (first[0], replace(second[0], target=0))]
+    (apart,) = agreements({"a": three[:1], "b": three[1:]}, {"a": {}, "b": {}}, table)
+    assert apart.words is None  # evidence against one of three labels is for either of two
     (short,) = agreements({"a": first[1:2], "b": second[1:2]}, {"a": {}, "b": {}}, table)
     assert short.words is None
 
@@ -100,6 +105,7 @@ def test_the_line_of_a_report_names_the_same_backends(both):
     """It can be given again."""
     assert [backend.name for backend in backends_of(both.header.provenance.attribution)] == ["occlusion", "lime"]
     assert both.header.attribution == "occlusion,lime"
+    assert "numpy" in both.header.provenance.versions  # on which LIME's scores depend, and those of occlusion do not
 
 
 def test_a_decision_is_made_by_the_factor_of_any_backend(models, rows):

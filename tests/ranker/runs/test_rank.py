@@ -120,7 +120,7 @@ def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
         return [note for note in found.notes if "follows the shortcut" in note]
 
     (doubt,) = notes("inoc-800", "inoc-4000")
-    assert doubt.startswith("No model follows the shortcut. Where it is wrong, inoc-800 gives its label on ")
+    assert doubt.startswith("No model follows the shortcut. inoc-800 gives its label most often: on ")
     assert not notes("inoc-800", "untouched")
     assert not notes("inoc-800", "inoc-4000", attribution="none")
     assert not notes("inoc-800", "inoc-4000", data=dataclasses.replace(data, examples=tuple(right)))
