@@ -22,6 +22,7 @@ import click
 
 from ranker.commands import terminal
 from ranker.errors import DataError, RankModelsError, UsageError
+from ranker.files.buckets import with_urls
 from ranker.report.escapes import visible
 
 NAMED = re.compile(r"(?<!the setting )(?<!`)`([a-z_]+)(?:([= ])([^`]*))?`(?!`)")
@@ -244,13 +245,13 @@ def escape_text(text: str) -> str:
 
 
 def name_flags(text: str) -> str:
-    """Replace parameters in a text by the options of the running command, if any."""
-    context = click.get_current_context(silent=True)
+    """Replace parameters in a text by the options of the running command, if any, and copies by their URLs."""
+    text, context = type(text)(with_urls(text)), click.get_current_context(silent=True)
     return text if context is None else type(text)(insert_flags(text, flags(context.command)))
 
 
 def _message_in_flags(error: RankModelsError, flag_names: Mapping[str, str]) -> str:
-    """Return an error's message with options; a key of a file stays, as does text quoted from another error."""
+    """Return an error's message with options and URLs; a key of a file stays, as does text quoted from an error."""
     text, cause = str(error.args[0]) if error.args else "", error.__cause__
     key = f"{error.place}: `{error.option}`"
     if isinstance(error, DataError) and text.startswith(key):
@@ -258,4 +259,4 @@ def _message_in_flags(error: RankModelsError, flag_names: Mapping[str, str]) -> 
     else:
         quoted = "" if cause is None or isinstance(cause, RankModelsError) else str(cause)
     before, quote, after = text.partition(quoted) if quoted else (text, "", "")
-    return f"{insert_flags(before, flag_names)}{quote}{insert_flags(after, flag_names)}"
+    return with_urls(f"{insert_flags(before, flag_names)}{quote}{insert_flags(after, flag_names)}")

@@ -41,6 +41,9 @@ MAX_FILES = 10_000
 UNUSED = 30 * 86_400.0
 """Seconds after which a copy that no run has used is removed, to bound the disk that copies take."""
 
+_COPY = re.compile(r"[0-9a-f]{32}")
+"""Name of the folder of a copy."""
+
 _VERSION = ("ETag", "etag", "md5Hash", "content_md5", "LastModified", "last_modified", "updated", "mtime", "created")
 """Fields of a listing that change with a file's content, as the services name them."""
 
@@ -162,6 +165,22 @@ def copied_from(path: str) -> str:
     return file.read_text() if file.is_file() else ""
 
 
+def with_urls(text: str) -> str:
+    """Return a message with the URLs of files in place of their copies' paths.
+
+    Example:
+        >>> with_urls("/shared/rows.csv, line 3: 2 cells are needed")
+        '/shared/rows.csv, line 3: 2 cells are needed'
+    """
+    copies = f"{copies_folder()}{os.sep}"
+    for name in {*re.findall(rf"{re.escape(copies)}({_COPY.pattern})", text)}:
+        file = _url_file(Path(copies, name))
+        if file.is_file():
+            url = re.split(r"/[^/]*[*?[]", file.read_text())[0]  # a pattern is of what lies below the copy
+            text = text.replace(f"{copies}{name}{os.sep}{PurePosixPath(url).name}", url)
+    return text
+
+
 def check_listing(url: str, option: str) -> None:
     """Ask for the listing of a URL in a bucket, and copy nothing.
 
@@ -186,9 +205,6 @@ def _remove_unused(copies: Path) -> None:
                 shutil.rmtree(copy)
                 log.info("%s was not used for %d days; it is removed", copy, UNUSED // 86_400)
                 _url_file(copy).unlink(missing_ok=True)
-
-
-_COPY = re.compile(r"[0-9a-f]{32}")
 
 
 def _list(system: Any, path: str) -> tuple[str, str, dict[str, Mapping[str, Any]]]:

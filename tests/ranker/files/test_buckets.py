@@ -14,7 +14,7 @@ from refusals import refuses
 from ranker import load_suite
 from ranker.datasets.embedded import folder as data_folder
 from ranker.errors import UsageError
-from ranker.files.buckets import copied_from, copies_folder, file_system, local_path
+from ranker.files.buckets import copied_from, copies_folder, file_system, local_path, with_urls
 from ranker.runs.gather import gather_without_truth
 
 
@@ -64,6 +64,23 @@ def test_a_copy_knows_its_url():
     assert [copied_from(str(path)) for path in (Path("/models/a"), copies_folder(), copies_folder() / "other")] == [
         ""
     ] * 3
+
+
+def test_a_message_names_urls_and_no_copies(rank_models, tmp_path):
+    """The file that cannot be read, and whatever lies below a folder or a pattern; another path stays."""
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for file in files:
+        file.write_text("text,prediction\na,good\nb,bad\n")
+    put("/team/rows.csv", "text,label\na,good\nb,bad,extra\n")
+    status, _, messages = rank_models("--data", "memory://team/rows.csv", "--models", *files)
+    assert status == 2
+    assert "rank-models: memory://team/rows.csv, line 3: 2 cells are needed, as in line 1 (got 3)" in messages
+    put("/team/my rows/a.csv", "text\nIt rang.\n")
+    for place in ("memory://team/my rows", "memory://team/my rows/*.csv"):
+        copy = local_path(place, "pool")
+        file = copy if copy.name.startswith("*") else copy / "a.csv"
+        assert with_urls(f"{file}, line 2: no") == f"memory://team/my rows/{file.name}, line 2: no"
+    assert with_urls(f"{copies_folder() / 'notes'} stays") == f"{copies_folder() / 'notes'} stays"
 
 
 def test_copies_that_no_run_has_used_for_long_are_removed():
