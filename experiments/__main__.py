@@ -115,6 +115,59 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
 
 
 @cli.command()
+@click.argument("names", nargs=-1, metavar="[SUITE ...]")
+@click.option("--output", "-o", type=options.PATH, required=True, help="A folder for the trainings and the numbers.")
+@click.option("--trainings", type=click.IntRange(1), default=5, show_default=True, help="Trainings of each suite.")
+@click.option(
+    "--attribution",
+    "attributions",
+    multiple=True,
+    default=["shap", "lime", "ig"],
+    show_default=True,
+    metavar="NAME[:SETTINGS]",
+    help="Attribution backend; may be given repeatedly.",
+)
+@click.option("--population", type=click.IntRange(1), metavar="N", help="Examples a set that are explained.")
+@options.DEVICE
+@options.DTYPE
+@options.WORKERS
+@options.STORE
+def replicate(
+    names: Sequence[str],
+    output: Path,
+    trainings: int,
+    attributions: Sequence[str],
+    population: int | None,
+    **machine_options: Any,
+) -> None:
+    """Train embedded suites several times, all by default, and measure how far designed factors are from accuracy.
+
+    The first training is that of the embedded suites, and the others differ in their seeds. A killed run goes on where
+    it was, since no model is trained or asked twice. trainings.csv has a line for each training. means.csv has one for
+    all of them, with an interval over trainings and rows.
+    """
+    from experiments import recipe as recipes
+    from experiments import replication
+    from experiments.inoculate import TrainingMachine, inoculate
+    from ranker.commands import arguments
+    from ranker.sources import suites
+
+    embedded, machine = suites.bundled_suites(), TrainingMachine(portable=True)
+    runtime = arguments.runtime(machine_options, stderr.bars({"quiet": False}))
+    output.mkdir(parents=True, exist_ok=True)
+    measured: list[replication.Distance] = []
+    for training in range(1, trainings + 1):
+        for name, folder in {name: look_up("embedded suite", name, embedded) for name in names or embedded}.items():
+            if training > 1:
+                recipe = recipes.load(name).training(training)
+                folder = inoculate(recipe, None, output / f"{training}" / name, machine).parent
+            measured += replication.distances(folder, training, attributions, runtime, population)
+            outputs.write(replication.written(measured), output / "trainings.csv")
+            outputs.write(replication.written(list(replication.means(measured))), output / "means.csv")
+    say(output / "means.csv")
+
+
+@cli.command()
 @click.argument("name")
 @click.option("--rows", type=click.IntRange(1), default=600, show_default=True, help="Number of rows.")
 @options.SEED
