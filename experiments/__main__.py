@@ -143,8 +143,8 @@ def replicate(
     """Train embedded suites several times, all by default, and measure how far designed factors are from accuracy.
 
     The first training is that of the embedded suites, and the others differ in their seeds. A killed run goes on where
-    it was, since no model is trained or asked twice. trainings.csv has a line for each training. means.csv has one for
-    all of them, with an interval over trainings and rows.
+    it was, since no model is trained or asked twice. The output is two tables: trainings.csv, and means.csv with
+    intervals over trainings and rows.
     """
     from experiments import recipe as recipes
     from experiments import replication
