@@ -35,11 +35,11 @@ EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
 OTHER_VALUES = {
     "ig": {"target": 0, "output": "logit", "baseline": "pad", "rule": "riemann_middle", "steps": 6, "max_steps": 321,
            "tolerance": 0.02, "share": 0.3},
-    "shap": {"target": 0, "output": "logit", "baseline": "mask", "tree": "flat", "max_evaluations": 999,
+    "shap": {"target": 0, "output": "logit", "separators": True, "baseline": "mask", "tree": "flat", "max_evaluations": 999,
              "tolerance": 1e-5},
-    "lime": {"target": 0, "output": "logit", "hide": "remove", "samples": 501, "kernel_width": 24.0, "ridge": 2.0,
+    "lime": {"target": 0, "output": "logit", "separators": True, "hide": "remove", "samples": 501, "kernel_width": 24.0, "ridge": 2.0,
              "seed": 1, "tolerance": 0.4},
-    "occlusion": {"target": 0, "output": "logit", "hide": "remove"},
+    "occlusion": {"target": 0, "output": "logit", "separators": True, "hide": "remove"},
     "phrases": {"target": 0, "output": "logit", "hide": "remove", "window": 2, "reach": 0},
     "none": {},
 }  # fmt: skip
