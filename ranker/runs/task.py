@@ -92,8 +92,9 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
     2. The models' own labels, if the rows have no others: three-way models judge three-way rows three ways. A task
        with the same labels replaces them, since it has their aliases and the shortcut's label.
     3. The only known task that all labels of the rows fit.
-    4. The rows' own labels, if all models are files of answers, and the labels are no numbers that count them. If no
-       model names labels this comes before 3, provided the rows have more labels than the known task.
+    4. The rows' own labels, if all models are files of answers, and the labels are no numbers that count them. This
+       comes before 3 if the rows have more labels than the known task, and no model names labels, or they name those
+       of the rows, and junk.
 
     Otherwise the error says in one line what to name. If the rows' file states which labels numbers stand for, they
     stand for these in files of answers, too.
@@ -150,7 +151,8 @@ def _infer_task(choice: NamedTask, rows: Sheet | None, infos: Sequence[ModelInfo
     by_name = [task for task in fitting if not shared_names or all(task.index(label) is not None for label in labels)]
     if rows is not None and len(names) > 1 and not positions and in_files:
         unnamed = not differ and (model_task is None or all(number_in(name) is not None for name in model_task.labels))
-        if not by_name or (unnamed and len(names) > max(len(task.labels) for task in by_name)):
+        unmerged = unnamed or _name_the_same(names, model_names, by_name)
+        if not by_name or (unmerged and len(names) > max(len(task.labels) for task in by_name)):
             check_spellings(rows.origin, repr(rows.layout.label), names)
             return ClassificationTask(Path(rows.origin).stem, names, ordered=False)
     if len(fitting) == 1:
@@ -282,6 +284,14 @@ def _shared_labels(infos: Iterable[ModelInfo]) -> ClassificationTask | None:
     if not in_order:
         labels = tuple(sorted(labels, key=lambda label: (number_in(label) or 0, fold(label), label)))
     return ClassificationTask(SHARED, labels, ordered=in_order) if len(labels) > 1 else None
+
+
+def _name_the_same(labels: Iterable[str], model_names: Iterable[str], tasks: Iterable[ClassificationTask]) -> bool:
+    """Return True if models name all labels of the rows, and otherwise words that are labels of no task: junk."""
+    folded = {*map(fold, labels)}
+    junk = [name for name in model_names if fold(name) not in folded]
+    all_are_named = folded <= {*map(fold, model_names)}
+    return all_are_named and not any(task.index(name) is not None for task in tasks for name in junk)
 
 
 def _same_labels(task: ClassificationTask, model_task: ClassificationTask) -> bool:
