@@ -13,8 +13,8 @@ import numpy as np
 
 from factors import BUILTIN, Example, Factor
 from factors.types import Ints
-from ranker.attribution import hiding, settings_line
-from ranker.attribution.settings import Attributing, OcclusionSettings, Settings, settle
+from ranker.attribution import settings_line
+from ranker.attribution.settings import Attributing, Settings, settle
 from ranker.errors import Assumption, ModelError, UsageError, listed
 from ranker.numbers import counted, percent
 from ranker.results.agreement import Agreement
@@ -24,6 +24,7 @@ from ranker.results.explanation import Explanation
 from ranker.results.header import Data, Header, Provenance, Quality
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
+from ranker.runs.backends import agreements_of, backend_notes, quality_by, scores_by
 from ranker.runs.collect import ModelResponses, RunResponses
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import NEEDS, Backend, Plan
@@ -40,7 +41,6 @@ from ranker.runs.pool import (
 )
 from ranker.runtime.base import Answer
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.backends import agreements
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.diagnostics import (
     below_chance,
@@ -51,7 +51,7 @@ from ranker.scoring.diagnostics import (
     worse_than_guessing,
 )
 from ranker.scoring.parts import group_by_parts
-from ranker.scoring.score import UNDEFINED, ModelScores, assemble, defined_nowhere
+from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
 from ranker.scoring.unlabelled import AnswerContext
 from ranker.scoring.views import View, pick_informative
 from ranker.sources.base import Machine
@@ -148,7 +148,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
     backends, ungraded = _usable_factors(plan, answered)
     factors = [column for backend in backends for column in backend.columns]
     pairs = [(reply, population_answers(reply)) for reply in answered]
-    scores, outcomes = list(_scores(measuring, answered, backends)), {}
+    scores, outcomes = list(scores_by(measuring, answered, backends)), {}
     with measuring.runtime.steps(f"judging {len(answered):,} models' answers", len(answered)) as watch:
         for reply, answer in pairs:
             outcomes[reply.model.name] = plan.task.outcomes(answer.predictions, rows.population)
@@ -186,7 +186,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         if plan.metric is None
         else _by_model(answered, lambda reply: _in_domain_value(plan, reply)),
         failed_factors=failed,
-        quality=_by_model(answered, lambda reply: _quality(measuring, reply, backends[0])),
+        quality=_by_model(answered, lambda reply: quality_by(measuring, reply, backends[0])),
         notes=(
             *ood.notes,
             *_file_notes(plan),
@@ -201,11 +201,11 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *(constant_models(table.models, pool.answered_labels, labels) if pool is not None and rows.pool else ()),
             *state_notes(table, answered),
             *_asked_rows_notes(plan, table, answered),
-            *(note for backend in backends for note in _backend_notes(measuring, answered, backend)),
+            *(note for backend in backends for note in backend_notes(measuring, answered, backend)),
             *(shortcut_avoided(misled) if any(method.kind == "factor" for method in table.methods) else ()),
         ),
         examples=_examples(plan, answered, backends[0].factors),
-        agreement=tuple(_agreements(answered, backends, table)),
+        agreement=tuple(agreements_of(answered, backends, table)),
         rows=() if rows.truth else _row_results(plan, answered),
         answers=answer_context(measuring, answered, pool_rows, targets) if rows.places is not None else None,
         by_metric=None if plan.metric is None else _metric_rows(plan, plan.metric, [answer for _, answer in pairs]),
@@ -271,58 +271,6 @@ def _usable_factors(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[tup
     reason = f"needs probabilities, and the answers of {hard[0]}{others_text} are labels alone"
     graded = tuple(factor for factor in first.factors if factor not in baselines)
     return (replace(first, factors=graded), *further), {baseline.name: reason for baseline in baselines}
-
-
-def _scores(
-    measuring: Measurer, answered: Sequence[ModelResponses], backends: Sequence[Backend]
-) -> Iterator[ModelScores]:
-    """Yield each model's scores by the factors of all backends."""
-    population = measuring.plan.rows.population
-    by_backend = [
-        list(
-            measuring.scores_of_each(
-                [(reply, reply.answers[backend.question]) for reply in answered], population, backend.columns
-            )
-        )
-        for backend in backends
-    ]
-    yield from map(ModelScores.joined, zip(*by_backend, strict=True))
-
-
-def _quality(measuring: Measurer, reply: ModelResponses, backend: Backend) -> Quality:
-    """Measure the quality of a model's attributions by a backend."""
-    return measuring.quality(reply, reply.answers[backend.question], measuring.plan.rows.population, backend.settings)
-
-
-def _backend_notes(measuring: Measurer, answered: Sequence[ModelResponses], backend: Backend) -> Iterator[str]:
-    """Warn of a token that means something; say how many attributions of a further backend are not exact enough."""
-    pair = hiding.occlusion_settings(backend.settings)
-    yield from hiding.token_warnings(
-        _by_model(answered, lambda reply: _effects(measuring.plan, reply, pair)), backend.settings
-    )
-    qualities = {reply.model.name: _quality(measuring, reply, backend) for reply in answered} if backend.further else {}
-    inexact = [f"{name} {quality.over_tolerance:,}" for name, quality in qualities.items() if quality.over_tolerance]
-    if inexact:
-        yield f"Attributions over the error tolerance of {backend.settings.name}, of each model: {', '.join(inexact)}."
-
-
-def _agreements(
-    answered: Sequence[ModelResponses], backends: Sequence[Backend], table: ScoreTable
-) -> Iterator[Agreement]:
-    """Compare each two backends; none where there is one."""
-    attributions = {
-        backend.settings.name: [row for reply in answered for row in reply.answers[backend.question].attributions]
-        for backend in backends
-    }
-    columns = {
-        backend.settings.name: {
-            factor.name: column.name
-            for factor, column in zip(backend.factors, backend.columns, strict=True)
-            if factor.kind == "factor"
-        }
-        for backend in backends
-    }
-    return agreements(attributions, columns, table)
 
 
 def _labels_alone(predictions: Predictions) -> bool:
@@ -418,14 +366,6 @@ def _misled_share(plan: Plan, reply: ModelResponses) -> float | None:
     if not (are_classes(predictions) and has_labels(plan.task)):
         return None
     return misled_share(predictions, plan.rows.population, plan.task)
-
-
-def _effects(plan: Plan, reply: ModelResponses, pair: Sequence[OcclusionSettings]) -> tuple[float, float] | None:
-    """Return the effects of hiding a word behind the token and behind the other; None if not both were measured."""
-    by_settings = zip(plan.hidden_word_requests, reply.hidden, strict=True)
-    answers = {request.settings: answer for request, answer in by_settings if answer is not None}
-    effects = [hiding.mean_effect(answers[settings].attributions) for settings in pair if settings in answers]
-    return (effects[0], effects[1]) if len(effects) == 2 else None
 
 
 def _examples(plan: Plan, answered: Sequence[ModelResponses], factors: Sequence[Factor]) -> tuple[Explanation, ...]:
