@@ -6,7 +6,7 @@ worth on the labelled rows is counted here, by equality and differences alone, a
 neither must the number of rows, the metric, nor the order of the models if nothing but these rows is read.
 
 What may change: the order of models beside a pool, since it reads more than the labelled rows; the order among models
-of one value; and all that is said of certainty.
+of one value; and all that is said of certainty. Two writings may be refused, see `may_be_refused`.
 """
 
 from __future__ import annotations
@@ -354,6 +354,24 @@ def check(folder: Path, seed: int, decided: bool) -> None:
             assert order == sorted(order, reverse=True)
 
 
+def may_be_refused(seed: int, message: str) -> bool:
+    """Tell whether a refusal, of a run or of a model, is one that is better than a guess.
+
+    A file is read before the rows are. So numbers that hardly repeat, beside a column with fractions, may be labels or
+    measurements: the user is asked for the task. A line of separators alone is a spreadsheet's end, or a row without an
+    answer: if only the order tells which row is which, the number of lines does not fit.
+    """
+    rng = random.Random(seed)
+    kind = rng.choice(["labels", "labels", *METRICS])
+    truth = drawn_truth(rng, kind, rng.choice(LABELS))
+    writing = drawn_writing(rng, kind)
+    if "no labels of a task are found" in message:
+        numbers = all(label.removeprefix("-").isdecimal() for label in truth.labels)
+        return kind == "labels" and numbers and writing.extra and 2 * len(truth.labels) > truth.size
+    silent = any(None in cells for cells in truth.answers.values())
+    return "so that their order must tell" in message and silent and not writing.join and writing.form in ("csv", "tsv")
+
+
 PARTS = 10
 """Tests that the quick run is cut into, for several processes."""
 
@@ -365,20 +383,26 @@ PARTS = 10
         (2_785, 1),
         (3_605, 1),
         (6_957, 1),
+        (11_905, 1),
         pytest.param(0, 20_000, marks=pytest.mark.soak),
     ],
 )
 def test_one_truth_has_one_value_in_every_writing(tmp_path, caplog, first, count):
     """Each seed draws a truth and a writing; every tenth run is decided, too."""
-    caplog.set_level(logging.ERROR)
     wrong: dict[int, str] = {}
+    refused = 0
     for seed in range(first, first + count):
+        caplog.clear()
         try:
             check(tmp_path / str(seed), seed, decided=seed % 10 == 0)
         except (AssertionError, RankModelsError) as error:
-            wrong[seed] = f"{type(error).__name__}: {error}"
+            if may_be_refused(seed, f"{error}{caplog.text}"):
+                refused += 1
+            else:
+                wrong[seed] = f"{type(error).__name__}: {error}"
         shutil.rmtree(tmp_path / str(seed))
     assert wrong == {}
+    assert refused <= 1 + count / 200
 
 
 def test_a_wrong_value_is_found(tmp_path):
