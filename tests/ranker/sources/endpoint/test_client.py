@@ -90,6 +90,33 @@ def test_a_refused_request_is_final(status):
         assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize(("wrong", "tokens"), [("400", 0), ("404", 0), ("429", 0), ("500", None)])
+def test_a_request_that_is_refused_costs_no_tokens(wrong, tokens):
+    """It counts as a request; a server that broke may have done the work, so then the most that it may take counts."""
+    with serving(wrong=deque([wrong] * 6)) as server:
+        client = client_of(server)
+        with pytest.raises(RowError):
+            ask(client)
+        requests, spent = client.journal.spent("run")
+        assert requests == len(server.requests)
+        assert spent == tokens if tokens is not None else spent > 0
+
+
+def test_a_model_that_is_not_there_is_asked_for_again(tmp_path):
+    """It may be loaded later; what else is refused stays so."""
+    for wrong, requests in (("404", 2), ("400", 1)):
+        (tmp_path / wrong).mkdir()
+        with serving(wrong=deque([wrong])) as server:
+            with pytest.raises(RowError):
+                ask(client_of(server, Journal(tmp_path / wrong)))
+            if wrong == "404":
+                assert ask(client_of(server, Journal(tmp_path / wrong))).text
+            else:
+                with pytest.raises(RowError):
+                    ask(client_of(server, Journal(tmp_path / wrong)))
+            assert len(server.requests) == requests
+
+
 @pytest.mark.parametrize("status", ["401", "403"])
 def test_a_wrong_key_is_never_tried_again(status):
     """The server counts as one that cannot be asked."""
