@@ -309,11 +309,11 @@ def run_of(exhibit: Exhibit, tier: Tier, options_given: Mapping[str, Any]) -> Ru
         UsageError: an option cannot be right.
     """
     from experiments.tables import Run
-    from ranker.attribution import settings_of
     from ranker.commands import arguments
+    from ranker.scoring.score import Evidence
 
     sets = {name: name for name in exhibit.sets}
-    attributions = {backend.name: backend for backend in map(settings_of, options_given["attributions"])}
+    attributions = {Evidence(setting).backends[0].name: setting for setting in options_given["attributions"]}
     for name in attributions:
         look_up("attribution of this exhibit", name, dict.fromkeys(exhibit.attributions))
     own_checkpoints: dict[str, list[str]] = {}

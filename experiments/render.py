@@ -8,7 +8,6 @@ from dataclasses import asdict
 from experiments.published import PAPER, Exhibit
 from experiments.tables import Cell, Rankings
 from ranker import Ranking
-from ranker.numbers import signed
 from ranker.report import csv
 from ranker.report.markdown import escape, lines
 from ranker.report.remarks import attribution_text
@@ -106,7 +105,7 @@ def _parts(exhibit: Exhibit, column: str, cells: Sequence[Cell]) -> Iterator[tup
     if any(cell.published is not None for cell in cells):
         yield ("published" if ours else f"{column}, published"), lambda cell: _number(cell.published)
     if any(cell.difference is not None for cell in cells):
-        yield "difference", lambda cell: "" if cell.difference is None else signed(cell.difference)
+        yield "difference", lambda cell: "" if cell.difference is None else f"{round(cell.difference, 1) + 0.0:+.1f}"
 
 
 def _here(cell: Cell) -> str:

@@ -16,12 +16,10 @@ import numpy as np
 
 from experiments import recipe as recipes
 from experiments.published import Exhibit, Models, Tier
-from ranker import Ranking, rank
-from ranker.attribution.settings import Settings
+from ranker import MethodResult, Ranking, rank
 from ranker.datasets import sets
 from ranker.datasets.embedded import SUITE
 from ranker.errors import UsageError
-from ranker.results.evaluation import MethodResult
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence, Target
 from ranker.sources import suites
@@ -75,7 +73,7 @@ class Run:
     folder: Path = Path("suites")
     own: Mapping[str, Sequence[str]] = field(default_factory=dict)
     sets: Sequence[str] = ()
-    attributions: Mapping[str, Settings] = field(default_factory=dict)
+    attributions: Mapping[str, str] = field(default_factory=dict)
     target: Target = "declared"
     data_dir: Path | None = None
     probe: int = 10

@@ -24,7 +24,6 @@ from ranker.sources.hf.loading import one_line_errors
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from ranker.progress import Advance
     from ranker.tasks.classes import ClassificationTask
 
 Start: TypeAlias = "tuple[PreTrainedModel, PreTrainedTokenizerBase]"
@@ -225,7 +224,7 @@ def train(
     groups: Sequence[Sequence[int]] | None = None,
     device: str = "cpu",
     bf16: bool = False,
-    advance: Advance = lambda rows: None,
+    advance: Callable[[int], object] = lambda rows: None,
     after: Callable[[Sequence[float]], None] = lambda losses: None,
 ) -> list[float]:
     """Train the model in place, and leave it in evaluation mode.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ranker.progress import silent
     from ranker.results.changes import Changes
     from ranker.results.decision import Decision
-    from ranker.results.evaluation import Evaluation
+    from ranker.results.evaluation import Evaluation, MethodResult
     from ranker.results.explanation import Explanation
     from ranker.results.label_ranking import LabelRanking
     from ranker.results.over_sets import OverSets
@@ -77,6 +77,7 @@ __all__ = [
     "Labelling",
     "LogOptions",
     "Machine",
+    "MethodResult",
     "ModelError",
     "OverSets",
     "OverTasks",
@@ -127,7 +128,7 @@ _HOME = {
     "ranker.progress": ("silent",),
     "ranker.results.changes": ("Changes",),
     "ranker.results.decision": ("Decision",),
-    "ranker.results.evaluation": ("Evaluation",),
+    "ranker.results.evaluation": ("Evaluation", "MethodResult"),
     "ranker.results.explanation": ("Explanation",),
     "ranker.results.label_ranking": ("LabelRanking",),
     "ranker.results.over_sets": ("OverSets",),

@@ -16,7 +16,7 @@ MAY_KNOW = {
     "records": ("errors", "limits"),
     "files": ("errors", "limits"),
     "statistics": (),
-    "labelling": ("datasets", "files", "statistics", "errors"),
+    "labelling": ("datasets", "statistics", "errors"),
     "tasks": ("errors",),
     "datasets": ("tasks", "files", "records", "limits", *BASE),
     "results": ("statistics", "files", "records", "limits", "errors", "numbers"),
@@ -33,7 +33,7 @@ MAY_KNOW["cli"] = ("commands", "errors")
 MAY_KNOW["__main__"] = ("cli",)
 UPWARDS = {"ranker.results.result": ("ranker.report.plot", "ranker.report.figures")}
 """A result draws itself when it is asked to: it imports these late, and nothing else points up."""
-MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 159, 8
+MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 155, 8
 COMPUTING = ("errors.py", "numbers.py", "scoring/score.py", "scoring/reference.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib", "sklearn")
 

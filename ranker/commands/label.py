@@ -72,18 +72,19 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
 )
 @options.option(
     Heading.METHODS,
-    "--certain",
-    is_flag=True,
-    help="Pick random rows until a winner is proven. For two or three models.",
-)
-@options.option(
-    Heading.METHODS,
     "--until",
     type=click.FloatRange(0, 1),
     default=0.965,
     show_default=True,
     metavar="P",
     help="Probability that the leader is within --margin of the best, at which to stop.",
+)
+@options.option(
+    Heading.METHODS,
+    "--shortfall",
+    type=click.FloatRange(0, 100),
+    metavar="POINTS",
+    help="Points that are expected to be lost by taking the leader, at which to stop as well.",
 )
 @options.option(
     Heading.METHODS,
@@ -167,8 +168,6 @@ def label(**values: Any) -> None:
     """
     stderr.log(values)
     look_up("format", values["format_name"], FORMATS)
-    if values["certain"] and values["rule"]:
-        raise flag_error("certain", f"is a rule of its own (got `--rule {values['rule']}` beside it)", values["rule"])
     if excluded := next((name for name in ("batch", "plain") if values["web"] and values[name]), None):
         raise flag_error("web", f"asks on a page; leave out `--{excluded}`", True)
     if values["port"] and not values["web"]:
@@ -201,19 +200,19 @@ def report_command() -> str:
 
 
 def _settings(values: dict[str, Any]) -> Any:
-    from ranker.labelling.votes import RULES
-    from ranker.runs.label_predictions import LabelSettings
+    from ranker.runs.label_predictions import RULES, LabelSettings
     from ranker.runs.task import takes_values
 
     usual = "order" if takes_values(values["task"]) else "best"
     rule_name = look_up("rule", values["rule"] or usual, dict(zip(RULES, RULES, strict=True)))
-    rule = "certain" if values["certain"] else rule_name
-    return LabelSettings(rule, values["label_noise"], values["margin"], values["until"], values["seed"])
+    lost = None if values["shortfall"] is None else values["shortfall"] / 100
+    return LabelSettings(rule_name, values["label_noise"], values["margin"], values["until"], values["seed"], "", lost)
 
 
 def _batch(values: dict[str, Any]) -> None:
     from ranker.commands import arguments, session_files
     from ranker.datasets.identity import row_key
+    from ranker.files.exports import CANNOT_TELL
     from ranker.labelling import export
     from ranker.runs.task import takes_values
 
@@ -240,7 +239,7 @@ def _batch(values: dict[str, Any]) -> None:
         log.warning("%s", balance)
     table = [session.pool.cells.get(row_key(row), {}) for row in rows]
     labels, studio = session.pool.labels, values["format_name"] == "label-studio"
-    configuration = export.configuration(list(table[0]), labels) if studio else ""
+    configuration = export.configuration(list(table[0]), labels, CANNOT_TELL) if studio else ""
     outputs.write(export.render(values["format_name"], rows, table, labels, session.column), values["output"])
     if studio and values["output"] is not None:
         path_beside = values["output"].with_suffix(".xml")

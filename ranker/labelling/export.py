@@ -11,7 +11,6 @@ from factors.types import Example
 from ranker.datasets.identity import text_key
 from ranker.datasets.sheets import csv_table
 from ranker.errors import UsageError
-from ranker.files.exports import CANNOT_TELL
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot hold, escaped or not (XML 1.0, section 2.2)."""
@@ -55,18 +54,19 @@ def render(
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
-def configuration(texts: Sequence[str], labels: Sequence[str]) -> str:
+def configuration(texts: Sequence[str], labels: Sequence[str], cannot_tell: str) -> str:
     """Write the labelling configuration of a project in Label Studio.
 
     Args:
         texts: the columns that hold texts.
         labels: the names of the labels.
+        cannot_tell: the choice that is none of them.
 
     Raises:
         UsageError: a label holds characters that XML cannot.
 
     Example:
-        >>> '<Choice value="a&amp;b" hotkey="1"/>' in configuration(["text"], ["a&b", "c"])
+        >>> '<Choice value="a&amp;b" hotkey="1"/>' in configuration(["text"], ["a&b", "c"], "cannot tell")
         True
     """
     if bad_label := next((label for label in labels if _NO_XML.search(label)), None):
@@ -74,7 +74,7 @@ def configuration(texts: Sequence[str], labels: Sequence[str]) -> str:
         raise UsageError(text, option="label", value=bad_label)
     text_tags = [f"  <Text name={quoteattr(_word(name))} value={quoteattr('$' + _word(name))}/>" for name in texts]
     hotkeys = [*"123456789"[: len(labels)], *[""] * max(len(labels) - 9, 0)]
-    choices = [*zip(labels, hotkeys, strict=True), (CANNOT_TELL, "0")]
+    choices = [*zip(labels, hotkeys, strict=True), (cannot_tell, "0")]
     lines = (
         f"    <Choice value={quoteattr(label)}" + (f' hotkey="{key}"' if key else "") + "/>" for label, key in choices
     )

@@ -40,6 +40,12 @@ class MethodResult:
         curve: K -> pairwise accuracy with a probe of K examples.
         splits: a part of the pairs -> pairwise accuracy on it. Parts: "near" and "far"; "within-family" and
             "across-family"; "misled", one of the two models follows the shortcut, and "not-misled", neither does.
+
+    Example:
+        >>> from ranker import Evidence, load_set, load_suite, rank
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=60)
+        >>> rank(models, rows, evidence=Evidence("none", methods=())).evaluation.method("ACC").kind
+        'baseline'
     """
 
     name: str
