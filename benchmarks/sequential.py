@@ -33,12 +33,13 @@ from benchmarks.rivals import CODA, LURE, LLMSelector, ModelPicker, Picker, Sele
 from factors.types import Bools, Floats, Ints
 from ranker.commands.options import PATH
 from ranker.numbers import percent
-from ranker.statistics import posterior, stopping
+from ranker.statistics import posterior, rows, stopping, vote
 from ranker.statistics.acquisition import Goal, next_rows
-from ranker.statistics.beliefs import LABEL_NOISE, Beliefs, believe
 from ranker.statistics.engine import pairs
 from ranker.statistics.patterns import Patterns, fold
 from ranker.statistics.pool import Pool
+from ranker.statistics.rows import RowEvidence
+from ranker.statistics.vote import LABEL_NOISE, Beliefs, VoteEvidence, believe
 
 SIZES = (1, 2, 3, 5, 10, 12, 20, 50, 100)
 """Numbers of labels at which is said what was found."""
@@ -48,6 +49,12 @@ CLASSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.01)
 
 LEVELS = (0.95, 0.96, 0.965, 0.97, 0.98, 0.99, 0.995)
 """Probabilities at which a run may stop."""
+
+LOST = (0.002, 0.003, 0.005, 0.0075, 0.01)
+"""What may be expected to be lost where a run may stop."""
+
+LEAST = 5
+"""Answers before which no run stops by what is lost."""
 
 GAPS = (0.0, 0.01, 0.03, 0.06, 1.0)
 """Where the classes of the gap between the best two models begin and end."""
@@ -157,7 +164,7 @@ def accuracy(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
     for size in sizes:
         score = outcomes[:, :size].mean(axis=1)
         leader, rng = int(score.argmax()), np.random.default_rng(size)
-        _, near, _ = posterior.best(outcomes[:, :size], rng, NEAR_DRAWS, MARGIN)
+        near = rows.draw(RowEvidence.of_means(outcomes[:, :size]), rng, NEAR_DRAWS).near(MARGIN)
         better = of_pairs(posterior.more_accurate(outcomes[:, :size]))
         yield MethodEstimate(score, better, leader, float(near[leader]))
 
@@ -192,13 +199,18 @@ def vote_by_batch(rule: Goal) -> Method:
     return method
 
 
+def within_margin(beliefs: Beliefs) -> float:
+    """Return P(the leader is within the margin of the best)."""
+    return vote.draw(VoteEvidence(beliefs), beliefs.rng(1)).within(MARGIN)
+
+
 def said_by(beliefs: Beliefs, labels: Ints) -> MethodEstimate:
     """Scores, probabilities, how sure it is that the leader is near the best, and how unequal the labels are."""
     return MethodEstimate(
         beliefs.score,
-        of_pairs(beliefs.beats()),
+        of_pairs(beliefs.better),
         int(beliefs.score.argmax()),
-        beliefs.within(MARGIN),
+        within_margin(beliefs),
         len(labels) - int(np.bincount(labels).max(initial=0)),
     )
 
@@ -370,19 +382,27 @@ def stops(
 
 
 def asked(world: World, most: int, rule: Goal) -> dict[str, Any]:
-    """Run one session: after 0, 1, 2 ... answers return its certainty, and the leader's regret."""
+    """Run one session: after 0, 1, 2 ... answers return its certainty, what it expects to lose, and the regret."""
     patterns = world.patterns
     rows, chances = np.zeros(0, dtype=np.int64), np.zeros(0)
-    within, regret = [], []
+    within, shortfall, regret = [], [], []
     while True:
         beliefs = believe(patterns, rows, world.labels[rows])
-        within.append(round(beliefs.within(MARGIN), 4))
+        belief = vote.draw(VoteEvidence(beliefs), beliefs.rng(1))
+        within.append(round(belief.within(MARGIN), 4))
+        shortfall.append(round(float(belief.shortfall()[belief.leader]), 5))
         regret.append(round(float(world.truth.max() - world.truth[beliefs.score.argmax()]), 5))
         following = next_rows(beliefs, 1, rule)
-        if not len(following) or len(rows) == most or within[-1] >= max(LEVELS):
+        if not len(following) or len(rows) == most or (within[-1] >= max(LEVELS) and shortfall[-1] <= min(LOST)):
             fell = stopping.evidence_against_vote(chances, world.labels[rows], world.classes)
             gap = float(np.diff(np.sort(world.truth)[-2:])[0])
-            return {"within": within, "regret": regret, "gap": gap, "behind": np.round(fell, 3).tolist()}
+            return {
+                "within": within,
+                "shortfall": shortfall,
+                "regret": regret,
+                "gap": gap,
+                "behind": np.round(fell, 3).tolist(),
+            }
         label = int(world.labels[following[0]])
         chances = np.append(chances, stopping.answer_probability(beliefs, int(following[0]), label))
         rows = np.append(rows, following)
@@ -414,7 +434,40 @@ def stopped(files: Sequence[Path]) -> None:
     head = ["P", "right", *(f"gap {100 * a:.0f} to {100 * b:.0f}" for a, b in zip(GAPS, GAPS[1:], strict=False))]
     click.echo(table([*head, *(f"by {size}" for size in (20, 50, 100)), "gap 5 or more, by 50", "median"], rows))
     alarms = np.mean([max(run["behind"], default=0.0) >= stopping.BEHIND for run in runs])
-    click.echo(f"\nAlarms: {alarms:.1%} of the runs.")
+    click.echo(f"\nAlarms: {alarms:.1%} of the runs.\n")
+    rules = {f"P {level:g}": [first_place(run, "within", level) for run in runs] for level in LEVELS}
+    rules |= {f"{100 * most:g} lost": [first_place(run, "shortfall", -most) for run in runs] for most in LOST}
+    click.echo(table(STOPPED, [stopped_by(name, runs, ends) for name, ends in rules.items()]))
+
+
+STOPPED = ("ends", "within 50", "median", "90 %", "points lost", "95 % lose at most", "within a point")
+
+
+def first_place(run: Mapping[str, Any], quantity: str, enough: float) -> int | None:
+    """Return the number of answers after which a run stops, at least `LEAST` and without an alarm; None for never.
+
+    A value is enough if it is at least `enough`; of what is lost, at most minus that.
+    """
+    sign = -1 if enough < 0 else 1
+    silent = next((k for k, fell in enumerate(run["behind"], 1) if fell >= stopping.BEHIND), len(run[quantity]))
+    return next((k for k in range(LEAST, min(silent, len(run[quantity]))) if sign * run[quantity][k] >= enough), None)
+
+
+def stopped_by(name: str, runs: Sequence[Mapping[str, Any]], ends: Sequence[int | None]) -> list[str]:
+    """Return a row of a table: how many runs end, after how many answers, and what is truly lost then."""
+    numbers = [k for k in ends if k is not None]
+    lost = np.array([100 * run["regret"][k] for run, k in zip(runs, ends, strict=True) if k is not None])
+    if not numbers:
+        return [name, "0%", *[""] * 5]
+    return [
+        name,
+        f"{np.mean([k is not None and k <= 50 for k in ends]):.0%}",
+        f"{np.median(numbers):.0f}",
+        f"{np.quantile(numbers, 0.9):.0f}",
+        f"{lost.mean():.2f}",
+        f"{np.quantile(lost, 0.95):.1f}",
+        f"{np.mean(lost <= 100 * MARGIN + 1e-9):.0%}",
+    ]
 
 
 @main.command()
@@ -537,7 +590,8 @@ def scale(models: int, rows: int, classes: int, labels: int, batch: int) -> None
     beliefs = believe(patterns, labelled, truth[labelled])
     next_rows(beliefs)
     chosen = time.process_time()
-    beliefs.beats(), beliefs.best(), beliefs.interval(), beliefs.outlook()
+    belief = vote.draw(VoteEvidence(beliefs), beliefs.rng(1))
+    belief.beats(), belief.best(), belief.interval()
     finished = time.process_time()
     next_rows(beliefs, batch)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

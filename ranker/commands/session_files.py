@@ -94,10 +94,9 @@ class SessionFile:
             text = "all models predict the same on every row of the pool: no label would tell them apart"
             return text if labelling.predictions.alike else ""
         ranking = labelling.ranking()
-        if ranking.certain:
-            return f"proven: the leader is within {ranking.points} of the best on this pool"
         reasons = {
             "until": f"enough: P(the leader is within {ranking.points} of the best) has reached {ranking.until}",
+            "shortfall": f"enough: {ranking.advice}",
             "budget": f"the budget of {counted(self.request.budget or 0, 'answer')} is spent",
         }
         return next((reasons[limit] for limit in self._limits), "")
@@ -109,7 +108,8 @@ class SessionFile:
         claims = ranking.answers > 0 and not ranking.alarmed
         enough = claims and ranking.until is not None and ranking.within >= ranking.until
         spent = budget is not None and self.labelling.own_answers >= budget
-        return [name for name, reached in (("until", enough), ("budget", spent)) if reached]
+        limits = {"until": enough, "shortfall": bool(ranking.good_enough), "budget": spent}
+        return [name for name, reached in limits.items() if reached]
 
     def record(self, entry: Callable[..., None], *label: str) -> None:
         """Record an entry for the row that waits, and save it.

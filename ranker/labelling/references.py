@@ -1,6 +1,6 @@
-"""Session of models whose answers only the task can compare, such as texts: rows and order by ANCHORS.
+"""Learner of answers that only the task can compare, such as texts: rows and order by ANCHORS.
 
-Axis letters as in `ranker.statistics.anchors`, and K answered rows.
+Axis letters as in `ranker.statistics.likeness`, and K answered rows.
 """
 
 from __future__ import annotations
@@ -12,34 +12,29 @@ from typing import Any
 import numpy as np
 
 from factors.types import Floats
-from ranker.labelling.session import LabelEvent, Session, SessionStatus, random_rows
-from ranker.statistics.anchors import Anchors, choose_rows, infer_differences
-from ranker.statistics.forecast import Forecast
-from ranker.statistics.stopping import MARGIN, PROBABLE
+from ranker.labelling.session import LabelEvent
+from ranker.statistics import likeness
+from ranker.statistics.draws import Draws
+from ranker.statistics.likeness import Anchors, LikenessEvidence, choose_rows
 
-RULES = ("order", "random")
-"""Rules that pick rows to write references for: to learn the order of the models, or at random."""
+RULES: tuple[str, ...] = ("order",)
+"""Rule that chooses rows to write references for: to learn the order of the models."""
 
 
-class ReferenceSession(Session):
-    """A pool of answers that are compared, and the labelling events of its rows; see `Session`.
+class ReferenceLearner:
+    """A pool of answers that are compared; a `ranker.labelling.session.Learner`.
 
     Args:
         anchors: likeness of the models' answers on the pool.
-        outcomes: (row, reference) -> (M,) outcomes of the models' answers to a row, were that the truth.
-        events: earlier events in their order. Of several references of a row the mean outcome counts.
-        rule: rule that picks rows, one of `RULES`.
-        margin: most that a winner may lack to the best, in outcomes.
-        probable: probability of that at which to stop.
-        seed: random seed of the order of random rows.
-
-    Raises:
-        ValueError: an invalid rule or row.
+        outcomes: (row, reference) -> (M,) outcomes of the models' answers to a row, were that the truth. Of several
+            references of a row the mean outcome counts.
 
     Example:
+        >>> from ranker.labelling.session import Session
         >>> answers = np.array([[0, 1, 2, 3], [0, 1, 2, 9], [9, 8, 7, 6]])  # of three models to four rows
         >>> alike = (answers[:, None] == answers).astype(float)
-        >>> session = ReferenceSession(Anchors(alike), lambda row, truth: (answers[:, row] == truth).astype(float))
+        >>> pool = ReferenceLearner(Anchors(alike), lambda row, truth: (answers[:, row] == truth).astype(float))
+        >>> session = Session(pool)
         >>> row = session.next()
         >>> session.tell(row, answers[0, row])
         >>> session.status().order.tolist()[-1]
@@ -48,50 +43,28 @@ class ReferenceSession(Session):
 
     rules = RULES
 
-    def __init__(
-        self,
-        anchors: Anchors,
-        outcomes: Callable[[int, Any], Floats],
-        events: Sequence[LabelEvent] = (),
-        *,
-        rule: str = "order",
-        margin: float = MARGIN,
-        probable: float = PROBABLE,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(anchors.rows, events, rule, margin, probable)
-        self.anchors, self.seed, self.rule_key = anchors, seed, rule
-        self.outcomes = cache(outcomes)
+    def __init__(self, anchors: Anchors, outcomes: Callable[[int, Any], Floats]) -> None:
+        self.anchors, self.outcomes, self.rows = anchors, cache(outcomes), anchors.rows
+        self.readable = np.arange(anchors.rows)
 
-    def _pick(self, closed: Collection[int], count: int) -> list[int]:
-        """Pick rows by the rule, none of them closed."""
-        if self.rule == "random":
-            return random_rows(self.rows, self.seed, {*range(self.rows)} - {*closed}, count)
-        labelled = sorted({event.row for event in self.answered})
-        return [*map(int, choose_rows(self.anchors, count, labelled, sorted(closed)))]
+    def check(self, event: LabelEvent) -> None:
+        """Do nothing: any reference can be one."""
 
-    def _compute_status(self) -> SessionStatus:
-        """Compute what a decision by ANCHORS says of the domain."""
+    def belief(self, answered: Sequence[LabelEvent], following: int | None) -> Draws:
+        """Return what is believed of the differences between the models; what a further answer adds is not known."""
         outcomes: dict[int, list[Floats]] = {}
-        for event in self.answered:
+        for event in answered:
             outcomes.setdefault(event.row, []).append(self.outcomes(event.row, event.label))
         means = [np.mean(of_row, axis=0) for of_row in outcomes.values()]
         matrix = np.array(means).reshape(-1, self.anchors.models).T
-        posterior = infer_differences(self.anchors, matrix, [*outcomes], domain=True)
-        best, near = posterior.best(np.random.default_rng(0), near=self.margin)
-        order = np.argsort(-posterior.score, kind="stable")
-        low, high = posterior.interval()
-        within = float(near[order[0]])
-        return SessionStatus(
-            order=order,
-            score=posterior.score,
-            low=low,
-            high=high,
-            beats=posterior.beats(),
-            best=best,
-            within=within,
-            forecast=Forecast(0, 0, 0, self.probable) if within >= self.probable else None,
-            certain=None,
-            alarmed=False,
-            rows_left=self.next() is not None,
-        )
+        evidence = LikenessEvidence(self.anchors, matrix, np.array([*outcomes], dtype=np.int64), random=False)
+        return likeness.draw(evidence, np.random.default_rng(0))
+
+    def choose(self, answered: Sequence[LabelEvent], rule: str, closed: Collection[int], count: int) -> list[int]:
+        """Choose rows that tell most of the differences. See `ranker.statistics.likeness.choose_rows`."""
+        labelled = sorted({event.row for event in answered})
+        return [*map(int, choose_rows(self.anchors, count, labelled, sorted(closed)))]
+
+    def alarmed(self, answered: Sequence[LabelEvent]) -> bool:
+        """Return False: no answer has a probability before it is given."""
+        return False

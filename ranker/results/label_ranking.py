@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ranker.errors import listed
 from ranker.numbers import counted, interval, probability, unit
 from ranker.results.balance import SAME, one_label
-from ranker.results.result import Result
+from ranker.results.result import NAMES, Result
 from ranker.statistics.forecast import Forecast
 
 ALARM = (
@@ -27,6 +28,7 @@ class LabelledModel:
             no labels: expected difference from the mean model, in the task's outcome.
         low, high: 95 % interval of it in the domain.
         p_best: P(no other model is better in the domain).
+        shortfall: what is expected to be lost by taking it instead of the best.
     """
 
     name: str
@@ -34,6 +36,7 @@ class LabelledModel:
     low: float
     high: float
     p_best: float
+    shortfall: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,17 +50,17 @@ class LabelRanking(Result):
         margin: most accuracy that a winner may lack to the best, a fraction.
         within: P(no model is better than the first by more than the margin).
         forecast: of the further answers until that is probable enough; None if no row is left, or it is not known.
-        certain: whether the first is proven to be within the margin of the best on the pool; None under other rules.
         alarmed: the models' votes do not describe these labels, so all figures are unreliable.
         failures: the models that could not be run.
         labels: label -> number of answers.
         until: probability of such a leader that is enough; None where no probability ends the session.
+        shortfall: what is expected to be lost by taking the first, that ends the session, too; None where none does.
         rows_left: whether a row is left to ask.
         metric: metric by which models are ranked, in whose unit scores, intervals and margin are; "" for accuracy.
 
     Example:
         >>> from ranker import LabelRanking
-        >>> ranking = LabelRanking((), (), 7, 0.01, 0.83, None, None, False, until=0.965)
+        >>> ranking = LabelRanking((), (), 7, 0.01, 0.83, None, False, until=0.965)
         >>> print(ranking.line)
         7 answers; P(the leader is within 1 point of the best) 83 % (enough: 96.5 %); no row is left
         >>> print(ranking.sentence.partition("; ")[0])
@@ -70,11 +73,11 @@ class LabelRanking(Result):
     margin: float
     within: float
     forecast: Forecast | None
-    certain: bool | None
     alarmed: bool
     failures: tuple[str, ...] = ()
     labels: Mapping[str, int] = field(default_factory=dict)
     until: float | None = None
+    shortfall: float | None = None
     rows_left: bool = False
     metric: str = ""
 
@@ -87,9 +90,6 @@ class LabelRanking(Result):
     @property
     def _certainty(self) -> str:
         answers = counted(self.answers, "answer")
-        if self.certain is not None:
-            proven = "is proven" if self.certain else "is not yet proven"
-            return f"{answers}; that the leader is within {self.points} of the best on this pool {proven}"
         if self.alarmed:
             return f"{answers}; {ALARM}"
         enough = "" if self.until is None else f" (enough: {100 * self.until:g} %)"
@@ -99,7 +99,7 @@ class LabelRanking(Result):
     @property
     def sentence(self) -> str:
         """The same as a sentence for people who label."""
-        if self.certain is not None or self.alarmed:
+        if self.alarmed:
             return f"{self.line}."
         sure = f"it is {self._sure} % sure that the leading model is within {self.points} of the best"
         enough = "" if self.until is None else f" ({100 * self.until:g} % is enough)"
@@ -126,9 +126,29 @@ class LabelRanking(Result):
     @property
     def points(self) -> str:
         """The margin in words: in points, or in the unit of the metric."""
+        return self._in_points(self.margin)
+
+    def _in_points(self, value: float) -> str:
         if self.metric:
-            return f"{self.margin:g} {self.metric}"
-        return f"{100 * self.margin:g} point{'' if 100 * self.margin == 1 else 's'}"
+            return f"{value:.3g} {self.metric}"
+        return f"{100 * value:.3g} point{'' if round(100 * value, 9) == 1 else 's'}"
+
+    @property
+    def good_enough(self) -> list[LabelledModel]:
+        """Models by any of which no more than `shortfall` is expected to be lost; none before enough answers."""
+        if self.shortfall is None or self.alarmed or self.answers < SAME:
+            return []
+        return [model for model in self.models if model.shortfall <= self.shortfall]
+
+    @property
+    def advice(self) -> str:
+        """Models that may be taken, and what is expected to be lost by it, in words; "" if that is too much."""
+        names = [model.name for model in self.good_enough]
+        if not names:
+            return ""
+        lost = self._in_points(max(model.shortfall for model in self.good_enough))
+        choice = f"any of {listed(names, NAMES)}" if len(names) > 1 else names[0]
+        return f"take {choice}: at most {lost} are expected to be lost"
 
     @property
     def answer(self) -> str:

@@ -15,7 +15,7 @@ from factors.types import Ints
 from ranker.datasets.identity import fingerprint, row_key
 from ranker.datasets.pools import check_ids, check_text_counts, distinct_rows, with_labelled
 from ranker.errors import DataError, UsageError, range_error
-from ranker.labelling.session import LabelEvent, Session
+from ranker.labelling.session import RANDOM, LabelEvent, Session
 from ranker.labelling.sheet import Line
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.runs.collect import unanswered
@@ -25,7 +25,6 @@ from ranker.runs.label_predictions import (
     PoolPredictions,
     check_rule,
     judged_task,
-    label_metric,
     pool_predictions,
     prediction_plan,
 )
@@ -91,7 +90,7 @@ class Labelling:
     @property
     def metric(self) -> str:
         """Name of the metric by which models are ranked; "" for accuracy, and where answers are no labels."""
-        metric = label_metric(self.task, self.settings) if has_labels(self.task) else None
+        metric = self.task.metric_named(self.settings.metric) if has_labels(self.task) else None
         return "" if metric is None else metric.name
 
     @property
@@ -100,7 +99,7 @@ class Labelling:
         return fingerprint((Example(row.id, row.segments) for row in self.rows), self.task)
 
     def next(self) -> Example | None:
-        """Return the row to label next; None if no row is left, or a winner is proven (`certain`)."""
+        """Return the row to label next; None if no row is left."""
         place = self.session.next()
         return None if place is None else self.rows[place]
 
@@ -146,7 +145,7 @@ class Labelling:
             UsageError: no such row, no answer of the task, or the row has an answer.
         """
         event = LabelEvent(self.place(row), "answered", self._target(row, label))
-        self._add(Line(event, annotator, seconds, when, self.session.rule_key))
+        self._add(Line(event, annotator, seconds, when, self.session.rule))
 
     def _target(self, row: Example, label: str) -> Any:
         """Return an answer as typed, as the target of a row."""
@@ -157,11 +156,11 @@ class Labelling:
 
     def skip(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
         """Ask for a row later."""
-        self._add(Line(LabelEvent(self.place(row), "skipped"), annotator, seconds, when, self.session.rule_key))
+        self._add(Line(LabelEvent(self.place(row), "skipped"), annotator, seconds, when, self.session.rule))
 
     def cannot_tell(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
         """Never ask for a row again."""
-        self._add(Line(LabelEvent(self.place(row), "cannot-tell"), annotator, seconds, when, self.session.rule_key))
+        self._add(Line(LabelEvent(self.place(row), "cannot-tell"), annotator, seconds, when, self.session.rule))
 
     def _add(self, line: Line) -> None:
         event = line.event
@@ -231,7 +230,7 @@ class Labelling:
     def ranking(self) -> LabelRanking:
         """Return what the answers so far say of the models."""
         status = self.session.status()
-        columns = (status.score, status.low, status.high, status.best)
+        columns = (status.score, status.low, status.high, status.best, status.shortfall)
         return LabelRanking(
             models=tuple(
                 LabelledModel(self.models[m], *(float(column[m]) for column in columns)) for m in status.order.tolist()
@@ -241,11 +240,11 @@ class Labelling:
             margin=self.session.margin,
             within=status.within,
             forecast=status.forecast,
-            certain=status.certain,
             alarmed=status.alarmed,
             failures=tuple(self.failures),
             labels=self._label_counts(),
-            until=None if self.session.rule in ("certain", "random") else self.session.probable,
+            until=None if self.session.rule == RANDOM else self.session.probable,
+            shortfall=None if self.session.rule == RANDOM else self.settings.shortfall,
             rows_left=status.rows_left,
             metric=self.metric,
         )

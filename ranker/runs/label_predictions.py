@@ -6,8 +6,6 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
-from itertools import takewhile
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -16,12 +14,12 @@ from factors import Example
 from factors.types import Floats, Ints
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import ModelError, UsageError, choice_error, range_error
-from ranker.labelling import references, votes
-from ranker.labelling.references import ReferenceSession
-from ranker.labelling.session import LabelEvent, Session
+from ranker.labelling import references
+from ranker.labelling.references import ReferenceLearner
+from ranker.labelling.session import RANDOM, LabelEvent, Learner, Session
 from ranker.labelling.sheet import Line
-from ranker.labelling.votes import Rule, VoteSession
-from ranker.numbers import counted, probability
+from ranker.labelling.votes import VoteLearner
+from ranker.numbers import probability
 from ranker.runs.collect import ModelResponses, collect
 from ranker.runs.gather import RunInputs, RunRows
 from ranker.runs.inspected import Models, inspect_models
@@ -33,21 +31,21 @@ from ranker.runtime.runtime import Runtime
 from ranker.scoring.diagnostics import constant_models
 from ranker.scoring.score import Evidence
 from ranker.statistics.acquisition import ALIKE, one_label_probability
-from ranker.statistics.anchors import Anchors
-from ranker.statistics.beliefs import LABEL_NOISE, Beliefs
-from ranker.statistics.metric_posterior import MetricPosterior
+from ranker.statistics.likeness import Anchors
 from ranker.statistics.pool import Pool
-from ranker.statistics.sequential_tests import rows_apart
 from ranker.statistics.stopping import MARGIN, PROBABLE
+from ranker.statistics.vote import LABEL_NOISE, MetricByLabel
 from ranker.tasks.base import NO_ANSWER, Task
 from ranker.tasks.classes import ClassificationTask, require_labels
-from ranker.tasks.metrics import Metric
 from ranker.tasks.values import ValueTask, has_values
 
 log = logging.getLogger(__name__)
 
 READ = 100
 """Rows of each model whose answers show if a metric of texts can read them."""
+
+RULES = ("order", "best", RANDOM)
+"""Rules that pick rows."""
 
 MAX_SHARES = 10
 """Most labels whose shares among the predictions are listed."""
@@ -58,14 +56,16 @@ class LabelSettings:
     """Settings of how rows are picked, and when to stop.
 
     Attributes:
-        rule: "best" for the best model, "order" for the order of all, "certain" for a proven winner, or "random". Where
-            answers are no labels: "order" or "random".
+        rule: "best" for the best model, "order" for the order of all, or "random". Where answers are no labels: "order"
+            or "random".
         label_noise: share of answers that are given at random, a fraction.
         margin: how much less accurate than the best a winner may be, a fraction.
         until: probability of such a winner that is enough to stop.
         seed: seed of the rules that draw rows.
         metric: by which models are ranked; "" for the task's own, accuracy for labels. Where answers are labels, rows
             are picked for accuracy all the same.
+        shortfall: what may be expected to be lost by taking the leader, at which to stop as well, a fraction; None for
+            nothing.
 
     Raises:
         UsageError: an unknown rule, or a number outside [0, 1].
@@ -82,12 +82,13 @@ class LabelSettings:
     until: float = PROBABLE
     seed: int = 0
     metric: str = ""
+    shortfall: float | None = None
 
     def __post_init__(self) -> None:
-        if self.rule not in votes.RULES:
-            raise choice_error("rule", self.rule, votes.RULES)
-        for name in ("label_noise", "margin", "until"):
-            if not 0 <= getattr(self, name) <= 1:
+        if self.rule not in RULES:
+            raise choice_error("rule", self.rule, RULES)
+        for name in ("label_noise", "margin", "until", "shortfall"):
+            if not 0 <= (getattr(self, name) or 0) <= 1:
                 raise range_error(name, getattr(self, name), 0, 1)
 
 
@@ -133,31 +134,18 @@ class LabelPredictions:
         return bool((self.pool.answered_labels == self.pool.answered_labels[0]).all())
 
     def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
-        """Build the session; only the last rows that its own rule picked may prove a winner."""
-        rule = votes.rule_key(settings.rule, settings.margin, self.pool.answered_labels)
-        drawn = sum(1 for _ in takewhile(lambda line: line.picked == rule, reversed(lines)))
-        lost = sum(line.picked.startswith("certain") for line in lines[: len(lines) - drawn])
-        if lost and settings.rule == "certain":
-            log.warning(
-                "%s drawn for a certain winner with another margin, other models or another pool, or before another "
-                "rule picked some: they count as known, but not in the test",
-                counted(lost, "row was", "rows were"),
-            )
-        metric = label_metric(self.task, settings)
-        return VoteSession(
+        """Build the session after all earlier answers."""
+        events = [*prior, *(line.event for line in lines)]
+        learner = VoteLearner(
             self.pool.answered_labels,
             self.pool.labels,
-            [*prior, *(line.event for line in lines)],
+            [event.row for event in events],
             strength=self.pool.strength,
             in_domain=self.pool.in_domain_accuracy,
-            drawn=drawn,
-            rule=cast(Rule, settings.rule),
             label_noise=settings.label_noise,
-            margin=settings.margin,
-            probable=settings.until,
-            seed=settings.seed,
-            judge=None if metric is None else partial(_judge, metric=metric),
+            metric=label_metric(self.task, settings),
         )
+        return _session(learner, events, settings)
 
     def shown(self, row: int, segments: Sequence[str]) -> list[str]:
         """Return (M,) predicted labels of a row; "" for no answer."""
@@ -175,8 +163,8 @@ class LabelPredictions:
 
         Models that differ on d of N rows are at most d / N apart.
         """
-        apart = rows_apart(self.pool.answered_labels)
-        size = self.pool.answered_labels.shape[1]
+        predicted = self.pool.answered_labels
+        apart, size = np.stack([(predicted != labels).sum(axis=1) for labels in predicted]), predicted.shape[1]
         for a in range(len(models)):
             for b in range(a):
                 if apart[a, b] <= margin * size:
@@ -199,7 +187,7 @@ class LabelPredictions:
         if rare:
             listed_shares.append((f"{len(rare)} others", sum(share for _, share in rare)))
         shares_text = ", ".join(f"{label} {100 * share:.0f} %" for label, share in listed_shares)
-        alike = one_label_probability(cast(VoteSession, session).beliefs, places)
+        alike = one_label_probability(cast(VoteLearner, session.learner).beliefs(session.answered), places)
         caveat = "; if so, label some more: a model that always predicts it looks perfect"
         return (
             f"on these rows the models predict {shares_text} of the time; all rows have one label with a probability "
@@ -228,15 +216,8 @@ class ValuePredictions:
 
     def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
         """Build the session after all earlier answers. Label noise is for labels."""
-        return ReferenceSession(
-            self.anchors,
-            self._outcomes,
-            [*prior, *(line.event for line in lines)],
-            rule=settings.rule,
-            margin=settings.margin,
-            probable=settings.until,
-            seed=settings.seed,
-        )
+        events = [*prior, *(line.event for line in lines)]
+        return _session(ReferenceLearner(self.anchors, self._outcomes), events, settings)
 
     def _outcomes(self, row: int, reference: Any) -> Floats:
         """Return (M,) outcomes of the answers to a row, were a reference the truth."""
@@ -259,27 +240,31 @@ class ValuePredictions:
         return ""
 
 
-def label_metric(task: ClassificationTask, settings: LabelSettings) -> Metric | None:
+def _session(learner: Learner, events: Sequence[LabelEvent], settings: LabelSettings) -> Session:
+    return Session(
+        learner,
+        events,
+        rule=settings.rule,
+        margin=settings.margin,
+        probable=settings.until,
+        seed=settings.seed,
+    )
+
+
+def label_metric(task: ClassificationTask, settings: LabelSettings) -> MetricByLabel | None:
     """Return the metric by which a session of labels ranks models; None for accuracy.
 
     Raises:
         UnknownName: there is no such metric.
-        UsageError: the labels do not give it, or the rule proves accuracies.
+        UsageError: the labels do not give it.
     """
     metric = task.metric_named(settings.metric)
     if metric is None:
         return None
-    if metric.by_label() is None:
-        raise UsageError.about("metric", f"{metric.name} is for labelled rows alone, without a pool", metric.name)
-    if settings.rule == "certain":
-        raise UsageError.about("metric", f"must be accuracy, which `certain` proves (got {metric.name})", metric.name)
-    return metric
-
-
-def _judge(beliefs: Beliefs, metric: Metric) -> MetricPosterior:
     statistics = metric.by_label()
-    assert statistics is not None  # `label_metric` saw to it
-    return beliefs.judged_by(statistics, metric.value)
+    if statistics is None:
+        raise UsageError.about("metric", f"{metric.name} is for labelled rows alone, without a pool", metric.name)
+    return MetricByLabel(statistics, metric.value)
 
 
 def judged_task(task: Task, metric: str) -> Task:
@@ -298,9 +283,10 @@ def judged_task(task: Task, metric: str) -> Task:
 
 def check_rule(task: Task, rule: str) -> None:
     """Raise a UsageError for a rule of labels where answers are none."""
-    if has_values(task) and rule not in references.RULES:
-        text = f"`rule` {rule} is for labels; here it is {' or '.join(references.RULES)}"
-        raise UsageError(text, option="rule", value=rule, allowed=references.RULES)
+    possible = (*references.RULES, RANDOM)
+    if has_values(task) and rule not in possible:
+        text = f"`rule` {rule} is for labels; here it is {' or '.join(possible)}"
+        raise UsageError(text, option="rule", value=rule, allowed=possible)
 
 
 def prediction_plan(models: Models, task: Task, rows: Sequence[Example]) -> Plan:

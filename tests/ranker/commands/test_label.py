@@ -437,35 +437,17 @@ def test_answers_given_before_are_compared_with_those_of_others(folder):
     assert (status, err) == (0, "1 row has answers that differ: \\u001b[2JFine or not?\n")
 
 
-def test_certain_goes_on_until_a_winner_is_proven(folder):
-    """The rows are random ones; the rule stands beside each, since only such rows prove anything."""
-    status, out, err = plain(folder, "1" * ROWS, "--certain", "--margin", "0.2")
+def test_it_ends_when_little_is_lost_by_any_of_the_best(folder):
+    """After five answers at least: the models that may be taken are named, and what is lost by it."""
+    status, out, err = plain(folder, "1" * ROWS, "--shortfall", "100", "--until", "1")
     assert status == 0, err
-    assert "proven" in out
-    assert {re.sub(" [0-9a-f]{8}$", "", row["picked"]) for row in kept(folder)} == {"certain 0.2"}
-
-
-@pytest.mark.parametrize("change", ["nothing", "margin", "models", "pool"])
-def test_rows_that_were_drawn_for_another_promise_prove_nothing(folder, change):
-    """Another margin, other models or a pool that has grown draw other rows: that is said, and the first are known."""
-    both = {"models": ("alpha.csv", "beta.csv")}
-    first = plain(folder, "1" * ROWS, "--certain", "--margin", "0.2", **both)
-    assert (first[0], first[2]) == (0, "")
-    assert "proven: " in first[1]
-    asked = len(kept(folder))
-    if change == "pool":
-        with (folder / "pool.csv").open("a") as file:
-            file.write(f"r{ROWS},Row {ROWS} of the pool.\n")
-        for name in ("alpha", "beta"):
-            with (folder / f"{name}.csv").open("a") as file:
-                file.write(f"r{ROWS},good\n")
-    given = {"models": ("alpha.csv", "beta.csv", "gamma.csv")} if change == "models" else both
-    status, out, err = plain(folder, "q", "--certain", "--margin", "0.19" if change == "margin" else "0.2", **given)
-    assert status == 0
-    assert ("proven: " in out) == (change == "nothing")
-    lost = f"{asked} rows were drawn for a certain winner with another margin, other models or another pool"
-    assert err.startswith(lost) if change != "nothing" else not err
-    assert len(err.splitlines()) <= 1
+    assert len(kept(folder)) == 5
+    assert re.search(r"enough: take any of alpha, gamma, beta: at most [\d.]+ points are expected to be lost", out)
+    *_, saved, _ = out.splitlines()
+    assert saved == "saved in labels.csv; to go on, raise --shortfall in the same command"
+    status, out, _ = plain(folder, "1" * ROWS, "--shortfall", "0", "--until", "1")
+    assert "expected to be lost" not in out
+    assert len(kept(folder)) > 5
 
 
 def test_it_ends_when_it_is_enough_or_the_budget_is_spent(folder):

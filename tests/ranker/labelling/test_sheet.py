@@ -22,7 +22,7 @@ LINES = [
     Line(LabelEvent(0, "answered", 1), "ann", 2.5, "2026-01-02T03:04:05Z", "order"),
     Line(LabelEvent(1, "skipped"), "ann", 1.0, "", "order"),
     Line(LabelEvent(2, "cannot-tell"), "ann", 1.0),
-    Line(LabelEvent(1, "answered", 0), "bob", 3.0, "", "certain", 1),
+    Line(LabelEvent(1, "answered", 0), "bob", 3.0, "", "random", 1),
     Line(LabelEvent(3, "answered", 0), "bob", 3.0, "", "best", 0),
 ]
 
@@ -126,8 +126,8 @@ def test_rows_are_handed_out_in_order_and_without_predictions(name):
 def test_a_configuration_is_xml_or_refused():
     """Signs of markup, quotes and line ends come back as they were; a control character is in no XML."""
     labels = ["a&b", "<c>", 'say "d"', "e\n\tf", "été", "𝔤"]
-    read = ElementTree.fromstring(export.configuration(["text"], labels))
+    read = ElementTree.fromstring(export.configuration(["text"], labels, "cannot tell"))
     assert [one.get("value") for one in read.iter("Choice")][: len(labels)] == labels
     for wrong in ("\x1b[31m", "\x00", "\ufffe", "\ud800"):
         with refuses(UsageError, option="label", value=f"bad{wrong}"):
-            export.configuration(["text"], ["fine", f"bad{wrong}"])
+            export.configuration(["text"], ["fine", f"bad{wrong}"], "cannot tell")

@@ -65,7 +65,7 @@ def made():
         ),
         "far sets": measure_shift([Domain(name, TEXTS, [None] * len(TEXTS)) for name in (HOSTILE, "b")]),
         "label ranking": LabelRanking(
-            (LabelledModel(HOSTILE, 0.9, 0.8, 1.0, 1.0),), ((0.5,),), 3, 0.01, 1.0, None, None, False, (HOSTILE,)
+            (LabelledModel(HOSTILE, 0.9, 0.8, 1.0, 1.0, 0.0),), ((0.5,),), 3, 0.01, 1.0, None, False, (HOSTILE,)
         ),
     }
 

@@ -28,7 +28,7 @@ from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.suites import Suite
-from ranker.statistics.beliefs import LABEL_NOISE
+from ranker.statistics.vote import LABEL_NOISE
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_accuracies_that_a_suite_states_count(suite, rows, task, runtime):
     """The session knows those of all models, and says so once; of models that nobody vouches for it knows none."""
     session = label(unlabelled(rows), suite, task=task, runtime=runtime)
     assert session.predictions.pool.in_domain_accuracy.tolist() == [model.in_domain_accuracy for model in suite.models]
-    assert (session.session.patterns.in_domain == session.predictions.pool.in_domain_accuracy).all()
+    assert (session.session.learner.patterns.in_domain == session.predictions.pool.in_domain_accuracy).all()
     assert sum("in-domain" in note for note in session.opening_notes()) == 1
     strangers = Suite("", tuple(replace(model, in_domain_accuracy=None) for model in suite.models))
     session = label(unlabelled(rows), strangers, task=task, runtime=runtime)
@@ -331,7 +331,6 @@ def test_a_session_by_a_metric_says_what_a_decision_says(suite, rows, task, runt
     ("settings", "says"),
     [
         (LabelSettings(metric="macro"), "macro-f1"),
-        (LabelSettings(metric="mcc", rule="certain"), "must be accuracy, which `certain` proves"),
         (LabelSettings(metric="pearson"), "pearson"),
     ],
 )
