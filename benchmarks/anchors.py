@@ -38,7 +38,8 @@ from ranker.commands.options import PATH
 from ranker.numbers import interval as interval_text
 from ranker.numbers import percent, points
 from ranker.statistics import posterior
-from ranker.statistics.anchors import AnchorPosterior, Anchors, choose_rows, infer_differences
+from ranker.statistics.draws import SAMPLES, Draws
+from ranker.statistics.likeness import AnchorPosterior, Anchors, choose_rows, infer_differences
 from ranker.tasks.base import Predictions
 from ranker.tasks.values import ValueTask
 
@@ -167,7 +168,8 @@ def anchors_of(choice: Choice) -> Callable[[AnswerWorld, int], MethodEstimate]:
 
 def coverage(choice: Choice, world: AnswerWorld, size: int) -> float:
     """Return the share of models whose interval by ANCHORS holds their true difference from the mean model."""
-    low, high = posterior_of(choice, world, size).interval()
+    drawn = posterior_of(choice, world, size).drawn(np.random.default_rng(size), SAMPLES)
+    low, high = Draws(drawn).interval()
     difference = world.truth - world.truth.mean()
     return float(((low <= difference) & (difference <= high)).mean())
 

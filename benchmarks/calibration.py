@@ -21,10 +21,11 @@ import numpy as np
 
 from factors.rounding import TIE
 from factors.types import Bools, Floats, Ints
-from ranker.results.decision import tied_groups
 from ranker.results.ranking import Ranking
 from ranker.scoring.score import signed_scores
-from ranker.statistics import combined, engine, posterior
+from ranker.statistics import combined, engine, posterior, rows
+from ranker.statistics.draws import tied_groups
+from ranker.statistics.rows import RowEvidence
 
 MODELS = 8
 
@@ -150,7 +151,7 @@ def judged(worlds: Sequence[tuple[Floats, Floats]], rng: np.random.Generator) ->
         better = p_better(truth, outcomes)
         given.append(np.maximum(better, 1 - better))
         right.append((np.sign(better - 0.5) + 1) / 2)
-        chances, *_ = posterior.best(outcomes, rng, samples=posterior.CHUNK)
+        chances = rows.draw(RowEvidence.of_means(outcomes), rng, rows.CHUNK).best()
         best_given.append(chances.max())
         best_right.append(truth[chances.argmax()] == truth.max())
     return Judgement(

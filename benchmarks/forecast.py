@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,13 @@ import numpy as np
 from benchmarks.labels import table
 from benchmarks.sequential import World, drawn, lines
 from ranker.commands.options import PATH
-from ranker.statistics import posterior, stopping
 from ranker.statistics.acquisition import next_rows
-from ranker.statistics.beliefs import believe
-from ranker.statistics.forecast import Forecast, forecast_labels
-from ranker.statistics.posterior import LEVEL, NEAR
+from ranker.statistics.draws import NEAR
+from ranker.statistics.forecast import Forecast
+from ranker.statistics.posterior import LEVEL
+from ranker.statistics.rows import RowEvidence
+from ranker.statistics.rows import draw as draw_rows
+from ranker.statistics.vote import VoteEvidence, believe, draw
 
 AFTER = (3, 5, 10, 20, 40)
 """Numbers of labels after which a forecast is made."""
@@ -81,11 +84,11 @@ def steps(world: World, rule: str) -> Iterator[tuple[int, float, Forecast | None
     while size <= total:
         if rule == RULES[1]:
             outcomes, rng = world.outcomes[:, rows[:size]], np.random.default_rng(size)
-            means = posterior.draw_mean_outcomes(outcomes, rng, SAMPLES)
-            leader = means[:, [means.mean(axis=0).argmax()]]
-            near = float((leader >= means.max(axis=1, keepdims=True) - NEAR).mean())
-            outlook = posterior.outlook(outcomes, rng, total - size)
-            yield size, near, forecast_labels(outlook, rng, LEVEL, NEAR) if size in AFTER else None
+            belief = draw_rows(RowEvidence.of_means(outcomes), rng, SAMPLES)
+            assert belief.outlook is not None
+            outlook = replace(belief.outlook, most=total - size)
+            forecast = replace(belief, outlook=outlook).forecast(LEVEL, NEAR) if size in AFTER else None
+            yield size, belief.within(NEAR), forecast
             size += step(size)
             continue
         if rule == RULES[2] and len(rows) < size:
@@ -93,13 +96,11 @@ def steps(world: World, rule: str) -> Iterator[tuple[int, float, Forecast | None
             if len(rows) < size:
                 return
         beliefs = believe(patterns, rows[:size], world.labels[rows[:size]])
-        near, forecast = beliefs.within(NEAR), None
-        if size in AFTER:
-            if rule == RULES[2]:
-                forecast = stopping.forecast_answers(beliefs, int(next_rows(beliefs, 1, "best")[0]), NEAR, LEVEL)
-            else:
-                forecast = forecast_labels(beliefs.outlook(), np.random.default_rng(size), LEVEL, NEAR)
-        yield size, near, forecast
+        often = None
+        if rule == RULES[2]:
+            often = beliefs.candidates == patterns.pattern_of_row[next_rows(beliefs, 1, "best")[0]]
+        belief = draw(VoteEvidence(beliefs, often=often), beliefs.rng(1))
+        yield size, belief.within(NEAR), belief.forecast(LEVEL, NEAR) if size in AFTER else None
         size += step(size)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from factors import BUILTIN
 from ranker.results.table import ScoreTable
+from ranker.scoring.by_metric import MeanRows
 from ranker.scoring.decision import decide
 
 ROWS = (10, 30, 100, 300, 1_000)
@@ -30,7 +31,7 @@ def headline(better: int, worse: int, rows: int) -> str:
     parts = [better, worse, rows - better - worse]
     first, second = np.repeat([1.0, 0.0, 1.0], parts), np.repeat([0.0, 1.0, 1.0], parts)
     table = ScoreTable(("a", "b"), (BUILTIN["ACC"],), tuple(map(str, range(rows))), np.stack([first, second])[:, None])
-    decision = decide(table)
+    decision = decide(table, MeanRows.of(table))
     return "better" if decision.better(0, 1) else "probably" if decision.apart(0, 1) else ""
 
 

@@ -22,8 +22,9 @@ from benchmarks.sequential import World, drawn
 from factors.types import Floats, Ints
 from ranker.commands.options import PATH
 from ranker.numbers import percent
-from ranker.statistics.beliefs import believe
+from ranker.statistics import vote
 from ranker.statistics.engine import pairs
+from ranker.statistics.vote import MetricByLabel, VoteEvidence, believe
 from ranker.tasks.metrics import Metric, metric_named
 
 NAMES = ("the metric", "accuracy, pool", "the metric, pool")
@@ -56,7 +57,7 @@ def measure(world: World, metric: Metric, truth: Floats, labels: int) -> tuple[l
     beliefs = believe(world.patterns, rows, world.labels[rows])
     statistics = metric.by_label()
     assert statistics is not None
-    judged = beliefs.judged_by(statistics, metric.value)
+    judged = vote.draw(VoteEvidence(beliefs, MetricByLabel(statistics, metric.value)), beliefs.rng(1))
     scores = (values(metric, world.labels[rows], world.predicted[:, rows]), beliefs.score, judged.score)
     order = np.argsort(-truth)
     in_order = [pairwise_accuracy(score[order], truth[order]) for score in scores]

@@ -28,7 +28,7 @@ on them are weighted so that their mean is unbiased (Farquhar et al. 2021). Rows
 drawn last: there the loss of all models is the same, so the differences between models stay unbiased.
 
 ModelPicker, CODA and LLM Selector look at predicted labels alone, the others at likenesses (M, M, N) of answers, as in
-`ranker.statistics.anchors`. Axis letters as in `ranker.statistics.engine`, and G points of a grid.
+`ranker.statistics.likeness`. Axis letters as in `ranker.statistics.engine`, and G points of a grid.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ class CODA(Picker):
 
 @dataclass
 class SelectLLM(Picker):
-    """State: similarity (M, M, N), as in `ranker.statistics.anchors`; the sums of outcomes."""
+    """State: similarity (M, M, N), as in `ranker.statistics.likeness`; the sums of outcomes."""
 
     similarity: Floats
     temperature: float = TEMPERATURE

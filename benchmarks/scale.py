@@ -123,7 +123,7 @@ def _decide(file: Path) -> object:
     from ranker import Runtime, decide, load_suite
     from ranker.report import render
     from ranker.statistics.acquisition import next_rows
-    from ranker.statistics.beliefs import believe
+    from ranker.statistics.vote import believe
 
     believed = []
 

@@ -25,7 +25,7 @@ from factors.types import Floats, Ints
 from ranker.commands.options import PATH
 from ranker.files.conll import TAGS, by_tokens
 from ranker.numbers import percent
-from ranker.statistics.anchors import Anchors, infer_differences
+from ranker.statistics.likeness import Anchors, infer_differences
 from ranker.tasks.metrics import Metric
 from ranker.tasks.tags import SPAN_F1, TagTask
 from ranker.tasks.texts import BLEU, TextTask

@@ -8,10 +8,12 @@ import numpy as np
 
 from factors.rounding import level
 from factors.types import Floats
-from ranker.results.decision import Decision, tied_groups
+from ranker.results.decision import Decision
 from ranker.results.over_sets import OnAverage
 from ranker.results.ranking import Ranking
-from ranker.statistics import on_average, posterior
+from ranker.statistics import on_average, posterior, rows
+from ranker.statistics.draws import Draws, mean_of, sample_count
+from ranker.statistics.rows import RowEvidence
 
 INTERVAL_WIDTH = 2 * 1.959964
 """Width of a 95 % interval in standard errors."""
@@ -38,12 +40,12 @@ def decide_on_average(
     if len(decisions) < len(runs) or len(runs) < 2:
         return None
     parts = zip(runs, decisions, rng.spawn(len(runs)), strict=True)
-    drawn = [_drawn(run, decision, names, run_rng) for run, decision, run_rng in parts]
-    if not np.isfinite(drawn).all():
+    drawn = [_belief(run, decision, names, run_rng) for run, decision, run_rng in parts]
+    if not all(np.isfinite(belief.values).all() for belief in drawn):
         return None
     labels = {run.header.ood: len(run.table.examples) for run in runs}
-    beats = on_average.beats_on_average(drawn)
-    best, near = on_average.best_on_average(drawn, rope)
+    average = mean_of(drawn)
+    beats, best, near = average.beats(), average.best(), average.near(rope)
     first, second = (int(index) for index in np.argsort(-level(best), kind="stable")[:2])
     shared = on_average.next_labels(drawn, np.array(list(labels.values())), first, second)
     return OnAverage(
@@ -52,20 +54,20 @@ def decide_on_average(
         p_near_best=dict(zip(names, map(float, near), strict=True)),
         p_beats=tuple(tuple(map(float, row)) for row in beats),
         level=posterior.LEVEL,
-        groups=tuple(tuple(names[index] for index in group) for group in tied_groups(beats.tolist(), posterior.LEVEL)),
+        groups=tuple(tuple(names[index] for index in group) for group in average.groups(posterior.LEVEL)),
         first=names[first],
         second=names[second],
         next_labels=dict(zip(labels, map(int, shared), strict=True)),
     )
 
 
-def _drawn(run: Ranking, decision: Decision, names: Sequence[str], rng: np.random.Generator) -> Floats:
-    """Draw (B, M) mean outcomes, or values of the metric, on one set."""
+def _belief(run: Ranking, decision: Decision, names: Sequence[str], rng: np.random.Generator) -> Draws:
+    """Return what is believed of mean outcomes, or of values of the metric, on one set."""
     if decision.kind != "pool" and not decision.metric:
         places = [run.table.models.index(name) for name in names]
         outcomes = run.table.outcomes[places]
-        return posterior.draw_mean_outcomes(outcomes[:, ~np.isnan(outcomes).any(axis=0)], rng)
-    return on_average.normal_draws(*normal_beliefs(decision, names), rng, posterior.SAMPLES)
+        return rows.draw(RowEvidence.of_means(outcomes[:, ~np.isnan(outcomes).any(axis=0)]), rng)
+    return on_average.normal_draws(*normal_beliefs(decision, names), rng, sample_count(len(names)))
 
 
 def normal_beliefs(decision: Decision, names: Sequence[str]) -> tuple[Floats, Floats, Floats]:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from ranker.errors import listed
 from ranker.numbers import probability, unit, with_interval
 from ranker.records import ROUNDING, Share
 from ranker.results.gate import Gate
 from ranker.results.result import NAMES, Result, to_plain
+from ranker.statistics.draws import tied_groups
 from ranker.statistics.forecast import Forecast
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.pool import Kind
@@ -232,13 +231,6 @@ def _check_values(model: DecidedModel, is_share: bool) -> None:
         raise ValueError(f"`low` of {model.name} must be at most `high` (got {model.low:g} and {model.high:g})")
 
 
-def undecided_pairs(p_beats: Sequence[Sequence[float]], level: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return (M, M) True where neither of two models is more accurate with a probability of at least that level."""
-    above = np.triu(np.asarray(p_beats), 1)
-    near = np.triu(np.maximum(above, 1 - above) < level, 1)
-    return np.asarray(near | near.T)
-
-
 def have_one_label(rows: Sequence[RowResult]) -> bool:
     """Tell whether labelled rows have one label only, so that they measure the recall of that label alone.
 
@@ -258,32 +250,3 @@ def are_told_apart(p_beats: Sequence[Sequence[float]], i: int, j: int, level: fl
         level: the probability.
     """
     return max(p_beats[i][j], 1 - p_beats[i][j]) >= level
-
-
-def tied_groups(p_beats: Sequence[Sequence[float]], level: float) -> list[list[int]]:
-    """Return maximal sets of models of which no two are told apart; together they contain every such pair.
-
-    Such models need not be neighbours in the order, which need not be that of accuracy; and the certainty of a
-    difference depends on how often the two disagree. A set is usually, but not always, a run of the order.
-
-    Args:
-        p_beats: (M, M), see `Decision`.
-        level: the probability at which two count as told apart.
-
-    Example:
-        >>> tied_groups([[0.5, 0.7, 0.95], [0.3, 0.5, 0.8], [0.05, 0.2, 0.5]], 0.9)
-        [[0, 1], [1, 2]]
-    """
-    near = undecided_pairs(p_beats, level)
-    sets, uncovered = list[list[int]](), np.triu(near)
-    for i in range(len(near)):
-        while uncovered[i].any():
-            members = [i, int(uncovered[i].argmax())]
-            free = near[members].all(axis=0)
-            while free.any():
-                members.append(int(free.argmax()))
-                free &= near[members[-1]]
-            sets.append(sorted(members))
-            uncovered[np.ix_(members, members)] = False
-    inside = {m for members in sets for m in members}
-    return sorted([*sets, *([m] for m in range(len(near)) if m not in inside)])

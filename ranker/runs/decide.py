@@ -16,6 +16,7 @@ from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, with_column
 from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
 from ranker.runtime.runtime import Runtime
 from ranker.scoring import decision as deciding
+from ranker.scoring.by_metric import MeanRows
 from ranker.scoring.score import Evidence
 from ranker.scoring.unlabelled import LabelContext, UnlabelledContext
 
@@ -74,7 +75,7 @@ def decide(
         >>> models = load_suite(["hans-sub-mini"]).models[-3:]
         >>> decide(models, load_set("hans-sub", limit=10), evidence=Evidence("none"))
         models on hans-sub: 3 models, K = 10
-        first: inoc-4000; P(within a point of the best) 61.1 %, by ACC+TIES
+        first: inoc-4000; P(within a point of the best) 62.1 %, by ACC+TIES
         cannot be told from it: inoc-1600, inoc-800
     """
     rows, unlabelled_rows = with_columns(examples, columns), with_columns(pool, columns)
@@ -97,6 +98,7 @@ def decide_plan(run_plan: Plan, seed: int, runtime: Runtime, base: str | None = 
     with runtime.steps(f"comparing {len(measurements.table.models):,} models", len(deciding.STEPS)) as watch:
         decision = deciding.decide(
             measurements.table,
+            measurements.by_metric or MeanRows.of(measurements.table),
             method=run_plan.method,
             designed=run_plan.rows.ood.designed,
             seed=seed,
@@ -108,7 +110,6 @@ def decide_plan(run_plan: Plan, seed: int, runtime: Runtime, base: str | None = 
             groups=[example.group for example in run_plan.rows.population],
             precomputed=run_plan.inputs.inspected.precomputed,
             base=base,
-            by_metric=measurements.by_metric,
             watch=watch,
         )
     probe = len(measurements.table.examples)

@@ -14,7 +14,7 @@ from ranker.runs.inspected import InspectedModels
 from ranker.runs.rows import RowsFile
 from ranker.sources.base import Machine, ResourceCache, Source
 from ranker.sources.faults import model_errors
-from ranker.statistics.posterior import intervals_of_accuracy
+from ranker.statistics.rows import mean_belief
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Task
 from ranker.tasks.classes import label_names
 
@@ -68,6 +68,6 @@ def _describe_answers(source: Source, task: Task, examples: Sequence[Example], s
     outcomes = np.concatenate([task.outcomes(block, examples) for block in blocks])
     judged = outcomes[~np.isnan(outcomes)]
     if len(judged):
-        (low,), (high,) = intervals_of_accuracy(judged[np.newaxis])
+        _, (low,), (high,) = mean_belief(judged[np.newaxis])
         accuracy = f"{percent(float(judged.mean()))} % ({interval(low, high)}) on {counted(len(judged), 'row')}"
         yield f"{'accuracy' if task.metric == 'ACC' else task.metric}: {accuracy}"

@@ -22,7 +22,7 @@ from ranker.runtime.runtime import Runtime
 from ranker.runtime.shards import MeasureColumn
 from ranker.runtime.store import Entry, Store
 from ranker.sources.base import version
-from ranker.statistics.anchors import Anchors
+from ranker.statistics.likeness import Anchors
 from ranker.tasks.base import Predictions
 from ranker.tasks.values import ValueTask
 

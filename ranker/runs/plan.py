@@ -316,7 +316,7 @@ def is_recorded_by(name: str, infos: Iterable[ModelInfo]) -> bool:
 
 def _missing_need(method: PoolMethod, run_plan: Plan) -> str | None:
     """Return why a method cannot be had on these rows, as far as known before models are asked; None if it can."""
-    if run_plan.metric is not None and (run_plan.rows.truth or method.posterior is None):
+    if run_plan.metric is not None and (run_plan.rows.truth or method.belief is None):
         return f"estimates accuracies, and models are compared by {run_plan.metric.name}"
     unlabelled = any(not example.labelled for example in run_plan.rows.population)
     missing = {

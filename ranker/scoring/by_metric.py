@@ -1,6 +1,7 @@
-"""Comparison of models by a metric that is no mean over rows, for decisions, comparisons and evaluations.
+"""Labelled rows, and what models are judged by on them: the mean outcome, or a metric that is no mean.
 
-Axis letters as in `statistics.engine`; k statistics a row, J rows that all models were judged on.
+A decision asks both the same questions. Axis letters as in `statistics.engine`; k statistics a row, J rows that all
+models were judged on.
 """
 
 from __future__ import annotations
@@ -8,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from factors.rounding import TIE
 from factors.types import Bools, Example, Floats, Ints
 from ranker.errors import UsageError
-from ranker.statistics import engine, resampling
+from ranker.results.table import ScoreTable
+from ranker.statistics import engine, paired, resampling, rows
+from ranker.statistics.draws import Draws
 from ranker.statistics.paired import PairedComparison
+from ranker.statistics.rows import RowEvidence
 from ranker.statistics.significance import holm
+from ranker.statistics.vote import MetricByLabel
 from ranker.tasks.base import NO_ANSWER, Predictions, Task
 from ranker.tasks.metrics import Metric
 
@@ -25,9 +30,114 @@ ROUNDING = 1e-6
 """Bound of the rounding of a metric's best value."""
 
 
+class JudgedRows(Protocol):
+    """Labelled rows that several models were judged on."""
+
+    @property
+    def name(self) -> str:
+        """Metric; "" for the mean outcome."""
+
+    @property
+    def lower_is_better(self) -> bool:
+        """True if less of the metric is better."""
+
+    @property
+    def judged(self) -> Bools:
+        """(N,) rows that all models were judged on."""
+
+    @property
+    def values(self) -> Floats:
+        """(M,) the models' values on these rows, in the metric's unit."""
+
+    @property
+    def order(self) -> Floats | None:
+        """(M,) scores by which models are ordered where no method is named; None where a method must be chosen."""
+
+    @property
+    def of_labels(self) -> MetricByLabel | None:
+        """The metric for a pool; None for the mean outcome.
+
+        Raises:
+            UsageError: labels alone do not give it.
+        """
+
+    def belief(self, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Draws:
+        """Return what is believed of the models' values in the domain, higher is better.
+
+        Args:
+            outcomes: (M, J) scores of the answers.
+            clusters: (J,) the number of each row's cluster; None where rows are independent.
+            rng: the only source of randomness.
+        """
+
+    def compare_pairs(
+        self,
+        names: tuple[str, ...],
+        outcomes: Floats,
+        pairs: Iterable[tuple[int, int]],
+        seed: int,
+        clusters: Ints | None = None,
+    ) -> tuple[PairedComparison, ...]:
+        """Compare models in pairs, the one first in the order first.
+
+        Args:
+            names: (M,) of the models.
+            outcomes: (M, J) scores of the answers.
+            pairs: places of the models, the one first in the order first.
+            seed: of the draws.
+            clusters: (J,) the number of each row's cluster; None where rows are independent.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class MeanRows:
+    """Outcomes of several models on the same rows, whose mean they are judged by; a `JudgedRows`.
+
+    Attributes:
+        judged: (N,) rows that all models were judged on.
+        values: (M,) the mean outcomes on these.
+    """
+
+    judged: Bools
+    values: Floats
+
+    name = ""
+    lower_is_better = False
+    order = None
+    of_labels = None
+
+    @classmethod
+    def of(cls, table: ScoreTable) -> MeanRows:
+        """Return the rows of a table of scores."""
+        judged = engine.defined_for_all(table.values)[0]
+        return cls(judged, table.outcomes[:, judged].mean(axis=1) if judged.any() else np.zeros(len(table.models)))
+
+    def belief(self, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Draws:
+        """Return what is believed of the mean outcomes. See `JudgedRows`."""
+        return rows.draw(RowEvidence.of_means(outcomes, clusters), rng)
+
+    def compare_pairs(
+        self,
+        names: tuple[str, ...],
+        outcomes: Floats,
+        pairs: Iterable[tuple[int, int]],
+        seed: int,
+        clusters: Ints | None = None,
+    ) -> tuple[PairedComparison, ...]:
+        """Compare models in pairs by `paired.compare`; each pair has a generator of its own. See `JudgedRows`."""
+        pairs = list(pairs)
+        streams = np.random.default_rng(seed).spawn(len(pairs))
+        return paired.correct_for_pairs(
+            [
+                paired.compare((names[a], names[b]), outcomes[[a, b]], stream, clusters)
+                for (a, b), stream in zip(pairs, streams, strict=True)
+            ]
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class MetricRows:
-    """Statistics of each row for a metric, for several models on the same rows.
+    """Statistics of each row for a metric, for several models on the same rows; a `JudgedRows`.
 
     Attributes:
         metric: the metric.
@@ -72,16 +182,35 @@ class MetricRows:
             text = "there is no row that all models were judged on; do their answers belong to the same rows?"
             raise UsageError(text, option="models")
         places = np.flatnonzero(judged)
-        rows = [examples[place] for place in places.tolist()]
-        inputs = [task.metric_inputs(predictions.part(places), rows) for predictions in answers]
+        of_places = [examples[place] for place in places.tolist()]
+        inputs = [task.metric_inputs(predictions.part(places), of_places) for predictions in answers]
         statistics = np.stack([metric.statistics(values, targets) for values, targets in inputs])
         targets = inputs[0][1]
         return cls(metric, judged, statistics, metric.unseen(targets), _is_defined(metric, targets))
 
     @property
-    def by_label(self) -> Floats | None:
-        """(C + 1, C, k) statistics of a row with each answer and each label; see `ranker.tasks.metrics.Metric`."""
-        return self.metric.by_label()
+    def name(self) -> str:
+        """Name of the metric."""
+        return self.metric.name
+
+    @property
+    def lower_is_better(self) -> bool:
+        """True if less of the metric is better."""
+        return not self.metric.higher_is_better
+
+    @property
+    def of_labels(self) -> MetricByLabel:
+        """The metric for a pool. See `JudgedRows`."""
+        statistics = self.metric.by_label()
+        if statistics is None:
+            text = f"{self.name} is for labelled rows alone, and a pool is read, too"
+            raise UsageError.about("metric", text, self.name)
+        return MetricByLabel(statistics, self.signed_value)
+
+    @property
+    def order(self) -> Floats:
+        """(M,) the values, turned so that higher is better."""
+        return self.signed_value(self.statistics.mean(axis=1))
 
     @cached_property
     def values(self) -> Floats:
@@ -92,17 +221,10 @@ class MetricRows:
         """Return (...) the metric of (..., k) means, turned so that higher is better."""
         return self.metric.value(means) if self.metric.higher_is_better else -self.metric.value(means)
 
-    def intervals(self, rng: np.random.Generator, clusters: Ints | None = None) -> tuple[Floats, Floats]:
-        """Return (M,) lower and (M,) upper ends of the models' values in the domain, in the metric's unit.
-
-        Args:
-            rng: the only source of randomness.
-            clusters: (J,) the number of each row's cluster; None where rows are independent.
-        """
-        models = [(model,) for model in range(len(self.statistics))]
-        ends = resampling.intervals(self.statistics, self.signed_value, self.unseen, models, rng, clusters)
-        low, high = np.array(ends).T
-        return (low, high) if self.metric.higher_is_better else (-high, -low)
+    def belief(self, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Draws:
+        """Return what is believed of the metric. See `JudgedRows`."""
+        evidence = RowEvidence(outcomes, self.statistics, self.signed_value, self.unseen, clusters)
+        return rows.draw(evidence, rng)
 
     def compare_pairs(
         self,
@@ -115,13 +237,8 @@ class MetricRows:
         """Compare models in pairs, by drawn weights and exchanged answers.
 
         Fields that only a mean has stay None: standard errors, values that follow from these, and an unpaired test.
-
-        Args:
-            names: (M,) of the models.
-            outcomes: (M, J) scores of the answers, for the counts of rows on which one model is better.
-            pairs: places of the models, the one first in the order first.
-            seed: of the draws: intervals share them, and each test has a generator of its own.
-            clusters: (J,) the number of each row's cluster; None where rows are independent.
+        Outcomes serve to count rows on which one model is better. Intervals share their draws, and each test has a
+        generator of its own. See `JudgedRows`.
         """
         pairs = list(pairs)
         count = None if clusters is None else len(np.unique(clusters))

@@ -1,18 +1,17 @@
 """Decision between models, from K labelled rows of a domain without a known truth.
 
-A ranking method orders the models. `statistics.posterior` computes the probability of that order from the models'
-outcomes on the rows. Where the method has an order for two models and the rows have none (they differ on no row, or as
+A ranking method orders the models. All that is said of certainty is asked of one belief in the models' values, a set of
+`statistics.draws`. Where the method has an order for two models and the rows have none (they differ on no row, or as
 often one way as the other), the probability stays 1/2, since the method's own reliability is unknown without the truth.
 
-With a pool of unlabelled rows the first method that sees a pool and some labels orders the models, and computes the
-probabilities from labels and pool together.
+With a pool of unlabelled rows the first method that sees a pool and some labels orders the models, and has the belief
+from labels and pool together. Otherwise the rows have it, by what the models are judged by.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,13 +21,13 @@ from ranker.errors import UsageError, look_up
 from ranker.numbers import counted, probability
 from ranker.results.decision import DecidedModel, Decision, RowResult, have_one_label
 from ranker.results.table import ScoreTable
-from ranker.scoring.by_metric import MetricRows
-from ranker.scoring.paired_comparison import clusters_of, compare_pairs, pairs_of, warnings
+from ranker.scoring.by_metric import JudgedRows
+from ranker.scoring.paired_comparison import clusters_of, pairs_of, warnings
 from ranker.scoring.score import averages, check, signed_scores
 from ranker.scoring.unlabelled import ModelOrder, UnlabelledContext
-from ranker.statistics import combined, engine, paired, posterior, resampling
-from ranker.statistics.forecast import AHEAD, Forecast, Outlook, forecast_labels
-from ranker.statistics.pool import Posterior
+from ranker.statistics import combined, engine, posterior
+from ranker.statistics.draws import Draws
+from ranker.statistics.paired import PairedComparison
 from ranker.statistics.posterior import LEVEL
 
 STEPS = ("the order", "how sure it is", "pairs", "remarks")
@@ -37,6 +36,7 @@ STEPS = ("the order", "how sure it is", "pairs", "remarks")
 
 def decide(
     table: ScoreTable,
+    judged: JudgedRows,
     *,
     method: str | None = None,
     designed: str | None = None,
@@ -49,17 +49,18 @@ def decide(
     groups: Sequence[str] = (),
     precomputed: bool = False,
     base: str | None = None,
-    by_metric: MetricRows | None = None,
     watch: Callable[[str, int], object] = lambda step, done: None,
 ) -> Decision:
     """Order models without a known truth, and compute how far these rows support the order.
 
     Args:
         table: the scores on the labelled rows.
+        judged: what the models are judged by on them, of the table's models and examples. Values, intervals,
+            probabilities and comparisons are of that.
         method: orders the models; None for the first of a pool's methods that sees labels, without one for ACC+TIES
             (the metric's), else the metric.
         designed: the factor declared for the domain, which then breaks the ties.
-        seed: of the draws behind P(best).
+        seed: of the draws.
         families: (M,) each model's architecture, in the order of the table.
         misled: model -> share of rows on which the shortcut misleads it, where known.
         in_domain: model -> its mean outcome in the domain that it was trained for, where known.
@@ -68,9 +69,6 @@ def decide(
         groups: (K,) the group of each row; none where rows are independent.
         precomputed: whether the answers were made elsewhere, where more answers may have been possible.
         base: a model that each other one is compared with, however many they are.
-        by_metric: what the rows add to a metric that is no mean, of the table's models and examples. Values, intervals,
-            probabilities and comparisons are then of that metric, and the order, where no method is named or the
-            method's posterior gives it.
         watch: is told what comes next, of `STEPS`, and how many more of them are done.
 
     Raises:
@@ -78,48 +76,31 @@ def decide(
             that labels alone do not give, such as a correlation.
     """
     check(table, len(table.examples))
-    if by_metric is not None and beside is not None and by_metric.by_label is None:
-        name = by_metric.metric.name
-        raise UsageError.about("metric", f"{name} is for labelled rows alone, and a pool is read, too", name)
     watch(STEPS[0], 0)
-    if by_metric is not None and method is None and beside is None:
-        name = by_metric.metric.name
-        by = ModelOrder(name, "baseline", by_metric.signed_value(by_metric.statistics.mean(axis=1)))
-    else:
-        by = _order(table, method, designed, beside, seed, by_metric)
+    by = _order(table, judged, method, designed, beside, seed)
     order = np.argsort(-level(by.score), kind="stable")
     scores = averages(table)
     metric_ties = f"{table.metric}{combined.TIES}"
     if by.method not in (metric_ties, *scores[0]):
-        by_values = by.score if by_metric is None or beside is not None else by_metric.values
-        scores = [{**row, by.method: float(value)} for row, value in zip(scores, by_values, strict=True)]
+        in_unit = by.score if beside is not None else judged.values
+        scores = [{**row, by.method: float(value)} for row, value in zip(scores, in_unit, strict=True)]
     scored_by = table.metric if by.method == metric_ties else by.method
-    judged = engine.defined_for_all(table.values)[0] if by_metric is None else by_metric.judged
-    if not judged.any():
+    if not judged.judged.any():
         text = "there is no row that all models were judged on; do their answers belong to the same rows?"
         raise UsageError(text, option="models")
-    outcomes = table.outcomes[:, judged]
-    clusters = clusters_of([group for group, is_judged in zip(groups, judged, strict=False) if is_judged])
-    rng = np.random.default_rng(seed)
+    outcomes = table.outcomes[:, judged.judged]
+    clusters = clusters_of([group for group, is_judged in zip(groups, judged.judged, strict=False) if is_judged])
     watch(STEPS[1], 1)
-    if by_metric is not None and not by.posterior:
-        sure = _sure_of_metric(by_metric, outcomes, clusters, order, rng)
-    elif clusters is not None and not by.posterior:
-        sure = _sure_of_clusters(outcomes, clusters, order, rng)
-    else:
-        sure = _posterior_summary(outcomes, by.posterior, order, rng)
+    belief = by.belief or judged.belief(outcomes, clusters, np.random.default_rng(seed))
+    sign, ends = (-1, belief.interval()[::-1]) if judged.lower_is_better else (1, belief.interval())
+    best, near, equal = belief.best(), belief.near(), belief.equal(int(order[0]))
+    forecast = None if have_one_label(rows) else belief.forecast(LEVEL)
     watch(STEPS[2], 1)
-    rows_of = groups or ("",) * len(table.examples)
-    if beside is not None:
-        pairs: tuple[paired.PairedComparison, ...] = ()
-    elif by_metric is not None:
-        pairs = by_metric.compare_pairs(
-            table.models, outcomes, pairs_of(order.tolist(), table.models, base), seed, clusters
-        )
-    else:
-        pairs = compare_pairs(table, order.tolist(), rows_of, seed, base)
+    pairs: tuple[PairedComparison, ...] = ()
+    if beside is None:
+        compared = pairs_of(order.tolist(), table.models, base)
+        pairs = judged.compare_pairs(table.models, outcomes, compared, seed, clusters)
     watch(STEPS[3], 1)
-    values = outcomes.mean(axis=1) if by_metric is None else by_metric.values
     decision = Decision(
         method=by.method,
         kind=by.kind,
@@ -129,26 +110,26 @@ def decide(
                 family="" if families is None else families[m],
                 rank=1 + int((by.score > by.score[m] + TIE).sum()),
                 score=scores[m].get(scored_by),
-                outcome=float(values[m]),
-                expected=engine.none_if_nan(sure.expected[m]),
-                low=engine.none_if_nan(sure.ends[0][m]),
-                high=engine.none_if_nan(sure.ends[1][m]),
-                p_best=float(sure.best[m]),
+                outcome=float(judged.values[m]),
+                expected=engine.none_if_nan(sign * belief.expected[m]),
+                low=engine.none_if_nan(sign * ends[0][m]),
+                high=engine.none_if_nan(sign * ends[1][m]),
+                p_best=float(best[m]),
                 scores=scores[m],
                 in_domain=(in_domain or {}).get(table.models[m]),
                 misled=(misled or {}).get(table.models[m]),
-                p_near_best=engine.none_if_nan(sure.near[m]),
-                p_equal=float(sure.equal[m]),
+                p_near_best=engine.none_if_nan(near[m]),
+                p_equal=float(equal[m]),
             )
             for m in order
         ),
-        p_beats=tuple(map(tuple, sure.better[np.ix_(order, order)].tolist())),
-        forecast=None if have_one_label(rows) else sure.forecast,
+        p_beats=tuple(map(tuple, belief.beats()[np.ix_(order, order)].tolist())),
+        forecast=forecast,
         level=LEVEL,
         versus=pairs,
         rows=tuple(rows),
-        metric="" if by_metric is None else by_metric.metric.name,
-        lower_is_better=by_metric is not None and not by_metric.metric.higher_is_better,
+        metric=judged.name,
+        lower_is_better=judged.lower_is_better,
     )
     notes = (*_notes(by, order, decision, outcomes[order], beside), *warnings(pairs, precomputed))
     if decision.lower_is_better:
@@ -178,23 +159,25 @@ def resolve_method(method: str, names: Sequence[str], designed: str | None, pool
 
 def _order(
     table: ScoreTable,
+    judged: JudgedRows,
     method: str | None,
     designed: str | None,
     beside: UnlabelledContext | None,
     seed: int,
-    by_metric: MetricRows | None,
 ) -> ModelOrder:
     """Choose the method, and score the models by it."""
+    if beside is None and method is None and judged.order is not None:
+        return ModelOrder(judged.name, "baseline", judged.order)
     names = [factor.name for factor in table.methods]
     mixed = combined.names(names, designed)
-    pooled = {} if beside is None else beside.methods
+    of_labels, pooled = (None, {}) if beside is None else (judged.of_labels, beside.methods)
     first = next((name for name, kind in pooled.items() if kind == "pool"), None)
     default = first or f"{table.metric}{combined.TIES}"
     method = resolve_method(
         method or (default if default in (*mixed, *pooled) else table.metric), names, designed, [*pooled]
     )
     if beside is not None and method in pooled:
-        return beside.order(method, seed, by_metric)
+        return beside.order(method, seed, of_labels)
     values = signed_scores(table)
     means = engine.means(values, np.arange(values.shape[2])[None])
     if method in mixed:
@@ -204,106 +187,15 @@ def _order(
     return ModelOrder(method, table.methods[column].kind, means[:, column, 0])
 
 
-class Summary(NamedTuple):
-    """Certainty about (M,) mean outcomes in the domain, or values of a metric.
-
-    `better` is (M, M) P(better), `best` P(best), `near` P(near best), nan if unknown, `equal` P(as good as the first of
-    the order); `ends` are those of the intervals.
-    """
-
-    better: Floats
-    best: Floats
-    near: Floats
-    equal: Floats
-    expected: Floats
-    ends: tuple[Floats, Floats]
-    forecast: Forecast | None
-
-
-def _posterior_summary(
-    outcomes: Floats, by_method: Posterior | None, order: Ints, rng: np.random.Generator, near: float = posterior.NEAR
-) -> Summary:
-    """Summarize the models' mean outcomes in the domain by the method's posterior, else by (M, K) outcomes."""
-    ahead = rng.spawn(1)[0]
-    if by_method:
-        better, expected, ends, outlook = (
-            *(by_method.beats(), by_method.expected(), by_method.interval()),
-            by_method.outlook(),
-        )
-        best, close, equal = by_method.best(), by_method.near(near), by_method.equal(int(order[0]), near)
-    else:
-        # P(best) is drawn in the predicted order of the models
-        best, close, equal = (drawn[np.argsort(order)] for drawn in posterior.best(outcomes[order], rng, near=near))
-        better, outlook = posterior.more_accurate(outcomes), posterior.outlook(outcomes, ahead)
-        expected, ends = posterior.expected_accuracy(outcomes), posterior.intervals_of_accuracy(outcomes)
-    return Summary(better, best, close, equal, expected, ends, _forecast(outlook, ahead, near, close))
-
-
-def _forecast(outlook: Outlook | None, rng: np.random.Generator, near: float, close: Floats) -> Forecast | None:
-    """Forecast the labels until the leader is probably near the best, of (M,) P(near best) now."""
-    if outlook is None:
-        return None
-    return forecast_labels(outlook, rng, LEVEL, near, float(close[outlook.mean.argmax()]))
-
-
-def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.random.Generator) -> Summary:
-    """Summarize outcomes of rows in clusters, which are resampled as a whole."""
-    # A cluster's outcomes are summed, in units of the largest cluster; intervals are those of `statistics.paired`,
-    # robust to clusters. Numbers of further labels are in rows, for clusters of the mean size.
-    sizes = np.bincount(clusters)
-    sure = _posterior_summary(
-        _cluster_shares(outcomes, clusters), None, order, rng, posterior.NEAR * sizes.mean() / sizes.max()
-    )
-    errors, means = paired.standard_errors(outcomes, clusters), outcomes.mean(axis=1)
-    df = len(sizes) - 1
-    ends = [paired.of_mean(mean, se, df) for mean, se in zip(means, errors.tolist(), strict=True)]
-    low = np.nan_to_num(np.array([end.low for end in ends]), nan=0.0)
-    high = np.nan_to_num(np.array([end.high for end in ends]), nan=1.0)
-    forecast = None if sure.forecast is None else sure.forecast.times(float(sizes.mean()))
-    return sure._replace(expected=means, ends=(low, high), forecast=forecast)
-
-
-def _sure_of_metric(
-    rows: MetricRows, outcomes: Floats, clusters: Ints | None, order: Ints, rng: np.random.Generator
-) -> Summary:
-    """Summarize a metric that is no mean, from draws of weights."""
-    of_values, of_intervals = rng.spawn(2)
-    units = outcomes if clusters is None else _cluster_shares(outcomes, clusters)
-    drawn = resampling.posterior_values(
-        rows.statistics, rows.signed_value, posterior.weigh(units), rows.unseen, of_values, clusters
-    )
-    level, unknown = bool((np.ptp(drawn, axis=1) <= TIE).all()), np.full(len(drawn[0]), np.nan)
-    shared = resampling.alike(rows.statistics)
-    near = unknown if level else shared @ resampling.p_near_best(drawn)
-    outlook = None if level else Outlook.of(drawn, posterior.label_gain(units), AHEAD)
-    forecast = _forecast(outlook, of_values, posterior.NEAR, near)
-    if forecast is not None and clusters is not None:
-        forecast = forecast.times(outcomes.shape[1] / units.shape[1])
-    return Summary(
-        better=np.round(shared @ resampling.p_better(drawn) @ shared, 12),
-        best=np.round(shared @ resampling.p_best(drawn), 12),
-        near=near,
-        equal=np.zeros_like(near) if level else (np.abs(drawn - drawn[:, order[:1]]) <= posterior.NEAR).mean(axis=0),
-        expected=rows.values,
-        ends=rows.intervals(of_intervals, clusters),
-        forecast=forecast,
-    )
-
-
-def _in_domain_note(by: ModelOrder, without: Posterior, order: Ints, names: Sequence[str]) -> str:
+def _in_domain_note(by: ModelOrder, without: Draws, order: Ints, names: Sequence[str]) -> str:
     """Say that in-domain accuracies counted, and how the models would be ranked without them."""
-    near, score = without.near(posterior.NEAR)[order], level(without.score[order])
+    near, score = without.near()[order], level(without.score[order])
     ranked = np.argsort(-score, kind="stable")
     changed = f"would be {', '.join(names[m] for m in ranked)}" if (np.diff(score) > TIE).any() else "would be the same"
     return (
         f"{by.method} starts from the models' in-domain accuracies, and labels can overrule them. Without them the "
         f"order {changed}, and P(near best) of {names[ranked[0]]} {probability(float(near[ranked[0]]))} %."
     )
-
-
-def _cluster_shares(outcomes: Floats, clusters: Ints) -> Floats:
-    """Return (M, G) outcomes summed over clusters, in units of the largest one."""
-    return np.asarray(paired.cluster_sums(outcomes, clusters) / np.bincount(clusters).max())
 
 
 def _notes(

@@ -9,8 +9,6 @@ import numpy as np
 
 from factors.types import Ints
 from ranker.numbers import counted, percent
-from ranker.results.table import ScoreTable
-from ranker.statistics import engine, paired
 from ranker.statistics.paired import PairedComparison
 
 FEW_CLUSTERS = 20
@@ -23,37 +21,13 @@ MAX_PAIRED_MODELS = 30
 """Most models with all pairs compared; of more, each is compared with the first, and with a named one."""
 
 
-def compare_pairs(
-    table: ScoreTable, order: Sequence[int], groups: Sequence[str], seed: int, base: str | None = None
-) -> tuple[PairedComparison, ...]:
-    """Compare models in pairs, the better one first in the order.
-
-    Args:
-        table: the scores on the labelled rows; those without an outcome for some model are left out.
-        order: (M,) the models in the predicted order.
-        groups: (N,) the group of each row; all "" where rows are independent.
-        seed: of the signs that are drawn where they are too many; each pair has a generator of its own.
-        base: a model that each other one is compared with, however many they are.
-    """
-    judged = engine.defined_for_all(table.values)[0]
-    outcomes, names = table.outcomes[:, judged], table.models
-    clusters = clusters_of([group for group, is_judged in zip(groups, judged, strict=True) if is_judged])
-    pairs = pairs_of(order, names, base)
-    streams = np.random.default_rng(seed).spawn(len(pairs))
-    return paired.correct_for_pairs(
-        [
-            paired.compare((names[a], names[b]), outcomes[[a, b]], stream, clusters)
-            for (a, b), stream in zip(pairs, streams, strict=True)
-        ]
-    )
-
-
 def pairs_of(order: Sequence[int], names: Sequence[str], base: str | None = None) -> list[tuple[int, int]]:
     """List the pairs of models that are compared, the one first in the order first.
 
     Args:
-        order, base: as for `compare_pairs`.
+        order: (M,) the models in the predicted order.
         names: (M,) of the models.
+        base: a model that each other one is compared with, however many they are.
 
     Example:
         >>> pairs_of([2, 0, 1], ["a", "b", "c"])

@@ -15,7 +15,7 @@ If all rows so far have one label with a probability above `ALIKE`, a row is cho
 another one. Of rows that are asked one by one, this is one in `SAME`; of a batch, the last `LAST` rows.
 
 Source: expected loss after one more answer, Raiffa and Schlaifer 1961, "Applied statistical decision theory"; for
-models, Kay et al. 2025 and Okanovic et al. 2025 by other losses. Axis letters as in `beliefs`, and D branches.
+models, Kay et al. 2025 and Okanovic et al. 2025 by other losses. Axis letters as in `vote`, and D branches.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.statistics.beliefs import Beliefs
 from ranker.statistics.engine import pairs
+from ranker.statistics.vote import Beliefs
 
 Goal = Literal["order", "best"]
 """Purpose of the answers: the order of all models, or the best one."""
@@ -78,7 +78,7 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
         ValueError: a goal that is none.
 
     Example:
-        >>> from ranker.statistics.beliefs import believe
+        >>> from ranker.statistics.vote import believe
         >>> from ranker.statistics.patterns import fold
         >>> none = np.zeros(0, dtype=np.int64)
         >>> predicted = np.array([[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]])

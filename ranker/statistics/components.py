@@ -14,7 +14,7 @@ Only N rows are seen, and the members share them. A row that is hard for all cha
 the noise of a sum of squares is that of its contrasts, each measured from row to row. It is subtracted.
 
 The intervals are over other rows, for these members. They are percentiles of draws by the Bayesian bootstrap
-(`resampling.posterior_values`), since those hold for any shape of the distribution and keep the order of squares and
+(`rows.resample`), since those hold for any shape of the distribution and keep the order of squares and
 roots. Drawn means scatter around the observed ones, which are too far apart by the noise themselves, so bare
 percentiles would count the noise twice. Each sum of squares is therefore first scaled to its estimate. The draws have a
 prior, rows of exchanged outcomes. So members that answer alike may differ in the domain, and an interval has a width
@@ -37,10 +37,12 @@ import numpy as np
 
 from factors.rounding import TIE
 from factors.types import Floats, Ints
+from ranker.statistics.draws import TAIL, Draws
 from ranker.statistics.intervals import Z95
 from ranker.statistics.paired import standard_errors, t_quantile
 from ranker.statistics.posterior import PRIORS
-from ranker.statistics.resampling import INTERVAL_DRAWS, TAIL, p_better, posterior_values
+from ranker.statistics.resampling import INTERVAL_DRAWS, units_of
+from ranker.statistics.rows import resample
 
 RANK = 1e-9
 """Length below which what is left of a unit vector is rounding."""
@@ -119,9 +121,8 @@ def variance_components(
     noise = np.array([(standard_errors(matrix.T @ outcomes, clusters) ** 2).sum() for matrix in contrasts])
     estimates = solve @ (squares - noise)
     estimates[np.abs(estimates) <= TIE**2] = 0.0
-    drawn = posterior_values(
-        outcomes[:, :, None], lambda values: values[..., 0], np.eye(len(PRIORS))[0], None, rng, clusters, draws
-    )
+    rows = units_of(outcomes[:, :, None], clusters)
+    drawn = resample(rows, lambda values: values[..., 0], None, np.eye(len(PRIORS))[0], rng, draws)
     moves = [(drawn - drawn.mean(axis=0)) @ matrix for matrix in contrasts]
     spread = np.array([(move**2).sum(axis=1).mean() for move in moves])
     units = outcomes.shape[1] if clusters is None else len(np.unique(clusters))
@@ -138,7 +139,7 @@ def variance_components(
         Component(variance, max(variance, 0.0) ** 0.5, low, high)
         for variance, (low, high) in zip(estimates.tolist(), ends, strict=True)
     )
-    return VarianceComponents(outcomes.shape[1], a, b, residual, float(p_better(variances[:, :2])[0, 1]))
+    return VarianceComponents(outcomes.shape[1], a, b, residual, float(Draws(variances[:, :2]).beats()[0, 1]))
 
 
 def _sums_of_squares(first: Ints, second: Ints) -> tuple[Sequence[Floats], Floats]:

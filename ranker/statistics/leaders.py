@@ -338,7 +338,7 @@ def resample_means(
         if set_outcomes is not None:
             drawn = _means_of_rows(set_outcomes, rng, draws)
         elif set_beats is not None:
-            drawn = normal_draws(mean, error, set_beats, rng, draws).T
+            drawn = normal_draws(mean, error, set_beats, rng, draws).values.T
         else:
             drawn = mean[:, None] + error[:, None] * rng.standard_normal((models, draws))
         means += counts[:, task] / sizes[task] * drawn

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.statistics import label_free
+from ranker.statistics import label_free, vote
 from ranker.statistics.acquisition import next_rows
-from ranker.statistics.beliefs import Beliefs, believe
+from ranker.statistics.draws import Draws
 from ranker.statistics.pool import Need, Pool, PoolMethod, Targets
+from ranker.statistics.vote import MetricByLabel, VoteEvidence, believe
 
 COINS = ("RANDOM", "GUESS")
 """Methods that are right half of the time for every K."""
@@ -20,8 +21,9 @@ DRAWS = 100
 """Draws of labels for SURROGATE in an evaluation: each takes 3 to 20 ms."""
 
 
-def _posterior(pool: Pool, rows: Ints, labels: Ints) -> Beliefs:
-    return believe(pool.patterns(rows), rows, labels)
+def _belief(pool: Pool, rows: Ints, labels: Ints, metric: MetricByLabel | None) -> Draws:
+    beliefs = believe(pool.patterns(rows), rows, labels)
+    return vote.draw(VoteEvidence(beliefs, metric), beliefs.rng(1))
 
 
 def _estimates(pool: Pool, targets: Targets, rows: Ints) -> Floats:
@@ -68,7 +70,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
         "pool",
         _estimates,
         frozenset({"labels"}),
-        posterior=_posterior,
+        belief=_belief,
         draws=DRAWS,
         source="a vote of the models, drawn by sequential Monte Carlo: ours",
         default=True,

@@ -99,7 +99,7 @@ def _shingles(texts: WordVectors) -> _Sets:
     for step in range(SHINGLE):
         inside = place + step < texts.ends[texts_of_shingles]
         word = np.where(inside, texts.words[np.minimum(place + step, max(len(texts.words) - 1, 0))] + 1, 0)
-        hashes = _mix(hashes + word.astype(np.uint64))
+        hashes = mix_bits(hashes + word.astype(np.uint64))
     return _Sets(hashes, starts, sizes)
 
 
@@ -108,12 +108,24 @@ def _keys(sets: _Sets, salts: Hashes) -> Hashes:
     key = np.zeros(len(sets.sizes), dtype=np.uint64)
     nonempty = sets.sizes > 0
     for salt in salts if nonempty.any() else ():
-        key[nonempty] = _mix(key[nonempty] + np.minimum.reduceat(_mix(sets.shingles ^ salt), sets.starts[nonempty]))
+        key[nonempty] = mix_bits(
+            key[nonempty] + np.minimum.reduceat(mix_bits(sets.shingles ^ salt), sets.starts[nonempty])
+        )
     return key
 
 
-def _mix(numbers: Hashes) -> Hashes:
-    """Return each number with its bits mixed (the finalizer of splitmix64); products wrap around."""
+def mix_bits(numbers: Hashes) -> Hashes:
+    """Return each number with its bits mixed, as a hash of it; products wrap around.
+
+    Args:
+        numbers: of any shape.
+
+    Example:
+        >>> int(mix_bits(np.array([1], dtype=np.uint64))[0])
+        10451216379200822465
+
+    Source: the finalizer of splitmix64, Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators".
+    """
     mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

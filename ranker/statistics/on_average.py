@@ -1,6 +1,6 @@
 """Best model on average over sets with few labelled rows, and the sets that the next labels go to.
 
-Axis letters as in `engine`, and S sets; B draws of the models' mean outcomes.
+Axis letters as in `engine`, and S sets.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from factors.rounding import TIE
 from factors.types import Floats, Ints
-from ranker.statistics.resampling import p_best, p_near_best
+from ranker.statistics.draws import Draws
 
 NEXT = 10
 """Labels that are shared among sets."""
@@ -20,7 +19,7 @@ MIN_DISTANCE = 1e-6
 """Distance from 0, 1/2 and 1 below which a probability says nothing about a difference's variance."""
 
 
-def normal_draws(means: Floats, errors: Floats, beats: Floats, rng: np.random.Generator, draws: int) -> Floats:
+def normal_draws(means: Floats, errors: Floats, beats: Floats, rng: np.random.Generator, samples: int) -> Draws:
     """Draw mean outcomes from means, errors and probabilities of each order.
 
     The variance of a difference follows from P(a beats b) = Phi((mean_a - mean_b) / sd). Where that says nothing, the
@@ -30,10 +29,7 @@ def normal_draws(means: Floats, errors: Floats, beats: Floats, rng: np.random.Ge
         means, errors: (M,) of the mean outcomes.
         beats: (M, M) P(the model of the row is better than that of the column).
         rng: the only source of randomness.
-        draws: B.
-
-    Returns:
-        (B, M).
+        samples: S.
     """
     from scipy.special import ndtri
 
@@ -56,43 +52,17 @@ def normal_draws(means: Floats, errors: Floats, beats: Floats, rng: np.random.Ge
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     sizes = np.sqrt((root**2).sum(axis=1, keepdims=True))
     root = np.divide(root, sizes, out=np.zeros_like(root), where=sizes > 0) * errors[:, None]
-    return np.asarray(means + rng.standard_normal((draws, len(means))) @ root.T)
+    return Draws(np.asarray(means + rng.standard_normal((samples, len(means))) @ root.T))
 
 
-def beats_on_average(drawn: Sequence[Floats]) -> Floats:
-    """Return (M, M) P(the row's model has a higher mean over sets than the column's); 1/2 on the diagonal.
-
-    Args:
-        drawn: for each set (B, M), independent of the other sets.
-
-    Example:
-        >>> beats_on_average([np.array([[0.9, 0.1], [0.5, 0.5]])]).round(9).tolist()
-        [[0.5, 0.75], [0.25, 0.5]]
-    """
-    means = np.mean(drawn, axis=0)
-    leads = (model_means[:, None] - means for model_means in means.T)
-    return np.array([(lead > TIE).mean(axis=0) + (np.abs(lead) <= TIE).mean(axis=0) / 2 for lead in leads])
-
-
-def best_on_average(drawn: Sequence[Floats], near: float) -> tuple[Floats, Floats]:
-    """Return (M,) P(no other is better on average), which models that tie share, and (M,) P(none by more than `near`).
-
-    Example:
-        >>> best_on_average([np.array([[0.9, 0.1], [0.5, 0.5]])], 0.01)[0].round(9).tolist()
-        [0.75, 0.25]
-    """
-    means = np.mean(drawn, axis=0)
-    return p_best(means), p_near_best(means, near)
-
-
-def next_labels(drawn: Sequence[Floats], labels: Ints, first: int, second: int, count: int = NEXT) -> Ints:
+def next_labels(beliefs: Sequence[Draws], labels: Ints, first: int, second: int, count: int = NEXT) -> Ints:
     """Share the next labels among sets, so that they tell most of the difference of two models' means over sets.
 
     The variance v_s of a set's draws of the difference shrinks as 1 over its labels n_s. Each label goes to the set
     where it takes most off the variance of the mean difference, sum of v_s / S^2.
 
     Args:
-        drawn: for each set (B, M).
+        beliefs: for each set, of the same models.
         labels: (S,) numbers of labelled rows, n_s.
         first, second: the models.
         count: labels to share.
@@ -102,12 +72,14 @@ def next_labels(drawn: Sequence[Floats], labels: Ints, first: int, second: int, 
 
     Example:
         >>> rng = np.random.default_rng(0)
-        >>> drawn = [rng.normal([0.8, 0.7], sd, (9999, 2)) for sd in (0.02, 0.2)]
-        >>> next_labels(drawn, np.array([10, 10]), 0, 1).tolist()
+        >>> beliefs = [Draws(rng.normal([0.8, 0.7], sd, (9999, 2))) for sd in (0.02, 0.2)]
+        >>> next_labels(beliefs, np.array([10, 10]), 0, 1).tolist()
         [0, 10]
     """
-    spread = np.array([(draws[:, first] - draws[:, second]).var() for draws in drawn]) * labels  # over labels: variance
-    added = np.zeros(len(drawn), dtype=np.int64)
+    spread = (
+        np.array([(belief.values[:, first] - belief.values[:, second]).var() for belief in beliefs]) * labels
+    )  # over labels: variance
+    added = np.zeros(len(beliefs), dtype=np.int64)
     for _ in range(count):
         added[int((spread / (labels + added) - spread / (labels + added + 1)).argmax())] += 1
     return added

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.statistics.forecast import Outlook
+from ranker.statistics.draws import Draws
 from ranker.statistics.patterns import ROWS, Patterns, fold
+from ranker.statistics.vote import MetricByLabel
 
 Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
 """Input of a method: probabilities, attributions, both; a pool and some labels; a pool and none."""
@@ -173,49 +174,9 @@ class Targets:
         return Targets(self.outcomes[:, rows], self.labels[rows])
 
 
-class Posterior(Protocol):
-    """Posterior of the models' mean outcomes in the domain that the pool is a sample of."""
-
-    @property
-    def score(self) -> Floats:
-        """(M,) scores that the models are ranked by."""
-
-    def beats(self) -> Floats:
-        """Return (M, M) P(the row's model is better than the column's); 1/2 on the diagonal."""
-
-    def best(self) -> Floats:
-        """Return (M,) P(no other model is better); they sum to 1."""
-
-    def near(self, margin: float) -> Floats:
-        """Return (M,) P(no other model is better by more than the margin)."""
-
-    def interval(self) -> tuple[Floats, Floats]:
-        """Return (M,) lower and (M,) upper ends of the 95 % interval of each mean outcome."""
-
-    def equal(self, first: int, margin: float) -> Floats:
-        """Return (M,) P(its mean outcome and that of one model differ by no more than the margin)."""
-
-    def expected(self) -> Floats:
-        """Return (M,) expected mean outcomes, of which `interval` has the ends."""
-
-    def outlook(self) -> Outlook | None:
-        """Return what is known of the mean outcomes and what labels would add; None if that is unknown."""
-
-
-class LabelPosterior(Posterior, Protocol):
-    """Posterior of the models' accuracies, and of the labels in the domain."""
-
-    def judged_by(self, statistics: Floats, value: Callable[[Floats], Floats]) -> Posterior:
-        """Return the posterior of a metric of labels instead of accuracy.
-
-        Args:
-            statistics: (C + 1, C, k) of a row with each answer (the last: none) and each label.
-            value: (..., k) means of statistics -> (...) values, higher is better.
-        """
-
-
-Infer = Callable[[Pool, Ints, Ints], LabelPosterior]
-"""A pool, (K,) labelled rows and (K,) labels of theirs -> the posterior. A row may occur several times."""
+Infer = Callable[[Pool, Ints, Ints, MetricByLabel | None], Draws]
+"""A pool, (K,) labelled rows, (K,) labels of theirs, and a metric or None for accuracy -> the belief in the models. A
+row may occur several times."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +189,7 @@ class PoolMethod:
         estimate: (pool, targets, rows (B, K)) -> (M, B) scores, higher is better. It reads the targets of a draw's rows
             alone, and does not depend on the order of the models.
         needs: requirements on the pool, and on the rows that it is shown.
-        posterior: infers the posterior; None where there is none, and a decision then goes by the labels alone.
+        belief: infers what is believed; None where that is unknown, and a decision then goes by the labels alone.
         of_parts: (pool, rows of each part) -> (parts, M) values of `estimate` on each part of a pool, no row shown,
             where all at once are faster; else None.
         pick: (pool, targets, K) -> (K,) the rows that it asks for, one after the other, each after it saw the target
@@ -253,7 +214,7 @@ class PoolMethod:
     kind: Literal["pool", "label-free"]
     estimate: Callable[[Pool, Targets, Ints], Floats]
     needs: frozenset[Need] = frozenset()
-    posterior: Infer | None = None
+    belief: Infer | None = None
     of_parts: Callable[[Pool, Sequence[Ints]], Floats] | None = None
     pick: Callable[[Pool, Targets, int], Ints] | None = None
     draws: int = MANY

@@ -5,12 +5,6 @@ A metric here is a function `value` of the means of k statistics a row: (..., k)
 Gamma(1) for each row, a draw of the value is value(sum g_n s_n / sum g_n), the Bayesian bootstrap. Rows of one cluster
 have one weight. No function here depends on k, or on the formula of `value`.
 
-- `posterior_values` draws the models' values in the domain together; `p_better`, `p_best` and `p_near_best` follow from
-  these. `posterior` does the same for means. A domain has unseen rows: the prior is the mass of some extra rows, each
-  of them one that may have been missed, which each model has right or wrong at random. It is as large as that of
-  `posterior`: for each two models c rows that the one wins and c that the other wins, on average. So models that answer
-  alike may differ in the domain, and for accuracies probabilities are those of `posterior`. Where no such row is known,
-  it is a seen row on which models differ, with the models' answers exchanged at random.
 - `intervals` have 95 %, with one extra row, at its worst for the lower end and at its best for the upper end: of a
   difference one that only the second model has right, and only the first. So they have a width where all rows are
   answered alike. For a mean in [0, 1] this is Gaffke's bound; for an accuracy, the interval of Clopper and Pearson.
@@ -38,9 +32,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from factors.rounding import TIE
-from factors.types import Bools, Floats, Ints
+from factors.types import Floats, Ints
 from ranker.statistics import engine
-from ranker.statistics.posterior import NEAR, PRIORS, SAMPLES
+from ranker.statistics.draws import TAIL
 from ranker.statistics.significance import DRAWS, Test
 
 Value = Callable[[Floats], Floats]
@@ -49,21 +43,11 @@ Value = Callable[[Floats], Floats]
 CELLS = 2**22
 """Numbers in an array of draws: 32 MB."""
 
-CHUNK = 500
-"""Draws of weights that share the rows of the prior; the next chunk draws new ones."""
-
-PRIOR_ROWS = 256
-"""Rows that the mass of the prior is spread over. A Dirichlet process has infinitely many weights; with 64 rows hardly
-more than eight of a draw matter."""
-
 INTERVAL_DRAWS = 4_000
 """Draws behind an interval: 2.5 % beyond an end are off by 0.25 (one standard error)."""
 
 LISTED = 2**16
 """Most ways to exchange answers that are all listed; of more, `significance.DRAWS` are drawn."""
-
-TAIL = 0.025
-"""Share of the draws below the lower end, and above the upper one."""
 
 APART = 20
 """Fewest rows, or clusters, that tell two models apart for an interval of their difference where a missed row may
@@ -86,127 +70,6 @@ def derive(value: Value) -> engine.Derive:
         [[[0.25, 1.0]]]
     """
     return lambda means, draws: value(np.moveaxis(means, 1, -1))[:, None]
-
-
-def posterior_values(
-    statistics: Floats,
-    value: Value,
-    prior: Floats,
-    unseen: Floats | None,
-    rng: np.random.Generator,
-    clusters: Ints | None = None,
-    samples: int = SAMPLES,
-) -> Floats:
-    """Draw the models' values in the domain from the posterior, to compare them.
-
-    Args:
-        statistics: (M, N, k) of the rows that all models were judged on.
-        value: the metric.
-        prior: (3,) the weights of `posterior.PRIORS`, as of `posterior.weigh`.
-        unseen: as of `intervals`. Where it is None, and no row tells two models apart, all values of a draw are level:
-            they do not show how far apart the models may be.
-        rng: the only source of randomness.
-        clusters: (N,) the number of each row's cluster; None where rows are independent.
-        samples: S.
-
-    Returns:
-        (S, M) values, drawn together.
-
-    Raises:
-        ValueError: a statistic is nan, or shapes do not agree.
-
-    Example:
-        >>> right = np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])[:, :, None]
-        >>> rng = np.random.default_rng(0)
-        >>> drawn = posterior_values(right, lambda means: means[..., 0], np.ones(3) / 3, None, rng)
-        >>> drawn.shape, float(p_better(drawn)[0, 1].round(1))
-        ((20000, 2), 0.7)
-    """
-    units = _units(statistics, clusters)
-    values = []
-    for count in _blocks(samples, min(CHUNK, _batch_size(len(units.sums) + PRIOR_ROWS + units.sums[0].size))):
-        drawn, total = _weighted_sums(rng.standard_gamma(units.counts, (count, len(units.sums))), units)
-        prior_units, mass = _exchanged(units, rng) if unseen is None else _missed(units, unseen, rng)
-        c = rng.choice(PRIORS, size=(count, 1), p=prior)
-        added, size = _weighted_sums(rng.standard_gamma(c * mass / PRIOR_ROWS, (count, PRIOR_ROWS)), prior_units)
-        values.append(value((drawn + added) / (total + size)[:, None, None]))
-    return np.concatenate(values)
-
-
-def p_better(drawn: Floats) -> Floats:
-    """Estimate for each two models the probability that the one is better than the other.
-
-    Args:
-        drawn: (S, M) values, drawn together.
-
-    Returns:
-        (M, M) P(the row's model is better than the column's), values within `TIE` counting half; 1/2 on the diagonal.
-        Clipped to [0.5/S, 1 - 0.5/S], since S draws cannot resolve more.
-
-    Example:
-        >>> p_better(np.array([[0.5, 0.4], [0.5, 0.4], [0.5, 0.5], [0.2, 0.6]])).tolist()
-        [[0.5, 0.625], [0.375, 0.5]]
-    """
-    samples, models = drawn.shape
-    better = np.full((models, models), 0.5)
-    for first, second in engine.pairs(models):
-        lead = drawn[:, first] - drawn[:, second]
-        share = float((lead > TIE).mean() + (np.abs(lead) <= TIE).mean() / 2)
-        better[first, second] = np.clip(share, 0.5 / samples, 1 - 0.5 / samples)
-        better[second, first] = 1 - better[first, second]
-    return better
-
-
-def p_best(drawn: Floats) -> Floats:
-    """Estimate for each model the probability that none is better.
-
-    Args:
-        drawn: (S, M) values, drawn together.
-
-    Returns:
-        (M,) shares of the draws, which sum to 1; models within `TIE` of the best share a draw.
-
-    Example:
-        >>> p_best(np.array([[0.5, 0.4, 0.5], [0.1, 0.4, 0.3]])).round(9).tolist()
-        [0.25, 0.5, 0.25]
-    """
-    first = _near(drawn, 0.0)
-    return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
-
-
-def p_near_best(drawn: Floats, near: float = NEAR) -> Floats:
-    """Estimate for each model the probability that none is much better.
-
-    Args:
-        drawn: (S, M) values, drawn together.
-        near: the lead that counts as much better, in the metric's unit.
-
-    Example:
-        >>> p_near_best(np.array([[0.5, 0.4, 0.495], [0.1, 0.4, 0.3]])).round(9).tolist()
-        [0.5, 0.5, 0.5]
-    """
-    return np.asarray(_near(drawn, near).mean(axis=0))
-
-
-def alike(statistics: Floats) -> Floats:
-    """Return the matrix that gives models that answer alike on all rows the mean of their values.
-
-    Draws tell such models apart by chance alone.
-
-    Args:
-        statistics: (M, N, k) of the rows that all models were judged on.
-
-    Returns:
-        (M, M) weights, whose rows sum to 1.
-
-    Example:
-        >>> alike(np.array([[[1.0]], [[0.0]], [[1.0]]])) @ [0.4, 0.1, 0.5]
-        array([0.45, 0.1 , 0.45])
-    """
-    flat = np.round(statistics.reshape(len(statistics), -1), 12) + 0.0
-    kinds = np.unique(flat, axis=0, return_inverse=True)[1].reshape(-1)
-    same = (kinds[:, None] == kinds).astype(np.float64)
-    return np.asarray(same / same.sum(axis=1))
 
 
 def intervals(
@@ -243,7 +106,7 @@ def intervals(
         >>> [tuple(round(end, 1) for end in pair) for pair in ends]
         [(0.7, 1.0), (-0.3, 0.3)]
     """
-    units, most = _units(statistics, clusters), max(CELLS // (2 * samples), 1)
+    units, most = units_of(statistics, clusters), max(CELLS // (2 * samples), 1)
     plans = [_quantity(units, list(models), value, unseen) for models in quantities]
     defined = [place for place, plan in enumerate(plans) if plan is not None]
     ends = [(math.nan, math.nan)] * len(plans)
@@ -289,7 +152,7 @@ def swap_test(
     statistical significance of result differences"; drawn: Phipson and Smyth 2010, "Permutation p-values should never
     be zero".
     """
-    units = _units(statistics, clusters)
+    units = units_of(statistics, clusters)
     rows = float(units.counts @ units.sizes)
     total = np.tensordot(units.counts, units.sums.sum(axis=1), 1) / rows
     lead, counts = _exchanges(units)
@@ -302,7 +165,7 @@ def swap_test(
         moved = (counts - 2 * flipped) @ lead
         return np.asarray(np.abs(value((total + moved) / 2) - value((total - moved) / 2)))
 
-    ways, fitting = math.prod(int(count) + 1 for count in counts), _batch_size(len(counts) + 4 * lead.shape[1])
+    ways, fitting = math.prod(int(count) + 1 for count in counts), batch_size(len(counts) + 4 * lead.shape[1])
     observed = np.abs(np.subtract(*value(np.tensordot(units.counts, units.sums, 1) / rows)))
     if ways <= LISTED:
         from scipy.special import gammaln
@@ -315,14 +178,14 @@ def swap_test(
             p += float(np.exp(logs.sum(axis=1)) @ (distances(flipped) >= observed - TIE))
         return min(p, 1.0), "sign-flip"
     farther = 0
-    for count in _blocks(DRAWS, fitting):
+    for count in batches(DRAWS, fitting):
         flipped = rng.binomial(counts.astype(np.int64), 0.5, (count, len(counts))).astype(np.float64)
         farther += int((distances(flipped) >= observed - TIE).sum())
     return (farther + 1) / (DRAWS + 1), "sign-flip-drawn"
 
 
 @dataclass(frozen=True, eq=False)
-class _Units:
+class RowUnits:
     """Independent units, clusters or rows, with those of one kind counted together.
 
     Attributes:
@@ -336,7 +199,7 @@ class _Units:
     counts: Floats
 
 
-def _units(statistics: Floats, clusters: Ints | None) -> _Units:
+def units_of(statistics: Floats, clusters: Ints | None) -> RowUnits:
     """Sum statistics over clusters, and count those that are alike."""
     models, rows, size = statistics.shape
     if not rows or not np.isfinite(statistics).all():
@@ -350,36 +213,17 @@ def _units(statistics: Floats, clusters: Ints | None) -> _Units:
         np.add.at(summed, numbers, flat)
         flat = summed
     flat, counts = np.unique(np.round(flat, 12) + 0.0, axis=0, return_counts=True)
-    return _Units(flat[:, 1:].reshape(-1, models, size), flat[:, 0], counts.astype(np.float64))
+    return RowUnits(flat[:, 1:].reshape(-1, models, size), flat[:, 0], counts.astype(np.float64))
 
 
-def _missed(units: _Units, unseen: Floats, rng: np.random.Generator) -> tuple[_Units, float]:
-    """Return rows of the prior that each model has right or wrong, as large as a unit is, and their mass for c = 1."""
-    kinds = np.tile(rng.integers(unseen.shape[1], size=(PRIOR_ROWS // 2, 1)), (2, 1))
-    wrong = rng.integers(2, size=(PRIOR_ROWS // 2, units.sums.shape[1]))
-    wrong = np.concatenate([wrong, 1 - wrong])  # so that chance puts no model ahead
-    typical = float(np.average(units.sizes, weights=units.counts))
-    return _Units(typical * unseen[wrong, kinds], np.full(PRIOR_ROWS, typical), np.ones(PRIOR_ROWS)), 4.0
-
-
-def _exchanged(units: _Units, rng: np.random.Generator) -> tuple[_Units, float]:
-    """Return rows of the prior that are units with models' answers exchanged, and their mass for c = 1."""
-    differ = _differing_shares(units.sums)
-    chosen = units.counts * (differ > 0) if differ.any() else units.counts
-    rows = rng.choice(len(chosen), PRIOR_ROWS, p=chosen / chosen.sum())
-    answers = rng.permuted(np.tile(np.arange(units.sums.shape[1]), (PRIOR_ROWS, 1)), axis=1)
-    mass = 2 / float(np.average(differ, weights=chosen)) if differ.any() else 0.0
-    return _Units(units.sums[rows[:, None], answers], units.sizes[rows], np.ones(PRIOR_ROWS)), mass
-
-
-def _differing_shares(sums: Floats) -> Floats:
+def differing_shares(sums: Floats) -> Floats:
     """Return (U,) shares of the pairs of models that a unit tells apart."""
     models = sums.shape[1]
     apart = [(np.abs(sums[:, first] - sums[:, second]) > TIE).any(axis=1) for first, second in engine.pairs(models)]
     return np.asarray(np.mean(apart, axis=0)) if apart else np.zeros(len(sums))
 
 
-def _weighted_sums(weights: Floats, units: _Units) -> tuple[Floats, Floats]:
+def weighted_sums(weights: Floats, units: RowUnits) -> tuple[Floats, Floats]:
     """Return (S, M, k) weighted sums of the units, and (S,) of their sizes."""
     sums = weights @ units.sums.reshape(len(units.sums), -1)
     return sums.reshape(len(weights), *units.sums.shape[1:]), weights @ units.sizes
@@ -402,7 +246,7 @@ class _Quantity:
     tail: float
 
 
-def _quantity(units: _Units, models: list[int], value: Value, unseen: Floats | None) -> _Quantity | None:
+def _quantity(units: RowUnits, models: list[int], value: Value, unseen: Floats | None) -> _Quantity | None:
     """Return what an interval is of, with the extra row of each end; None where it has no interval."""
 
     def of_means(means: Floats) -> Floats:
@@ -412,7 +256,7 @@ def _quantity(units: _Units, models: list[int], value: Value, unseen: Floats | N
     sums, rows, groups = units.sums[:, models], float(units.counts @ units.sizes), float(units.counts.sum())
     if unseen is None:
         alike = bool((np.ptp(sums, axis=0) <= TIE).all() and (units.sizes == units.sizes[0]).all())
-        few = len(models) > 1 and units.counts[_differing_shares(sums) > 0].sum() < APART
+        few = len(models) > 1 and units.counts[differing_shares(sums) > 0].sum() < APART
         nothing = np.zeros(sums[0].shape), 0.0
         return None if alike or few else _Quantity(models, of_means, [nothing] * 2, _expanded_tail(groups))
     total, typical = np.tensordot(units.counts, sums, 1), rows / groups
@@ -423,12 +267,12 @@ def _quantity(units: _Units, models: list[int], value: Value, unseen: Floats | N
 
 
 def _drawn_ends(
-    units: _Units, quantities: Sequence[_Quantity], rng: np.random.Generator, samples: int
+    units: RowUnits, quantities: Sequence[_Quantity], rng: np.random.Generator, samples: int
 ) -> list[tuple[float, float]]:
     """Return the ends of intervals, by draws that all quantities share."""
     drawn: list[tuple[list[Floats], list[Floats]]] = [([], []) for _ in quantities]
-    for count in _blocks(samples, _batch_size(len(units.counts) + 4 * units.sums[0].size)):
-        sums, sizes = _weighted_sums(rng.standard_gamma(units.counts, (count, len(units.counts))), units)
+    for count in batches(samples, batch_size(len(units.counts) + 4 * units.sums[0].size)):
+        sums, sizes = weighted_sums(rng.standard_gamma(units.counts, (count, len(units.counts))), units)
         weight = rng.standard_exponential(count)
         for quantity, sides in zip(quantities, drawn, strict=True):
             for values, (added, size) in zip(sides, quantity.extra, strict=True):
@@ -449,7 +293,7 @@ def _expanded_tail(groups: float) -> float:
     return float(ndtr(np.sqrt(groups / (groups - 1)) * stdtrit(groups - 1, TAIL)))
 
 
-def _exchanges(units: _Units) -> tuple[Floats, Floats]:
+def _exchanges(units: RowUnits) -> tuple[Floats, Floats]:
     """Return (T, k) leads of units for the first model, up to the sign, and (T,) counts of units with each."""
     lead = units.sums[:, 0] - units.sums[:, 1]
     apart = (np.abs(lead) > TIE).any(axis=1)
@@ -459,17 +303,12 @@ def _exchanges(units: _Units) -> tuple[Floats, Floats]:
     return lead, np.asarray(np.bincount(kinds.reshape(-1), weights=units.counts[apart]), dtype=np.float64)
 
 
-def _near(drawn: Floats, near: float) -> Bools:
-    """Return (S, M) whether models are at most `near` below the best of a draw."""
-    return np.asarray(drawn >= drawn.max(axis=1, keepdims=True) - near - TIE)
-
-
-def _batch_size(numbers: int) -> int:
+def batch_size(numbers: int) -> int:
     """Return the number of draws of so many numbers that fit into `CELLS`."""
     return max(CELLS // max(numbers, 1), 1)
 
 
-def _blocks(samples: int, most: int) -> Iterator[int]:
+def batches(samples: int, most: int) -> Iterator[int]:
     """Yield the sizes of blocks of draws."""
     for start in range(0, samples, most):
         yield min(most, samples - start)

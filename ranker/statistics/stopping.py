@@ -3,25 +3,22 @@
 - *Probable*: the leader is within the margin of the best model with a probability of `PROBABLE` or more, under the vote
   of `posterior_samples`. It is checked after each answer. The share of such winners that are right was measured, and is
   not guaranteed.
-- *Certain*: `sequential_tests`.
+- *Shortfall*: what is expected to be lost by taking the leader (`Draws.shortfall`) is at most what the user allows,
+  after five answers or more. Models that are about equal end a session so, since nothing is lost by any of them.
 - *Alarm*: the vote gave each answer a probability in advance. Where all of them together are `BEHIND` times less
   probable than under (n_c + 1) / (n + C), the shares of the labels before, the models' votes do not describe these
   labels, and nothing more is claimed. If they did, this would happen in one case of `BEHIND` at most, over all checks
   (Ville 1939).
 
-Axis letters as in `beliefs`.
+Axis letters as in `vote`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.statistics.beliefs import Beliefs
-from ranker.statistics.forecast import Forecast, forecast_labels
-from ranker.statistics.metric_posterior import MetricPosterior
+from ranker.statistics.vote import Beliefs
 
 PROBABLE = 0.965
 """Probability that is enough: with rows chosen for the best model, 94 % of such winners were right."""
@@ -65,30 +62,3 @@ def answer_probability(beliefs: Beliefs, row: int, label: int) -> float:
         axis=1
     )
     return float((1 - beliefs.label_noise) * labels[label] + beliefs.label_noise / beliefs.patterns.classes)
-
-
-def forecast_answers(
-    beliefs: Beliefs,
-    row: int,
-    margin: float = MARGIN,
-    probable: float = PROBABLE,
-    judged: MetricPosterior | None = None,
-) -> Forecast:
-    """Forecast how many more answers it takes until the leader is probably within the margin of the best.
-
-    Each further answer is taken to be worth as much as that to the next row.
-
-    Args:
-        beliefs: the posterior so far.
-        row: the next row to label.
-        margin: accuracy by which the leader may be below the best.
-        probable: the probability that is enough.
-        judged: the posterior of a metric, by which the leader is found; None for accuracy.
-    """
-    next_pattern = (beliefs.candidates == beliefs.patterns.pattern_of_row[row]).astype(np.int64)
-    rng = np.random.default_rng([beliefs.seed, 2])
-    outlook = beliefs.outlook(next_pattern)
-    if judged is None:
-        return forecast_labels(outlook, rng, probable, margin, beliefs.within(margin))
-    outlook = replace(judged, of_accuracy=outlook).outlook()
-    return forecast_labels(outlook, rng, probable, margin, judged.within(margin))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import csv
 import json
-import logging
 import random
 import shutil
 from dataclasses import dataclass, replace

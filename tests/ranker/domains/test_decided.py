@@ -2,6 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from deciding import decide
 from refusals import refuses
 from test_report_formats import toy
 
@@ -11,8 +12,9 @@ from ranker.report import over_sets as report
 from ranker.results.header import Header
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
-from ranker.scoring.decision import decide
-from ranker.statistics import posterior
+from ranker.statistics import rows as rows_
+from ranker.statistics.draws import mean_of
+from ranker.statistics.rows import RowEvidence
 
 MODELS = ("bert", "lstm", "gpt")
 
@@ -53,7 +55,7 @@ def test_the_best_on_average_is_that_of_draws_of_each_set(runs):
     known = compare(runs).on_average
     assert known.labels == {"set-0": 10, "set-1": 10, "set-2": 10, "large": 60}
     rng = np.random.default_rng(5)
-    means = np.mean([posterior.draw_mean_outcomes(run.table.outcomes, rng) for run in runs], axis=0)
+    means = mean_of([rows_.draw(RowEvidence.of_means(run.table.outcomes), rng) for run in runs]).values
     first = np.bincount(means.argmax(axis=1), minlength=3) / len(means)
     assert [known.p_best[name] for name in MODELS] == pytest.approx(first, abs=0.015)
     assert sum(known.p_best.values()) == pytest.approx(1)

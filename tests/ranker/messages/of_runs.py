@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
+import deciding
 import numpy as np
 import pytest
 from test_by_metric import decided, rows_of
@@ -40,9 +41,9 @@ from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.commands import custom, outputs
 from ranker.datasets.readers import read_sheet, unlabelled
 from ranker.labelling import export
-from ranker.labelling.session import LabelEvent
+from ranker.labelling.session import LabelEvent, Session
 from ranker.labelling.sheet import read_lines
-from ranker.labelling.votes import VoteSession
+from ranker.labelling.votes import VoteLearner
 from ranker.limits import LIMITS, Limits
 from ranker.records import read_toml, record
 from ranker.report import changes, write
@@ -62,7 +63,6 @@ from ranker.runtime.executors.named import executor_named
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.store import Store
 from ranker.runtime.worker import answer_blocks
-from ranker.scoring import decision
 from ranker.scoring.evaluation import evaluate
 from ranker.scoring.gate import of_decision
 from ranker.sources.base import ModelInfo
@@ -162,7 +162,7 @@ def without_shap(_):
 
 def session(*events):
     """A labelling session on 60 rows and two labels."""
-    return VoteSession(np.zeros((2, 60), int), 2, events)
+    return Session(VoteLearner(np.zeros((2, 60), int), 2), events)
 
 
 def read_answer(label, status):
@@ -192,11 +192,11 @@ def answered(model, method):
 
 MESSAGES = [
     # scoring
-    ("no row to draw", lambda _: decision.decide(labelled(np.ones((2, 0)))),
+    ("no row to draw", lambda _: deciding.decide(labelled(np.ones((2, 0)))),
      "`probe` must be between 1 and 0, the number of examples (got 0)"),
     ("a large probe", lambda _: evaluate(table(ONES, ["ACC"], [0.6, 0.7]), probe=21),
      "`probe` must be between 1 and 20, the number of examples (got 21)"),
-    ("an unknown method", lambda _: decision.decide(labelled(np.ones((2, 4))), method="AC"),
+    ("an unknown method", lambda _: deciding.decide(labelled(np.ones((2, 4))), method="AC"),
      "there is no method 'AC'; did you mean ACC?"),
     ("equal models", lambda _: evaluate(table(ONES, ["ACC"], [0.7, 0.7])),
      "no two models differ in ACC; there is no order to find"),
@@ -283,15 +283,15 @@ MESSAGES = [
     ("a second answer", lambda _: session(LabelEvent(3, "answered", 1)).tell(3, 1), "row 3 has an answer"),
     ("a row of the pool", lambda _: session().skip(-1), "row must be between 0 and 59 (got -1)"),
     ("a label of the pool", lambda _: session(LabelEvent(0, "answered", 7)), "label must be between 0 and 1 (got 7)"),
-    ("a rule of a session", lambda _: VoteSession(np.zeros((2, 60), int), 2, rule="worst"),
-     "rule must be one of order, best, certain, random (got 'worst')"),
+    ("a rule of a session", lambda _: Session(VoteLearner(np.zeros((2, 60), int), 2), rule="worst"),
+     "rule must be one of best, order, random (got 'worst')"),
     ("a status", lambda _: read_answer("good", "done"),
      "labels.csv, line 2: a status must be answered, cannot-tell, skipped or changed-after-reveal (got 'done')"),
     ("a skipped row", lambda _: read_answer("good", "skipped"),
      "labels.csv, line 2: a row that is skipped has no label (got 'good')"),
     ("an answered row", lambda _: read_answer("", "answered"),
      "labels.csv, line 2: a row that is answered must have a label"),
-    ("a label in XML", lambda _: export.configuration(["text"], ["fine", "bad\x00"]),
+    ("a label in XML", lambda _: export.configuration(["text"], ["fine", "bad\x00"], ""),
      "no configuration of Label Studio can hold the label 'bad\\x00'"),
     # records and limits
     ("a key", lambda _: record(Gate, {"bas": "a"}, label="the gate"),
@@ -332,7 +332,7 @@ MESSAGES = [
     ("more rows than there are", lambda _: label(HANS[:3], MINI, task="nli", runtime=Runtime(store=None)).next_batch(4),
      "`batch` must be between 1 and 3, the rows of the pool without a label (got 4)"),
     ("a rule", lambda _: LabelSettings(rule="worst"),
-     "`rule` must be one of order, best, certain, random (got 'worst')"),
+     "`rule` must be one of order, best, random (got 'worst')"),
     ("a margin", lambda _: LabelSettings(margin=2.0), "`margin` must be between 0 and 1 (got 2.0)"),
     ("a label toward which nothing speaks",
      lambda _: explain([], MOOD, HANS[0], evidence=Evidence(SHAPSettings(target=1)), toward=0),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from deciding import decide
 from goldens import check_golden, outline
 from test_evaluation import suite
 from test_evaluation import table as score_table
@@ -34,7 +35,6 @@ from ranker.results.header import Header, Provenance, Quality
 from ranker.results.parts import ModelPart, ModelParts, PartLevel
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
-from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
 from ranker.statistics.components import Component, VarianceComponents
 from ranker.statistics.forecast import Forecast

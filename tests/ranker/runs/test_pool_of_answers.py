@@ -19,7 +19,7 @@ from ranker.runtime.store import Store
 from ranker.sources.base import SourceOptions
 from ranker.sources.suites import load
 from ranker.sources.tables.options import TableOptions
-from ranker.statistics.anchors import Anchors, infer_differences
+from ranker.statistics.likeness import Anchors, infer_differences
 from ranker.tasks.texts import SpanTask, TextTask
 
 WORDS = "a big old dog cat tree ran sat fell to from over the town river house slowly again".split()  # noqa: SIM905

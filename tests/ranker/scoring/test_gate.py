@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from deciding import decide
 from refusals import refuses
 from test_evaluation import table
 
@@ -11,7 +12,6 @@ from ranker.errors import Absence, Assumption, UnknownName, UsageError
 from ranker.results.header import Header
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
-from ranker.scoring.decision import decide
 from ranker.scoring.gate import MARGIN, of_decision, of_tasks
 
 

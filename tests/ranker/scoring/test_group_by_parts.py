@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from deciding import decide
 from test_by_metric import answered
 from test_by_metric import decided as decided_by_metric
 from test_evaluation import table
 
-from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
 from ranker.scoring.parts import group_by_parts
 from ranker.statistics.components import variance_components

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from deciding import decide
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factors import BUILTIN, Attributions
 from factors.types import Example
 from ranker.results.table import ScoreTable
-from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
 from ranker.scoring.score import column_of
 from ranker.statistics import exact

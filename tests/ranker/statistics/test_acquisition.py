@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from ranker.statistics import acquisition
 from ranker.statistics.acquisition import next_rows
-from ranker.statistics.beliefs import believe
 from ranker.statistics.patterns import fold
+from ranker.statistics.vote import believe
 
 NONE = np.zeros(0, dtype=np.int64)
 S = 30

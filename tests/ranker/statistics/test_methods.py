@@ -68,16 +68,16 @@ def test_many_parts_at_once_are_what_each_is_by_itself(name, classes, monkeypatc
     assert NAMED[name].of_parts(pool, parts) == pytest.approx(np.array(alone), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [one.name for one in methods.BUILTIN if one.posterior])
+@pytest.mark.parametrize("name", [one.name for one in methods.BUILTIN if one.belief])
 def test_what_a_decision_goes_by_is_what_was_measured(name):
     """The posterior ranks by the same scores, whatever the order of answers, and its probabilities are some."""
     pool, targets = world()
     rows = DRAWS[0]
-    known = NAMED[name].posterior(pool, rows, targets.labels[rows])
+    known = NAMED[name].belief(pool, rows, targets.labels[rows], None)
     beats = known.beats()
     assert known.score == pytest.approx(estimate(name, pool, targets)[:, 0])
     assert beats + beats.T == pytest.approx(np.ones((4, 4)))
-    assert np.array_equal(beats, NAMED[name].posterior(pool, rows[::-1], targets.labels[rows[::-1]]).beats())
+    assert np.array_equal(beats, NAMED[name].belief(pool, rows[::-1], targets.labels[rows[::-1]], None).beats())
     assert known.best().sum() == pytest.approx(1)
     assert (known.near(0.1) >= known.near(0.0)).all()
     assert known.near(1.0) == pytest.approx([1] * 4)

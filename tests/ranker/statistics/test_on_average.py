@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ranker.statistics import on_average, posterior
+from ranker.statistics import on_average
+from ranker.statistics.draws import Draws, mean_of
 
 
 def normal(means, sds, rng, draws=40_000):
     """Independent normal draws of each model."""
-    return rng.normal(means, sds, (draws, len(means)))
+    return Draws(rng.normal(means, sds, (draws, len(means))))
 
 
 def test_two_sets_by_hand():
@@ -16,19 +17,11 @@ def test_two_sets_by_hand():
     drawn = [normal([0.8, 0.7], [0.05, 0.1], rng), normal([0.6, 0.65], [0.02, 0.03], rng)]
     sd = np.sqrt(0.05**2 + 0.1**2 + 0.02**2 + 0.03**2) / 2
     wanted = stats.norm.cdf((0.1 - 0.05) / 2 / sd)
-    assert on_average.beats_on_average(drawn)[0, 1] == pytest.approx(wanted, abs=0.008)
-    best, near = on_average.best_on_average(drawn, 0.01)
+    average = mean_of(drawn)
+    assert average.beats()[0, 1] == pytest.approx(wanted, abs=0.008)
+    best, near = average.best(), average.near(0.01)
     assert best == pytest.approx([wanted, 1 - wanted], abs=0.008)
     assert near[0] == pytest.approx(stats.norm.cdf((0.025 + 0.01) / sd), abs=0.008)
-
-
-def test_beats_and_best_belong_together():
-    """Beating is the other way round for the other model, and P(best) sums to 1, ties shared."""
-    rng = np.random.default_rng(1)
-    drawn = [rng.integers(0, 3, (500, 4)) / 2 for _ in range(3)]
-    beats = on_average.beats_on_average(drawn)
-    assert beats + beats.T == pytest.approx(np.ones((4, 4)))
-    assert on_average.best_on_average(drawn, 0.0)[0].sum() == pytest.approx(1)
 
 
 def test_normal_draws_have_the_moments_and_the_orders():
@@ -39,7 +32,7 @@ def test_normal_draws_have_the_moments_and_the_orders():
     covariance = correlation * np.outer(errors, errors)
     sd = np.sqrt(errors[:, None] ** 2 + errors[None] ** 2 - 2 * covariance) + 1e-30
     beats = stats.norm.cdf((means[:, None] - means[None]) / sd)
-    drawn = on_average.normal_draws(means, errors, beats, rng, 60_000)
+    drawn = on_average.normal_draws(means, errors, beats, rng, 60_000).values
     assert drawn.mean(axis=0) == pytest.approx(means, abs=1e-3)
     assert np.cov(drawn.T) == pytest.approx(covariance, abs=6e-5)
 
@@ -49,7 +42,7 @@ def test_normal_draws_of_what_is_known_for_sure_are_finite():
     beats = np.array([[0.5, 1.0, 0.5], [0.0, 0.5, 0.0], [0.5, 1.0, 0.5]])
     drawn = on_average.normal_draws(
         np.array([0.9, 0.2, 0.9]), np.array([0.01, 0.0, 0.02]), beats, np.random.default_rng(0), 4_000
-    )
+    ).values
     assert np.isfinite(drawn).all()
     assert drawn.std(axis=0) == pytest.approx([0.01, 0.0, 0.02], rel=0.05)
 
@@ -59,19 +52,8 @@ def test_no_other_split_of_the_next_labels_tells_more():
     rng = np.random.default_rng(4)
     drawn = [normal([0.8, 0.72], [0.05, 0.09], rng), normal([0.6, 0.55], [0.12, 0.11], rng)]
     labels = np.array([12, 8])
-    spread = np.array([(one[:, 0] - one[:, 1]).var() for one in drawn]) * labels
+    spread = np.array([(one.values[:, 0] - one.values[:, 1]).var() for one in drawn]) * labels
     left = {split: (spread / (labels + [split, 10 - split])).sum() for split in range(11)}
     best = min(left, key=left.get)
     assert on_average.next_labels(drawn, labels, 0, 1).tolist() == [best, 10 - best]
     assert 0 < best < 5
-
-
-def test_posterior_draws_say_what_the_posterior_says():
-    """P(best) and P(better) of the draws are those that `best` and `more_accurate` give."""
-    rng = np.random.default_rng(6)
-    outcomes = (rng.random((3, 12)) < np.array([[0.9], [0.7], [0.6]])).astype(float)
-    drawn = posterior.draw_mean_outcomes(outcomes, rng)
-    assert on_average.best_on_average([drawn], 0.01)[0] == pytest.approx(
-        posterior.best(outcomes, np.random.default_rng(0))[0], abs=0.012
-    )
-    assert on_average.beats_on_average([drawn]) == pytest.approx(posterior.more_accurate(outcomes), abs=0.012)

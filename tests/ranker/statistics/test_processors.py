@@ -14,8 +14,8 @@ import pytest
 
 from ranker.statistics import posterior_samples
 from ranker.statistics.acquisition import next_rows
-from ranker.statistics.beliefs import believe
 from ranker.statistics.patterns import fold
+from ranker.statistics.vote import believe
 
 SUITES = 200
 

@@ -8,18 +8,8 @@ import sklearn.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranker.statistics import engine, posterior, resampling
-from ranker.statistics.resampling import (
-    APART,
-    alike,
-    derive,
-    intervals,
-    p_best,
-    p_better,
-    p_near_best,
-    posterior_values,
-    swap_test,
-)
+from ranker.statistics import engine, resampling, rows
+from ranker.statistics.resampling import APART, derive, intervals, swap_test
 from ranker.statistics.significance import mcnemar, sign_flip
 from ranker.tasks.metrics import metric_named
 
@@ -42,108 +32,6 @@ def answers(rng, models, rows, right=0.7):
 def statistics_of(metric, given_answers, targets):
     """(M, N, k)."""
     return np.stack([metric.statistics(one, targets) for one in given_answers])
-
-
-# P(better), P(best)
-
-
-@pytest.mark.parametrize(("given_unseen", "within"), [(RIGHT_OR_WRONG, 0.02), (None, 0.05)])
-@pytest.mark.parametrize("seed", range(4))
-def test_of_accuracies_p_better_is_that_of_posterior(seed, given_unseen, within):
-    """The rows of the prior, missed or exchanged, are worth c wins of either model, for every two."""
-    rng = np.random.default_rng(seed)
-    outcomes = (rng.random((2 + seed, 15)) < rng.uniform(0.4, 0.9, (2 + seed, 1))).astype(float)
-    drawn = posterior_values(outcomes[:, :, None], first, posterior.weigh(outcomes), given_unseen, rng)
-    shared = alike(outcomes[:, :, None])
-    np.testing.assert_allclose(shared @ p_better(drawn) @ shared, posterior.more_accurate(outcomes), atol=within)
-
-
-@pytest.mark.parametrize(("given_unseen", "within"), [(RIGHT_OR_WRONG, 0.02), (None, 0.05)])
-@pytest.mark.parametrize("seed", range(4))
-def test_of_accuracies_p_best_is_near_that_of_posterior(seed, given_unseen, within):
-    """Exchanged rows are those on which models differ, so that it is the same only roughly."""
-    rng = np.random.default_rng(seed)
-    outcomes = (rng.random((4, 30)) < rng.uniform(0.4, 0.9, (4, 1))).astype(float)
-    drawn = posterior_values(outcomes[:, :, None], first, posterior.weigh(outcomes), given_unseen, rng)
-    best, near = posterior.best(outcomes, rng)[:2]
-    np.testing.assert_allclose(p_best(drawn), best, atol=within)
-    np.testing.assert_allclose(p_near_best(drawn), near, atol=within)
-
-
-def test_models_that_answer_alike_share_probabilities():
-    """Their P(better) is one half and they share P(best), exactly, though draws tell them apart."""
-    rng = np.random.default_rng(0)
-    said, targets = answers(rng, 3, 40)
-    metric = metric_named("macro-f1", LABELS)
-    statistics = statistics_of(metric, said[[0, 1, 0, 2]], targets)
-    drawn = posterior_values(statistics, metric.value, np.ones(3) / 3, metric.unseen(targets), rng)
-    shared = alike(statistics)
-    better, best = shared @ p_better(drawn) @ shared, shared @ p_best(drawn)
-    assert better[0, 2] == better[2, 0] == 0.5
-    assert better[0, 1] == better[2, 1]
-    assert best[0] == best[2]
-    assert best.sum() == pytest.approx(1)
-
-
-def test_without_a_row_that_may_be_missed_models_that_answer_alike_are_level():
-    """In each draw: the metric is not known to bound a missed row."""
-    metric = metric_named("mcc", LABELS)
-    said = np.array([[0, 1, 2, 0]] * 2)
-    statistics = statistics_of(metric, said, np.array([0, 1, 1, 0]))
-    drawn = posterior_values(statistics, metric.value, np.ones(3) / 3, None, np.random.default_rng(0))
-    assert p_better(drawn) == pytest.approx(np.full((2, 2), 0.5))
-    assert p_best(drawn) == pytest.approx([0.5, 0.5])
-    assert p_near_best(drawn) == pytest.approx([1.0, 1.0])
-
-
-def test_one_row_is_no_certainty():
-    """Of one row that tells two apart, P(better) is about 3/4 with c = 1, whatever the metric is."""
-    metric = metric_named("macro-f1", LABELS)
-    targets = np.array([0, 1, 2] * 10)
-    worse = np.where(np.arange(30) == 4, 2, targets)
-    statistics = statistics_of(metric, [targets, worse], targets)
-    drawn = posterior_values(
-        statistics, metric.value, np.array([1.0, 0.0, 0.0]), metric.unseen(targets), np.random.default_rng(0)
-    )
-    assert p_better(drawn)[0, 1] == pytest.approx(0.75, abs=0.04)
-
-
-@pytest.mark.parametrize("labels", [2, 3])
-@pytest.mark.parametrize("name", ["macro-f1", "mcc", "balanced-accuracy", "kappa"])
-def test_models_right_on_the_same_rows_may_differ_in_the_domain(name, labels):
-    """Of ten rows, P(near best) is on average within 0.08 of that by accuracies: whether errors are alike or not."""
-    rng, metric = np.random.default_rng(0), metric_named(name, LABELS[:labels])
-    said, by_accuracy = [], []
-    for seed in range(12):
-        targets = rng.permutation(np.arange(10) % labels)
-        wrong = rng.random(10) < 0.2
-        both = [np.where(wrong, (targets + rng.integers(1, labels, 10)) % labels, targets) for _ in range(2)]
-        outcomes, statistics = (both == targets).astype(float), statistics_of(metric, both, targets)
-        given = posterior.weigh(outcomes), metric.unseen(targets), np.random.default_rng(seed)
-        said.append(p_near_best(posterior_values(statistics, metric.value, *given, samples=1_000)))
-        by_accuracy.append(posterior.best(outcomes, np.random.default_rng(seed), samples=1_000)[1])
-    assert np.mean(said) == pytest.approx(np.mean(by_accuracy), abs=0.08)
-
-
-@pytest.mark.parametrize("name", ["macro-f1", pytest.param("mcc", marks=pytest.mark.slow)])
-def test_p_better_means_what_it_says(name):
-    """In worlds where two models are anyhow apart, of those given 70 to 90 % about as many are better."""
-    rng = np.random.default_rng(5)
-    metric = metric_named(name, LABELS)
-    said, right = [], []
-    for _ in range(400):
-        ability = rng.uniform(0.5, 0.9, 2)
-        given_answers, targets = answers(rng, 2, 25, ability[:, None])
-        statistics = statistics_of(metric, given_answers, targets)
-        outcomes = (given_answers == targets).astype(float)
-        drawn = posterior_values(
-            statistics, metric.value, posterior.weigh(outcomes), metric.unseen(targets), rng, samples=500
-        )
-        said.append(p_better(drawn)[0, 1])
-        right.append(ability[0] > ability[1])
-    said, right = np.maximum(said, 1 - np.array(said)), np.where(np.array(said) > 0.5, right, ~np.array(right))
-    inside = (said > 0.7) & (said < 0.9)
-    assert 0.7 < right[inside].mean() < 0.9
 
 
 # intervals
@@ -283,8 +171,8 @@ def test_rows_that_are_there_twice_in_a_cluster_say_no_more(name):
     said, targets = answers(rng, 2, 30)
     once = statistics_of(metric, said, targets)
     twice, clusters = np.concatenate([once, once], axis=1), np.tile(rng.permutation(30), 2)
-    unseen, prior = metric.unseen(targets), np.ones(3) / 3
-    for function, more in ((posterior_values, (prior, unseen)), (interval_of_difference, (unseen,)), (swap_test, ())):
+    unseen = metric.unseen(targets)
+    for function, more in ((interval_of_difference, (unseen,)), (swap_test, ())):
         found = function(once, metric.value, *more, np.random.default_rng(0))
         again = function(twice, metric.value, *more, np.random.default_rng(0), clusters)
         np.testing.assert_allclose(found[0], again[0], atol=1e-9)
@@ -447,7 +335,7 @@ def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(resampling, "CELLS", 2**17)
     tracemalloc.start()
     parts = interval_of_difference(statistics[:2], metric.value, unseen, rng)
-    posterior_values(statistics, metric.value, np.ones(3) / 3, unseen, rng, samples=2_000)
+    rows.resample(rows.units_of(statistics, None), metric.value, unseen, np.ones(3) / 3, rng, 2_000)
     swap_test(statistics[:2], metric.value, rng)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

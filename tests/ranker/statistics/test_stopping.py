@@ -1,11 +1,24 @@
 import numpy as np
 import pytest
 
-from ranker.statistics.beliefs import believe
 from ranker.statistics.patterns import fold
-from ranker.statistics.stopping import BEHIND, answer_probability, evidence_against_vote, forecast_answers, raises_alarm
+from ranker.statistics.stopping import (
+    BEHIND,
+    MARGIN,
+    PROBABLE,
+    answer_probability,
+    evidence_against_vote,
+    raises_alarm,
+)
+from ranker.statistics.vote import VoteEvidence, believe, draw
 
 NONE = np.zeros(0, dtype=np.int64)
+
+
+def forecast_answers(beliefs, row, probable=PROBABLE):
+    """Each further answer is worth as much as that to the next row."""
+    often = beliefs.candidates == beliefs.patterns.pattern_of_row[row]
+    return draw(VoteEvidence(beliefs, often=often), beliefs.rng(1)).forecast(probable, MARGIN)
 
 
 def test_labels_fall_behind_as_the_definition_says():

@@ -29,7 +29,8 @@ import numpy as np
 
 from factors.rounding import TIE
 from factors.types import Bools, Floats, Ints
-from ranker.statistics.posterior import HALVINGS, NEAR, SAMPLES
+from ranker.statistics.draws import Draws, kinds_of, sample_count
+from ranker.statistics.rows import draw_level
 
 SLOPE, SLOPE_SD = 0.6, 0.4
 """Prior mean and standard deviation of b: the outcome that a point of agreement with all others is worth."""
@@ -194,51 +195,56 @@ class AnchorPosterior:
         upper = np.triu(np.round(better, 12), 1)
         return np.asarray(upper + np.tril(1 - upper.T, -1) + np.eye(len(upper)) / 2)
 
-    def draw(self, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
-        """Draw (samples, M) differences from the mean model, in outcomes.
-
-        Args:
-            rng: the only source of randomness.
-            samples: how many to draw.
-        """
+    def drawn(self, rng: np.random.Generator, samples: int) -> Floats:
+        """Draw (S, M) differences from the mean model, in outcomes, whose means are those of the mixture."""
         sizes, axes = np.linalg.eigh(self.covariances)
         parts = zip(rng.multinomial(samples, self.weights), self.means, sizes, axes, strict=True)
-        return np.concatenate(
+        drawn = np.concatenate(
             [
                 mean + rng.standard_normal((count, len(mean))) * np.sqrt(np.maximum(size, 0)) @ axis.T
                 for count, mean, size, axis in parts
             ]
         )
+        return np.asarray(drawn + self.score - drawn.mean(axis=0))
 
-    def best(self, rng: np.random.Generator, samples: int = SAMPLES, near: float = NEAR) -> tuple[Floats, Floats]:
-        """Estimate for each model the probability that none is better, and that none is much better.
 
-        Args:
-            rng: the only source of randomness.
-            samples: how many to draw.
-            near: the lead that counts as much better, in outcomes.
+@dataclass(frozen=True, eq=False)
+class LikenessEvidence:
+    """Outcomes and a pool of answers.
 
-        Returns:
-            (M,) P(none is better), which sum to 1, and (M,) P(none is better by more than `near`).
-        """
-        drawn = self.draw(rng, samples)
-        behind = drawn.max(axis=1, keepdims=True) - drawn
-        first = behind <= TIE
-        return (first / first.sum(axis=1, keepdims=True)).mean(axis=0), (behind <= near + TIE).mean(axis=0)
+    Attributes:
+        anchors: the models' answers on the pool.
+        outcomes: (M, K) of each model on each labelled row; a missing answer has 0.
+        rows: (K,) the labelled rows, each once.
+        random: whether these are random rows, whose outcomes so tell the level; if not, values are differences from the
+            mean model.
+    """
 
-    def interval(self) -> tuple[Floats, Floats]:
-        """Return (M,) lower and (M,) upper ends of the 95 % interval of each difference from the mean model."""
-        from scipy.special import ndtr
+    anchors: Anchors
+    outcomes: Floats
+    rows: Ints
+    random: bool = True
 
-        deviation = np.sqrt(np.maximum(np.diagonal(self.covariances, axis1=1, axis2=2), TINY))
-        levels = np.array([[0.025], [0.975]])
-        low = np.tile((self.means - 8 * deviation).min(axis=0), (2, 1))
-        high = np.tile((self.means + 8 * deviation).max(axis=0), (2, 1))
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            above = np.einsum("g,egm->em", self.weights, ndtr((middle[:, None] - self.means) / deviation)) > levels
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
-        return low[0], high[1]
+
+def draw(evidence: LikenessEvidence, rng: np.random.Generator, samples: int = 0) -> Draws:
+    """Draw models' mean outcomes in the domain that the pool is a random sample of.
+
+    Likeness tells how far they are apart. Their level is that of `rows`, from the outcomes alone.
+
+    Args:
+        evidence: of outcomes and a pool.
+        rng: the only source of randomness.
+        samples: S; 0 for as many as `sample_count` says.
+    """
+    anchors, samples = evidence.anchors, samples or sample_count(evidence.anchors.models)
+    differences = infer_differences(anchors, evidence.outcomes, evidence.rows, domain=True)
+    values, leveled = differences.drawn(rng, samples), evidence.random and len(evidence.rows) > 0
+    if leveled:
+        values = values + draw_level(evidence.outcomes, rng, samples)[:, None]
+    answers = np.where(np.eye(anchors.models, dtype=bool)[:, :, None], 1.0, anchors.similarity)
+    alike = np.concatenate([answers.reshape(anchors.models, -1), evidence.outcomes], axis=1)
+    belief = Draws(values, int(rng.integers(2**32)), kinds_of(alike), differences.beats())
+    return belief.as_shares() if leveled else belief
 
 
 def infer_differences(

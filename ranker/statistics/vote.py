@@ -7,22 +7,31 @@ by its mean over worlds. The pool of N rows is a sample of the domain. So in the
     accuracies ~ Normal(A_i, covariance / N),    P(m beats k) = mean over i of Phi((A_im - A_ik) / sqrt(v_mk / N)),
 
 with the covariance over rows of P_i(Q), averaged over worlds, and v_mk the variance of P_i(Q_m) - P_i(Q_k). One
-pseudo-row of disagreement adds to v_mk the share of rows with different labels, over N. Axis letters as in
-`posterior_samples`, and V patterns whose rows may be labelled next.
+pseudo-row of disagreement adds to v_mk the share of rows with different labels, over N.
+
+A metric of labels (F1, MCC, kappa) is a function of means of statistics, and the statistics of a row follow from its
+answer and its label alone (`ranker.tasks.metrics`). With a weight g_n from Gamma(1) for each row of the pool, which is
+a sample of the domain (the Bayesian bootstrap), a draw of the metric of model m in world i is
+
+    value(sum_n g_n sum_c P_i(c) t(answer_mn, c) / sum_n g_n),    t: (k,) statistics.
+
+For accuracy these are the draws above, but for the pseudo-row. Axis letters as in `posterior_samples`, k statistics,
+and V patterns whose rows may be labelled next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from factors.types import Floats, Ints
+from ranker.statistics.draws import DIGITS, Draws, kinds_of
 from ranker.statistics.engine import pairs
 from ranker.statistics.forecast import Outlook
-from ranker.statistics.metric_posterior import MetricPosterior, draw_values
 from ranker.statistics.patterns import Patterns, Readings, gather_answers
 from ranker.statistics.posterior_samples import WORLDS, PosteriorSamples, sample_posterior, votes
 
@@ -54,6 +63,17 @@ TINY = 1e-30
 """Floor that avoids division by zero."""
 
 
+class MetricByLabel(NamedTuple):
+    """Metric that a row's answer and label give.
+
+    `statistics` are (C + 1, C, k) of a row with each answer (the last: none) and each label. `value` maps (..., k)
+    means of statistics to (...) values, higher is better.
+    """
+
+    statistics: Floats
+    value: Callable[[Floats], Floats]
+
+
 @dataclass(frozen=True)
 class Beliefs:
     """Posterior of the models' accuracies.
@@ -76,6 +96,10 @@ class Beliefs:
     def rows(self) -> int:
         """N, the rows that are read."""
         return int(self.patterns.counts.sum())
+
+    def rng(self, purpose: int) -> np.random.Generator:
+        """Return a generator that depends on the pool, the answers and the purpose alone."""
+        return np.random.default_rng([self.seed, purpose])
 
     @cached_property
     def unanswered(self) -> Ints:
@@ -180,10 +204,11 @@ class Beliefs:
     @property
     def score(self) -> Floats:
         """(M,) expected accuracies on the pool, by which the models are ranked."""
-        return np.asarray(np.round(self.expected(), 9))
+        return np.asarray(np.round(self.accuracies.mean(axis=0), DIGITS))
 
-    def beats(self) -> Floats:
-        """Return (M, M) P(the row's model is more accurate in the domain than the column's); 1/2 on the diagonal.
+    @cached_property
+    def better(self) -> Floats:
+        """(M, M) P(the row's model is more accurate in the domain than the column's); 1/2 on the diagonal.
 
         Clipped to [0.5/S, 1 - 0.5/S], since S samples cannot resolve more.
         """
@@ -198,41 +223,6 @@ class Beliefs:
         better[second, first] = 1 - better[first, second]
         return better
 
-    @cached_property
-    def domain(self) -> Floats:
-        """(D, M) draws of the models' accuracies in the domain."""
-        size, axes = np.linalg.eigh(self.covariance / self.rows)
-        rng = np.random.default_rng([self.seed, 1])
-        noise = rng.standard_normal((DOMAINS, *self.accuracies.shape)) * np.sqrt(np.maximum(size, 0.0))
-        return np.asarray((self.accuracies + noise @ axes.T).reshape(-1, self.patterns.models))
-
-    def best(self) -> Floats:
-        """Return (M,) P(no other model is more accurate in the domain); they sum to 1, and equal models share."""
-        first = self.domain >= self.domain.max(axis=1, keepdims=True) - EQUAL
-        return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
-
-    def near(self, margin: float) -> Floats:
-        """Return (M,) P(in the domain no other model is better by more than the margin)."""
-        behind = self.domain.max(axis=1, keepdims=True) - self.domain
-        return np.asarray((behind <= margin + EQUAL).mean(axis=0))
-
-    def within(self, margin: float) -> float:
-        """Return P(in the domain no model is better than the leader, the best by score, by more than the margin)."""
-        return float(self.near(margin)[self.score.argmax()])
-
-    def equal(self, first: int, margin: float) -> Floats:
-        """Return (M,) P(its accuracy in the domain and that of one model differ by no more than the margin)."""
-        return np.asarray((np.abs(self.domain - self.domain[:, [first]]) <= margin + EQUAL).mean(axis=0))
-
-    def expected(self) -> Floats:
-        """Return (M,) expected accuracies in the domain."""
-        return np.asarray(self.accuracies.mean(axis=0))
-
-    def interval(self) -> tuple[Floats, Floats]:
-        """Return (M,) lower and (M,) upper ends of the 95 % interval of each accuracy in the domain."""
-        low, high = np.quantile(self.domain, [0.025, 0.975], axis=0)
-        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-
     def outlook(self, often: Ints | None = None) -> Outlook:
         """Return what is known of the accuracies in the domain, and what an answer would add.
 
@@ -244,7 +234,7 @@ class Beliefs:
         """
         from scipy.special import ndtr
 
-        mean, leader = self.expected(), int(self.score.argmax())
+        mean, leader = self.accuracies.mean(axis=0), int(self.score.argmax())
         now, raised = (
             pairs[leader] for pairs in self.precision_gain(self.unanswered[self.candidates] if often is None else often)
         )
@@ -258,14 +248,12 @@ class Beliefs:
             int(self.unanswered.sum()),
         )
 
-    def judged_by(self, statistics: Floats, value: Callable[[Floats], Floats]) -> MetricPosterior:
-        """Return the posterior of a metric of labels. See `ranker.statistics.pool.Posterior`."""
-        cells = self.patterns.models * statistics.shape[0] * statistics.shape[1]
+    def label_shares(self, metric: MetricByLabel) -> Iterator[tuple[Ints, Ints, Floats]]:
+        """Yield rows, their numbers and their labels as `draw_values` takes them; in fewer worlds, of many labels."""
+        cells = self.patterns.models * metric.statistics.shape[0] * metric.statistics.shape[1]
         worlds = self._spread(len(self.worlds.weights), max(METRIC_CELLS // cells, 1))
         fewer = PosteriorSamples(self.worlds.weights[worlds], self.worlds.biases[worlds])
-        kinds = replace(self, worlds=fewer)._kinds()
-        drawn = draw_values(kinds, statistics, value, np.random.default_rng([self.seed, 2]))
-        return MetricPosterior(drawn, self.outlook())
+        return replace(self, worlds=fewer)._kinds()
 
     def precision_gain(self, often: Ints) -> tuple[Floats, Floats]:
         """Return (M, M) variances of differences between worlds, and (M, M) shares by which an answer raises their
@@ -314,7 +302,7 @@ def believe(
         >>> from ranker.statistics.patterns import fold
         >>> predicted = np.array([[0, 1, 1, 0, 1, 0], [0, 0, 0, 1, 0, 1]])  # they differ on all rows but the first
         >>> posterior = believe(fold(predicted, 2), np.array([1, 3]), np.array([1, 0]))  # the first is right on both
-        >>> bool(posterior.beats()[0, 1] > 0.8)
+        >>> bool(posterior.better[0, 1] > 0.8)
         True
     """
     readings = gather_answers(patterns, rows, labels, label_noise)
@@ -322,6 +310,93 @@ def believe(
     return Beliefs(
         patterns, readings, sample_posterior(patterns, readings, np.random.default_rng(seed), worlds), seed, label_noise
     )
+
+
+@dataclass(frozen=True, eq=False)
+class VoteEvidence:
+    """Labels and a pool, and what models are judged by.
+
+    Attributes:
+        beliefs: the posterior of the models' accuracies.
+        metric: of labels; None for accuracy.
+        often: (V,) how often each candidate will be labelled, up to a factor; None for rows without an answer alike.
+    """
+
+    beliefs: Beliefs
+    metric: MetricByLabel | None = None
+    often: Ints | None = None
+
+
+def draw(evidence: VoteEvidence, rng: np.random.Generator, samples: int = 0) -> Draws:
+    """Draw models' accuracies, or values of a metric of labels, in the domain.
+
+    Accuracies are drawn from the normal distribution above, and a metric from a Bayesian bootstrap of the pool: a world
+    by `draw_values`.
+
+    Args:
+        evidence: of labels and a pool.
+        rng: the only source of randomness, beside the worlds.
+        samples: S; 0 for `DOMAINS` draws in each world, or one of a metric. Fewer than these are a part of them.
+    """
+    beliefs, metric = evidence.beliefs, evidence.metric
+    kinds, outlook = kinds_of(beliefs.patterns.predicted.T), beliefs.outlook(evidence.often)
+    if metric is not None:
+        drawn = draw_values(beliefs.label_shares(metric), metric.statistics, metric.value, rng)
+        spread = Outlook.of(drawn, outlook.gain, outlook.most)
+        lasting = np.trace(outlook.lasting)
+        share = lasting / max(lasting + np.trace(outlook.reducible), np.finfo(float).tiny)
+        outlook = replace(spread, reducible=(1 - share) * spread.reducible, lasting=share * spread.reducible)
+        return Draws(drawn[: samples or None], beliefs.seed, kinds, outlook=outlook)
+    size, axes = np.linalg.eigh(beliefs.covariance / beliefs.rows)
+    repeats = -(-samples // len(beliefs.accuracies)) or DOMAINS
+    noise = rng.standard_normal((repeats, *beliefs.accuracies.shape)) * np.sqrt(np.maximum(size, 0.0)) @ axes.T
+    drawn = (beliefs.accuracies + noise - noise.mean(axis=(0, 1))).reshape(-1, beliefs.patterns.models)
+    drawn = drawn[:, np.unique(kinds, return_index=True)[1][kinds]]  # so that rounding separates no equal predictions
+    return Draws(drawn[: samples or None], beliefs.seed, kinds, beliefs.better, outlook).as_shares()
+
+
+def draw_values(
+    kinds: Iterable[tuple[Ints, Ints, Floats]],
+    statistics: Floats,
+    value: Callable[[Floats], Floats],
+    rng: np.random.Generator,
+) -> Floats:
+    """Draw the models' values in the domain, one draw a world.
+
+    Args:
+        kinds: (u, M) predictions of rows, -1 for none, (u,) numbers of such rows, and (C, S, u) probabilities of their
+            labels in each world; in parts.
+        statistics: (C + 1, C, k) of a row with each answer (the last: none) and each label.
+        value: (..., k) means of statistics -> (...) values.
+        rng: the only source of randomness.
+
+    Returns:
+        (S, M) values, drawn together.
+
+    Example:
+        >>> predictions, counts = np.array([[0, 1], [1, 1]]), np.array([30, 10])
+        >>> sure = np.array([[[1.0, 0.0]], [[0.0, 1.0]]])  # one world, which knows both labels: the first is right
+        >>> right = np.array([[[1.0], [0.0]], [[0.0], [1.0]], [[0.0], [0.0]]])
+        >>> kinds, rng = [(predictions, counts, sure)], np.random.default_rng(0)
+        >>> drawn = draw_values(kinds, right, lambda means: means[..., 0], rng)
+        >>> round(float(drawn[0, 0]), 9), bool(0.1 < drawn[0, 1] < 0.4)
+        (1.0, True)
+    """
+    from scipy.sparse import csr_array
+
+    silence, total, mass, shape = len(statistics) - 1, np.zeros(()), np.zeros(()), (0, 0, 0, 0)
+    for predictions, counts, labels in kinds:
+        weights = rng.standard_gamma(counts, (labels.shape[1], len(counts)))
+        weighted = labels.astype(np.float64) * weights  # (C, S, u)
+        rows, models = predictions.shape
+        shape = (silence + 1, models, *labels.shape[:2])  # (answers, M, C, S)
+        places = np.where(predictions < 0, silence, predictions) * models + np.arange(models)
+        answered = csr_array(
+            (np.ones(places.size), places.ravel(), np.arange(0, places.size + 1, models)), (rows, shape[0] * models)
+        )
+        mass = mass + answered.T @ weighted.reshape(-1, rows).T
+        total = total + weights.sum(axis=1)[:, None, None]
+    return value(np.einsum("amcs,ack->smk", mass.reshape(shape), statistics, optimize=True) / total)
 
 
 def _of_differences(covariance: Floats) -> Floats:

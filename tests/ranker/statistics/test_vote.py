@@ -4,12 +4,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from ranker.statistics.beliefs import DOMAINS, believe
 from ranker.statistics.patterns import fold
-from ranker.statistics.pool import Posterior
+from ranker.statistics.vote import DOMAINS, MetricByLabel, VoteEvidence, believe, draw, draw_values
+from ranker.tasks.metrics import metric_named
 
 NONE = np.zeros(0, dtype=np.int64)
 S = 40
+
+
+def drawn(beliefs, metric=None):
+    """What is believed of accuracies, or of a metric of labels."""
+    judged = None if metric is None else MetricByLabel(metric.by_label(), metric.value)
+    return draw(VoteEvidence(beliefs, judged), beliefs.rng(1))
 
 
 @st.composite
@@ -61,7 +67,7 @@ def test_accuracies_and_probabilities_are_those_of_the_definition(case):
     accuracies = right.mean(axis=1)
     assert found.accuracies == pytest.approx(accuracies, abs=1e-5)
     assert found.score == pytest.approx(accuracies.mean(axis=0), abs=1e-5)
-    better, size = found.beats(), predicted.shape[1]
+    better, size = found.better, predicted.shape[1]
     for a in range(len(predicted)):
         for b in range(len(predicted)):
             if (predicted[a] == predicted[b]).all():
@@ -80,8 +86,8 @@ def test_accuracies_and_probabilities_are_those_of_the_definition(case):
 def test_one_row_tells_little_of_the_domain():
     """Where one row is all of the pool, and it is labelled, the model that is right on it may yet be the worse one."""
     found = believe(fold(np.array([[0], [1], [0]]), 2), np.array([0]), np.array([0]))
-    assert 0.6 < found.beats()[0, 1] < norm.cdf(1.0)
-    assert found.beats()[0, 2] == 0.5
+    assert 0.6 < found.better[0, 1] < norm.cdf(1.0)
+    assert found.better[0, 2] == 0.5
 
 
 @settings(max_examples=60, deadline=None)
@@ -89,11 +95,13 @@ def test_one_row_tells_little_of_the_domain():
 def test_it_says_what_a_posterior_says(case):
     """Two models' chances sum to 1, those of being best too, and each expected accuracy lies in its interval."""
     predicted, classes, rows, labels = case
-    found = believe(fold(predicted, classes), rows, labels, worlds=S)
+    beliefs = believe(fold(predicted, classes), rows, labels, worlds=S)
+    found = drawn(beliefs)
     better, (low, high) = found.beats(), found.interval()
+    assert found.score == pytest.approx(beliefs.score, abs=1e-8)
     assert better + better.T == pytest.approx(np.ones_like(better))
     assert found.best().sum() == pytest.approx(1.0)
-    assert found.domain.shape == (DOMAINS * S, len(predicted))
+    assert found.values.shape == (DOMAINS * S, len(predicted))
     assert (low <= found.score + 0.05).all()
     assert (high >= found.score - 0.05).all()
     assert found.within(9.0) == pytest.approx(1.0)
@@ -110,15 +118,15 @@ def test_the_order_of_labels_and_models_changes_nothing(case, seed):
     found = believe(fold(predicted, classes), rows, labels, worlds=S)
     again = believe(fold(predicted, classes), rows[order], labels[order], worlds=S)
     assert (again.accuracies == found.accuracies).all()
-    assert (again.beats() == found.beats()).all()
-    assert (again.best() == found.best()).all()
+    assert (again.better == found.better).all()
+    assert (drawn(again).best() == drawn(found).best()).all()
     for home in (None, rng.choice([0.5, 0.7, np.nan], len(predicted))):
         found, moved = (
             believe(fold(predicted[listed], classes, in_domain=None if home is None else home[listed]), rows, labels)
             for listed in (np.arange(len(predicted)), models)
         )
         assert moved.score == pytest.approx(found.score[models], abs=1e-5)
-        assert moved.beats() == pytest.approx(found.beats()[np.ix_(models, models)], abs=1e-3)
+        assert moved.better == pytest.approx(found.better[np.ix_(models, models)], abs=1e-3)
 
 
 def test_accuracy_at_home_counts_until_labels_say_otherwise():
@@ -161,26 +169,26 @@ def test_two_equal_models_are_level():
     one, other = rng.integers(2, size=(2, 60))
     rows = np.flatnonzero(one != other)[:8]
     found = believe(fold(np.stack([one, other, one]), 2), rows, one[rows])
-    assert found.beats()[0, 2] == 0.5
+    assert found.better[0, 2] == 0.5
     assert found.score[0] == pytest.approx(found.score[2], abs=1e-9)
-    assert found.best()[0] == pytest.approx(found.best()[2], abs=1e-9)
-    assert found.best()[0] > 0.4
-    assert found.beats()[0, 1] == pytest.approx(found.beats()[2, 1], abs=1e-9)
-    assert found.beats()[0, 1] > 0.9
-    assert found.within(0.0) > 0.9
+    assert drawn(found).best()[0] == drawn(found).best()[2]
+    assert drawn(found).best()[0] > 0.4
+    assert found.better[0, 1] == pytest.approx(found.better[2, 1], abs=1e-9)
+    assert found.better[0, 1] > 0.9
+    assert drawn(found).within(0.0) > 0.9
 
 
 def test_one_model_is_the_best():
     """There is nobody to lose to, and its accuracy is what its labels say."""
     found = believe(fold(np.zeros((1, 50), dtype=int), 2), np.arange(20), np.array([0] * 15 + [1] * 5))
-    assert (found.beats().tolist(), found.best().tolist(), found.within(0.0)) == ([[0.5]], [1.0], 1.0)
+    assert (found.better.tolist(), drawn(found).best().tolist(), drawn(found).within(0.0)) == ([[0.5]], [1.0], 1.0)
     assert 0.6 < found.score[0] < 0.85
 
 
 def test_one_row_is_a_pool():
     """With its label, the model that has it right leads, and hardly can be sure of it."""
     found = believe(fold(np.array([[0], [1]]), 2), np.array([0]), np.array([1]))
-    assert 0.5 < found.beats()[1, 0] <= 1 - 0.5 / 500
+    assert 0.5 < found.better[1, 0] <= 1 - 0.5 / 500
     assert found.score[1] > found.score[0]
 
 
@@ -206,14 +214,14 @@ def test_without_a_label_agreement_decides():
     """Models that agree are expected to be better than one that agrees less, and nothing is sure."""
     found = believe(fold(crowd(0.9, 0.75), 2), NONE, NONE)
     assert found.score[5] < min(found.score[:5])
-    assert 0.55 < found.beats()[0, 5] < 0.99
+    assert 0.55 < found.better[0, 5] < 0.99
 
 
 @pytest.mark.parametrize("shares", [(0.97, 0.5), (0.7, 0.6)])
 def test_where_models_agree_too_unevenly_or_too_rarely_nothing_is_believed_before_labels_speak(shares):
     """Five that say nearly the same may share a shortcut: they are as likely to be the worse ones."""
     found = believe(fold(crowd(*shares), 2), NONE, NONE)
-    assert 0.45 < found.beats()[0, 5] < 0.55
+    assert 0.45 < found.better[0, 5] < 0.55
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -225,7 +233,7 @@ def test_no_single_answer_rules_a_model_out(seed):
     rows = np.flatnonzero((predicted[0] == labels) & (predicted[1:] != labels).any(axis=0))[:12]
     for wrong in range(12):
         told = np.where(np.arange(12) == wrong, 1 - labels[rows], labels[rows])
-        assert believe(fold(predicted, 2), rows, told).best()[0] > 0.4
+        assert drawn(believe(fold(predicted, 2), rows, told)).best()[0] > 0.4
 
 
 def test_the_outlook_parts_what_answers_lower_from_what_they_do_not():
@@ -255,7 +263,86 @@ def test_the_expected_fall_of_a_variance_is_that_of_the_definition():
     assert found.variance_reduction(found.unanswered[found.candidates])[0, 1] == pytest.approx(np.mean(falls), rel=1e-4)
 
 
-def test_it_fits_the_protocol():
-    """A decision asks a posterior for these."""
-    found = believe(fold(np.array([[0, 1], [1, 1]]), 2), NONE, NONE, worlds=S)
-    assert {name for name in vars(Posterior) if not name.startswith("_")} <= set(dir(found))
+@settings(max_examples=30, deadline=None)
+@given(cases())
+def test_draws_of_a_metric_are_those_of_the_definition(case):
+    """Weighted means over rows of the statistics of each answer and label, each label as probable as in its world."""
+    predicted, classes, rows, labels = case
+    metric = metric_named("macro-f1", tuple("abc"[:classes]))
+    beliefs = believe(fold(predicted, classes), rows, labels, 0.1, worlds=S)
+    kinds = list(beliefs._kinds())
+    found = draw_values(kinds, metric.by_label(), metric.value, np.random.default_rng(1))
+    rng, sums, total = np.random.default_rng(1), np.zeros((S, len(predicted), 3 * classes)), np.zeros(S)
+    for predictions, counts, probable in kinds:
+        weights = rng.standard_gamma(counts, (S, len(counts)))
+        total += weights.sum(axis=1)
+        for world in range(S):
+            for row in range(len(counts)):
+                for label in range(classes):
+                    answers = predictions[row]
+                    statistics = metric.statistics(answers, np.full(len(answers), label))
+                    sums[world] += weights[world, row] * probable[label, world, row] * statistics
+    np.testing.assert_allclose(found, metric.value(sums / total[:, None, None]), atol=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(cases())
+def test_expected_accuracy_is_that_of_the_vote(case):
+    """Over many draws of weights a world's accuracy is its own, the mean over rows."""
+    predicted, classes, rows, labels = case
+    beliefs = believe(fold(predicted, classes), rows, labels, 0.1, worlds=S)
+    accuracy = metric_named("accuracy", tuple("abc"[:classes]))
+    found = np.mean(
+        [
+            draw_values(beliefs._kinds(), accuracy.by_label(), accuracy.value, np.random.default_rng(seed))
+            for seed in range(200)
+        ],
+        axis=0,
+    )
+    right = right_in_worlds(*case, 0.1, beliefs, np.ones(predicted.shape))
+    np.testing.assert_allclose(found, right.mean(axis=1), atol=0.15)  # a mean of 200 draws, of up to 8 rows
+    assert drawn(beliefs, accuracy).values.shape == (S, len(predicted))
+
+
+def test_many_labels_and_models_read_fewer_worlds(monkeypatch):
+    """The table of answers and labels in each world stays within its budget; the values keep their order."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4, size=200)
+    predicted = np.where(rng.random((3, 200)) < np.array([[0.9], [0.7], [0.4]]), truth, rng.integers(4, size=(3, 200)))
+    metric, rows = metric_named("macro-f1", tuple("abcd")), np.arange(20)
+    beliefs = believe(fold(predicted, 4), rows, truth[rows])
+    whole = drawn(beliefs, metric)
+    monkeypatch.setattr("ranker.statistics.vote.METRIC_CELLS", 3 * 5 * 4 * 50)
+    fewer = drawn(beliefs, metric)
+    assert (len(whole.values), len(fewer.values)) == (500, 50)
+    assert fewer.expected == pytest.approx(whole.expected, abs=0.03)
+    assert whole.leader == fewer.leader == 0
+
+
+def test_the_outlook_of_a_metric_parts_its_spread_as_that_of_accuracies():
+    """Labels add to it as they add to what is known of accuracies."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=300)
+    predicted = np.where(rng.random((4, 300)) < np.array([[0.9], [0.8], [0.7], [0.5]]), truth, 1 - truth)
+    beliefs = believe(fold(predicted, 2), np.arange(10), truth[:10])
+    found, plain = drawn(beliefs, metric_named("mcc", ("no", "yes"))), drawn(beliefs)
+    outlook, of_accuracy = found.outlook, plain.outlook
+    assert outlook.mean == pytest.approx(found.expected)
+    assert outlook.reducible + outlook.lasting == pytest.approx(np.cov(found.values.T, bias=True))
+    shares = [np.trace(one.lasting) / np.trace(one.lasting + one.reducible) for one in (outlook, of_accuracy)]
+    assert shares[0] == pytest.approx(shares[1])
+    assert (outlook.gain, outlook.most) == (of_accuracy.gain, of_accuracy.most)
+
+
+def test_draws_of_accuracies_have_the_covariance_of_worlds_and_rows():
+    """And the mean of the worlds exactly; a part of them is asked for by its number."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(2, size=120)
+    predicted = np.where(rng.random((3, 120)) < np.array([[0.9], [0.7], [0.6]]), truth, 1 - truth)
+    beliefs = believe(fold(predicted, 2), np.arange(8), truth[:8])
+    found = draw(VoteEvidence(beliefs), np.random.default_rng(0), 40_000)
+    assert found.values.shape == (40_000, 3)
+    assert found.expected == pytest.approx(beliefs.accuracies.mean(axis=0), abs=1e-9)
+    total = np.cov(beliefs.accuracies.T, bias=True) + beliefs.covariance / 120
+    assert np.cov(found.values.T) == pytest.approx(total, rel=0.05, abs=2e-5)
+    assert draw(VoteEvidence(beliefs), np.random.default_rng(0), 70).values.shape == (70, 3)

@@ -8,7 +8,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranker.statistics.anchors import (
+from ranker.statistics.draws import Draws
+from ranker.statistics.likeness import (
     EFFECT_SDS,
     EVEN_SPREAD,
     NOISE,
@@ -20,7 +21,9 @@ from ranker.statistics.anchors import (
     WEIGHT_SDS,
     AnchorPosterior,
     Anchors,
+    LikenessEvidence,
     choose_rows,
+    draw,
     infer_differences,
 )
 
@@ -238,7 +241,8 @@ def test_the_order_of_models_and_rows_does_not_matter(problem, seed):
     other = infer_differences(moved, outcomes[models], np.argsort(rows)[labelled])
     assert other.score == pytest.approx(posterior.score[models], abs=1e-9)
     assert other.beats() == pytest.approx(posterior.beats()[np.ix_(models, models)], abs=1e-7)
-    assert np.array(other.interval()) == pytest.approx(np.array(posterior.interval())[:, models], abs=1e-7)
+    deviations = [np.diagonal(of.covariances, axis1=1, axis2=2) for of in (other, posterior)]
+    assert deviations[0] == pytest.approx(deviations[1][:, models], abs=1e-7)
     assert moved.mean_agreement == pytest.approx(anchors.mean_agreement[models], abs=1e-12)
     if (anchors.spread != EVEN_SPREAD).any():  # else all rows are equally useful
         count = int(anchors.uneven.sum())
@@ -280,12 +284,12 @@ def test_equal_similarity_leaves_outcomes_alone(level):
     posterior = infer_differences(anchors, np.array([[0.2], [0.4], [0.1], [0.3]]), [7])
     assert np.argsort(-posterior.score).tolist() == [1, 3, 0, 2]
     assert 0.5 < posterior.beats()[1, 2] < 0.9
-    assert np.isfinite(posterior.interval()).all()
+    assert np.isfinite(posterior.drawn(np.random.default_rng(0), 100)).all()
     assert choose_rows(anchors, 2, [0]).tolist() == [1, 2]
 
 
 def test_all_rows_labelled_leave_nothing_open():
-    """The differences are those of the outcomes, models that are equal share, and the intervals are points."""
+    """Differences are those of the outcomes, models that are equal are near each other, and intervals are points."""
     rng = np.random.default_rng(5)
     outcomes = rng.random((4, 6)) / 2
     outcomes[0] += 0.5
@@ -294,8 +298,9 @@ def test_all_rows_labelled_leave_nothing_open():
     truth = outcomes.mean(axis=1) - outcomes.mean()
     assert posterior.score == pytest.approx(truth, abs=1e-9)
     assert posterior.beats() == pytest.approx((1 + np.sign(np.round(truth[:, None] - truth, 9))) / 2)
-    assert np.array(posterior.interval()) == pytest.approx(np.array([truth, truth]), abs=1e-5)
-    assert posterior.best(rng, 100)[0] == pytest.approx([0.5, 0.5, 0, 0])
+    belief = Draws(posterior.drawn(rng, 100))
+    assert np.array(belief.interval()) == pytest.approx(np.array([truth, truth]), abs=1e-5)
+    assert belief.near(1e-6) == pytest.approx([1, 1, 0, 0])
 
 
 def test_all_rows_labelled_leave_a_domain_open():
@@ -316,17 +321,14 @@ def posterior():
 
 
 def test_probabilities_are_shares_of_draws(posterior):
-    """Of 200,000 draws: P(A > B) to .3 points, and P(best) exactly."""
-    drawn = posterior.draw(np.random.default_rng(7), 200_000)
+    """Of 200,000 draws: P(A > B) to .3 points."""
+    drawn = posterior.drawn(np.random.default_rng(7), 200_000)
     better = posterior.beats()
     assert (better + better.T == 1).all()
     assert 0.02 < better[0, 5] < 0.3  # nothing is settled
     shares = (drawn[:, :, None] > drawn[:, None]).mean(axis=0)
     apart = ~np.eye(6, dtype=bool)
     assert np.abs(better - shares)[apart].max() < 0.003
-    best, near = posterior.best(np.random.default_rng(7), 200_000, near=0.02)
-    assert best == pytest.approx(np.bincount(drawn.argmax(axis=1), minlength=6) / 200_000)
-    assert near == pytest.approx((drawn >= drawn.max(axis=1, keepdims=True) - 0.02).mean(axis=0))
 
 
 def test_draws_have_the_mixtures_mean_and_covariance():
@@ -336,7 +338,7 @@ def test_draws_have_the_mixtures_mean_and_covariance():
     centring = np.eye(3) - 1 / 3
     covariances = centring @ halves @ halves.transpose(0, 2, 1) @ centring
     mixture = AnchorPosterior(np.array([0.3, 0.7]), np.array([[1.0, 0.0, -1.0], [0.0, 0.0, 0.0]]), covariances)
-    drawn = mixture.draw(rng, 200_000)
+    drawn = mixture.drawn(rng, 200_000)
     between = mixture.means - mixture.score
     total = np.tensordot(mixture.weights, covariances + between[:, :, None] * between[:, None], axes=1)
     assert drawn.mean(axis=0) == pytest.approx(mixture.score, abs=0.02)
@@ -344,18 +346,40 @@ def test_draws_have_the_mixtures_mean_and_covariance():
     assert drawn.sum(axis=1) == pytest.approx(0, abs=1e-6)
 
 
-def test_an_interval_leaves_a_fortieth_on_each_side(posterior):
-    """By the mixture's distribution function, one normal after the other."""
-    for end, level in zip(posterior.interval(), (0.025, 0.975), strict=True):
-        for m in range(6):
-            mixed = zip(posterior.weights, posterior.means[:, m], posterior.covariances[:, m, m], strict=True)
-            below = sum(weight * scipy.stats.norm(mean, variance**0.5).cdf(end[m]) for weight, mean, variance in mixed)
-            assert below == pytest.approx(level, abs=1e-9)
+def test_a_belief_has_the_level_of_the_outcomes(posterior):
+    """Likeness tells how far models are apart; the labelled rows alone, if they are random, where they are."""
+    rng = np.random.default_rng(6)
+    outcomes = rng.random((6, 5)) / 2 + np.linspace(0, 0.5, 6)[:, None]
+    anchors, rows = Anchors(rng.random((6, 6, 40))), np.arange(5)
+    apart = infer_differences(anchors, outcomes, rows, domain=True)
+    chosen = draw(LikenessEvidence(anchors, outcomes, rows, random=False), np.random.default_rng(0))
+    random = draw(LikenessEvidence(anchors, outcomes, rows), np.random.default_rng(0))
+    assert chosen.score == pytest.approx(apart.score, abs=1e-8)
+    assert random.score - random.score.mean() == pytest.approx(apart.score, abs=1e-8)
+    assert random.score.mean() == pytest.approx(outcomes.mean(), abs=0.05)
+    for belief in (chosen, random):
+        assert (belief.beats() == apart.beats()).all()
+        low, high = belief.interval()
+        assert ((low < belief.expected) & (belief.expected < high)).all()
+    untold = draw(LikenessEvidence(anchors, outcomes[:, :0], NONE), np.random.default_rng(0))
+    assert untold.expected.sum() == pytest.approx(0, abs=1e-8)
+
+
+def test_models_with_the_same_answers_have_the_same_of_everything():
+    """Where their outcomes are the same, too."""
+    rng = np.random.default_rng(3)
+    answers, truth = rng.integers(3, size=(3, 30))[[0, 1, 0, 2]], rng.integers(3, size=30)
+    anchors, rows = Anchors((answers[:, None] == answers).astype(float)), np.arange(6)
+    outcomes = (answers[:, :6] == truth[:6]).astype(float)
+    found = draw(LikenessEvidence(anchors, outcomes, rows), np.random.default_rng(0))
+    assert found.beats()[0, 2] == 0.5
+    for said in (found.best(), found.near(), found.expected):
+        assert said[0] == said[2] != said[1]
 
 
 def test_probabilities_and_intervals_keep_their_word(monkeypatch):
     """In worlds of the prior where sigma is known, pairs are right and intervals hold the truth as often as stated."""
-    monkeypatch.setattr("ranker.statistics.anchors.NOISE_VALUES", 1e6)
+    monkeypatch.setattr("ranker.statistics.likeness.NOISE_VALUES", 1e6)
     rng = np.random.default_rng(10)
     stated, right, inside = [], [], []
     for _ in range(400):
@@ -369,7 +393,7 @@ def test_probabilities_and_intervals_keep_their_word(monkeypatch):
         likelier = better > 0.5
         stated.append(better[likelier])
         right.append((truth[:, None] > truth)[likelier])
-        low, high = posterior.interval()
+        low, high = Draws(posterior.drawn(rng, 4_000)).interval()
         inside.append((low <= truth - truth.mean()) & (truth - truth.mean() <= high))
     stated, right = np.concatenate(stated), np.concatenate(right)
     middle = (stated > 0.7) & (stated < 0.9)
@@ -434,7 +458,7 @@ def test_it_agrees_with_the_prototype(monkeypatch, size):
     spec = importlib.util.spec_from_file_location("prototype", PROTOTYPE)
     prototype = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(prototype)
-    monkeypatch.setattr("ranker.statistics.anchors.NOISE_VALUES", 1e-9)
+    monkeypatch.setattr("ranker.statistics.likeness.NOISE_VALUES", 1e-9)
     with np.load(TEXTS) as arrays:
         similarity, outcomes = arrays["S"].astype(float), arrays["Y"].astype(float)
     rng = np.random.default_rng(13)
