@@ -17,10 +17,9 @@ have one weight. No function here depends on k, or on the formula of `value`.
 Axis letters as in `engine`; k statistics, S draws of weights, G clusters (N, where every row is one), R kinds of rows
 that may have been missed. Memory is at most 8 `CELLS` bytes for each of some five arrays, beside the statistics.
 
-Sources: Rubin 1981, "The Bayesian bootstrap"; Ferguson 1973, "A Bayesian analysis of some nonparametric problems";
-Ishwaran and Zarepour 2002, "Exact and approximate sum representations for the Dirichlet process"; Gaffke 2005, "Three
-test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable"; Clopper and Pearson
-1934, "The use of confidence or fiducial limits illustrated in the case of the binomial".
+Sources: Rubin 1981, "The Bayesian bootstrap"; Gaffke 2005, "Three test statistics for a nonparametric one-sided
+hypothesis on the mean of a nonnegative variable"; Clopper and Pearson 1934, "The use of confidence or fiducial limits
+illustrated in the case of the binomial".
 """
 
 from __future__ import annotations
