@@ -10,7 +10,7 @@ import pytest
 import threadpoolctl
 import torch
 
-from ranker.statistics import posterior
+from ranker.statistics.draws import Draws
 
 SETTING = os.environ.get(kernels.SETTING, "")
 
@@ -34,8 +34,8 @@ def test_this_process_has_the_kernels_of_its_setting(capsys):
 @pytest.mark.skipif(SETTING != kernels.NOISE, reason="for the process of `make processors` with noise")
 def test_this_process_has_noise():
     """The sums of modules under test are off, each by another rounding."""
-    tenths = np.arange(1, 10)[:, None] * np.full(7, 0.1)
-    assert len(set((posterior.expected_accuracy(tenths) - (0.7 * np.arange(1, 10) + 1) / 9).tolist())) > 3
+    draws = np.full((2, 1), 0.1) * np.arange(1, 10)  # whose means are exact
+    assert len(set((Draws(draws).expected - draws[0]).tolist())) > 3
 
 
 PLANTED = """
