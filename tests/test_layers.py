@@ -229,6 +229,25 @@ def test_the_statistics_see_no_files_and_no_models(file):
     assert not {name.partition(".")[0] for name in imports_of(file)} - allowed
 
 
+def asks_the_mode(source):
+    """The lines of a source that ask whether a result is of a class, where the result can say what is wanted."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass", "hasattr"):
+            words = {
+                ast.unparse(name) for name in ast.walk(node.args[1]) if isinstance(name, (ast.Name, ast.Attribute))
+            }
+            if any(word.rpartition(".")[2] in ("Decision", "Evaluation") for word in words):
+                yield node.lineno
+
+
+def test_no_code_asks_which_mode_a_result_is_of():
+    """A report has one table of renderers; everything else calls what both modes have."""
+    files = [file for package in PACKAGES for file in modules(package)]
+    found = {name_of(file): list(asks_the_mode(file.read_text(encoding="utf-8"))) for file in files}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+    assert list(asks_the_mode("if isinstance(found, (int, results.Decision)):\n    pass")) == [1]
+
+
 def named_flags(source):
     """The flags between backticks in the strings of a source, whole command lines excepted."""
     for node in ast.walk(ast.parse(source)):

@@ -193,7 +193,7 @@ def plot(ranking: Ranking, folder: Path | None) -> None:
     if folder is not None:
         from ranker.report import figures
 
-        draw(figures.drawings(ranking, figures.ALL), folder)
+        draw(figures.drawings(ranking, figures.ALL[ranking.mode]), folder)
 
 
 def draw(drawings: Sequence[Drawing], folder: Path) -> None:

@@ -36,7 +36,7 @@ def decide_on_average(
     Returns:
         None if a run is no decision, lacks a model or an interval, or if there is only one run.
     """
-    decisions = [run.found for run in runs if isinstance(run.found, Decision) and set(names) <= set(run.found.names)]
+    decisions = [run.decided for run in runs if run.decided and set(names) <= set(run.decided.names)]
     if len(decisions) < len(runs) or len(runs) < 2:
         return None
     parts = zip(runs, decisions, rng.spawn(len(runs)), strict=True)

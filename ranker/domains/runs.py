@@ -30,7 +30,7 @@ def values_of_runs(runs: Sequence[Ranking]) -> Values:
         UsageError: a model was measured twice on a set, fewer than two models were measured, or less of a run's metric
             is better.
     """
-    if by := next((run for run in runs if isinstance(run.found, Decision) and run.found.lower_is_better), None):
+    if by := next((run for run in runs if run.decided and run.decided.lower_is_better), None):
         text = f"the run on {by.header.ood} is by {by.found.metric}: errors have no scale that sets share"
         raise UsageError(text, option="metric", value=by.found.metric, place=by.header.ood)
     values = values_of_rows(_rows(runs), percent=False)
@@ -40,8 +40,8 @@ def values_of_runs(runs: Sequence[Ranking]) -> Values:
         rows = _outcomes(run, values.models)
         if rows is not None and ood_set not in outcomes:
             outcomes[ood_set] = rows
-        if run.found.metric and isinstance(run.found, Decision) and set(values.models) == set(run.found.names):
-            beats[ood_set] = normal_beliefs(run.found, values.models)[2]
+        if run.found.metric and run.decided and set(values.models) == set(run.decided.names):
+            beats[ood_set] = normal_beliefs(run.decided, values.models)[2]
     metrics = dict.fromkeys(run.header.metric for run in runs)
     notes = [f"The runs have several metrics: {listed(metrics)}."] if len(metrics) > 1 else []
     if not notes and runs[0].found.metric:
@@ -55,7 +55,7 @@ def _rows(runs: Sequence[Ranking]) -> Iterator[Row]:
     for index, run in enumerate(runs, 1):
         stated_rows, name = run.header.provenance.data, run.header.ood
         rows = len(run.table.examples) if stated_rows is None else stated_rows.rows
-        errors = _errors(run.found) if isinstance(run.found, Decision) else {}
+        errors = _errors(run.decided) if run.decided else {}
         for model in run.found.models:
             spread = errors.get(model.name, {}) if run.found.metric else {"n": rows}
             cells: list[dict[str, Any]] = [{"set": name, "value": model.outcome, "kind": "ood", **spread}]

@@ -28,20 +28,9 @@ LABELS = 10
 """Labels to give before the next look where no number is known."""
 
 
-def answer(ranking: Ranking) -> tuple[str, list[str]]:
-    """Return the answer in a few words, then its certainty and the next step, a sentence each."""
-    outcome, copies = ranking.found, ranking.header.copies
-    lead, sentences = (
-        evaluation_answer(ranking, outcome) if isinstance(outcome, Evaluation) else decision_answer(ranking, outcome)
-    )
-    if isinstance(outcome, Decision):
-        lead = f"{first_caveat(ranking, outcome)}{lead}"
-    same = "; ".join(f"{name} is {first}" for name, first in copies.items())
-    return f"{lead} (the same model twice: {same})" if copies else lead, sentences
-
-
-def evaluation_answer(ranking: Ranking, evaluation: Evaluation) -> tuple[str, list[str]]:
+def evaluation_answer(ranking: Ranking) -> tuple[str, list[str]]:
     """Answer which method ranks best, by how much over the metric, and which models are truly best."""
+    evaluation = ranking.evaluation
     best, advised = evaluation.best, evaluation.advised
     count, metric = counted(ranking.header.probe, "example"), words_of(ranking).fully
     if best.pairwise_accuracy <= 0.5:
@@ -88,10 +77,18 @@ def _truly_best(ranking: Ranking, evaluation: Evaluation) -> str:
     return f"Truly best: {names} ({words_of(ranking).outcome_text(first[0].outcome)} on {ranking.header.ood})."
 
 
-def decision_answer(ranking: Ranking, decision: Decision) -> tuple[str, list[str]]:
-    """Answer which model is best, how sure that is, which cannot be told apart, and how many labels would tell."""
-    if len(decision.models) == 2 and decision.versus:
-        return two_model_answer(ranking, decision)
+def decision_answer(ranking: Ranking) -> tuple[str, list[str]]:
+    """Answer which model is best, how sure that is, which cannot be told apart, and how many labels would tell.
+
+    Whatever makes the answer worthless comes before it.
+    """
+    decision = ranking.decision
+    two = len(decision.models) == 2 and decision.versus
+    lead, sentences = (two_model_answer if two else _order_answer)(ranking, decision)
+    return f"{first_caveat(ranking, decision)}{lead}", sentences
+
+
+def _order_answer(ranking: Ranking, decision: Decision) -> tuple[str, list[str]]:
     names, terms, rows = decision.names, words_of(ranking), counted(ranking.compared, "row")
     first = [model.name for model in decision.models if model.rank == 1]
     put, whose = (f"puts {names[0]} first", "Its")

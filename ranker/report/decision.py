@@ -6,9 +6,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
+from typing import Any
 
 from ranker.numbers import counted, interval, p_value, percent, probability, unit, with_interval
-from ranker.report.tables import MANY_MODELS, MAX_LETTERS, MAX_PAIRED_MODELS, READ, Place, Table, letters, table
+from ranker.report.tables import (
+    MANY_MODELS,
+    MAX_LETTERS,
+    MAX_PAIRED_MODELS,
+    READ,
+    Place,
+    Table,
+    group_numbers,
+    letters,
+    table,
+)
 from ranker.report.words import ACCURACY, MetricWords, words_of
 from ranker.results.balance import WORSE, one_label, skewed
 from ranker.results.decision import Decision, RowResult
@@ -46,8 +57,35 @@ MAX_UNFOLDED_ROWS = 20
 """Rows of a table that a page shows unfolded, at most."""
 
 
-def tables(ranking: Ranking, decision: Decision) -> Iterator[Table]:
+def rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
+    """Yield a row for each model; two that share a group cannot be told apart."""
+    decision, model_parts = ranking.decision, ranking.parts.parts if ranking.parts else ()
+    groups_of = group_numbers(decision.groups)
+    for model in decision.models:
+        groups = " ".join(map(str, groups_of[model.name]))
+        numbers = {key: getattr(model, key) for key in ("score", "outcome", "low", "high", "p_best", "p_near_best")}
+        place = {"rank": model.rank, "name": model.name, "groups": groups, "method": decision.method}
+        levels = {
+            f"part_{part.name}": next((level.name for level in part.levels if model.name in level.models), None)
+            for part in model_parts
+        }
+        yield place | numbers | levels
+
+
+def certainty(ranking: Ranking) -> Iterator[str]:
+    """Yield the probability that the first model is good enough; nothing where it is unknown."""
+    first = ranking.decision.models[0]
+    if first.p_near_best is not None:
+        point = unit(ranking.decision.metric).point
+        yield (
+            f"Probability that no other model is better than {first.name} by more than {point}: "
+            f"{probability(first.p_near_best)} %."
+        )
+
+
+def tables(ranking: Ranking) -> Iterator[Table]:
     """Yield all tables, each for the formats that show it."""
+    decision = ranking.decision
     many, same = len(decision.models) > MANY_MODELS, comparison_table(decision)
     two = pair_table(decision, decision.names[:MANY_MODELS])
     in_order = order(decision, words_of(ranking))

@@ -5,18 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from ranker.numbers import interval, percent, points, unit
 from ranker.report.tables import Table, table
-from ranker.report.words import MISLED, MetricWords
+from ranker.report.words import MISLED, MetricWords, words_of
 from ranker.results.evaluation import FOLLOWS, Evaluation
+from ranker.results.ranking import Ranking
 
 TERMINAL_COLUMNS = 6
 """Columns of methods that fit on a terminal."""
 
 
-def tables(evaluation: Evaluation, metric: str, terms: MetricWords) -> Iterator[Table]:
+METHOD_FIELDS = (
+    *("name", "kind", "designed", "pairwise_accuracy", "ci_low", "ci_high", "models_low", "models_high"),
+    *("difference", "difference_low", "difference_high", "draws", "draws_error"),
+)
+"""Fields of `MethodResult` that are columns of the CSV."""
+
+
+def rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
+    """Yield a row for each method."""
+    for method in ranking.evaluation.methods:
+        yield {field: getattr(method, field) for field in METHOD_FIELDS}
+
+
+def tables(ranking: Ranking) -> Iterator[Table]:
     """Yield all tables for the formats that show them; the terminal has the methods without the last columns."""
+    evaluation, metric, terms = ranking.evaluation, ranking.header.metric, words_of(ranking)
     by_method, all_pairs = methods(evaluation, metric), accuracies(evaluation)
     curve, by_kind = curves(evaluation), splits(evaluation, terms)
     yield replace(by_method, formats=("html",))

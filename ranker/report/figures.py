@@ -12,9 +12,10 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from xml.dom.minidom import Element, parseString
 
@@ -28,9 +29,9 @@ from ranker.numbers import interval, percent, probability
 from ranker.report.escapes import visible
 from ranker.report.tables import MAX_PAIRED_MODELS
 from ranker.report.words import words_of
-from ranker.results.decision import Decision
-from ranker.results.evaluation import Evaluation, MethodResult
+from ranker.results.evaluation import MethodResult
 from ranker.results.ranking import Ranking
+from ranker.results.result import Mode
 
 INK, SOFT = "#010203", "#70777f"
 """Colours of texts and axes, and of the background. Only figures use `INK`, which a page replaces by its own ink."""
@@ -205,7 +206,7 @@ def _at_home(name: str, value: str, prefix: str) -> str:
 
 def learning_curve(ranking: Ranking) -> Drawing | None:
     """Plot pairwise accuracy against K for methods that see labels; None if fewer than two sizes were measured."""
-    methods = [method for method in methods_of(ranking) if method.curve and method.kind != "label-free"]
+    methods = [method for method in ranking.evaluation.methods if method.curve and method.sees_labels]
     sizes = sorted({size for method in methods for size in method.curve})
     if len(sizes) < 2:
         return None
@@ -271,15 +272,15 @@ def distribution(ranking: Ranking) -> Drawing | None:
     """Plot the spread of each method's accuracy over the pairs, with methods that see no label at the bottom."""
     by_method = _by_method(ranking)
     rows = sorted(
-        (method for method in methods_of(ranking) if method.name in by_method),
-        key=lambda method: (method.kind != "label-free", method.pairwise_accuracy),
+        (method for method in ranking.evaluation.methods if method.name in by_method),
+        key=lambda method: (method.sees_labels, method.pairwise_accuracy),
     )
     if not rows:
         return None
     figure, axes = empty_axes(18 * len(rows) + 46, left=112, right=14, bottom=34, top=8)
     for i, method in enumerate(rows):
         values = np.sort(list(by_method[method.name].values()))
-        colour, hollow = _kind_colour(method), method.kind == "label-free"
+        colour, hollow = _kind_colour(method), not method.sees_labels
         if not hollow:  # without draws a pair is right or wrong: there is no middle half
             low, high = np.quantile(values, [0.25, 0.75])
             axes.plot([low, high], [i, i], color=colour, alpha=0.22, linewidth=9, solid_capstyle="butt")
@@ -288,7 +289,7 @@ def distribution(ranking: Ranking) -> Drawing | None:
             values, i + _spread(values), 9, facecolors=face, edgecolors=edge, linewidths=line, alpha=0.7, clip_on=False
         )
         axes.plot([method.pairwise_accuracy] * 2, [i - 0.36, i + 0.36], color=INK, linewidth=1.6)
-    unlabelled = sum(method.kind == "label-free" for method in rows)
+    unlabelled = sum(not method.sees_labels for method in rows)
     if 0 < unlabelled < len(rows):
         axes.axhline(unlabelled - 0.5, color=SOFT, linewidth=0.8)
     axes.axvline(0.5, color=SOFT, linewidth=0.8)
@@ -311,29 +312,32 @@ def distribution(ranking: Ranking) -> Drawing | None:
     )
 
 
-def heatmap(ranking: Ranking) -> Drawing | None:
-    """Plot every pair by every method; in a decision, P(the row's model is better than the column's)."""
-    outcome = ranking.found
-    if isinstance(outcome, Decision):
-        rows = columns = outcome.names[:MAX_PAIRED_MODELS]
-        values = np.array([row[: len(rows)] for row in outcome.p_beats[: len(rows)]], dtype=np.float64)
-        np.fill_diagonal(values, np.nan)
-        title = "How sure is the order of two models?"
-        meaning = "the probability that the row is better than the column"
-    else:
-        by_method = _by_method(ranking)
-        if not by_method:
-            return None
-        pairs = list(next(iter(by_method.values())))
-        rows = tuple(f"{shorten(a, 14)} > {shorten(b, 14)}" for a, b in pairs)
-        columns = tuple(by_method)
-        values = np.array([[by_method[name].get(pair, np.nan) for name in columns] for pair in pairs])
-        title, meaning = "Every pair of models with every method", "how often the better model is put first"
-    decided = isinstance(outcome, Decision)
-    texts = [
-        ["" if np.isnan(p) else probability(p, decimals=0) if decided else f"{100 * p:.0f}" for p in row]
-        for row in values
-    ]
+def methods_heatmap(ranking: Ranking) -> Drawing | None:
+    """Plot every pair by every method."""
+    by_method = _by_method(ranking)
+    if not by_method:
+        return None
+    pairs = list(next(iter(by_method.values())))
+    rows = [f"{shorten(a, 14)} > {shorten(b, 14)}" for a, b in pairs]
+    values = np.array([[by_method[name].get(pair, np.nan) for name in by_method] for pair in pairs])
+    title, meaning = "Every pair of models with every method", "how often the better model is put first"
+    return _heatmap(title, meaning, values, rows, list(by_method), lambda share: f"{100 * share:.0f}")
+
+
+def models_heatmap(ranking: Ranking) -> Drawing:
+    """Plot P(the row's model is better than the column's)."""
+    decision = ranking.decision
+    names = decision.names[:MAX_PAIRED_MODELS]
+    values = np.array([row[: len(names)] for row in decision.p_beats[: len(names)]], dtype=np.float64)
+    np.fill_diagonal(values, np.nan)
+    title, meaning = "How sure is the order of two models?", "the probability that the row is better than the column"
+    return _heatmap(title, meaning, values, names, names, partial(probability, decimals=0))
+
+
+def _heatmap(
+    title: str, meaning: str, values: Floats, rows: Sequence[str], columns: Sequence[str], text: Callable[[float], str]
+) -> Drawing:
+    texts = [["" if np.isnan(value) else text(value) for value in row] for row in values]
     figure = grid(values, texts, [shorten(name, 32) for name in rows], list(map(shorten, columns)), DIVERGING, (30, 14))
     return Drawing(
         "heatmap",
@@ -353,11 +357,9 @@ def _near_best(p: float | None) -> str:
     return "?" if p is None else f"{probability(p)} %"
 
 
-def intervals(ranking: Ranking) -> Drawing | None:
-    """Plot the interval of each model's accuracy in the domain, in a decision."""
-    decision, terms = ranking.found, words_of(ranking)
-    if not isinstance(decision, Decision):
-        return None
+def intervals(ranking: Ranking) -> Drawing:
+    """Plot the interval of each model's accuracy in the domain."""
+    decision, terms = ranking.decision, words_of(ranking)
     first_models, ends = decision.models[:MAX_PAIRED_MODELS], []
     for model in first_models:
         expected = end_or_value(model.expected, model.outcome)
@@ -385,9 +387,16 @@ def intervals(ranking: Ranking) -> Drawing | None:
     )
 
 
-ALL: tuple[Draw, ...] = (learning_curve, against_acc, distribution, heatmap, intervals)
+ALL: Mapping[Mode, tuple[Draw, ...]] = {
+    "evaluation": (learning_curve, against_acc, distribution, methods_heatmap),
+    "decision": (models_heatmap, intervals),
+}
+"""Mode of a run -> its figures."""
 
-OF_A_PAGE: tuple[Draw, ...] = (learning_curve, distribution, against_acc, intervals)
+OF_A_PAGE: Mapping[Mode, tuple[Draw, ...]] = {
+    "evaluation": (learning_curve, distribution, against_acc),
+    "decision": (intervals,),
+}
 """Figures of a page, which shows every pair with every method as a table instead."""
 
 
@@ -396,26 +405,20 @@ OF_A_PAGE: tuple[Draw, ...] = (learning_curve, distribution, against_acc, interv
 
 def highlighted_methods(ranking: Ranking) -> list[str]:
     """Return the methods named in a figure: the metric, RANDOM, the best, the best factor, and the designed one."""
-    ranked = sorted(methods_of(ranking), key=lambda method: -method.pairwise_accuracy)
+    ranked = sorted(ranking.evaluation.methods, key=lambda method: -method.pairwise_accuracy)
     measured = {method.name for method in ranked}
     designed = [method.name for method in ranked if method.designed][:1]
     factors = [method.name for method in ranked if method.kind == "factor"][:1]
-    best = [method.name for method in ranked if method.kind != "label-free"][:1]  # as in the answer
+    best = [method.name for method in ranked if method.sees_labels][:1]  # as in the answer
     wanted = dict.fromkeys([ranking.header.metric, "RANDOM", *best, *factors, *designed])
     return [name for name in wanted if name in measured]
 
 
-def methods_of(ranking: Ranking) -> Sequence[MethodResult]:
-    """Return the methods of an evaluation; a decision has none."""
-    return ranking.found.methods if isinstance(ranking.found, Evaluation) else ()
-
-
 def _by_method(ranking: Ranking) -> dict[str, dict[tuple[str, str], float]]:
     """Map each method to its accuracy on each pair of models."""
-    if not isinstance(ranking.found, Evaluation):
-        return {}
-    accuracies: dict[str, dict[tuple[str, str], float]] = {method.name: {} for method in ranking.found.methods}
-    for pair in ranking.found.pairs:
+    evaluation = ranking.evaluation
+    accuracies: dict[str, dict[tuple[str, str], float]] = {method.name: {} for method in evaluation.methods}
+    for pair in evaluation.pairs:
         accuracies.setdefault(pair.method, {})[pair.a, pair.b] = pair.accuracy
     return {name: pairs for name, pairs in accuracies.items() if pairs}
 

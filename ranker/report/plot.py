@@ -28,7 +28,7 @@ def plot(drawable: Result, name: str | None = None) -> Drawing:
 def _drawings(drawable: Result) -> list[Drawing]:
     match drawable:
         case Ranking():
-            return drawings(drawable, ALL)
+            return drawings(drawable, ALL[drawable.mode])
         case Shift():
             return shift_figures.drawings(drawable)
         case OverSets():

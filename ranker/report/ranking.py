@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ranker.numbers import counted, probability, unit
+from ranker.numbers import counted
 from ranker.report import decision, evaluation, parts
-from ranker.report.answer import answer
+from ranker.report.answer import decision_answer, evaluation_answer
 from ranker.report.document import Document, Origin
-from ranker.report.remarks import remarks
-from ranker.report.tables import READ, Table, group_numbers, table
+from ranker.report.remarks import decision_notes, evaluation_notes, omissions
+from ranker.report.tables import READ, Table, table
 from ranker.report.words import words_of
 from ranker.results.agreement import Agreement
-from ranker.results.decision import Decision
-from ranker.results.evaluation import Evaluation
 from ranker.results.ranking import Ranking
+from ranker.results.result import Mode
 
 if TYPE_CHECKING:
     from ranker.report.figures import Drawing
@@ -28,32 +27,63 @@ PAPER = (
     "Singhal, Forristal, Ye and Durrett (2022), Assessing Out-of-Domain Language Model Performance from Few Examples"
 )
 
-METHOD_FIELDS = (
-    *("name", "kind", "designed", "pairwise_accuracy", "ci_low", "ci_high", "models_low", "models_high"),
-    *("difference", "difference_low", "difference_high", "draws", "draws_error"),
-)
-"""Fields of `MethodResult` that are columns of the CSV."""
+
+@dataclass(frozen=True)
+class Renderer:
+    """Parts of a report of a run of one mode, each a function of the ranking.
+
+    Attributes:
+        answer: the answer in a few words, and its sentences, of which the last is the next step.
+        certainty: sentences that come first on a page, before the next step.
+        tables: the models, and what was found about them.
+        notes: remarks for a reader of the numbers.
+        rows: the rows of the CSV.
+        lists: lists that are files of their own.
+        compared: what the models are compared by, in a heading.
+    """
+
+    answer: Callable[[Ranking], tuple[str, list[str]]]
+    certainty: Callable[[Ranking], Iterable[str]]
+    tables: Callable[[Ranking], Iterable[Table]]
+    notes: Callable[[Ranking], Iterable[str]]
+    rows: Callable[[Ranking], Iterable[dict[str, Any]]]
+    lists: Callable[[Ranking], Mapping[str, Any]]
+    compared: Callable[[Ranking], str]
 
 
 def document(ranking: Ranking) -> Document:
     """Build the document of the ranking."""
-    lead, sentences = answer(ranking)
-    *statements, to_do = sentences
+    renderer = RENDERERS[ranking.mode]
+    lead, (*statements, to_do) = answer(ranking)
+    certainty = list(renderer.certainty(ranking))
     return Document(
         title=ranking.title,
         tables=list(tables(ranking)),
         remarks=remarks(ranking),
-        rows=list(_rows(ranking)),
+        rows=[_run_of(ranking) | row for row in renderer.rows(ranking)],
         content=ranking.to_dict,
         lead=lead,
         answer=[" ".join(statements), *_comparison(ranking), to_do],
         heading=_heading(ranking),
-        first=[*_certainty(ranking.found), to_do] if isinstance(ranking.found, Decision) else (),
+        first=[*certainty, to_do] if certainty else (),
         drawn=partial(_drawings, ranking),
         examples=_examples(ranking),
-        lists=lambda: {"p_beats": ranking.found.p_beats} if isinstance(ranking.found, Decision) else {},
+        lists=partial(renderer.lists, ranking),
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
     )
+
+
+def answer(ranking: Ranking) -> tuple[str, list[str]]:
+    """Return the answer in a few words, then its certainty and the next step, a sentence each."""
+    lead, sentences = RENDERERS[ranking.mode].answer(ranking)
+    copies = "; ".join(f"{name} is {first}" for name, first in ranking.header.copies.items())
+    return f"{lead} (the same model twice: {copies})" if copies else lead, sentences
+
+
+def remarks(ranking: Ranking) -> list[str]:
+    """Return the remarks for a reader of the numbers, and the omissions, a sentence each."""
+    of_parts = parts.remarks(ranking.parts) if ranking.parts else ()
+    return [*RENDERERS[ranking.mode].notes(ranking), *of_parts, *ranking.notes, *omissions(ranking)]
 
 
 def _examples(ranking: Ranking) -> list[Explanation]:
@@ -67,30 +97,13 @@ def _examples(ranking: Ranking) -> list[Explanation]:
 
 def _heading(ranking: Ranking) -> str:
     """Return the title of a page: models and rows, with their numbers."""
-    header, noun = ranking.header, "labelled row" if isinstance(ranking.found, Decision) else "example"
-    by = "by" if isinstance(ranking.found, Decision) else "from"
-    models = counted(len(ranking.found.models), "model")
-    return f"{header.suite} on {header.ood}: {models}, {by} {counted(ranking.compared, noun)}"
-
-
-def _certainty(decision: Decision) -> Iterator[str]:
-    """Yield the probability that the first model is good enough, where it is known."""
-    first = decision.models[0]
-    if first.p_near_best is not None:
-        point = unit(decision.metric).point
-        yield (
-            f"Probability that no other model is better than {first.name} by more than {point}: "
-            f"{probability(first.p_near_best)} %."
-        )
+    header, models = ranking.header, counted(len(ranking.found.models), "model")
+    return f"{header.suite} on {header.ood}: {models}, {RENDERERS[ranking.mode].compared(ranking)}"
 
 
 def tables(ranking: Ranking) -> Iterator[Table]:
     """Yield the result, attribution quality and omissions, each table for the formats that show it."""
-    outcome = ranking.found
-    if isinstance(outcome, Evaluation):
-        yield from evaluation.tables(outcome, ranking.header.metric, words_of(ranking))
-    else:
-        yield from decision.tables(ranking, outcome)
+    yield from RENDERERS[ranking.mode].tables(ranking)
     if ranking.parts:
         yield from parts.tables(ranking.parts, words_of(ranking))
     if ranking.agreement:
@@ -112,7 +125,7 @@ def tables(ranking: Ranking) -> Iterator[Table]:
 def _drawings(ranking: Ranking) -> Sequence[Drawing]:
     from ranker.report import figures  # and matplotlib with it
 
-    return figures.drawings(ranking, figures.OF_A_PAGE)
+    return figures.drawings(ranking, figures.OF_A_PAGE[ranking.mode])
 
 
 def _comparison(ranking: Ranking) -> list[str]:
@@ -120,24 +133,9 @@ def _comparison(ranking: Ranking) -> list[str]:
     return [text for text in [parts.comparison(ranking.parts) if ranking.parts else ""] if text]
 
 
-def _rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
-    """Yield a row for each method of an evaluation, or each model of a decision, with the keys of the run."""
-    run = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe")}
-    outcome, model_parts = ranking.found, ranking.parts.parts if ranking.parts else ()
-    if isinstance(outcome, Evaluation):
-        yield from (run | {field: getattr(method, field) for field in METHOD_FIELDS} for method in outcome.methods)
-        return
-    groups_of = group_numbers(outcome.groups)
-    for model in outcome.models:
-        # two models that share a group cannot be told apart
-        groups = [str(group) for group in groups_of[model.name]]
-        numbers = {key: getattr(model, key) for key in ("score", "outcome", "low", "high", "p_best", "p_near_best")}
-        place = {"rank": model.rank, "name": model.name, "groups": " ".join(groups), "method": outcome.method}
-        levels = {
-            f"part_{part.name}": next((level.name for level in part.levels if model.name in level.models), None)
-            for part in model_parts
-        }
-        yield run | place | numbers | levels
+def _run_of(ranking: Ranking) -> dict[str, Any]:
+    """Return the keys of the run, which each row of the CSV has."""
+    return {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe")}
 
 
 def quality(ranking: Ranking) -> Table:
@@ -181,8 +179,7 @@ def orders(ranking: Ranking) -> Iterator[Table]:
     for column in signs:
         name, _, backend = column.partition("@")
         columns.setdefault(name, {})[backend.casefold() or ranking.agreement[0].a] = column
-    methods = ranking.found.methods if isinstance(ranking.found, Evaluation) else ()
-    in_text = [method.name for method in methods if method.designed] or columns
+    in_text = [method.name for method in ranking.found.methods if method.designed] or columns
     for name, by in columns.items():
         places = [_places(ranking, column, signs[column]) for column in by.values()]
         if len(by) > 1:
@@ -224,6 +221,30 @@ def citation(ranking: Ranking) -> str:
 
 def _settings(ranking: Ranking) -> str:
     header = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe", "seed")}
-    draws = {} if isinstance(ranking.found, Decision) else {"draws": ranking.found.draws}
     provenance = replace(ranking.header.provenance, command=None)
-    return json.dumps({"mode": ranking.mode} | header | draws | provenance.to_dict(), indent=2, ensure_ascii=False)
+    return json.dumps(
+        {"mode": ranking.mode} | header | ranking.found.settings | provenance.to_dict(), indent=2, ensure_ascii=False
+    )
+
+
+RENDERERS: Mapping[Mode, Renderer] = {
+    "evaluation": Renderer(
+        answer=evaluation_answer,
+        certainty=lambda _: (),
+        tables=evaluation.tables,
+        notes=evaluation_notes,
+        rows=evaluation.rows,
+        lists=lambda _: {},
+        compared=lambda ranking: f"from {counted(ranking.compared, 'example')}",
+    ),
+    "decision": Renderer(
+        answer=decision_answer,
+        certainty=decision.certainty,
+        tables=decision.tables,
+        notes=decision_notes,
+        rows=decision.rows,
+        lists=lambda ranking: {"p_beats": ranking.decision.p_beats},
+        compared=lambda ranking: f"by {counted(ranking.compared, 'labelled row')}",
+    ),
+}
+"""Mode of a run -> what its report says; figures have a table of their own, since they need matplotlib."""

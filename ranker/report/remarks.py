@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ranker.numbers import counted, percent
-from ranker.report import parts
 from ranker.report.tables import MAX_LETTERS
 from ranker.report.words import MISLED, words_of
-from ranker.results.decision import Decision
-from ranker.results.evaluation import Evaluation
 from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 
@@ -17,17 +14,9 @@ NOISE = 0.02
 """Difference of P(near best), which is estimated by draws, up to which it is noise."""
 
 
-def remarks(ranking: Ranking) -> list[str]:
-    """Return the remarks for a reader of the numbers, and the omissions, a sentence each."""
-    outcome = ranking.found
-    first = notes(ranking, outcome) if isinstance(outcome, Evaluation) else decision_notes(ranking, outcome)
-    of_parts = parts.remarks(ranking.parts) if ranking.parts else ()
-    return [*first, *of_parts, *ranking.notes, *omissions(ranking)]
-
-
-def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
+def decision_notes(ranking: Ranking) -> Iterator[str]:
     """Yield the remarks on a decision."""
-    terms = words_of(ranking)
+    decision, terms = ranking.decision, words_of(ranking)
     if decision.gate:
         yield verdict(decision.gate)
     yield (
@@ -50,12 +39,13 @@ def verdict(gate: Gate) -> str:
     return f"{'PASSED' if gate.passes else 'NOT PASSED'}: {gate.in_words}."
 
 
-def notes(ranking: Ranking, evaluation: Evaluation) -> Iterator[str]:
+def evaluation_notes(ranking: Ranking) -> Iterator[str]:
     """Yield the remarks on an evaluation."""
+    evaluation = ranking.evaluation
     decided = len({(pair.a, pair.b) for pair in evaluation.pairs})
     exact, seed, metric = evaluation.draws == "exact", ranking.header.seed, ranking.header.metric
     drawn = "all possible draws (exact)" if exact else f"{counted(int(evaluation.draws), 'draw')}, seed {seed}"
-    apart = any(method.kind == "label-free" or method.sees_chosen_rows for method in evaluation.methods)
+    apart = any(not method.sees_labels or method.sees_chosen_rows for method in evaluation.methods)
     but = ", except for methods that see no label or chosen rows" if apart else ""
     yield (
         "Pairwise accuracy (few-shot accuracy in the paper): how often a method orders two models correctly from "

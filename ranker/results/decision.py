@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from ranker.errors import listed
 from ranker.numbers import probability, unit, with_interval
 from ranker.records import ROUNDING, Share
+from ranker.results.evaluation import MethodResult
 from ranker.results.gate import Gate
 from ranker.results.result import NAMES, Result, to_plain
+from ranker.results.same_names import same, within
+from ranker.results.table import ScoreTable
 from ranker.statistics.draws import tied_groups
 from ranker.statistics.forecast import Forecast
 from ranker.statistics.paired import PairedComparison
@@ -97,6 +100,8 @@ class Decision(Result):
         gate: whether the others are shown to be no worse than one of them; None if not requested.
         metric: a metric that is no mean over rows, by which models are compared; "" for the mean outcome.
         lower_is_better: less of this metric is better.
+        mode: "decision".
+        methods: (): no method is measured where the truth is unknown.
 
     Raises:
         ValueError: there is no model, the lengths do not agree, or a model's values cannot be right.
@@ -108,6 +113,9 @@ class Decision(Result):
         >>> decision.names[0], decision.tied(0)
         ('inoc-4000', ['inoc-1600', 'inoc-800'])
     """
+
+    mode: ClassVar[Literal["decision"]] = "decision"
+    methods: ClassVar[tuple[MethodResult, ...]] = ()
 
     method: str
     kind: Kind
@@ -138,6 +146,28 @@ class Decision(Result):
     def names(self) -> tuple[str, ...]:
         """(M,) names of the models."""
         return tuple(model.name for model in self.models)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings that its numbers depend on, beside those of the run: none."""
+        return {}
+
+    def check(self, table: ScoreTable, probe: int) -> None:
+        """Raise a ValueError if it names what the table of its run lacks, or if the probe is not all of its rows."""
+        if probe != len(table.examples):
+            rows = f"{len(table.examples)}, the number of labelled rows of the table"
+            raise ValueError(f"`probe` must be {rows} (got {probe})")
+        measured = {method.name for method in table.methods} | {self.method}
+        for model in self.models:
+            within(f"{model.name} has scores by methods that", model.scores, measured, "the table")
+        factors = [table.metric, *(factor.name for factor in table.factors)]
+        for model in self.models if any(model.scores for model in self.models) else ():
+            within("the table has methods that", factors, model.scores, f"the scores of {model.name}")
+        compared = [name for pair in self.versus for name in (pair.a, pair.b)]
+        within("`versus` compares models that", compared, self.names, "`models`")
+        within("`rows` are some that", [row.id for row in self.rows], table.examples, "the table")
+        for row in (row for row in self.rows if row.predicted or row.label):
+            same(f"what is predicted of {row.id}", row.predicted, self.names, "the models")
 
     @property
     def reads_pool(self) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from factors.rounding import TIE
 from ranker.errors import listed, look_up
 from ranker.numbers import interval, percent, points, unit
 from ranker.records import Gain, Share
 from ranker.results.result import NAMES, Result, to_plain
+from ranker.results.same_names import same, within
+from ranker.results.table import ScoreTable
 from ranker.statistics.pool import RANDOM, Kind
 
 FOLLOWS = 0.8
@@ -67,6 +69,11 @@ class MethodResult:
     splits: Mapping[str, Share] = field(default_factory=dict)
 
     @property
+    def sees_labels(self) -> bool:
+        """False if the method reads unlabelled rows alone."""
+        return self.kind != "label-free"
+
+    @property
     def sees_chosen_rows(self) -> bool:
         """True if the method sees labels of chosen rows."""
         return self.rule not in (RANDOM, "")
@@ -86,7 +93,10 @@ class EvaluatedModel:
         in_domain: the same metric on rows of the training domain; None if unknown.
         misled: share of the rows with a wrong shortcut label on which the model gives that label; None if the set has
             no shortcut, or no such row.
+        p_near_best: None: that the truth is known leaves nothing to be said of it.
     """
+
+    p_near_best: ClassVar[None] = None
 
     name: str
     family: str
@@ -136,6 +146,7 @@ class Evaluation(Result):
         near: outcomes less than this apart make a near pair.
         notes: notes for a reader of these numbers, a sentence each.
         metric: a metric that is no mean over rows, by which models are compared; "" for the mean outcome.
+        mode: "evaluation".
 
     Example:
         >>> from ranker import Evidence, load_set, load_suite, rank
@@ -145,6 +156,8 @@ class Evaluation(Result):
         ('SURROGATE', 0.83)
     """
 
+    mode: ClassVar[Literal["evaluation"]] = "evaluation"
+
     draws: int | Literal["exact"]
     models: tuple[EvaluatedModel, ...]
     methods: tuple[MethodResult, ...]
@@ -153,6 +166,32 @@ class Evaluation(Result):
     near: float
     notes: tuple[str, ...] = ()
     metric: str = ""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings that its numbers depend on, beside those of the run."""
+        return {"draws": self.draws, "near": self.near}
+
+    def check(self, table: ScoreTable, probe: int) -> None:
+        """Raise a ValueError if it names what the table of its run lacks, or if the probe is none of its rows."""
+        names, columns = [method.name for method in self.methods], [method.name for method in table.methods]
+        if not 1 <= probe <= len(table.examples):
+            raise ValueError(f"`probe` must be from 1 to {len(table.examples)}, the rows of the table (got {probe})")
+        for model in self.models:
+            within(f"{model.name} has scores by methods that", model.scores, columns, "the table")
+        if table.truth is None:
+            raise ValueError("an evaluation needs the `truth` of its table")
+        metric = self.metric or columns[0]
+        if names[:1] != [metric] or not self.methods[0].sees_labels:
+            raise ValueError(f"the first of `methods` must be the metric, {metric}")
+        for model in self.models:
+            within(f"{model.name} has ranks by methods that", model.expected_rank, names, "`methods`")
+        compared = {name for pair in self.pairs for name in (pair.a, pair.b)}
+        within("`pairs` name methods that", {pair.method for pair in self.pairs}, names, "`methods`")
+        within("`pairs` name models that", compared, [model.name for model in self.models], "`models`")
+        pairs = {name: {(pair.a, pair.b) for pair in self.pairs if pair.method == name} for name in names}
+        for method, own_pairs in pairs.items():
+            same(f"the pairs of {method}", own_pairs, next(iter(pairs.values())), "the other methods")
 
     def method(self, name: str) -> MethodResult:
         """Return the result of one method.
@@ -168,7 +207,7 @@ class Evaluation(Result):
 
         A label-free method is right or wrong about a suite as a whole, and nothing tells in advance which.
         """
-        return tuple(method for method in self.methods if method.kind != "label-free")
+        return tuple(method for method in self.methods if method.sees_labels)
 
     @property
     def best(self) -> MethodResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from ranker.results.explanation import Explanation, not_saved
 from ranker.results.header import Header
 from ranker.results.parts import ModelParts
 from ranker.results.result import NAMES, Mode, Result, to_plain
+from ranker.results.same_names import same, within
 from ranker.results.table import ScoreTable, with_nulls
 
 SCHEMA_VERSION = 2
@@ -81,7 +82,7 @@ class Ranking(Result):
     @property
     def mode(self) -> Mode:
         """The question: "evaluation" (how good is each method?) or "decision" (which model?)."""
-        return "decision" if isinstance(self.found, Decision) else "evaluation"
+        return self.found.mode
 
     @property
     def evaluation(self) -> Evaluation:
@@ -90,7 +91,7 @@ class Ranking(Result):
         Raises:
             UsageError: the truth is unknown: this is a decision.
         """
-        if isinstance(self.found, Evaluation):
+        if self.found.mode == "evaluation":
             return self.found
         raise UsageError("a decision has no evaluation: the truth of these models is not known", value=self.mode)
 
@@ -101,9 +102,14 @@ class Ranking(Result):
         Raises:
             UsageError: the truth is known: this is an evaluation.
         """
-        if isinstance(self.found, Decision):
-            return self.found
+        if self.decided:
+            return self.decided
         raise UsageError("an evaluation has no decision: the truth of these models is known", value=self.mode)
+
+    @property
+    def decided(self) -> Decision | None:
+        """Results of models whose truth is unknown; None if it is known."""
+        return self.found if self.found.mode == "decision" else None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -268,40 +274,21 @@ def _method(content: Any) -> MethodResult:
 
 def _check_references(ranking: Ranking) -> None:
     """Raise a ValueError if one part names what another lacks, which a report would look up in vain."""
-    header, outcome = ranking.header, ranking.found
+    header, outcome, table = ranking.header, ranking.found, ranking.table
     models = [model.name for model in outcome.models]
-    measured = {method.name for method in ranking.table.methods} | {_decided_by(outcome)}
-    _same("`models`", models, ranking.table.models, "the table")
-    metric, whose = (outcome.metric, "what was found") if outcome.metric else (ranking.table.metric, "the table")
-    _same("`metric`", [header.metric], [metric], whose)
-    size, is_made_by_a_run = len(ranking.table.examples), header.provenance.population is not None
-    if header.probe < 1 or (
-        is_made_by_a_run and (header.probe > size or (isinstance(outcome, Decision) and header.probe != size))
-    ):
-        fits = (
-            f"{size}, the number of labelled rows" if isinstance(outcome, Decision) else f"from 1 to {size}, the rows"
-        )
-        raise ValueError(f"`probe` must be {fits} of the table (got {header.probe})")
-    for model in outcome.models:
-        _within(f"{model.name} has scores by methods that", model.scores, measured, "the table")
-    if isinstance(outcome, Decision):
-        factors = [ranking.table.metric, *(factor.name for factor in ranking.table.factors)]
-        for model in outcome.models if any(model.scores for model in outcome.models) else ():
-            _within("the table has methods that", factors, model.scores, f"the scores of {model.name}")
-        compared = [name for pair in outcome.versus for name in (pair.a, pair.b)]
-        _within("`versus` compares models that", compared, models, "`models`")
-        _within("`rows` are some that", [row.id for row in outcome.rows], ranking.table.examples, "the table")
-        for row in (row for row in outcome.rows if row.predicted or row.label):
-            _same(f"what is predicted of {row.id}", row.predicted, models, "the models")
-    else:
-        _check_methods(outcome, ranking.table)
-        _check_pairs(outcome)
+    same("`models`", models, table.models, "the table")
+    metric, whose = (outcome.metric, "what was found") if outcome.metric else (table.metric, "the table")
+    same("`metric`", [header.metric], [metric], whose)
+    is_made_by_a_run = header.provenance.population is not None
+    outcome.check(table, header.probe if is_made_by_a_run else len(table.examples))
+    if header.probe < 1:
+        raise ValueError(f"`probe` must be 1 or more (got {header.probe})")
     for part in ranking.parts.parts if ranking.parts else ():
         members = [model for level in part.levels for model in level.models]
-        _within(f"the {part.name}s are parts of models that", members, models, "`models`")
-    _within("`quality` is of models that", header.quality, models, "`models`")
+        within(f"the {part.name}s are parts of models that", members, models, "`models`")
+    within("`quality` is of models that", header.quality, models, "`models`")
     example_ids = [explanation.example.id for explanation in ranking.examples]
-    _within("`examples` are some that", example_ids, ranking.table.examples, "the table")
+    within("`examples` are some that", example_ids, table.examples, "the table")
     for explanation in ranking.examples:
         _check_example(explanation, models)
 
@@ -310,51 +297,13 @@ def _check_example(explanation: Explanation, models: Sequence[str]) -> None:
     """Check that its models are of the run, see the same words, and have a value for each factor."""
     name, factors = explanation.example.id, {factor.name for factor in explanation.factors}
     readers = [reading.name for reading in explanation.readings]
-    _within(f"the example {name} is read by models that", readers, models, "`models`")
+    within(f"the example {name} is read by models that", readers, models, "`models`")
     for reading in explanation.readings:
-        _same(f"what {reading.name} reads in {name}", reading.factors, factors, "the factors of the example")
-        _same(f"what {reading.name} predicts in {name}", reading.probabilities, explanation.labels, "the example")
+        same(f"what {reading.name} reads in {name}", reading.factors, factors, "the factors of the example")
+        same(f"what {reading.name} predicts in {name}", reading.probabilities, explanation.labels, "the example")
     spans = (((word.segment, word.span) for word in reading.words if word.span) for reading in explanation.readings)
     if len(set(map(tuple, spans))) > 1:
         raise ValueError(f"the models read other words in the example {name}, each its own")
-
-
-def _decided_by(outcome: Evaluation | Decision) -> str:
-    return outcome.method if isinstance(outcome, Decision) else ""
-
-
-def _check_methods(evaluation: Evaluation, table: ScoreTable) -> None:
-    """Check that the metric comes first, and that the truth is known."""
-    names, columns = [method.name for method in evaluation.methods], [method.name for method in table.methods]
-    if table.truth is None:
-        raise ValueError("an evaluation needs the `truth` of its table")
-    metric = evaluation.metric or columns[0]
-    if names[:1] != [metric] or evaluation.methods[0].kind == "label-free":
-        raise ValueError(f"the first of `methods` must be the metric, {metric}")
-    for model in evaluation.models:
-        _within(f"{model.name} has ranks by methods that", model.expected_rank, names, "`methods`")
-
-
-def _check_pairs(evaluation: Evaluation) -> None:
-    models, methods = {model.name for model in evaluation.models}, {method.name for method in evaluation.methods}
-    _within("`pairs` name methods that", {pair.method for pair in evaluation.pairs}, methods, "`methods`")
-    compared = {name for pair in evaluation.pairs for name in (pair.a, pair.b)}
-    _within("`pairs` name models that", compared, models, "`models`")
-    pairs = {name: {(pair.a, pair.b) for pair in evaluation.pairs if pair.method == name} for name in methods}
-    for method, own_pairs in pairs.items():
-        _same(f"the pairs of {method}", own_pairs, next(iter(pairs.values())), "the other methods")
-
-
-def _same(subject: str, names: Iterable[Any], expected: Iterable[Any], whose: str) -> None:
-    """Raise if names differ, whatever their order."""
-    if odd := set(names) ^ set(expected):
-        raise ValueError(f"{subject} must be those of {whose} (one side alone has {min(map(str, odd))!r})")
-
-
-def _within(subject: str, names: Iterable[str], expected: Iterable[str], part: str) -> None:
-    """Raise if names are not among the expected ones."""
-    if odd := set(names) - set(expected):
-        raise ValueError(f"{subject} are not in {part}: {min(odd)!r}")
 
 
 def _examples(content: Any) -> tuple[Explanation, ...]:

@@ -12,8 +12,7 @@ import numpy as np
 from factors.types import Floats
 from ranker.errors import UsageError
 from ranker.results.changes import MODELS, Changes, MethodChange, ModelChange, SettingChange, Status
-from ranker.results.decision import Decision
-from ranker.results.evaluation import Evaluation, MethodResult
+from ranker.results.evaluation import MethodResult
 from ranker.results.ranking import Ranking
 from ranker.results.result import Mode
 from ranker.scoring.reference import Truth
@@ -95,7 +94,7 @@ def paired_variances(before: Ranking, after: Ranking) -> dict[str, float]:
     """
     prints = [rows and rows.fingerprint for rows in (run.header.provenance.data for run in (before, after))]
     same = None not in prints and prints[0] == prints[1] and before.table.examples == after.table.examples
-    exact = all(isinstance(run.found, Evaluation) and run.found.draws == "exact" for run in (before, after))
+    exact = all(run.found.settings.get("draws") == "exact" for run in (before, after))
     if not same or not exact:
         return {}
     old, new = _influences(before), _influences(after)
@@ -107,15 +106,11 @@ def _influences(ranking: Ranking) -> dict[str, Floats]:
     """Return method -> (N,) influence of each example on its pairwise accuracy."""
     table, truth = ranking.table, Truth.of(ranking.table, None)
     probe, rng = ranking.header.probe, np.random.default_rng(ranking.header.seed)
-    ranked = Ranked.of(table.methods, next((method.name for method in _of(ranking) if method.designed), None))
+    ranked = Ranked.of(table.methods, next((method.name for method in ranking.found.methods if method.designed), None))
     draws = engine.draw_probes(rng, len(table.examples), probe, MANY)
     by_method, _ = influences(signed_scores(table)[truth.order], ranked, probe, truth.decided, draws)
     coins = dict.fromkeys(COINS, np.zeros(len(table.examples)))
     return coins | dict(zip((*ranked.names, *ranked.derived), by_method, strict=True))
-
-
-def _of(ranking: Ranking) -> tuple[MethodResult, ...]:
-    return ranking.found.methods if isinstance(ranking.found, Evaluation) else ()
 
 
 def _a(mode: Mode) -> str:
@@ -142,10 +137,7 @@ def _models(before: Ranking, after: Ranking) -> Iterator[ModelChange]:
 
 def _by_name(ranking: Ranking) -> dict[str, tuple[int, float | None, float | None]]:
     """Return model -> rank, mean outcome, P(near best)."""
-    decided = ranking.found
-    if isinstance(decided, Decision):
-        return {model.name: (model.rank, model.outcome, model.p_near_best) for model in decided.models}
-    return {model.name: (model.rank, model.outcome, None) for model in decided.models}
+    return {model.name: (model.rank, model.outcome, model.p_near_best) for model in ranking.found.models}
 
 
 def _status(name: str, ranked: Mapping[str, Any], ranking: Ranking) -> Status:
@@ -153,7 +145,7 @@ def _status(name: str, ranked: Mapping[str, Any], ranking: Ranking) -> Status:
 
 
 def _methods(before: Ranking, after: Ranking) -> Iterator[MethodChange]:
-    old, new = ({method.name: method for method in _of(ranking)} for ranking in (before, after))
+    old, new = ({method.name: method for method in ranking.found.methods} for ranking in (before, after))
     variances = paired_variances(before, after)
     for name in dict.fromkeys([*new, *old]):
         was, is_now = (side[name].pairwise_accuracy if name in side else None for side in (old, new))
@@ -183,10 +175,10 @@ def _made_with(ranking: Ranking) -> dict[str, Any]:
     """Return the settings of a run by name, those of tables under "table.name"."""
     # no number depends on the command, with its names of files
     settings = {name: getattr(ranking.header, name) for name in SETTINGS}
-    if isinstance(ranking.found, Evaluation):
-        settings |= {"draws": ranking.found.draws, "near": ranking.found.near}
-    return settings | dict(
-        _flat(replace(ranking.header.provenance, command=None, attribution=None, error=None).to_dict())
+    return (
+        settings
+        | ranking.found.settings
+        | dict(_flat(replace(ranking.header.provenance, command=None, attribution=None, error=None).to_dict()))
     )
 
 

@@ -14,6 +14,7 @@ EXPECTED = {
     toy: ["learning-curve", "against-acc", "distribution", "heatmap"],
     toy_decision: ["heatmap", "accuracies"],
 }
+HEATMAPS = {toy: figures.methods_heatmap, toy_decision: figures.models_heatmap}
 
 
 def drawn(ranking, draw):
@@ -30,7 +31,7 @@ def texts(svg):
 @pytest.mark.parametrize("make", EXPECTED)
 def test_every_mode_has_its_figures(make):
     """An evaluation and a decision are drawn as far as they have what a figure shows."""
-    assert [drawing.name for drawing in figures.drawings(make(), figures.ALL)] == EXPECTED[make]
+    assert [drawing.name for drawing in figures.drawings(make(), figures.ALL[make().mode])] == EXPECTED[make]
 
 
 def test_the_learning_curve_is_that_of_the_ranking():
@@ -104,7 +105,7 @@ def test_a_curve_that_ends_early_is_not_said_to_go_on():
 @pytest.mark.parametrize(("make", "cells", "some"), [(toy, 18, {"88", "75"}), (toy_decision, 6, {"71", "2"})])
 def test_cells_of_the_heatmap_carry_their_numbers(make, cells, some):
     """Every cell but the diagonal of a decision has its percentage as text."""
-    _, axes = drawn(make(), figures.heatmap)
+    _, axes = drawn(make(), HEATMAPS[make])
     numbers = [text.get_text() for text in axes.texts]
     assert len(numbers) == cells
     assert some <= set(numbers)
@@ -142,7 +143,7 @@ def test_a_name_is_text_in_every_figure(name, make):
     """Markup, formulas and scripts in a model's name are drawn as they stand, in a file and in a page."""
     ranking = make((name, "b", "c"))
     shown = figures.shorten(name, 14 if make is toy else 32)
-    (drawing,) = figures.drawings(ranking, [figures.heatmap])
+    (drawing,) = figures.drawings(ranking, [HEATMAPS[make]])
     page = figures.inline(drawing)
     for svg in (figures.encode(drawing.figure, "svg"), page):
         assert any(
@@ -156,7 +157,7 @@ def test_a_name_is_text_in_every_figure(name, make):
 
 def test_a_figure_in_a_page_is_the_pages_own():
     """It is an image with a name and a description; its ink is the page's; its ids are no other figure's."""
-    drawings = figures.drawings(toy(), figures.ALL)
+    drawings = figures.drawings(toy(), figures.ALL["evaluation"])
     pages = [figures.inline(drawing) for drawing in drawings]
     ids = [found for svg in pages for found in re.findall(r' id="([^"]+)"', svg)]
     assert len(ids) == len(set(ids))

@@ -11,9 +11,8 @@ from test_report_formats import decided
 
 from ranker import report
 from ranker.report import figures
-from ranker.report.answer import answer
 from ranker.report.decision import places
-from ranker.report.ranking import document
+from ranker.report.ranking import answer, document
 from ranker.report.tables import MANY_MODELS, MAX_PAIRED_MODELS
 from ranker.results.decision import are_told_apart
 

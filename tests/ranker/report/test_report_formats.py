@@ -25,6 +25,7 @@ from ranker.commands import outputs
 from ranker.report import answer as words
 from ranker.report import explain as explained
 from ranker.report import figures, latex, markdown, remarks
+from ranker.report import ranking as of_run
 from ranker.report.decision import order
 from ranker.report.ranking import document
 from ranker.report.words import words_of
@@ -284,7 +285,7 @@ def test_each_drawing_of_a_page_stands_in_a_section_of_its_own(mode):
     """One figure a section, under its own heading."""
     sections = report.render(RANKINGS[mode](), "html").split("<section")[1:]
     drawn = [section for section in sections if "<svg" in section]
-    assert len(drawn) == len(figures.drawings(RANKINGS[mode](), figures.OF_A_PAGE)) > 0
+    assert len(drawn) == len(figures.drawings(RANKINGS[mode](), figures.OF_A_PAGE[RANKINGS[mode]().mode])) > 0
     for section in drawn:
         heading, figure = [line for line in outline(section).splitlines() if line.startswith(("## ", "[figure: "))][:2]
         assert section.count("<svg") == 1
@@ -635,7 +636,7 @@ def test_the_page_of_eight_models_is_small():
 def test_a_coin_is_not_the_best_method():
     """Where nothing beats one, that is the answer."""
     coin = (method("CONF", "baseline", 0.4), method("RANDOM", "baseline", 0.5), method("MAJORITY", "label-free", 0.9))
-    lead, said = words.answer(with_found(toy(), methods=coin))
+    lead, said = of_run.answer(with_found(toy(), methods=coin))
     assert lead == "From 10 examples, no method beats chance"
     assert said[0].startswith("Truly best: ")
     assert said[1].startswith("Next: ")
@@ -643,7 +644,7 @@ def test_a_coin_is_not_the_best_method():
 
 def test_the_answer_of_an_evaluation():
     """The best method, how far from ACC, and the truly best model; equal ones are named."""
-    lead, answer = words.answer(toy())
+    lead, answer = of_run.answer(toy())
     assert lead == "Best method: INDEX-DIFF"
     assert "87.5 % of the time (95 % interval 82.5 to 92.5)" in answer[0]
     assert answer[1] == (
@@ -654,11 +655,11 @@ def test_the_answer_of_an_evaluation():
     assert not any("designed for" in sentence for sentence in answer)  # it is the best method
     behind = dataclasses.replace(method("CONST", "factor", 0.7, -0.05), designed=True)
     ahead = with_found(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.9, 0.15), behind))
-    assert words.answer(ahead)[1][-3] == (
+    assert of_run.answer(ahead)[1][-3] == (
         "CONST, the factor designed for hans-sub, has 70.0 %: -5.0 points compared with ACC (-10.0 to +0.0)."
     )
     equal = with_found(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.75, 0.0)))
-    assert words.answer(equal)[1][1:3] == [
+    assert of_run.answer(equal)[1][1:3] == [
         "Equally good: NLL.",
         "From 10 examples, no method beats accuracy, ACC.",
     ]
@@ -667,16 +668,16 @@ def test_the_answer_of_an_evaluation():
 def test_one_example_is_one():
     """A probe of one row, and one draw, are said so."""
     one = with_found(with_header(toy(), probe=1), draws=1)
-    assert words.answer(one)[1][0].startswith("From 1 example, ")
-    assert "correctly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(remarks.notes(one, one.evaluation))
+    assert of_run.answer(one)[1][0].startswith("From 1 example, ")
+    assert "correctly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(remarks.evaluation_notes(one))
 
 
 def test_equal_methods_are_named_whichever_is_ahead_by_rounding():
     """A last bit puts none ahead: the first of equal methods is named, and the other as its equal."""
     close = (method("NLL", "baseline", 0.75), method("CONF-H", "baseline", 0.75))
-    assert words.answer(with_found(toy(), methods=close))[1][1] == "Equally good: CONF-H."
+    assert of_run.answer(with_found(toy(), methods=close))[1][1] == "Equally good: CONF-H."
     close = (method("NLL", "baseline", 0.75), method("CONF-H", "baseline", 0.75 + 2e-16))
-    lead, said = words.answer(with_found(toy(), methods=close))
+    lead, said = of_run.answer(with_found(toy(), methods=close))
     assert lead == "Best method: NLL"
     assert said[1] == "Equally good: CONF-H."
 
@@ -688,8 +689,8 @@ def test_equal_methods_are_named_whichever_is_ahead_by_rounding():
 def test_accuracy_is_on_other_examples_where_these_are_chosen(name, rule, against):
     """Chosen rows are not the random ones that ACC has, and the difference is not paired."""
     best = with_found(toy(), methods=(toy().evaluation.methods[0], method(name, "pool", 0.9, 0.15, rule=rule)))
-    assert words.answer(best)[1][1].startswith(f"That is +15.0 points compared with accuracy, ACC, on {against} ")
-    paired = list(remarks.notes(best, best.evaluation))[-1]
+    assert of_run.answer(best)[1][1].startswith(f"That is +15.0 points compared with accuracy, ACC, on {against} ")
+    paired = list(remarks.evaluation_notes(best))[-1]
     assert paired.endswith("minus ACC: paired, except for methods that see no label or chosen rows.") == (
         name == "SURROGATE+LABEL"
     )
@@ -699,7 +700,7 @@ def test_models_that_a_method_ties_share_their_rank():
     """In words, in the table and in the CSV; none is said to be put first."""
     models = zip(toy_decision().decision.models, (1, 1, 3), strict=True)
     ranking = with_found(toy_decision(), models=tuple(dataclasses.replace(one, rank=rank) for one, rank in models))
-    _, said = words.answer(ranking)
+    _, said = of_run.answer(ranking)
     assert said[0].startswith(
         "ACC+TIES ties bert_large, bert_base in first place. bert_large's accuracy on the 10 rows is 90.0 %"
     )
@@ -765,7 +766,7 @@ def test_a_page_explains_the_marks_of_all_its_examples():
 def test_a_lead_that_may_be_none_is_said_to_be_one():
     """Where the interval of the difference to ACC includes 0, the answer says so."""
     unsure = with_found(toy(), methods=toy().evaluation.methods[:2])
-    assert words.answer(unsure)[1][1] == (
+    assert of_run.answer(unsure)[1][1] == (
         "That is +2.5 points compared with accuracy, ACC, on the same examples (95 % interval -2.5 to +7.5; this "
         "includes 0: ACC may do as well)."
     )
@@ -773,7 +774,7 @@ def test_a_lead_that_may_be_none_is_said_to_be_one():
 
 def test_the_answer_of_a_decision():
     """Which model, how sure, who is not told from it, and how many more labels are probably needed."""
-    lead, answer = words.answer(toy_decision())
+    lead, answer = of_run.answer(toy_decision())
     assert lead == "Not told apart for first place: bert_large, bert_base"
     assert answer == [
         "ACC+TIES puts bert_large first. Its accuracy on the 10 rows is 90.0 %.",
@@ -800,7 +801,7 @@ def test_the_answer_of_a_decision():
 def test_a_headline_needs_a_probability_and_an_interval(p, low, lead):
     """Both numbers stand below it; to take a model without reserve is said of the sure one alone, in every format."""
     ranking = two_models(p, low)
-    said, sentences = words.answer(ranking)
+    said, sentences = of_run.answer(ranking)
     assert said.startswith(lead)
     text = " ".join(sentences)
     assert f"is better in the domain with a probability of {100 * p:.1f} %" in text
@@ -834,9 +835,9 @@ def two_models(p, low):
 def test_the_first_of_several_is_a_choice_where_it_is_sure_against_each():
     """Else probably first, or one of those that are not told apart."""
     sure = with_best(toy_decision(), 0.9, 0.1, 0.0, p_beats=((0.5, 0.96, 0.99), (0.04, 0.5, 0.9), (0.01, 0.1, 0.5)))
-    assert words.answer(sure)[0] == "First choice: bert_large"
+    assert of_run.answer(sure)[0] == "First choice: bert_large"
     probable = with_best(sure, 0.9, 0.1, 0.0, p_beats=((0.5, 0.92, 0.99), (0.08, 0.5, 0.9), (0.01, 0.1, 0.5)))
-    assert words.answer(probable)[0] == "Probably first: bert_large"
+    assert of_run.answer(probable)[0] == "Probably first: bert_large"
 
 
 def test_no_probability_is_rounded_to_certainty():
@@ -883,8 +884,8 @@ def test_the_advice_follows_from_the_probability_of_being_near_the_best():
     """From 90 % on the model is taken, whatever is told apart, and nothing else is advised; below it is not."""
     sure = with_best(toy_decision(), 0.9, 0.1, 0.0)
     taken = "no other model is better by more than a point, with a probability of 90 % or more."
-    assert words.answer(sure)[1][-1] == f"Next: take bert_large: {taken}"
-    assert words.answer(with_best(sure, 0.8999, 0.1, 0.0))[1][-1].startswith("Next: label more rows.")
+    assert of_run.answer(sure)[1][-1] == f"Next: take bert_large: {taken}"
+    assert of_run.answer(with_best(sure, 0.8999, 0.1, 0.0))[1][-1].startswith("Next: label more rows.")
 
 
 def test_labels_that_are_all_alike_forecast_nothing():
@@ -892,7 +893,7 @@ def test_labels_that_are_all_alike_forecast_nothing():
     rows = tuple(dataclasses.replace(row, label="no") for row in toy_decision().decision.rows)
     ranking = with_found(toy_decision(), rows=rows, forecast=None)
     why = "Next: label more rows. How many cannot be said: all labels are alike so far."
-    assert words.answer(ranking)[1][-1] == why
+    assert of_run.answer(ranking)[1][-1] == why
 
 
 def test_a_model_is_as_good_only_where_a_small_gap_is_probable():
@@ -900,7 +901,7 @@ def test_a_model_is_as_good_only_where_a_small_gap_is_probable():
     models = toy_decision().decision.models
     for equal in (0.9, 0.89):
         second = dataclasses.replace(models[1], p_equal=equal)
-        sentences = words.answer(with_found(toy_decision(), models=(models[0], second, models[2])))[1]
+        sentences = of_run.answer(with_found(toy_decision(), models=(models[0], second, models[2])))[1]
         same = "bert_base is as good: within a point of bert_large with a probability of 90.0 %."
         assert (same in sentences) == (equal == 0.9)
 
@@ -912,7 +913,7 @@ def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
         p_beats=((0.5, 0.02, 0.5), (0.98, 0.5, 0.98), (0.5, 0.02, 0.5)),
     )
     ranking = dataclasses.replace(toy_decision(), found=found)
-    assert "Not told from bert_large: lstm." in words.decision_answer(ranking, found)[1]
+    assert "Not told from bert_large: lstm." in of_run.answer(ranking)[1]
     lines = report.render(ranking, "table").splitlines()
     assert [line.split()[2] for line in lines if re.match(r"[123]  ", line)] == ["a", "b", "a"]
     rows = csv.DictReader(io.StringIO(report.render(ranking, "csv")))
@@ -941,7 +942,7 @@ AGAINST = ((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5))
 def test_the_choice_is_the_first_of_the_order_whatever_else_is_likely():
     """One rule: the model that is last in the order is no choice, though its P(near best) is the highest."""
     likely = with_best(toy_decision(), 0.22, 0.1, 0.29, kind="pool", method="SURROGATE")
-    lead, answer = words.answer(likely)
+    lead, answer = of_run.answer(likely)
     assert lead == "Not told apart for first place: bert_large, bert_base"
     assert answer[1] == "The probability that no other model is better by more than a point in the domain is 22.0 %."
     assert not any("lstm" in sentence for sentence in answer)
@@ -949,15 +950,15 @@ def test_the_choice_is_the_first_of_the_order_whatever_else_is_likely():
         "The order is that of SURROGATE, not of P(near best): a model about which these rows say little can have a "
         "high one."
     )
-    assert why in remarks.remarks(likely)
-    assert why not in remarks.remarks(with_best(likely, 0.29, 0.1, 0.22))
-    assert why not in remarks.remarks(with_best(likely, 0.29, 0.1, 0.3))  # which is noise
+    assert why in of_run.remarks(likely)
+    assert why not in of_run.remarks(with_best(likely, 0.29, 0.1, 0.22))
+    assert why not in of_run.remarks(with_best(likely, 0.29, 0.1, 0.3))  # which is noise
 
 
 def test_a_first_choice_that_the_labels_speak_against():
     """Where a method puts one model first and the labels tell another to be better, title and next step say so."""
     ranking = with_best(toy_decision(), 0.3, 0.6, 0.1, p_beats=AGAINST)
-    lead, answer = words.answer(ranking)
+    lead, answer = of_run.answer(ranking)
     assert lead == "First choice: bert_large, but the labels speak for bert_base"
     assert answer[-1] == (
         "Next: look at the rows on which bert_large and bert_base differ. ACC+TIES puts bert_large first, but by the "
@@ -971,7 +972,7 @@ def test_no_model_is_to_be_taken_where_none_is_told_from_another(rows):
     """One row says next to nothing, and the answer advises to label more."""
     right = np.ones((3, rows))
     right[2, 0] = 0
-    lead, answer = words.answer(decided(score_table(right[:, None], ["ACC"], np.zeros(3))))
+    lead, answer = of_run.answer(decided(score_table(right[:, None], ["ACC"], np.zeros(3))))
     assert lead == "No two models are told apart; m0 is first"
     assert answer[-1].startswith("Next: label ")
 
@@ -982,10 +983,10 @@ def test_rows_on_which_the_method_is_undefined_are_counted_beside_it():
     values[0, 1, 2:] = np.nan
     table = dataclasses.replace(score_table(values, ["ACC", "NLL"], np.zeros(3)), dropped={"NLL": {"undefined": 8}})
     ranking = decided(table, method="NLL")
-    said = words.answer(ranking)[1][0]
+    said = of_run.answer(ranking)[1][0]
     assert said.startswith("NLL (defined on 2 of the 10 rows) ties m0, m1, m2 in first place.")
-    assert "NLL: 8 of 10 examples dropped for all models (undefined)." in remarks.remarks(ranking)
-    assert "(defined on" not in words.answer(decided(table, method="ACC"))[1][0]
+    assert "NLL: 8 of 10 examples dropped for all models (undefined)." in of_run.remarks(ranking)
+    assert "(defined on" not in of_run.answer(decided(table, method="ACC"))[1][0]
 
 
 def test_who_is_wrong_on_which_row_is_shown():
