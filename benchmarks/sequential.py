@@ -3,6 +3,7 @@
     python -m benchmarks.sequential export suites/ --case hans-sub hans-sub-mini hans-sub - --case ...
     python -m benchmarks.sequential beside hindi.npz german.npz -o hindi-from-german.npz
     python -m benchmarks.sequential run matrices/*.npz -o found.jsonl --replicates 100
+    python -m benchmarks.sequential run matrices/*.npz -o found.jsonl --voters random --voters best --voters weak
     python -m benchmarks.sequential tables found.jsonl
 
 A file holds `predictions` (M, N), below 0 where a model gave no label, and `labels` (N,); `accuracies` (M,), the truth,
@@ -20,8 +21,8 @@ import json
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -78,6 +79,8 @@ class World:
         shuffled: (N,) rows in any order.
         strength: (M, N) how sure the models are of their labels; None where only these are known.
         in_domain: (M,) in-domain accuracies; None where unknown.
+        voters: (V, N) labels of models that only vote.
+        trusted: whether these are known to be better.
     """
 
     predicted: Ints
@@ -87,11 +90,21 @@ class World:
     shuffled: Ints
     strength: Floats | None
     in_domain: Floats | None
+    voters: Ints
+    trusted: bool = False
 
     @property
     def patterns(self) -> Patterns:
         """The pool, for the vote."""
-        return fold(self.predicted, self.classes, strength=self.strength, in_domain=self.in_domain)
+        everyone = np.concatenate([self.predicted, self.voters])
+        unknown = np.full(len(self.voters), np.nan)
+        return fold(
+            everyone,
+            self.classes,
+            strength=None if self.strength is None else np.concatenate([self.strength, np.ones(self.voters.shape)]),
+            in_domain=None if self.in_domain is None else np.concatenate([self.in_domain, unknown]),
+            trusted=np.full(len(self.voters), self.trusted),
+        )
 
     @property
     def outcomes(self) -> Floats:
@@ -128,8 +141,34 @@ Method = Callable[[World, Sequence[int]], Iterator[MethodEstimate]]
 """(world, numbers of labels) -> what it says after each."""
 
 
-def drawn(file: Path, replicate: int, models: int, rows: int) -> World:
-    """Return a random suite on a random pool, always the same."""
+VOTERS = ("none", "random", "best", "one-best", "weak", "one-weak", "constant", "copy", "reversed")
+"""Models of a set that vote beside a suite: twelve others, three or one of the best eighth, four or one of the worst
+eighth, one that predicts the most frequent label, a model of the suite again, and one of the best with each label taken
+for the next."""
+
+
+def voters_of(kind: str, world: World, predicted: Ints, truth: Floats, suite: Ints, seed: Sequence[int]) -> Ints:
+    """Return (V, N) predictions of voters, from those of all models of a set."""
+    rng, others = np.random.default_rng(seed), np.setdiff1d(np.arange(len(predicted)), suite)
+    order = others[np.argsort(-truth[others], kind="stable")]
+    best, worst = order[: max(len(predicted) // 8, 3)], order[-max(len(predicted) // 8, 4) :]
+    chosen = {
+        "random": lambda: rng.choice(others, min(12, len(others)), replace=False),
+        "best": lambda: rng.choice(best, 3, replace=False),
+        "one-best": lambda: rng.choice(best, 1),
+        "weak": lambda: rng.choice(worst, 4, replace=False),
+        "one-weak": lambda: rng.choice(worst, 1),
+        "copy": lambda: rng.choice(suite, 1),
+        "reversed": lambda: rng.choice(best, 1),
+    }
+    if kind == "constant":
+        return np.full((1, len(world.labels)), np.bincount(world.labels).argmax())
+    votes = predicted[chosen[kind]() if kind in chosen else []]
+    return (votes + 1) % world.classes if kind == "reversed" else votes
+
+
+def drawn(file: Path, replicate: int, models: int, rows: int, kind: str = "none", trusted: bool = False) -> World:
+    """Return a random suite on a random pool, always the same, with voters of a kind."""
     with np.load(file) as held:
         labels, predicted = held["labels"].astype(np.int64), held["predictions"].astype(np.int64)
         truth = held["accuracies"] if "accuracies" in held else (predicted == labels).mean(axis=1)
@@ -138,19 +177,23 @@ def drawn(file: Path, replicate: int, models: int, rows: int) -> World:
     rng = np.random.default_rng([zlib.crc32(file.stem.encode()), replicate])
     suite = rng.choice(len(predicted), min(models, len(predicted)), replace=False)
     pool = rng.choice(len(labels), min(rows, len(labels)), replace=False)
-    predictions = predicted[suite][:, pool]
-    predictions = np.where(predictions < 0, -1, np.searchsorted(classes_present, predictions))
+    everyone = predicted[:, pool]
+    everyone = np.where(everyone < 0, -1, np.searchsorted(classes_present, everyone))
     strength = None if probs is None else Pool(probs[suite][:, pool]).strength
     shuffled = rng.permutation(len(pool))
-    return World(
-        predictions,
+    world = World(
+        everyone[suite],
         np.searchsorted(classes_present, labels[pool]),
         len(classes_present),
         truth[suite],
         shuffled,
         strength,
         None if in_domain is None else in_domain[suite],
+        everyone[:0],
+        trusted,
     )
+    seed = [replicate, zlib.crc32(kind.encode())]
+    return replace(world, voters=voters_of(kind, world, everyone, truth, suite, seed))
 
 
 def of_pairs(better: Floats) -> Floats:
@@ -306,6 +349,8 @@ def beside(file: Path, home: Path, output: Path) -> None:
 @click.option("--every", is_flag=True, help="Say what was found after each label.")
 @click.option("--models", default=8, show_default=True)
 @click.option("--pool", "rows", default=300, show_default=True)
+@click.option("--voters", "kinds", type=click.Choice(VOTERS), multiple=True, default=("none",), show_default=True)
+@click.option("--trusted", is_flag=True, help="Voters are known to be better.")
 def run(
     files: Sequence[Path],
     output: Path,
@@ -315,23 +360,26 @@ def run(
     every: bool,
     models: int,
     rows: int,
+    kinds: Sequence[str],
+    trusted: bool,
 ) -> None:
-    """Measure, and write a line for each replicate of each method."""
+    """Measure, and write a line for each replicate of each method and each kind of voters."""
     done = {(row["set"], row["replicate"], row["method"]) for row in lines([output])} if output.exists() else set()
     with output.open("a", encoding="utf-8") as to:
         for replicate in range(replicates):
-            for file in files:
-                world = drawn(file, replicate, models, rows)
+            for file, kind in product(files, kinds):
+                world = drawn(file, replicate, models, rows, kind, trusted)
+                beside = "" if kind == "none" else f", voters: {kind}{', trusted' if trusted else ''}"
                 sizes = [
                     size for size in (range(labels + 1) if every else SIZES) if size <= min(labels, len(world.labels))
                 ]
                 for name in names or METHODS:
-                    if (file.stem, replicate, name) not in done:
+                    if (file.stem, replicate, name + beside) not in done:
                         estimates = METHODS[name](world, sizes)
                         judged = [
                             judge(world.truth, size, estimate) for size, estimate in zip(sizes, estimates, strict=True)
                         ]
-                        line = {"set": file.stem, "replicate": replicate, "method": name, "found": judged}
+                        line = {"set": file.stem, "replicate": replicate, "method": name + beside, "found": judged}
                         print(json.dumps(line), file=to, flush=True)
 
 

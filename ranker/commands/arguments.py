@@ -340,7 +340,7 @@ def suite(values: OptionValues, ood_name: str | None, shelf: ResourceCache | Non
     references = _references(values)
     if not references:
         return _embedded_suite(values, ood_name)
-    loaded = suites.load(references, source_options(values), shelf)
+    loaded = suites.load(references, source_options(values), shelf, values["voters"], values["trusted"])
     _connect(values, loaded.models, loaded.shelf)
     return loaded
 
@@ -381,7 +381,7 @@ def _embedded_suite(values: OptionValues, ood_name: str | None) -> Suite:
         suites.check_installed(default)
         raise UsageError(f"no models for {card.name} are installed; name yours with `--models`", option="models")
     log.warning("%s: the embedded suite of small models; for your own: `--models`", default)
-    return suites.load([default], source_options(values))
+    return suites.load([default], source_options(values), None, values.get("voters", ()), values.get("trusted", ()))
 
 
 def source_options(values: OptionValues) -> SourceOptions:
@@ -473,6 +473,8 @@ def check_mode(values: OptionValues) -> None:
         raise flag_error("pool_from_unlabelled", "is for rows of one file, without `--pool`", True)
     if values.get("not_worse_than") and values["pool"]:
         raise flag_error("not_worse_than", "is for labelled rows alone, without `--pool`", values["not_worse_than"])
+    if values.get("voters") and not (values["ood_name"] or values["pool"] or values["pool_from_unlabelled"]):
+        raise flag_error("voters", "vote on the rows of `--pool`; name it", values["voters"][0])
     for name in ("by", "allow_absent"):
         if values.get(name) is not None and not values.get("not_worse_than"):
             raise flag_error(name, "is for `--not-worse-than`", values[name])

@@ -128,6 +128,7 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     "that is printed.  [default: a free one]",
 )
 @options.MODELS
+@options.VOTERS
 @options.flags_from(*options.records())
 @options.INCLUDE
 @options.MACHINE
@@ -191,6 +192,8 @@ def report_command() -> str:
         typed = context.get_parameter_source(name) is not ParameterSource.DEFAULT
         if name == "models":
             arguments += [parameter.opts[0], *value, *context.params["more_models"]] if typed else []
+        elif getattr(parameter, "several", False):
+            arguments += [parameter.opts[0], *value] if typed else []
         elif typed and name in shared and isinstance(parameter, click.Option) and name != TABLE:
             flag = parameter.secondary_opts[0] if parameter.is_flag and not value else parameter.opts[0]
             several = value if parameter.multiple else (value,)

@@ -38,11 +38,11 @@ ROWS_PATH = RowsType(path_type=Path)
 
 
 class HeadedOption(click.Option):
-    """Option that stands under a heading of `--help`."""
+    """Option that stands under a heading of `--help`; `several` takes all values up to the next option."""
 
-    def __init__(self, *arguments: Any, heading: str, **settings: Any) -> None:
+    def __init__(self, *arguments: Any, heading: str, several: bool = False, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self.heading = heading
+        self.heading, self.several = heading, several
 
 
 def option(heading: str, *names: str, **settings: Any) -> Option:
@@ -63,12 +63,24 @@ class HeadedCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse arguments; refuse an option that takes one value and has two, of which the first would be lost."""
+        args = list(self._repeated(ctx, args))
         _, _, order = self.make_parser(ctx).parse_args(list(args))
         for parameter, count in Counter(order).items():
             if count > 1 and isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag):
                 flag = max(parameter.opts, key=len)
                 raise click.UsageError(f"{flag} is given {count} times, and takes one value", ctx)
         return super().parse_args(ctx, args)
+
+    def _repeated(self, ctx: click.Context, args: list[str]) -> Iterator[str]:
+        """Yield arguments, with an option that takes several values before each of them."""
+        flags = {flag for option in self.get_params(ctx) if getattr(option, "several", False) for flag in option.opts}
+        flag = ""
+        for before, argument in zip(["", *args], args, strict=False):
+            if argument.startswith("-"):
+                flag = argument if argument in flags else ""
+            elif flag and before != flag:
+                yield flag
+            yield argument
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the headings in their order, those of packages last; under each its examples and its options."""
@@ -149,6 +161,28 @@ MODELS = combine(
     ),
     click.argument("more_models", nargs=-1, metavar="", shell_complete=files),
     LOADING,
+)
+
+
+VOTERS = combine(
+    option(
+        Heading.MODELS,
+        "--voters",
+        multiple=True,
+        several=True,
+        shell_complete=files,
+        metavar="PATH ...",
+        help="Models that vote on the rows of --pool, and are not ranked: what --models takes. Others of the same "
+        "task, the better the more, make labels worth more.",
+    ),
+    option(
+        Heading.MODELS,
+        "--trusted",
+        multiple=True,
+        several=True,
+        metavar="NAME ...",
+        help="Voters that are known to be better than the models, until labels say otherwise.",
+    ),
 )
 
 

@@ -22,7 +22,7 @@ EXAMPLES = {
         "rank-models --ood hans-sub --data-dir data/hans --models bert-a bert-b",
     ),
     Heading.MODELS: (
-        "rank-models --data ten.jsonl --models a=bert-a b=bert-b --label-map map.json",
+        "rank-models --data ten.jsonl --pool p.jsonl --models b c --voters old/",
         "rank-models --data ten.jsonl --models checkpoints/ --allow-pickle",
     ),
     Heading.ANSWERS: (
@@ -96,6 +96,7 @@ EXAMPLES = {
 )
 @options.OWN_ROWS
 @options.MODELS
+@options.VOTERS
 @options.flags_from(*options.records())
 @options.option(
     Heading.METHODS,

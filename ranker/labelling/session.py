@@ -119,8 +119,9 @@ class Session:
 
     Example:
         >>> from ranker.labelling.votes import VoteLearner
+        >>> from ranker.statistics.patterns import fold
         >>> truth = np.array([0, 1] * 20)
-        >>> session = Session(VoteLearner(np.stack([truth, truth, 1 - truth]), 2))
+        >>> session = Session(VoteLearner(fold(np.stack([truth, truth, 1 - truth]), 2)))
         >>> for _ in range(4):
         ...     row = session.next()
         ...     session.tell(row, truth[row])

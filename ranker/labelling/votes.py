@@ -11,12 +11,12 @@ from typing import cast, get_args
 
 import numpy as np
 
-from factors.types import Floats, Ints
+from factors.types import Floats
 from ranker.labelling.session import LabelEvent
 from ranker.statistics import stopping, vote
 from ranker.statistics.acquisition import Goal, next_rows
 from ranker.statistics.draws import Draws
-from ranker.statistics.patterns import fold
+from ranker.statistics.patterns import Patterns
 from ranker.statistics.vote import LABEL_NOISE, Beliefs, MetricByLabel, VoteEvidence, believe
 
 RULES: tuple[str, ...] = tuple(reversed(get_args(Goal)))
@@ -30,36 +30,19 @@ class VoteLearner:
     """A pool of predicted labels; a `ranker.labelling.session.Learner`.
 
     Args:
-        predicted: (M, N) predicted label of each model on each row of the pool; below 0 without a prediction.
-        classes: C, the number of labels.
-        rows_read: rows that are read, however large the pool is.
-        strength: (M, N) weight of each prediction (`Pool.strength`); None if all are equal.
-        in_domain: (M,) in-domain accuracies, nan where unknown; None where all are.
+        patterns: the pool, with all rows that have an answer.
         label_noise: share of answers that are random.
         metric: of labels, by which models are ranked and the session ends; None for accuracy. Rows are picked for
             accuracy.
-
-    Raises:
-        ValueError: no model or no row.
     """
 
     rules = RULES
 
     def __init__(
-        self,
-        predicted: Ints,
-        classes: int,
-        rows_read: Sequence[int] = (),
-        *,
-        strength: Floats | None = None,
-        in_domain: Floats | None = None,
-        label_noise: float = LABEL_NOISE,
-        metric: MetricByLabel | None = None,
+        self, patterns: Patterns, *, label_noise: float = LABEL_NOISE, metric: MetricByLabel | None = None
     ) -> None:
-        self.classes, self.label_noise, self.metric = classes, label_noise, metric
-        self.patterns = fold(
-            predicted, classes, np.array(rows_read, dtype=np.int64), strength=strength, in_domain=in_domain
-        )
+        self.patterns, self.label_noise, self.metric = patterns, label_noise, metric
+        self.classes = patterns.classes
         self.readable = np.flatnonzero(self.patterns.pattern_of_row >= 0)
         self._believe = lru_cache(maxsize=4)(self._after)
         self._probability = cache(self._of_last)

@@ -89,6 +89,7 @@ class Header:
         attribution: backend that the factors read ("none": baselines alone).
         failures: model -> why it is not ranked.
         copies: model -> the model that it is a copy of, and is ranked as.
+        voters: model that votes and is not ranked -> its weight, 1 as of a ranked one; 0 where it has no say.
         left_out: method -> why it has no numbers: it does not apply to this set, or is defined on none of its examples.
         failed_factors: the user's factors that raised, or returned no number, on every example.
         quality: model -> quality of its attributions.
@@ -104,6 +105,7 @@ class Header:
     attribution: str = "none"
     failures: Mapping[str, str] = field(default_factory=dict)
     copies: Mapping[str, str] = field(default_factory=dict)
+    voters: Mapping[str, float] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     failed_factors: tuple[str, ...] = ()
     quality: Mapping[str, Quality] = field(default_factory=dict)

@@ -67,11 +67,13 @@ class RunResponses:
         answered: answers of the models that could be asked, one of each group of copies.
         failures: model -> why it could not.
         copies: model -> the earlier model that it is a copy of, and whose answers are its own.
+        voters: answers of the models that vote and are not ranked.
     """
 
     answered: tuple[ModelResponses, ...]
     failures: Mapping[str, str]
     copies: Mapping[str, str] = field(default_factory=dict)
+    voters: tuple[ModelResponses, ...] = ()
 
 
 def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
@@ -81,15 +83,19 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
         UsageError: all models are copies of one.
     """
     responses, failures = run_models(plan.inputs.inspected, plan.task, plan.request_matrix, runtime)
-    answered, copies = [], find_copies(responses)
-    if len(responses) - len(copies) == 1 < len(responses):
-        text = f"are copies of one model, so there is nothing to rank: {listed(responses)}"
+    ranked = {model.name: responses[model.name] for model in plan.inputs.inspected.ranked if model.name in responses}
+    answered, voters, copies = [], [], find_copies(ranked)
+    if len(ranked) - len(copies) == 1 < len(ranked):
+        text = f"are copies of one model, so there is nothing to rank: {listed(ranked)}"
         raise UsageError(f"these {text}", option="models")
     for model in plan.inputs.inspected.models:
         if model.name in responses and model.name not in copies:
             response = responses[model.name]
             by_question = dict(zip(plan.questions(model), response.answers, strict=False))
             answers = {name: answer for name, answer in by_question.items() if answer}
+            if model.votes_only:
+                voters.append(ModelResponses(model, response.content, answers, ()))
+                continue
             if apart := answers.pop("attributions", None):
                 answers["population"] = replace(apart, predictions=answers["population"].predictions)
             for question in (backend.question for backend in plan.backends[1:]):
@@ -100,7 +106,13 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
     if any(factor.erases for factor in plan.factors):
         answered, more_failures = with_erasures(plan, answered, runtime)
         failures |= more_failures
-    return RunResponses(tuple(answered), failures, copies)
+    return RunResponses(tuple(answered), failures, copies, tuple(voters))
+
+
+def failed_of(inspected: InspectedModels, collected: RunResponses) -> str:
+    """Return how many of the models that are ranked failed, in words."""
+    failed = sum(model.name in collected.failures for model in inspected.ranked)
+    return f"{failed} of {len(inspected.ranked)} models"
 
 
 def with_erasures(

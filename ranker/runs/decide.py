@@ -37,6 +37,7 @@ def decide(
     base: str | None = None,
     pool_from_unlabelled: bool = False,
     label_map: Mapping[str, str] | None = None,
+    voters: Models = (),
     columns: Mapping[str, str | Sequence[str]] | None = None,
     runtime: Runtime = Runtime(),
 ) -> Ranking:
@@ -58,6 +59,8 @@ def decide(
         base: model that each other one is compared with, whatever their number.
         pool_from_unlabelled: take rows without a true label, in the file of the labelled ones, as the pool.
         label_map: output of the models -> the rows' label that it means, for models that are references.
+        voters: models that vote on the rows of the pool and are not ranked; with a `role` of "trusted" they are known
+            to be better.
         columns: part of a row ("text", "label", "id", "cluster") -> its column in the files, or columns.
 
     Returns:
@@ -79,7 +82,7 @@ def decide(
         cannot be told from it: inoc-1600, inoc-800
     """
     rows, unlabelled_rows = with_columns(examples, columns), with_columns(pool, columns)
-    inspected = inspect_models(models, label_map)
+    inspected = inspect_models(models, label_map, voters)
     inputs = gather_without_truth(inspected, rows, unlabelled_rows, probe, in_domain, pool_from_unlabelled)
     run_plan = plan(inputs, evidence, method, metric)
     return decide_plan(run_plan, seed, runtime, base)

@@ -101,7 +101,8 @@ def _digest(pool: Pool) -> bytes:
     """Return 32 bytes that identify a pool."""
     in_domain = pool.in_domain
     domain = () if in_domain is None else (in_domain.probs, in_domain.labels)
-    return _hash("pool", pool.probs, pool.factor, pool.silence, pool.in_domain_accuracy, *domain)
+    voters = () if pool.voters is None else ("voters", pool.voters.probs, pool.voters.trusted)
+    return _hash("pool", pool.probs, pool.factor, pool.silence, pool.in_domain_accuracy, *domain, *voters)
 
 
 def _hash(*parts: object) -> bytes:

@@ -171,6 +171,8 @@ def gather_without_truth(
         raise UsageError.about("cluster", "is for labelled rows alone, without `pool`")
     if pool and inspected.precomputed:
         check_ids(pool, examples.examples)
+    if not pool and any(model.votes_only for model in inspected.unpinned):
+        raise UsageError.about("voters", "vote on the rows of a pool, and there is none: `pool`")
     everything, places = with_labelled(pool, examples.examples)
     check_text_counts(everything)
     if pool and len(everything) > len(pool):

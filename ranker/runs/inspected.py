@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from ranker.errors import ModelError, UsageError
 from ranker.sources.base import ModelInfo, ResourceCache, Source, SourceOptions, is_connected
 from ranker.sources.faults import model_errors
-from ranker.sources.suites import Model, Suite, name_models
+from ranker.sources.suites import Model, Suite, name_models, with_roles
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class InspectedModels:
     """Models, and what each says of itself, which is read on first use, since a hub may be far away.
 
     Attributes:
-        unpinned: the models as they were named.
+        unpinned: the models as they were named, those that are ranked first.
         name: name of the suite.
         shelf: cache of what was opened; precomputed answers are read from it.
     """
@@ -36,6 +36,11 @@ class InspectedModels:
     def models(self) -> tuple[Model, ...]:
         """(M,) The models with their sources pinned."""
         return tuple(replace(model, source=info.source) for model, info in zip(self.unpinned, self.infos, strict=True))
+
+    @property
+    def ranked(self) -> tuple[Model, ...]:
+        """(M,) The models that are ranked."""
+        return tuple(model for model in self.models if not model.votes_only)
 
     @property
     def parts(self) -> Mapping[str, Mapping[str, str]]:
@@ -66,12 +71,19 @@ Models = InspectedModels | Suite | str | Path | Sequence[str | Path | Source | M
 """Models as a user names them: references, sources, a suite, or models that are inspected already."""
 
 
-def inspect_models(models: Models, label_map: Mapping[str, str] | None = None) -> InspectedModels:
+def inspect_models(
+    models: Models,
+    label_map: Mapping[str, str] | None = None,
+    voters: Models = (),
+    trusted: Collection[str] = (),
+) -> InspectedModels:
     """Prepare models for inspection, each once.
 
     Args:
         models: the models.
         label_map: meaning of the outputs of models that are named by references.
+        voters: models that vote and are not ranked.
+        trusted: names of voters that are known to be better than the models.
 
     Raises:
         UsageError: as `inspect_references`, or a label map for models that were loaded already.
@@ -79,12 +91,16 @@ def inspect_models(models: Models, label_map: Mapping[str, str] | None = None) -
     if label_map and isinstance(models, (InspectedModels, Suite)):
         predicate = "is for references; load the suite with it: `load_suite(references, SourceOptions(label_map=...))`"
         raise UsageError.about("label_map", predicate)
+    options = SourceOptions(label_map=label_map)
     if isinstance(models, InspectedModels):
-        return models
-    if isinstance(models, Suite):
-        return InspectedModels(models.models, models.name, models.shelf)
-    references = [models] if isinstance(models, (str, Path)) else models
-    return inspect_references(references, SourceOptions(label_map=label_map))
+        inspected = models
+    elif isinstance(models, Suite):
+        inspected = InspectedModels(with_roles(models.models, ()), models.name, models.shelf)
+    else:
+        inspected = inspect_references([models] if isinstance(models, (str, Path)) else models, options)
+    voting = inspect_models(voters, label_map).unpinned if voters else ()
+    models_by_role = with_roles(inspected.unpinned, voting, trusted)
+    return inspected if models_by_role == inspected.unpinned else replace(inspected, unpinned=models_by_role)
 
 
 def inspect_references(

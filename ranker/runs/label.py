@@ -279,6 +279,7 @@ def label(
     lines: Sequence[Line] = (),
     settings: LabelSettings = LabelSettings(),
     compared: int = MAX_COMPARED_ROWS,
+    voters: Models = (),
     runtime: Runtime = Runtime(),
 ) -> Labelling:
     """Start or continue a labelling session: it picks the next row, ranks models by the answers, and says when to stop.
@@ -292,6 +293,7 @@ def label(
         lines: lines of an earlier session, by positions in `Labelling.rows`.
         settings: how rows are picked, and when to stop.
         compared: limit on the rows without an answer of others on which answers that are no labels are compared.
+        voters: models that vote and are not ranked.
         runtime: how models run, and where predictions are stored.
 
     Returns:
@@ -313,7 +315,7 @@ def label(
         >>> session.undo() == row
         True
     """
-    inspected = inspect_models(models)
+    inspected = inspect_models(models, voters=voters)
     decided = judged_task(decide_task(NamedTask(task), infos=inspected.infos), settings.metric)
     check_rule(decided, settings.rule)
     pool_file = as_pool(pool, (row.segments for row in labelled))
@@ -337,7 +339,7 @@ def label(
     if any(line.event.row < 0 for line in shifted):
         raise DataError("a row that has a label is not in the files of all models")
     session = answers.session(prior, shifted, settings)
-    names = tuple(model.name for model in inspected.models if model.name not in failures)
+    names = tuple(model.name for model in inspected.ranked if model.name not in failures)
     return Labelling(
         decided, names, tuple(rows[n] for n in answered_rows), answers, session, shifted, settings, failures, len(prior)
     )

@@ -20,7 +20,7 @@ from ranker.labelling.session import RANDOM, LabelEvent, Learner, Session
 from ranker.labelling.sheet import Line
 from ranker.labelling.votes import VoteLearner
 from ranker.numbers import probability
-from ranker.runs.collect import ModelResponses, collect
+from ranker.runs.collect import RunResponses, collect, failed_of
 from ranker.runs.gather import RunInputs, RunRows
 from ranker.runs.inspected import Models, inspect_models
 from ranker.runs.likeness import compare_answers
@@ -28,7 +28,7 @@ from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan, plan
 from ranker.runs.pool import pool_of, population_answers
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.diagnostics import constant_models
+from ranker.scoring.diagnostics import constant_models, voter_notes
 from ranker.scoring.score import Evidence
 from ranker.statistics.acquisition import ALIKE, one_label_probability
 from ranker.statistics.likeness import Anchors
@@ -123,10 +123,12 @@ class LabelPredictions:
     Attributes:
         task: the labels.
         pool: the models' predictions.
+        voters: names of the models that only vote.
     """
 
     task: ClassificationTask
     pool: Pool
+    voters: tuple[str, ...] = ()
 
     @property
     def alike(self) -> bool:
@@ -136,15 +138,8 @@ class LabelPredictions:
     def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
         """Build the session after all earlier answers."""
         events = [*prior, *(line.event for line in lines)]
-        learner = VoteLearner(
-            self.pool.answered_labels,
-            self.pool.labels,
-            [event.row for event in events],
-            strength=self.pool.strength,
-            in_domain=self.pool.in_domain_accuracy,
-            label_noise=settings.label_noise,
-            metric=label_metric(self.task, settings),
-        )
+        patterns = self.pool.patterns(np.array([event.row for event in events], dtype=np.int64))
+        learner = VoteLearner(patterns, label_noise=settings.label_noise, metric=label_metric(self.task, settings))
         return _session(learner, events, settings)
 
     def shown(self, row: int, segments: Sequence[str]) -> list[str]:
@@ -155,6 +150,7 @@ class LabelPredictions:
         """Name models that no labels can separate, and constant ones, and say whether in-domain accuracies count."""
         yield from self._inseparable_models(models, margin)
         yield from constant_models(models, self.pool.answered_labels, self.task.labels)
+        yield from voter_notes(dict(zip(self.voters, self.pool.says.tolist(), strict=True)))
         if self.pool.in_domain_accuracy is not None:
             yield "The models' in-domain accuracies count until labels say otherwise."
 
@@ -306,9 +302,11 @@ def pool_predictions(
     """
     if not has_values(task):
         label_task = require_labels(task, "`label`")
-        pool, pool_rows, failures = predictions(models, label_task, rows, runtime)
-        return LabelPredictions(label_task, pool), pool_rows, failures
-    _, answered, failures = _collect(models, task, rows, runtime)
+        pool, pool_rows, collected = predictions(models, label_task, rows, runtime)
+        voters = tuple(reply.model.name for reply in collected.voters)
+        return LabelPredictions(label_task, pool, voters), pool_rows, collected.failures
+    _, collected = _collect(models, task, rows, runtime)
+    answered = collected.answered
     predictions_of = {reply.model.name: population_answers(reply).predictions for reply in answered}
     pool_rows = np.flatnonzero(np.all([of_model.state <= NO_ANSWER for of_model in predictions_of.values()], axis=0))
     answers = [of_model.part(pool_rows).answers() for of_model in predictions_of.values()]
@@ -320,34 +318,32 @@ def pool_predictions(
     compared = {name: of_model.part(pool_rows) for name, of_model in predictions_of.items()}
     with nullcontext() if runtime.store is None else runtime.open_store() as store:
         anchors = compare_answers(task, compared, runtime, store)
-    return ValuePredictions(task, values, anchors), pool_rows, failures
+    return ValuePredictions(task, values, anchors), pool_rows, collected.failures
 
 
 def predictions(
     models: Models, task: Task, rows: Sequence[Example], runtime: Runtime = Runtime()
-) -> tuple[Pool, Ints, Mapping[str, str]]:
-    """Return the models' predicted labels of rows, the indices of these rows, and why some models failed.
+) -> tuple[Pool, Ints, RunResponses]:
+    """Return the models' predicted labels of rows, the indices of these rows, and all answers.
 
     Raises:
         ModelError: fewer than two models could be asked, or some answers are no labels.
     """
-    run_plan, answered, failures = _collect(models, task, rows, runtime)
-    pool, pool_rows = pool_of(Measurer(run_plan, runtime=runtime), answered)
+    run_plan, collected = _collect(models, task, rows, runtime)
+    pool, pool_rows = pool_of(Measurer(run_plan, runtime=runtime), collected.answered, collected.voters)
     if pool is None:
         raise _nothing_to_compare(pool_rows)
-    return pool, pool_rows, failures
+    return pool, pool_rows, collected
 
 
-def _collect(
-    models: Models, task: Task, rows: Sequence[Example], runtime: Runtime
-) -> tuple[Plan, Sequence[ModelResponses], Mapping[str, str]]:
-    """Return the plan, the responses of two models or more, and why others failed."""
+def _collect(models: Models, task: Task, rows: Sequence[Example], runtime: Runtime) -> tuple[Plan, RunResponses]:
+    """Return the plan, and the responses, of two ranked models or more."""
     run_plan = prediction_plan(models, task, rows)
     collected = collect(run_plan, runtime)
     if len(collected.answered) < 2:
-        count = len(run_plan.inputs.inspected.models)
-        raise ModelError(f"nothing to choose by: {len(collected.failures)} of {count} models failed", option="models")
-    return run_plan, collected.answered, collected.failures
+        failed = failed_of(run_plan.inputs.inspected, collected)
+        raise ModelError(f"nothing to choose by: {failed} failed", option="models")
+    return run_plan, collected
 
 
 def _nothing_to_compare(pool_rows: Ints) -> ModelError:

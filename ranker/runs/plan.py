@@ -147,7 +147,7 @@ class Plan:
     @property
     def cost(self) -> str:
         """Forward passes that attributions for the factors take, in a sentence; "" if no factor reads any."""
-        models = [model for model in self.inputs.inspected.models if not model.source.precomputed]
+        models = [model for model in self.inputs.inspected.ranked if not model.source.precomputed]
         costs, rows = [], self.rows.population
         for backend in self.backends if models else ():
             names = [column.name for column in backend.columns if column.kind == "factor"]
@@ -183,7 +183,10 @@ class Plan:
             attributions: these rows, where answers are no labels.
             attributions by NAME: the same rows, of each further backend.
             pool: the rows of the pool, if any.
+            votes: the rows that a model votes on that is not ranked, and is asked nothing else.
         """
+        if model.votes_only:
+            return {"votes": Request(self._voted)}
         skip_set = not self.rows.truth or (self.metric is None and self.rows.ood.fingerprint in model.ood_accuracy)
         skipped = {"set": skip_set, "population": self.rows.places is not None and model.source.precomputed}
         return {
@@ -191,6 +194,10 @@ class Plan:
             for name, request in self._requests.items()
             if request.examples and not skipped.get(name, False)
         }
+
+    @cached_property
+    def _voted(self) -> Texts:
+        return Texts(self.rows.pool or self.rows.population)
 
     @cached_property
     def _requests(self) -> dict[str, Request]:
@@ -210,7 +217,10 @@ class Plan:
     @cached_property
     def request_matrix(self) -> list[tuple[Request, ...]]:
         """(M,) All requests to each model."""
-        return [(*self.questions(model).values(), *self.hidden_word_requests) for model in self.inputs.inspected.models]
+        return [
+            (*self.questions(model).values(), *(() if model.votes_only else self.hidden_word_requests))
+            for model in self.inputs.inspected.models
+        ]
 
 
 def _words(row: Example) -> tuple[Ints, Ints]:
@@ -243,6 +253,8 @@ def plan(
     pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
     if has_values(task):
         pooled = ()  # methods of labels have nothing to read
+        if voters := [model.name for model in inputs.inspected.unpinned if model.votes_only]:
+            raise UsageError.about("voters", f"vote on labels, and answers to {task.name} are none", voters[0])
     if method is not None:
         deciding = (
             OF_ANSWERS

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from factors.types import Example, Floats, Ints
+from ranker.errors import UsageError
 from ranker.numbers import counted
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses
@@ -16,7 +17,7 @@ from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer
 from ranker.scoring.unlabelled import AnswerContext
-from ranker.statistics.pool import InDomain, Pool, Targets
+from ranker.statistics.pool import InDomain, Pool, Targets, Voters
 from ranker.tasks.base import NO_ANSWER, Task
 from ranker.tasks.classes import label_names, labels_of
 from ranker.tasks.values import has_values
@@ -39,10 +40,20 @@ def population_answers(reply: ModelResponses) -> Answer:
     return reply.answers["population"]
 
 
-def pool_of(measuring: Measurer, answered: Sequence[ModelResponses]) -> tuple[Pool | None, Ints]:
+def pool_of(
+    measuring: Measurer, answered: Sequence[ModelResponses], voting: Sequence[ModelResponses] = ()
+) -> tuple[Pool | None, Ints]:
     """Return the models' predictions on the pool's rows, and (P,) indices of the rows that every model was asked.
 
     The pool is None if some model's answers are no labels.
+
+    Args:
+        measuring: of the run.
+        answered: the answers of the models that are ranked.
+        voting: the answers of models that only vote; a row that one was not asked has no vote of it.
+
+    Raises:
+        UsageError: the answers of a model that only votes are no labels.
     """
     plan = measuring.plan
     pool_answers = [reply.answers.get("pool", population_answers(reply)) for reply in answered]
@@ -64,21 +75,36 @@ def pool_of(measuring: Measurer, answered: Sequence[ModelResponses]) -> tuple[Po
     ]
     labels = labels_of(plan.inputs.in_domain_rows)
     trained_probs = [array for array in domain if array is not None]
-    row_probs, in_domain = add_silence_class(np.array(probs_asked)), None
-    size = row_probs.shape[2]
+    votes = _votes(voting, pool_rows, probs_asked[0].shape[1])
+    everyone, in_domain = add_silence_class(np.array([*probs_asked, *votes])), None
+    size = everyone.shape[2]
     if trained_probs:
         domain_probs = add_silence_class(np.array(trained_probs))
         size = max(size, domain_probs.shape[2])
         in_domain = InDomain(_pad_classes(domain_probs, size), labels)
     accuracy = np.array([in_domain_outcome(plan, reply) for reply in answered], dtype=np.float64)
+    everyone = _pad_classes(everyone, size)
+    trusted = np.array([reply.model.role == "trusted" for reply in voting])
     pool = Pool(
-        _pad_classes(row_probs, size),
+        everyone[: len(answered)],
         in_domain,
         factor,
         silence=size > probs_asked[0].shape[1],
         in_domain_accuracy=None if np.isnan(accuracy).all() else accuracy,
+        voters=Voters(everyone[len(answered) :], trusted) if voting else None,
     )
     return pool, pool_rows
+
+
+def _votes(voting: Sequence[ModelResponses], pool_rows: Ints, classes: int) -> list[Floats]:
+    """Return the probabilities of the models that only vote, each (P, C), nan where there is no answer."""
+    votes = []
+    for reply in voting:
+        probs = reply.answers["votes"].predictions.probabilities()
+        if probs is None or probs.shape[1] != classes:
+            raise UsageError.of(reply.model.name, "cannot vote: its answers are no labels of the rows", option="voters")
+        votes.append(probs[pool_rows])
+    return votes
 
 
 def in_domain_outcome(plan: Plan, reply: ModelResponses) -> float | None:

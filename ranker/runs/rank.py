@@ -11,7 +11,7 @@ from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
 from ranker.runs.estimates import cache_methods
 from ranker.runs.gather import gather_with_truth
-from ranker.runs.inspected import Models
+from ranker.runs.inspected import Models, inspect_models
 from ranker.runs.plan import Plan, plan
 from ranker.runs.rows import NamedDataset, RowsFile
 from ranker.runs.run_measurements import assemble_ranking, measure_run
@@ -30,6 +30,7 @@ def rank(
     metric: str | None = None,
     evidence: Evidence = Evidence(),
     in_domain: LabelledDataset | RowsFile | None = None,
+    voters: Models = (),
     runtime: Runtime = Runtime(),
 ) -> Ranking:
     """Rank models on an OOD set, and measure how often each method would have ranked them rightly from a small probe.
@@ -47,6 +48,7 @@ def rank(
         evidence: attribution backend, factors and methods.
         in_domain: labelled rows (see `ranker.labelled`) of the domain that the models were trained for. A model below
             chance there is noted, since its labels are probably mapped wrongly.
+        voters: models that vote, for methods that read a pool, and are not ranked.
         runtime: how models run, and where answers are stored.
 
     Returns:
@@ -65,7 +67,8 @@ def rank(
         ('inoc-4000', 0.5)
     """
     check_draws(draws)
-    run_plan = plan(gather_with_truth(models, examples, probe, in_domain), evidence, metric=metric)
+    inspected = inspect_models(models, voters=voters)
+    run_plan = plan(gather_with_truth(inspected, examples, probe, in_domain), evidence, metric=metric)
     return evaluate_plan(run_plan, probe, draws, seed, runtime)
 
 

@@ -25,7 +25,7 @@ from ranker.results.header import Data, Header, Provenance, Quality
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.runs.backends import agreements_of, backend_notes, quality_by, scores_by
-from ranker.runs.collect import ModelResponses, RunResponses
+from ranker.runs.collect import ModelResponses, RunResponses, failed_of
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import NEEDS, Backend, Plan
 from ranker.runs.pool import (
@@ -48,6 +48,7 @@ from ranker.scoring.diagnostics import (
     copies,
     misled_share,
     shortcut_avoided,
+    voter_notes,
     worse_than_guessing,
 )
 from ranker.scoring.parts import group_by_parts
@@ -142,8 +143,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
     for warning in warnings:
         log.warning(warning)
     if len(answered) < 2:
-        count = len(plan.inputs.inspected.models)
-        raise ModelError(f"nothing to rank: {len(collected.failures)} of {count} models failed", option="models")
+        raise ModelError(f"nothing to rank: {failed_of(plan.inputs.inspected, collected)} failed", option="models")
     truth = _by_model(answered, lambda reply: _truth(plan, reply)) if rows.truth else None
     backends, ungraded = _usable_factors(plan, answered)
     factors = [column for backend in backends for column in backend.columns]
@@ -161,7 +161,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         plan.task.metric,
         truth,
     )
-    pool, pool_rows = pool_of(measuring, answered)
+    pool, pool_rows = pool_of(measuring, answered, collected.voters)
     places = None if rows.places is None else positions_among(rows.places, pool_rows, len(rows.pool))
     targets = Targets(table.outcomes, true_labels(plan))
     if pool is not None or (places is not None and len(pool_rows)):
@@ -198,6 +198,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *_positive_label_notes(plan),
             *_chance_warnings(plan, answered),
             *copies(collected.copies),
+            *_voter_notes(collected.voters, pool),
             *(constant_models(table.models, pool.answered_labels, labels) if pool is not None and rows.pool else ()),
             *state_notes(table, answered),
             *_asked_rows_notes(plan, table, answered),
@@ -232,6 +233,20 @@ def _reading_notes(plan: Plan) -> tuple[str, ...]:
         return ()
     metric = "" if plan.metric is None else plan.metric.name
     return plan.task.reading_notes([row.target for row in plan.rows.population], metric)
+
+
+def _voter_notes(voting: Sequence[ModelResponses], pool: Pool | None) -> Iterator[str]:
+    """Say which models only vote, and how much say each has."""
+    if pool is not None:
+        yield from voter_notes(voter_weights(voting, pool))
+    elif voting:
+        names = [reply.model.name for reply in voting]
+        yield f"Nobody votes, though {listed(names)} might: a vote {NO_PROBABILITIES}."
+
+
+def voter_weights(voting: Sequence[ModelResponses], pool: Pool | None) -> dict[str, float]:
+    """Return the weight of each model that only votes; none without a pool."""
+    return {} if pool is None else dict(zip((reply.model.name for reply in voting), pool.says.tolist(), strict=True))
 
 
 def _mean_metric_notes(plan: Plan) -> Iterator[str]:
@@ -331,6 +346,7 @@ def header(
         attribution=",".join(backend.settings.name for backend in plan.backends),
         failures=collected.failures,
         copies=collected.copies,
+        voters=voter_weights(collected.voters, measurements.pool),
         left_out=measurements.left_out,
         failed_factors=measurements.failed_factors,
         quality=measurements.quality,
@@ -504,7 +520,7 @@ def _provenance(plan: Plan, collected: RunResponses, machine: Machine) -> Proven
         norm=plan.norm,
         dtype=machine.settled(all(settings.bfloat16 for settings in backends)).dtype,
         versions={name: metadata.version(name) for name in (*VERSIONED, *libraries)},
-        models={reply.model.name: reply.content for reply in collected.answered},
+        models={reply.model.name: reply.content for reply in (*collected.answered, *collected.voters)},
     )
 
 

@@ -24,7 +24,7 @@ from ranker.results.table import ScoreTable
 from ranker.scoring.by_metric import JudgedRows
 from ranker.scoring.paired_comparison import clusters_of, pairs_of, warnings
 from ranker.scoring.score import averages, check, signed_scores
-from ranker.scoring.unlabelled import ModelOrder, UnlabelledContext
+from ranker.scoring.unlabelled import ModelOrder, Part, UnlabelledContext
 from ranker.statistics import combined, engine, posterior
 from ranker.statistics.draws import Draws
 from ranker.statistics.paired import PairedComparison
@@ -187,13 +187,20 @@ def _order(
     return ModelOrder(method, table.methods[column].kind, means[:, column, 0])
 
 
-def _in_domain_note(by: ModelOrder, without: Draws, order: Ints, names: Sequence[str]) -> str:
-    """Say that in-domain accuracies counted, and how the models would be ranked without them."""
+STATED: Mapping[Part, str] = {
+    "in-domain": "starts from the models' in-domain accuracies, and labels can overrule them",
+    "voters": "reads votes of models that are not ranked, and labels can overrule them",
+}
+"""Part of what a belief is made of -> how a method uses it."""
+
+
+def _note_without(method: str, part: Part, without: Draws, order: Ints, names: Sequence[str]) -> str:
+    """Say that something beside the labels counted, and how the models would be ranked without it."""
     near, score = without.near()[order], level(without.score[order])
     ranked = np.argsort(-score, kind="stable")
     changed = f"would be {', '.join(names[m] for m in ranked)}" if (np.diff(score) > TIE).any() else "would be the same"
     return (
-        f"{by.method} starts from the models' in-domain accuracies, and labels can overrule them. Without them the "
+        f"{method} {STATED[part]}. Without them the "
         f"order {changed}, and P(near best) of {names[ranked[0]]} {probability(float(near[ranked[0]]))} %."
     )
 
@@ -215,8 +222,7 @@ def _notes(
         ]
         if reads and by.warning:
             notes.append(f"{by.method} {'sees no label, and ' if by.kind == 'label-free' else ''}{by.warning}.")
-    if by.without_in_domain is not None:
-        notes.append(_in_domain_note(by, by.without_in_domain, order, decision.names))
+    notes += [_note_without(by.method, part, belief, order, decision.names) for part, belief in by.without.items()]
     if len(decision.groups) == 1:
         labels = "this one label" if size == 1 else f"these {size} labels"
         notes.append(f"No two models can be told apart with {labels}.")

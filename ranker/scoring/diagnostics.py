@@ -129,6 +129,30 @@ def copies(original: Mapping[str, str]) -> Iterator[str]:
         yield f"{same} are copies of one model, {once}."
 
 
+def voter_notes(says: Mapping[str, float]) -> Iterator[str]:
+    """Say which models vote and are not ranked, and which of them have no say.
+
+    Args:
+        says: voter -> its weight in the vote: 1 as a model that is ranked.
+
+    Example:
+        >>> for note in voter_notes({"old": 0.8, "lm": 2.0, "coin": 0.0}):
+        ...     print(note)
+        Vote, and are not ranked: old (weight 0.8), lm (2.0); a model that is ranked has 1.
+        coin does not vote: it agrees with the models no more than by chance, or repeats one of them.
+    """
+    voting = [f"{name} ({say:.1f})" for name, say in says.items() if say]
+    if voting:
+        first, *further = voting
+        first = first.replace(" (", " (weight ")
+        verb = "Vote, and are" if further else "Votes, and is"
+        yield f"{verb} not ranked: {listed([first, *further])}; a model that is ranked has 1."
+    if silent := [name for name, say in says.items() if not say]:
+        do, agree, repeat = ("do", "they agree", "repeat") if len(silent) > 1 else ("does", "it agrees", "repeats")
+        reason = f"{agree} with the models no more than by chance, or {repeat} one of them"
+        yield f"{listed(silent)} {do} not vote: {reason}."
+
+
 def constant_models(names: Sequence[str], predicted: Ints, labels: Sequence[str]) -> Iterator[str]:
     """Report models that predict one label on every row of a pool.
 

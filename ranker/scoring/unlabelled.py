@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from ranker.statistics.vote import MetricByLabel
 
 ANCHORS, AGREEMENT = "ANCHORS", "AGREEMENT"
 """Methods that rank models by the likeness of their answers: with some outcomes, and without any."""
+
+Part = Literal["in-domain", "voters"]
+"""Part of what a belief is made of, beside labels and the pool."""
 
 OF_ANSWERS = (ANCHORS, AGREEMENT)
 """These, in the order of their use."""
@@ -31,7 +35,8 @@ class ModelOrder:
         score: (M,) of the models, higher is better.
         belief: in the models' values in the domain, where the method has one.
         warning: its main caveat, a clause that continues its name; "" for none.
-        without_in_domain: the belief if the models' in-domain accuracies were unknown; None if they are.
+        without: "in-domain" or "voters" -> the belief without what the models are known by in-domain, or without those
+            that only vote; nothing that is not there.
     """
 
     method: str
@@ -39,7 +44,7 @@ class ModelOrder:
     score: Floats
     belief: Draws | None = None
     warning: str = ""
-    without_in_domain: Draws | None = None
+    without: Mapping[Part, Draws] = field(default_factory=dict)
 
 
 class UnlabelledContext(Protocol):
@@ -102,12 +107,14 @@ class LabelContext:
         if by.belief is None:
             score = by.estimate(self.pool, self.targets, self.places[None])[:, 0]
             return ModelOrder(method, by.kind, score, None, by.warning)
-        pools = [self.pool]
+        pools: dict[Part, Pool] = {}
         if self.pool.in_domain_accuracy is not None:
-            pools.append(replace(self.pool, in_domain_accuracy=None))
-        beliefs = [by.belief(pool, self.places, self.labels, metric) for pool in pools]
-        without = beliefs[1] if len(beliefs) > 1 else None
-        return ModelOrder(method, by.kind, beliefs[0].score, beliefs[0], by.warning, without)
+            pools["in-domain"] = replace(self.pool, in_domain_accuracy=None)
+        if self.pool.voters is not None and self.pool.says.any():
+            pools["voters"] = replace(self.pool, voters=None)
+        without = {part: by.belief(pool, self.places, self.labels, metric) for part, pool in pools.items()}
+        belief = by.belief(self.pool, self.places, self.labels, metric)
+        return ModelOrder(method, by.kind, belief.score, belief, by.warning, without)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from factors.types import Frozen
 from ranker.datasets.embedded import SUITE, cards, folder
@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
 
+Role = Literal["ranked", "voter", "trusted"]
+"""Part of a model in a run: it is ranked; it only votes; it only votes, and is known to be better than the others."""
+
 
 @dataclass(frozen=True)
 class Model:
@@ -33,6 +36,7 @@ class Model:
         source: of its answers.
         in_domain_accuracy: a fraction, if known.
         ood_accuracy: fingerprint of an OOD set's rows -> accuracy on them, a fraction.
+        role: whether the model is ranked, or only votes.
 
     Raises:
         UsageError: a name with unprintable characters (line ends, terminal codes), or an accuracy that is no fraction.
@@ -41,6 +45,7 @@ class Model:
     source: Source
     in_domain_accuracy: float | None = None
     ood_accuracy: Mapping[str, float] = field(default_factory=dict)
+    role: Role = "ranked"
 
     def __post_init__(self) -> None:
         _check_name("model", self.name)
@@ -60,6 +65,11 @@ class Model:
         return self.source.name
 
     @property
+    def votes_only(self) -> bool:
+        """True if the model is not ranked."""
+        return self.role != "ranked"
+
+    @property
     def family(self) -> str:
         """Models of one family differ by their training only; "" if unknown."""
         return self.source.family
@@ -75,11 +85,11 @@ class Suite:
 
     Attributes:
         name: in titles.
-        models: two or more; each has a `name` and a `source`.
+        models: two or more that are ranked, and any that only vote; each has a `name` and a `source`.
         shelf: cache of what was opened to find them.
 
     Raises:
-        UsageError: fewer than two models, two with one name, or an unprintable name.
+        UsageError: fewer than two ranked models, two with one name, or an unprintable name.
 
     Example:
         >>> from ranker import Suite, load_suite
@@ -97,10 +107,11 @@ class Suite:
 
     def __post_init__(self) -> None:
         _check_name("suite", self.name)
-        if len(self.models) < 2:
-            doubts = [doubt for model in self.models if (doubt := getattr(model.source, "doubt", ""))]
-            few = f"a ranking needs at least two models (got {len(self.models)}); name more with `models`"
-            raise UsageError(doubts[0] if doubts else few, option="models", value=len(self.models))
+        ranked = [model for model in self.models if not model.votes_only]
+        if len(ranked) < 2:
+            doubts = [doubt for model in ranked if (doubt := getattr(model.source, "doubt", ""))]
+            few = f"a ranking needs at least two models (got {len(ranked)}); name more with `models`"
+            raise UsageError(doubts[0] if doubts else few, option="models", value=len(ranked))
         twice = [name for name, count in Counter(model.name for model in self.models).items() if count > 1]
         if twice:
             raise UsageError(
@@ -114,6 +125,8 @@ def load(
     references: Sequence[str | Path | Source | Model],
     options: SourceOptions = SourceOptions(),
     shelf: ResourceCache | None = None,
+    voters: Sequence[str | Path | Source | Model] = (),
+    trusted: Collection[str] = (),
 ) -> Suite:
     """Load the suite that ``models`` names.
 
@@ -124,6 +137,8 @@ def load(
             suite's settings for it. A source, or a model, stands for itself.
         options: of all references.
         shelf: cache for what is opened; None makes one for the suite.
+        voters: models that vote and are not ranked, each as a reference.
+        trusted: names of voters that are known to be better than the models.
 
     Raises:
         UsageError: a path that does not exist, an unreadable suite.json, fewer than two models, a repeated name or
@@ -135,20 +150,28 @@ def load(
         <Suite hans-sub-mini: 8 models, untouched, inoc-50, inoc-100, inoc-200, inoc-400, ...>
     """
     shelf = ResourceCache() if shelf is None else shelf
-    return Suite(*name_models(references, options, shelf), shelf)
+    return Suite(*name_models(references, options, shelf, voters, trusted), shelf)
 
 
 def name_models(
-    references: Sequence[str | Path | Source | Model], options: SourceOptions, shelf: ResourceCache
+    references: Sequence[str | Path | Source | Model],
+    options: SourceOptions,
+    shelf: ResourceCache,
+    voters: Sequence[str | Path | Source | Model] = (),
+    trusted: Collection[str] = (),
 ) -> tuple[str, tuple[Model, ...]]:
-    """Return the models that ``models`` names, one or more, and a name for them all: see `load`.
+    """Return the models that ``models`` names, one or more, then voters, and a name for them all: see `load`.
 
     Raises:
         UsageError: as `load`, but for fewer than two models.
     """
-    parts = [_to_models(reference, options, shelf) for reference in references]
-    kinds.check_concerned(options, [kind for part in parts for kind in part.kinds])
-    models = _distinguish_names(parts)
+    parts, voting = (
+        [_to_models(part, options, shelf) for part in part_references] for part_references in (references, voters)
+    )
+    kinds.check_concerned(options, [kind for part in (*parts, *voting) for kind in part.kinds])
+    models = _distinguish_names([*parts, *voting])
+    ranked = sum(len(part.models) for part in parts)
+    models = with_roles(models[:ranked], models[ranked:], trusted)
     check_places(models)
     by_name = {model.name: model for model in models}
     for name in sorted(options.trust_remote_code):
@@ -157,6 +180,20 @@ def name_models(
         Suite("models", models)  # refuses repeated names
     suites = parts and all(len(part.models) > 1 for part in parts)
     return "+".join(part.name for part in parts) if suites else "models", models
+
+
+def with_roles(models: Sequence[Model], voters: Sequence[Model], trusted: Collection[str] = ()) -> tuple[Model, ...]:
+    """Return models with the role that each has of itself, then voters, of which some are trusted by name.
+
+    Raises:
+        UnknownName: there is no such voter.
+    """
+    voters = [model if model.votes_only else replace(model, role="voter") for model in voters]
+    by_name = {model.name: model for model in (*models, *voters) if model.votes_only}
+    for name in trusted:
+        look_up("voter", name, by_name)
+    everyone = (*(model for model in models if not model.votes_only), *by_name.values())
+    return tuple(replace(model, role="trusted") if model.name in trusted else model for model in everyone)
 
 
 def check_places(models: Sequence[Model]) -> None:
@@ -315,6 +352,7 @@ class _Entry:
     family: str = ""
     label_map: Mapping[str, str] | None = None
     in_domain_accuracy: float | None = None
+    role: Role = "ranked"
 
 
 @dataclass(frozen=True)
@@ -364,7 +402,7 @@ def _members(
         label_map = {"label_map": entry.label_map} if entry.label_map else {}
         source: Source = replace(sources[0], name=entry.name, family=entry.family, **label_map)  # type: ignore[type-var]  # sources are records
         by_fingerprint = {record.fingerprint: record.accuracy for record in accuracies}
-        yield Model(source, entry.in_domain_accuracy, by_fingerprint), kind
+        yield Model(source, entry.in_domain_accuracy, by_fingerprint, entry.role), kind
 
 
 def _check_path(folder: Path, path: str) -> None:

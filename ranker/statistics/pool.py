@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from factors.types import Floats, Ints
+from factors.types import Bools, Floats, Ints
 from ranker.statistics.draws import Draws
 from ranker.statistics.patterns import ROWS, Patterns, fold
 from ranker.statistics.vote import MetricByLabel
@@ -58,6 +58,19 @@ class InDomain:
 
 
 @dataclass(frozen=True)
+class Voters:
+    """Predictions of models that only vote, on the rows of a pool.
+
+    Attributes:
+        probs: (V, N, C) each one's probabilities.
+        trusted: (V,) whether it is known to be better than the models that are ranked.
+    """
+
+    probs: Floats
+    trusted: Bools
+
+
+@dataclass(frozen=True)
 class Pool:
     """Predictions of the models on rows of a domain; no labels of these rows are needed.
 
@@ -68,6 +81,7 @@ class Pool:
         factor: (M, N) scores by the factor designed for the domain, higher is better, nan where undefined, if it is
             about one label on every row and so needs no true one; else None.
         silence: whether the last of the C classes is silence, which is no row's label.
+        voters: models that vote beside them, and are not ranked; None without.
 
     Raises:
         ValueError: no row, one class, or probabilities of another shape.
@@ -78,6 +92,7 @@ class Pool:
     factor: Floats | None = None
     silence: bool = False
     in_domain_accuracy: Floats | None = None
+    voters: Voters | None = None
 
     def __post_init__(self) -> None:
         if self.probs.ndim != 3 or self.probs.shape[1] < 1 or self.probs.shape[2] < 2:
@@ -135,9 +150,28 @@ class Pool:
         return self._fold()
 
     def _fold(self, labelled: Ints | None = None) -> Patterns:
+        everyone, accuracy, trusted = self, self.in_domain_accuracy, None
+        if self.voters is not None:
+            everyone = replace(self, probs=np.concatenate([self.probs, self.voters.probs]))
+            trusted = self.voters.trusted
+            if accuracy is not None:
+                accuracy = np.concatenate([accuracy, np.full(len(trusted), np.nan)])
         return fold(
-            self.answered_labels, self.labels, labelled, strength=self.strength, in_domain=self.in_domain_accuracy
+            everyone.answered_labels,
+            self.labels,
+            labelled,
+            strength=everyone.strength,
+            in_domain=accuracy,
+            trusted=trusted,
         )
+
+    @cached_property
+    def says(self) -> Floats:
+        """(V,) weight in the vote of each model that only votes: see `patterns.says`; 0 where it has no say."""
+        patterns = self.patterns()
+        say = np.zeros(len(self.probs) + (0 if self.voters is None else len(self.voters.trusted)))
+        say[patterns.origins] = patterns.say
+        return say[len(self.probs) :]
 
     @cached_property
     def graded(self) -> bool:
@@ -147,7 +181,8 @@ class Pool:
     def part(self, rows: Sequence[int] | Ints) -> Pool:
         """Return the pool of some of its rows."""
         factor = None if self.factor is None else self.factor[:, rows]
-        return replace(self, probs=self.probs[:, rows], factor=factor)
+        voters = None if self.voters is None else replace(self.voters, probs=self.voters.probs[:, rows])
+        return replace(self, probs=self.probs[:, rows], factor=factor, voters=voters)
 
     def ordered(self, models: Sequence[int] | Ints) -> Pool:
         """Return the pool with its models in another order, or with some of them."""

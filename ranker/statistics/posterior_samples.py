@@ -120,19 +120,25 @@ class PosteriorSamples:
     """Draws of the vote.
 
     Attributes:
-        weights: (S, M) weights of the models' predictions.
+        weights: (S, V) weights of the models' predictions.
         biases: (S, C) logits of the labels without a prediction.
+        apart: (S,) whether the world trusts no model before labels speak.
     """
 
     weights: Floats
     biases: Floats
+    apart: Bools
+
+    def part(self, worlds: Ints) -> PosteriorSamples:
+        """Return some of the draws."""
+        return PosteriorSamples(self.weights[worlds], self.biases[worlds], self.apart[worlds])
 
     def labels(self, predicted: Ints, strength: Floats | None = None) -> Floats:
-        """Return (C, S, U) label probabilities, in single precision, of rows with (U, M) predictions.
+        """Return (C, S, U) label probabilities, in single precision, of rows with (U, V) predictions.
 
         Args:
-            predicted: (U, M) the predicted labels.
-            strength: (U, M) weights of the predictions; None where all count alike.
+            predicted: (U, V) the predicted labels.
+            strength: (U, V) weights of the predictions; None where all count alike.
         """
         size, classes = self.biases.shape
         biases = (self.biases[:, :-1] - self.biases[:, -1:]).T[:, :, None]
@@ -151,7 +157,7 @@ class PosteriorSamples:
 
 
 def votes(predicted: Ints, classes: int, strength: Floats | None = None) -> Floats:
-    """Return (C, M, U) 1, or the strength, where the model predicts the label on the row, else 0."""
+    """Return (C, V, U) 1, or the strength, where the model predicts the label on the row, else 0."""
     chosen = np.arange(classes)[:, None, None] == predicted.T
     return np.asarray(chosen if strength is None else chosen * strength.T, dtype=np.float64)
 
@@ -185,7 +191,7 @@ def sample_posterior(
         for _ in range(SWEEPS):
             state = chain.sweep(state, power)
     vote = chain.vote(state.normal, state.scales, state.apart)
-    return PosteriorSamples(vote[:, : patterns.models], vote[:, patterns.models :])
+    return PosteriorSamples(vote[:, : patterns.voters], vote[:, patterns.voters :], state.apart)
 
 
 def distrust_probability(agreements: Floats, classes: int) -> float:
@@ -233,12 +239,18 @@ def _independent_agreements(agreements: Floats) -> Floats:
     return np.asarray(np.outer(skills, skills))
 
 
-def _standardised(values: Floats, least: float) -> Floats:
-    """Return (M,) deviations from the mean in standard deviations, of which the least is given; 0 where unknown."""
-    defined = values[~np.isnan(values)]
-    if not len(defined):
+def _standardised(values: Floats, least: float, say: Floats) -> Floats:
+    """Return (V,) deviations from the mean in standard deviations, of which the least is given; 0 where unweights.
+
+    A model counts by its say in the mean and in the deviation.
+    """
+    weights = np.where(np.isnan(values), 0.0, say)
+    if not weights.any():
         return np.zeros(len(values))
-    return np.asarray(np.nan_to_num(np.round((values - defined.mean()) / max(defined.std(), least), 9)))
+    defined = np.nan_to_num(values)
+    mean = (weights * defined).sum() / weights.sum()
+    deviation = np.sqrt((weights * (defined - mean) ** 2).sum() / weights.sum())
+    return np.asarray(np.nan_to_num(np.round((values - mean) / max(deviation, least), 9)))
 
 
 def _step(likelihood: Floats, most: float) -> float:
@@ -270,7 +282,7 @@ class _State:
     """Worlds as the standard normal numbers that they are made of.
 
     Attributes:
-        normal: (S, M + C) x and z.
+        normal: (S, V + C) x and z.
         scales: (S, 4 or 5) those that mu, sigma, beta, h and i are made of.
         apart: (S,) whether mu is 0.
         logits: (D, S, R) of the labels that stand out on the labelled rows.
@@ -327,15 +339,17 @@ class _Chain:
     """
 
     def __init__(self, patterns: Patterns, readings: Readings, rng: np.random.Generator) -> None:
-        self.rng, self.models, self.classes = rng, patterns.models, patterns.classes
-        standing = [_standardised(patterns.agreement, LEAST_AGREEMENT)]
+        self.rng, self.voters, self.classes, self.say = rng, patterns.voters, patterns.classes, patterns.say
+        standing = [_standardised(patterns.agreement, LEAST_AGREEMENT, self.say)]
         if patterns.in_domain is not None:
-            standing.append(_standardised(patterns.in_domain, LEAST_IN_DOMAIN))
-        self.standing, self.slopes = np.stack(standing), np.array([AGREEMENT, IN_DOMAIN])[: len(standing)]
+            standing.append(_standardised(patterns.in_domain, LEAST_IN_DOMAIN, self.say))
+        trusted = self.say > 1  # whatever the others predict
+        self.standing = np.where(trusted, np.maximum(standing, 0.0), standing)
+        self.slopes = np.array([AGREEMENT, IN_DOMAIN])[: len(standing)]
         varied = patterns.varied
         self.apart = distrust_probability(patterns.agreements[np.ix_(varied, varied)], self.classes)
         self.usual = patterns.usual
-        self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
+        self.columns = np.concatenate([patterns.places, np.arange(self.voters, self.voters + self.classes)])
         predicted, strength = patterns.ballots(readings.pattern)
         self.labels = _tracked_labels(predicted, readings.likelihood)
         chosen = self.labels[:, None] == predicted.T
@@ -350,46 +364,46 @@ class _Chain:
         return self.at(normal, scales, self.rng.random(worlds) < self.apart)
 
     def standard(self, worlds: int) -> Floats:
-        """Draw (S, M + C) standard normal numbers; a model has the same ones wherever it is listed."""
-        return self.rng.standard_normal((worlds, self.models + self.classes))[:, self.columns]
+        """Draw (S, V + C) standard normal numbers; a model has the same ones wherever it is listed."""
+        return self.rng.standard_normal((worlds, self.voters + self.classes))[:, self.columns]
 
     def at(self, normal: Floats, scales: Floats, apart: Bools) -> _State:
         """Return the state with these numbers."""
         vote = self.vote(normal, scales, apart)
-        logits, biases = self.logits(vote), vote[:, self.models :]
+        logits, biases = self.logits(vote), vote[:, self.voters :]
         return _State(normal, scales, apart, logits, biases, self.likelihood(logits, biases))
 
     def centre(self, scales: Floats, apart: Bools) -> Floats:
-        """Return the prior's (S, M + C) means of weights and biases."""
-        mean = np.where(apart, 0.0, MEAN / self.models * np.exp(MEAN_SPREAD * scales[:, 0]))
+        """Return the prior's (S, V + C) means of weights and biases."""
+        mean = np.where(apart, 0.0, MEAN / self.say.sum() * np.exp(MEAN_SPREAD * scales[:, 0]))
         slopes = self.slopes[:, 0] + self.slopes[:, 1] * scales[:, SCALES:]
-        believed = mean[:, None] * (1 + slopes @ self.standing)
+        believed = mean[:, None] * (1 + slopes @ self.standing) * self.say
         return np.concatenate([believed, np.zeros((len(mean), self.classes))], axis=1)
 
     def spread(self, scales: Floats, apart: Bools) -> Floats:
-        """Return the prior's (S, M + C) standard deviations of weights and biases."""
+        """Return the prior's (S, V + C) standard deviations of weights and biases."""
         from scipy.special import ndtr
 
         def between(ends: tuple[float, float], normal: Floats) -> Floats:
             return np.asarray(ends[0] * (ends[1] / ends[0]) ** ndtr(normal))
 
-        of_weights = np.sqrt(8 / self.models) * np.where(apart, 1.0, between(SPREAD, scales[:, 1]))
+        of_weights = np.sqrt(8 / self.say.sum()) * np.where(apart, 1.0, between(SPREAD, scales[:, 1]))
         of_biases = between(BIAS, scales[:, 2])
-        return np.repeat(np.stack([of_weights, of_biases], axis=1), [self.models, self.classes], axis=1)
+        return np.concatenate([of_weights[:, None] * self.say, np.tile(of_biases[:, None], self.classes)], axis=1)
 
     def vote(self, normal: Floats, scales: Floats, apart: Bools) -> Floats:
-        """Return (S, M + C) weights and biases."""
+        """Return (S, V + C) weights and biases."""
         return self.subtract_usual_vote(self.centre(scales, apart) + self.spread(scales, apart) * normal, apart)
 
     def subtract_usual_vote(self, vote: Floats, apart: Bools) -> Floats:
-        """Return (S, M + C) the vote; where no model is trusted, biases are reduced by the mean vote of its weights."""
-        weights, biases = vote[:, : self.models], vote[:, self.models :]
+        """Return (S, V + C) the vote; where no model is trusted, biases are reduced by the mean vote of its weights."""
+        weights, biases = vote[:, : self.voters], vote[:, self.voters :]
         return np.concatenate([weights, biases - apart[:, None] * (weights @ self.usual)], axis=1)
 
     def logits(self, vote: Floats) -> Floats:
         """Return (D, S, R) logits of the labels that stand out on the labelled rows, from weights and biases."""
-        logits = vote[:, : self.models] @ self.design
-        logits += vote[:, self.models :].T[self.labels].transpose(0, 2, 1)
+        logits = vote[:, : self.voters] @ self.design
+        logits += vote[:, self.voters :].T[self.labels].transpose(0, 2, 1)
         return np.asarray(logits)
 
     def likelihood(self, logits: Floats, biases: Floats) -> Floats:
@@ -426,7 +440,7 @@ class _Chain:
         spread = self.spread(state.scales, state.apart)
         votes_of = [self.subtract_usual_vote(spread * draw, state.apart) for draw in (current, proposal)]
         current_logits, proposal_logits = map(self.logits, votes_of)
-        current_biases, proposal_biases = (vote[:, self.models :] for vote in votes_of)
+        current_biases, proposal_biases = (vote[:, self.voters :] for vote in votes_of)
         fixed, fixed_biases = state.logits - current_logits, state.biases - current_biases
         level = power * state.likelihood + np.log(self.rng.random(count))
         angle = 2 * np.pi * self.rng.random(count)

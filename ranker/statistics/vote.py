@@ -32,8 +32,9 @@ from factors.types import Floats, Ints
 from ranker.statistics.draws import DIGITS, Draws, kinds_of
 from ranker.statistics.engine import pairs
 from ranker.statistics.forecast import Outlook
-from ranker.statistics.patterns import Patterns, Readings, gather_answers
+from ranker.statistics.patterns import Patterns, Readings, answers_given, gather_answers
 from ranker.statistics.posterior_samples import WORLDS, PosteriorSamples, sample_posterior, votes
+from ranker.statistics.second_opinion import MeanLabels, second_opinion
 
 LABEL_NOISE = 0.02
 """Share of answers that are random."""
@@ -58,6 +59,9 @@ METRIC_CELLS = 1 << 24
 
 DOMAINS = 8
 """Draws of the accuracies in the domain, in each world."""
+
+OPINION = 3.0
+"""Part of the second opinion in the values: 1 to this and the number of answers, so that labels soon speak alone."""
 
 TINY = 1e-30
 """Floor that avoids division by zero."""
@@ -109,16 +113,43 @@ class Beliefs:
 
     @cached_property
     def accuracies(self) -> Floats:
-        """(S, M) the accuracy of each model on the pool, in each world."""
+        """(S, M) the accuracy of each model on the pool, in each world, by the vote: rows are chosen by it."""
         total = np.zeros((len(self.worlds.weights), self.patterns.models))
-        for predictions, counts, labels in self._kinds():
-            vote = votes(predictions, self.patterns.classes) * counts
+        for predictions, counts, labels, _ in self._kinds():
+            vote = votes(predictions[:, : self.patterns.models], self.patterns.classes) * counts
             counts_beyond = (vote[:-1] - vote[-1]).transpose(0, 2, 1)  # than if all were of the last label
             total += (labels[:-1].astype(np.float64) @ counts_beyond).sum(axis=0) + vote[-1].sum(axis=1)
         return np.asarray(total / self.rows)
 
-    def _kinds(self) -> Iterator[tuple[Ints, Ints, Floats]]:
-        """Yield chunks of rows: (u, M) predictions, (u,) numbers of rows, (C, S, u) labels in each world."""
+    @cached_property
+    def values(self) -> Floats:
+        """(S, M) the same with a second opinion, by which models are ranked.
+
+        In worlds that trust the models each model's values are moved by the same, up to a part of the distance between
+        its mean there and the second opinion. Where most worlds trust the models, the means of the other worlds are
+        shrunk to each other by as much of their spread as is noise of the draws.
+        """
+        trusting, values = ~self.worlds.apart, self.accuracies.copy()
+        distrusting = len(trusting) - trusting.sum()
+        if 1 < distrusting < trusting.sum():
+            means = values[~trusting].mean(axis=0)
+            noise = values[~trusting].var(axis=0, ddof=1).mean() / distrusting
+            shrunk = min(noise / max(means.var(), TINY), 1.0)
+            values[~trusting] -= shrunk * (means - means.mean())
+        if trusting.any():
+            labels = [
+                MeanLabels(predictions, counts, labels[:, trusting].mean(axis=1, dtype=np.float64).T, likelihood)
+                for predictions, counts, labels, likelihood in self._kinds()
+            ]
+            opinion = second_opinion(labels, np.minimum(self.patterns.say, 1.0))[: self.patterns.models]
+            part = 1 / (OPINION + len(self.readings.rows))
+            values[trusting] += part * (opinion - self.accuracies[trusting].mean(axis=0))
+        return values
+
+    def _kinds(self) -> Iterator[tuple[Ints, Ints, Floats, Floats | None]]:
+        """Yield chunks of rows: (u, V) predictions, (u,) numbers of rows, (C, S, u) labels in each world, and (u, C)
+        likelihoods of the answers to them, None without.
+        """
         open_ = np.flatnonzero(self.unanswered)
         step = max(CHUNK // self.worlds.biases.size, 1)
         all_candidates = len(self.candidates) == len(open_)  # then `labels` covers all open patterns
@@ -128,7 +159,7 @@ class Beliefs:
             labels = (
                 self.labels[:, :, low : low + step] if all_candidates else self.worlds.labels(predictions, strength)
             )
-            yield predictions, self.unanswered[rows], labels
+            yield predictions, self.unanswered[rows], labels, None
         for low in range(0, len(self.readings.counts), step):
             rows = np.arange(low, min(low + step, len(self.readings.counts)))
             predictions, strength = self.patterns.ballots(self.readings.pattern[rows])
@@ -136,7 +167,7 @@ class Beliefs:
                 self.worlds.labels(predictions, strength) * self.readings.likelihood[rows].T.astype(np.float32)[:, None]
             )
             labels /= np.maximum(labels.sum(axis=0), np.float32(TINY))
-            yield predictions, self.readings.counts[rows], labels
+            yield predictions, self.readings.counts[rows], labels, self.readings.likelihood[rows]
 
     @cached_property
     def covariance(self) -> Floats:
@@ -145,19 +176,20 @@ class Beliefs:
         It adds one pseudo-row of disagreement per pair (a smoothing prior), since few rows show too little variance.
         """
         worlds = self._spread(len(self.worlds.weights), SPREAD_WORLDS)
-        samples = PosteriorSamples(self.worlds.weights[worlds], self.worlds.biases[worlds])
         chosen = self._spread(len(self.patterns.counts), SPREAD_PATTERNS)
         second = np.zeros((self.patterns.models, self.patterns.models))
         thin = Beliefs(
-            _part(self.patterns, chosen), _among(self.readings, chosen), samples, self.seed, self.label_noise
+            *(_part(self.patterns, chosen), _among(self.readings, chosen), self.worlds.part(worlds)),
+            *(self.seed, self.label_noise),
         )
-        for predictions, counts, labels in thin._kinds():
+        for predictions, counts, labels, _ in thin._kinds():
             exact = labels.astype(np.float64)
             squares = np.einsum("csu,dsu->cdu", exact, exact) * counts
-            vote = votes(predictions, self.patterns.classes)  # silence is never right
+            vote = votes(predictions[:, : self.patterns.models], self.patterns.classes)  # silence is never right
             second += np.einsum("cmu,cdu,dku->mk", vote, squares, vote, optimize=["einsum_path", (0, 1), (0, 1)])
         means = thin.accuracies
-        one_more = self.patterns.alike / (2 * self.rows)
+        ranked = slice(self.patterns.models)
+        one_more = self.patterns.alike[ranked, ranked] / (2 * self.rows)
         return np.asarray(second / (thin.rows * len(worlds)) - means.T @ means / len(worlds) + one_more)
 
     def _spread(self, count: int, most: int) -> Ints:
@@ -171,15 +203,17 @@ class Beliefs:
         """(M, M) variance over rows of the difference of two models' probabilities of being right."""
         return _of_differences(self.covariance)
 
-    def p_first_better(self, first: Ints, second: Ints) -> Floats:
+    def p_first_better(self, first: Ints, second: Ints, values: Floats | None = None) -> Floats:
         """Return (S, P) P(the first model of a pair is more accurate in the domain than the second), in each world.
 
         Args:
             first, second: (P,) models.
+            values: (S, M) accuracies; None for those of the vote.
         """
         from scipy.special import ndtr
 
-        lead = self.accuracies[:, first] - self.accuracies[:, second]
+        values = self.accuracies if values is None else values
+        lead = values[:, first] - values[:, second]
         error = np.sqrt(self.difference_variance[first, second] / self.rows)
         lead[np.abs(lead) <= EQUAL] = 0.0
         return np.asarray(ndtr(lead / np.maximum(error, EQUAL)))
@@ -204,7 +238,7 @@ class Beliefs:
     @property
     def score(self) -> Floats:
         """(M,) expected accuracies on the pool, by which the models are ranked."""
-        return np.asarray(np.round(self.accuracies.mean(axis=0), DIGITS))
+        return np.asarray(np.round(self.values.mean(axis=0), DIGITS))
 
     @cached_property
     def better(self) -> Floats:
@@ -218,7 +252,7 @@ class Beliefs:
         above = np.empty(len(first))
         for low in range(0, len(first), step):
             block = slice(low, low + step)
-            above[block] = self.p_first_better(first[block], second[block]).mean(axis=0)
+            above[block] = self.p_first_better(first[block], second[block], self.values).mean(axis=0)
         better[first, second] = np.clip(np.round(above, 9), least, 1 - least)
         better[second, first] = 1 - better[first, second]
         return better
@@ -234,7 +268,7 @@ class Beliefs:
         """
         from scipy.special import ndtr
 
-        mean, leader = self.accuracies.mean(axis=0), int(self.score.argmax())
+        mean, leader = self.values.mean(axis=0), int(self.score.argmax())
         now, raised = (
             pairs[leader] for pairs in self.precision_gain(self.unanswered[self.candidates] if often is None else often)
         )
@@ -242,7 +276,7 @@ class Beliefs:
         doubt = behind * (1 - behind) * (np.arange(len(mean)) != leader) + TINY
         return Outlook(
             mean,
-            np.cov(self.accuracies.T, bias=True).reshape(self.covariance.shape),
+            np.cov(self.values.T, bias=True).reshape(self.covariance.shape),
             self.covariance / self.rows,
             float(raised @ doubt / doubt.sum()),
             int(self.unanswered.sum()),
@@ -252,8 +286,8 @@ class Beliefs:
         """Yield rows, their numbers and their labels as `draw_values` takes them; in fewer worlds, of many labels."""
         cells = self.patterns.models * metric.statistics.shape[0] * metric.statistics.shape[1]
         worlds = self._spread(len(self.worlds.weights), max(METRIC_CELLS // cells, 1))
-        fewer = PosteriorSamples(self.worlds.weights[worlds], self.worlds.biases[worlds])
-        return replace(self, worlds=fewer)._kinds()
+        for predictions, counts, labels, _ in replace(self, worlds=self.worlds.part(worlds))._kinds():
+            yield predictions[:, : self.patterns.models], counts, labels
 
     def precision_gain(self, often: Ints) -> tuple[Floats, Floats]:
         """Return (M, M) variances of differences between worlds, and (M, M) shares by which an answer raises their
@@ -339,7 +373,8 @@ def draw(evidence: VoteEvidence, rng: np.random.Generator, samples: int = 0) -> 
         samples: S; 0 for `DOMAINS` draws in each world, or one of a metric. Fewer than these are a part of them.
     """
     beliefs, metric = evidence.beliefs, evidence.metric
-    kinds, outlook = kinds_of(beliefs.patterns.predicted.T), beliefs.outlook(evidence.often)
+    kinds = kinds_of(beliefs.patterns.predicted[:, : beliefs.patterns.models].T)
+    outlook = beliefs.outlook(evidence.often)
     if metric is not None:
         drawn = draw_values(beliefs.label_shares(metric), metric.statistics, metric.value, rng)
         spread = Outlook.of(drawn, outlook.gain, outlook.most)
@@ -348,9 +383,9 @@ def draw(evidence: VoteEvidence, rng: np.random.Generator, samples: int = 0) -> 
         outlook = replace(spread, reducible=(1 - share) * spread.reducible, lasting=share * spread.reducible)
         return Draws(drawn[: samples or None], beliefs.seed, kinds, outlook=outlook)
     size, axes = np.linalg.eigh(beliefs.covariance / beliefs.rows)
-    repeats = -(-samples // len(beliefs.accuracies)) or DOMAINS
-    noise = rng.standard_normal((repeats, *beliefs.accuracies.shape)) * np.sqrt(np.maximum(size, 0.0)) @ axes.T
-    drawn = (beliefs.accuracies + noise - noise.mean(axis=(0, 1))).reshape(-1, beliefs.patterns.models)
+    repeats = -(-samples // len(beliefs.values)) or DOMAINS
+    noise = rng.standard_normal((repeats, *beliefs.values.shape)) * np.sqrt(np.maximum(size, 0.0)) @ axes.T
+    drawn = (beliefs.values + noise - noise.mean(axis=(0, 1))).reshape(-1, beliefs.patterns.models)
     drawn = drawn[:, np.unique(kinds, return_index=True)[1][kinds]]  # so that rounding separates no equal predictions
     return Draws(drawn[: samples or None], beliefs.seed, kinds, beliefs.better, outlook).as_shares()
 
@@ -382,19 +417,13 @@ def draw_values(
         >>> round(float(drawn[0, 0]), 9), bool(0.1 < drawn[0, 1] < 0.4)
         (1.0, True)
     """
-    from scipy.sparse import csr_array
-
-    silence, total, mass, shape = len(statistics) - 1, np.zeros(()), np.zeros(()), (0, 0, 0, 0)
+    total, mass, shape = np.zeros(()), np.zeros(()), (0, 0, 0, 0)
     for predictions, counts, labels in kinds:
         weights = rng.standard_gamma(counts, (labels.shape[1], len(counts)))
         weighted = labels.astype(np.float64) * weights  # (C, S, u)
         rows, models = predictions.shape
-        shape = (silence + 1, models, *labels.shape[:2])  # (answers, M, C, S)
-        places = np.where(predictions < 0, silence, predictions) * models + np.arange(models)
-        answered = csr_array(
-            (np.ones(places.size), places.ravel(), np.arange(0, places.size + 1, models)), (rows, shape[0] * models)
-        )
-        mass = mass + answered.T @ weighted.reshape(-1, rows).T
+        shape = (len(statistics), models, *labels.shape[:2])  # (answers, M, C, S)
+        mass = mass + answers_given(predictions, len(statistics) - 1).T @ weighted.reshape(-1, rows).T
         total = total + weights.sum(axis=1)[:, None, None]
     return value(np.einsum("amcs,ack->smk", mass.reshape(shape), statistics, optimize=True) / total)
 
@@ -409,7 +438,9 @@ def _part(patterns: Patterns, chosen: Ints) -> Patterns:
     """Return some of the patterns, without the patterns of the rows."""
     none = np.zeros(0, dtype=np.int64)
     predictions, strength = patterns.ballots(chosen)
-    return Patterns(predictions, patterns.counts[chosen], none, patterns.classes, patterns.places, strength)
+    return replace(
+        patterns, predicted=predictions, counts=patterns.counts[chosen], pattern_of_row=none, strength=strength
+    )
 
 
 def _among(readings: Readings, chosen: Ints) -> Readings:

@@ -214,7 +214,7 @@ def test_the_benchmark_asks_a_rival_about_labels(name):
     predicted = np.where(rng.random((5, 200)) < [[0.6], [0.65], [0.97], [0.7], [0.6]], labels, 1 - labels)
     predicted[:, :4] = -1
     truth = (predicted == labels).mean(axis=1)
-    world = World(predicted, labels, 2, truth, rng.permutation(200), None, None)
+    world = World(predicted, labels, 2, truth, rng.permutation(200), None, None, predicted[:0])
     first, last = METHODS[name](world, (1, 40))
     assert last.best == 2
     assert not np.array_equal(first.score, last.score)

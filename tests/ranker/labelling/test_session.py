@@ -3,6 +3,7 @@ import pytest
 
 from ranker.labelling.session import SKIP_DISTANCE, LabelEvent, Session
 from ranker.labelling.votes import VoteLearner
+from ranker.statistics.patterns import fold
 
 
 def some_pool(models=4, rows=60, classes=2, seed=0):
@@ -15,7 +16,8 @@ def some_pool(models=4, rows=60, classes=2, seed=0):
 
 def voting(predicted, events=(), **options):
     """A session of predicted labels, two of them."""
-    return Session(VoteLearner(predicted, 2, [event.row for event in events]), events, **options)
+    patterns = fold(predicted, 2, np.array([event.row for event in events], dtype=np.int64))
+    return Session(VoteLearner(patterns), events, **options)
 
 
 def labelled(session, truth, count):

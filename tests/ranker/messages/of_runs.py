@@ -66,6 +66,7 @@ from ranker.runtime.worker import answer_blocks
 from ranker.scoring.evaluation import evaluate
 from ranker.scoring.gate import of_decision
 from ranker.sources.base import ModelInfo
+from ranker.statistics.patterns import fold
 from ranker.statistics.pool import Pool
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
@@ -162,7 +163,7 @@ def without_shap(_):
 
 def session(*events):
     """A labelling session on 60 rows and two labels."""
-    return Session(VoteLearner(np.zeros((2, 60), int), 2), events)
+    return Session(VoteLearner(fold(np.zeros((2, 60), int), 2)), events)
 
 
 def read_answer(label, status):
@@ -283,7 +284,7 @@ MESSAGES = [
     ("a second answer", lambda _: session(LabelEvent(3, "answered", 1)).tell(3, 1), "row 3 has an answer"),
     ("a row of the pool", lambda _: session().skip(-1), "row must be between 0 and 59 (got -1)"),
     ("a label of the pool", lambda _: session(LabelEvent(0, "answered", 7)), "label must be between 0 and 1 (got 7)"),
-    ("a rule of a session", lambda _: Session(VoteLearner(np.zeros((2, 60), int), 2), rule="worst"),
+    ("a rule of a session", lambda _: Session(VoteLearner(fold(np.zeros((2, 60), int), 2)), rule="worst"),
      "rule must be one of best, order, random (got 'worst')"),
     ("a status", lambda _: read_answer("good", "done"),
      "labels.csv, line 2: a status must be answered, cannot-tell, skipped or changed-after-reveal (got 'done')"),

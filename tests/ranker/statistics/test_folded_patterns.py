@@ -113,8 +113,8 @@ def test_a_large_pool_is_read_in_part():
 @pytest.mark.parametrize(
     ("predicted", "classes", "message"),
     [
-        (np.zeros((0, 3), dtype=int), 2, r"\(M, N\).*\(0, 3\)"),
-        (np.zeros((2, 0), dtype=int), 2, r"\(M, N\).*\(2, 0\)"),
+        (np.zeros((0, 3), dtype=int), 2, r"\(V, N\).*\(0, 3\)"),
+        (np.zeros((2, 0), dtype=int), 2, r"\(V, N\).*\(2, 0\)"),
         (np.array([[0, 2]]), 2, r"below 2 \(got 2\)"),
     ],
 )

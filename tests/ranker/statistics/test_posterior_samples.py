@@ -245,7 +245,7 @@ def test_constant_models_are_no_sign_of_doubt(rows, share):
 
 def test_labels_are_a_softmax_of_the_vote():
     """Probabilities of labels as the definition has them, with a model that is silent counting for no label."""
-    one = posterior_samples.PosteriorSamples(np.array([[1.0, 2.0]]), np.array([[0.5, 0.0, -0.5]]))
+    one = posterior_samples.PosteriorSamples(np.array([[1.0, 2.0]]), np.array([[0.5, 0.0, -0.5]]), np.array([False]))
     odds = np.exp([0.5 + 1.0, 0.0, -0.5])
     assert one.labels(np.array([[0, -1]]))[:, 0, 0] == pytest.approx(odds / odds.sum(), rel=1e-6)
     odds = np.exp([0.5 + 1.0 * 0.5, 2.0 * 3.0, -0.5])

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -55,6 +57,61 @@ def right_in_worlds(predicted, classes, rows, labels, noise, found, sure):
     return right
 
 
+def with_second_opinion(predicted, classes, rows, labels, noise, found, right, accuracies):
+    """(S, M) accuracies moved to what confusion matrices say of the mean labels where models are trusted, in loops."""
+    models, size = predicted.shape
+    trusting = ~found.worlds.apart
+    values, apart = accuracies.copy(), np.flatnonzero(found.worlds.apart)
+    if 1 < len(apart) < trusting.sum():
+        means = values[apart].mean(axis=0)
+        noise_of_means = np.mean([values[apart, m].var(ddof=1) for m in range(models)]) / len(apart)
+        shrunk = min(noise_of_means / max(np.var(means), 1e-30), 1)
+        for m in range(models):
+            values[apart, m] -= shrunk * (means[m] - means.mean())
+    if not trusting.any():
+        return values
+    label_of = found_labels(predicted, classes, rows, labels, noise, found, trusting)
+    confusion = np.full((models, classes, classes + 1), 1 / (classes + 1))
+    for m in range(models):
+        for r in range(size):
+            confusion[m, :, predicted[m, r]] += label_of[r]  # -1 is the last: silence
+    confusion /= confusion.sum(axis=2, keepdims=True)
+    opinion = np.zeros(models)
+    for r in range(size):
+        odds = label_of.mean(axis=0).copy()
+        for m in range(models):
+            odds *= confusion[m, :, predicted[m, r]]
+        for row, label in zip(rows, labels, strict=True):
+            if row == r:
+                odds *= (1 - noise) * (np.arange(classes) == label) + noise / classes
+        for m in range(models):
+            opinion[m] += odds[predicted[m, r]] / odds.sum() / size if predicted[m, r] >= 0 else 0
+    values[trusting] += 1 / (3 + len(set(rows))) * (opinion - accuracies[trusting].mean(axis=0))
+    return values
+
+
+def found_labels(predicted, classes, rows, labels, noise, found, trusting):
+    """(N, C) how probable each label is, over the worlds that trust the models."""
+    everyone = np.repeat(np.arange(classes)[:, None], predicted.shape[1], axis=1)  # a model for each label
+    size = len(predicted)
+    own = [predicted[m] for m in range(size)]
+    of_label = np.zeros((predicted.shape[1], classes))
+    for c in range(classes):
+        weights = np.concatenate([found.worlds.weights, np.zeros((S, 1))], axis=1)
+        worlds = dataclasses.replace(found.worlds, weights=weights)
+        judged = dataclasses.replace(found, worlds=worlds)
+        sure = np.concatenate([found_strength(found, predicted), np.ones((1, predicted.shape[1]))])
+        right = right_in_worlds(np.stack([*own, everyone[c]]), classes, rows, labels, noise, judged, sure)
+        of_label[:, c] = right[trusting, :, size].mean(axis=0)
+    return of_label
+
+
+def found_strength(found, predicted):
+    """(M, N) how sure the models are of their labels, from the patterns."""
+    strength = found.patterns.strength
+    return np.ones(predicted.shape) if strength is None else strength[found.patterns.pattern_of_row].T
+
+
 @settings(max_examples=60, deadline=None)
 @given(cases())
 def test_accuracies_and_probabilities_are_those_of_the_definition(case):
@@ -66,7 +123,9 @@ def test_accuracies_and_probabilities_are_those_of_the_definition(case):
     right = right_in_worlds(*case, 0.1, found, sure)
     accuracies = right.mean(axis=1)
     assert found.accuracies == pytest.approx(accuracies, abs=1e-5)
-    assert found.score == pytest.approx(accuracies.mean(axis=0), abs=1e-5)
+    values = with_second_opinion(*case, 0.1, found, right, accuracies)
+    assert found.values == pytest.approx(values, abs=1e-4)
+    assert found.score == pytest.approx(found.values.mean(axis=0), abs=1e-8)
     better, size = found.better, predicted.shape[1]
     for a in range(len(predicted)):
         for b in range(len(predicted)):
@@ -78,7 +137,7 @@ def test_accuracies_and_probabilities_are_those_of_the_definition(case):
             apart = (right[:, :, a] - right[:, :, b]).var(axis=1).mean() + differ / size
             assert found.difference_variance[a, b] == pytest.approx(apart, abs=1e-4)
             if apart > 1e-4:
-                lead = accuracies[:, a] - accuracies[:, b]
+                lead = found.values[:, a] - found.values[:, b]
                 expected = np.clip(norm.cdf(lead / np.sqrt(apart / size)).mean(), 0.5 / S, 1 - 0.5 / S)
                 assert better[a, b] == pytest.approx(expected, abs=2e-2)
 
@@ -243,8 +302,8 @@ def test_the_outlook_parts_what_answers_lower_from_what_they_do_not():
     predicted = np.where(rng.random((2, 200)) < [[0.9], [0.6]], labels, 1 - labels)
     beliefs = believe(fold(predicted, 2), np.arange(10), labels[:10])
     now = beliefs.outlook()
-    assert now.mean == pytest.approx(beliefs.accuracies.mean(axis=0))
-    assert now.reducible == pytest.approx(np.cov(beliefs.accuracies.T, bias=True))
+    assert now.mean == pytest.approx(beliefs.values.mean(axis=0))
+    assert now.reducible == pytest.approx(np.cov(beliefs.values.T, bias=True))
     assert now.lasting == pytest.approx(beliefs.covariance / 200)
     assert now.most == 190
     assert now.gain == pytest.approx(beliefs.precision_gain(beliefs.unanswered[beliefs.candidates])[1][0, 1])
@@ -270,7 +329,7 @@ def test_draws_of_a_metric_are_those_of_the_definition(case):
     predicted, classes, rows, labels = case
     metric = metric_named("macro-f1", tuple("abc"[:classes]))
     beliefs = believe(fold(predicted, classes), rows, labels, 0.1, worlds=S)
-    kinds = list(beliefs._kinds())
+    kinds = list(beliefs.label_shares(MetricByLabel(metric.by_label(), metric.value)))
     found = draw_values(kinds, metric.by_label(), metric.value, np.random.default_rng(1))
     rng, sums, total = np.random.default_rng(1), np.zeros((S, len(predicted), 3 * classes)), np.zeros(S)
     for predictions, counts, probable in kinds:
@@ -292,9 +351,12 @@ def test_expected_accuracy_is_that_of_the_vote(case):
     predicted, classes, rows, labels = case
     beliefs = believe(fold(predicted, classes), rows, labels, 0.1, worlds=S)
     accuracy = metric_named("accuracy", tuple("abc"[:classes]))
+    by_label = MetricByLabel(accuracy.by_label(), accuracy.value)
     found = np.mean(
         [
-            draw_values(beliefs._kinds(), accuracy.by_label(), accuracy.value, np.random.default_rng(seed))
+            draw_values(
+                beliefs.label_shares(by_label), accuracy.by_label(), accuracy.value, np.random.default_rng(seed)
+            )
             for seed in range(200)
         ],
         axis=0,
@@ -342,7 +404,7 @@ def test_draws_of_accuracies_have_the_covariance_of_worlds_and_rows():
     beliefs = believe(fold(predicted, 2), np.arange(8), truth[:8])
     found = draw(VoteEvidence(beliefs), np.random.default_rng(0), 40_000)
     assert found.values.shape == (40_000, 3)
-    assert found.expected == pytest.approx(beliefs.accuracies.mean(axis=0), abs=1e-9)
-    total = np.cov(beliefs.accuracies.T, bias=True) + beliefs.covariance / 120
+    assert found.expected == pytest.approx(beliefs.values.mean(axis=0), abs=1e-9)
+    total = np.cov(beliefs.values.T, bias=True) + beliefs.covariance / 120
     assert np.cov(found.values.T) == pytest.approx(total, rel=0.05, abs=2e-5)
     assert draw(VoteEvidence(beliefs), np.random.default_rng(0), 70).values.shape == (70, 3)
