@@ -247,9 +247,9 @@ def files(data: Path, models: Sequence[str], draws: int, seed: int) -> None:
     """Pairwise accuracy of ACC and SURROGATE from random labels, with all rows of DATA as the pool."""
     inspected = inspect_models(models)
     rows = RowsFile(data).labelled(inspected.infos)
-    pool, _, failures = predictions(inspected, rows.task, rows.examples)
-    if failures:
-        raise click.ClickException(f"some models have no answers: {failures}")
+    pool, _, collected = predictions(inspected, rows.task, rows.examples)
+    if collected.failures:
+        raise click.ClickException(f"some models have no answers: {collected.failures}")
     labels = np.array([example.target for example in rows.examples])
     right = (pool.predicted == labels).astype(np.float64)
     truth = right.mean(axis=1)

@@ -223,9 +223,9 @@ def answers(case: PromptCase, folder: Path, work: Path) -> dict[str, Floats]:
     options = LMOptions(prompts=case.prompts, shots=SHOTS, demonstrations=str(file), calibration=CALIBRATIONS)
     models = inspect_references([f"lm:{folder}"], SourceOptions(kinds=[options]))
     runtime = Runtime(Machine(threads=1), store=Store(work / "store"))
-    pool, _, failures = predictions(models, case.task, case.examples, runtime)
-    if failures:
-        raise click.ClickException(f"some models have no answers: {failures}")
+    pool, _, collected = predictions(models, case.task, case.examples, runtime)
+    if collected.failures:
+        raise click.ClickException(f"some models have no answers: {collected.failures}")
     return dict(zip((model.name for model in models.models), pool.probs, strict=True))
 
 

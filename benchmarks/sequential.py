@@ -149,11 +149,11 @@ for the next."""
 
 def voters_of(kind: str, world: World, predicted: Ints, truth: Floats, suite: Ints, seed: Sequence[int]) -> Ints:
     """Return (V, N) predictions of voters, from those of all models of a set."""
-    rng, others = np.random.default_rng(seed), np.setdiff1d(np.arange(len(predicted)), suite)
-    order = others[np.argsort(-truth[others], kind="stable")]
+    rng, outside = np.random.default_rng(seed), np.setdiff1d(np.arange(len(predicted)), suite)
+    order = outside[np.argsort(-truth[outside], kind="stable")]
     best, worst = order[: max(len(predicted) // 8, 3)], order[-max(len(predicted) // 8, 4) :]
     chosen = {
-        "random": lambda: rng.choice(others, min(12, len(others)), replace=False),
+        "random": lambda: rng.choice(outside, min(12, len(outside)), replace=False),
         "best": lambda: rng.choice(best, 3, replace=False),
         "one-best": lambda: rng.choice(best, 1),
         "weak": lambda: rng.choice(worst, 4, replace=False),
