@@ -34,6 +34,7 @@ from ranker.runs.decide import decide_plan
 from ranker.runs.explain import Chosen, find_example, text_example
 from ranker.runs.gather import gather_with_truth, gather_without_truth
 from ranker.runs.inspected import InspectedModels, check_connected, inspect_models, inspect_references, unread_options
+from ranker.runs.judges import marks_of
 from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import BACKEND, Plan, plan
@@ -181,6 +182,7 @@ class RunRequest:
         draws: B, or "exact".
         seed: seed of the draws.
         base: model that the others must be no worse than; None for no such check.
+        judges: name -> file of a judge's marks.
         runtime: how models run.
     """
 
@@ -196,6 +198,7 @@ class RunRequest:
     draws: int | Literal["exact"]
     seed: int
     base: str | None
+    judges: Mapping[str, Path]
     runtime: Runtime
 
     def plan(self) -> Plan:
@@ -212,7 +215,8 @@ class RunRequest:
         """Carry out the plan."""
         if isinstance(self.rows, NamedDataset):
             return evaluate_plan(run_plan, self.size, self.draws, self.seed, self.runtime)
-        return decide_plan(run_plan, self.seed, self.runtime, self.base)
+        marks = {name: marks_of(name, file) for name, file in self.judges.items()}
+        return decide_plan(run_plan, self.seed, self.runtime, self.base, marks)
 
     @property
     def size(self) -> int:
@@ -228,7 +232,9 @@ def tasks(values: OptionValues) -> MatchedTasks | None:
 def find_sole_model(values: OptionValues, format_name: str, shelf: ResourceCache) -> InspectedModels | None:
     """Return the only named model, if it is a file of answers: it can be described, but not ranked."""
     check_mode(values)
-    wants_more = any(values[name] for name in ("output", "save", "not_worse_than", "plots", "pool", "dry_run"))
+    wants_more = any(
+        values[name] for name in ("output", "save", "not_worse_than", "plots", "pool", "dry_run", "judges")
+    )
     if values["ood_name"] or not _references(values) or format_name != "table" or wants_more:
         return None
     name, models = suites.name_models(_references(values), source_options(values), shelf)
@@ -254,8 +260,26 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         draws=draws(values["draws"] or "exact"),
         seed=values["seed"],
         base=values["not_worse_than"],
+        judges=judges(values),
         runtime=runtime(values, progress),
     )
+
+
+def judges(values: OptionValues) -> dict[str, Path]:
+    """Return the files of ``--judge`` by the judges' names; without a name, a judge has that of its file.
+
+    Raises:
+        UsageError: two have one name.
+    """
+    files: dict[str, Path] = {}
+    for text in values["judges"]:
+        before, equals, after = text.partition("=")
+        file = Path(after if equals else text)
+        name = before if equals else file.stem
+        if name in files:
+            raise flag_error("judge", f"is given twice as {name}; name one of them: `--judge NAME=FILE`", text)
+        files[name] = file
+    return files
 
 
 @dataclass(frozen=True)
@@ -475,6 +499,8 @@ def check_mode(values: OptionValues) -> None:
         raise flag_error("not_worse_than", "is for labelled rows alone, without `--pool`", values["not_worse_than"])
     if values.get("voters") and not (values["ood_name"] or values["pool"] or values["pool_from_unlabelled"]):
         raise flag_error("voters", "vote on the rows of `--pool`; name it", values["voters"][0])
+    if values.get("judges") and (values["ood_name"] or values["pool"] or values["not_worse_than"]):
+        raise flag_error("judge", "is beside people's marks alone, without `--ood`, `--pool`, `--not-worse-than`")
     for name in ("by", "allow_absent"):
         if values.get(name) is not None and not values.get("not_worse_than"):
             raise flag_error(name, "is for `--not-worse-than`", values[name])

@@ -27,7 +27,7 @@ EXAMPLES = {
     ),
     Heading.ANSWERS: (
         "rank-models --data rows.csv --metric macro-f1 --models a.csv b.csv",
-        "rank-models --models run-a run-b --runs newest    # folders of logs, by task",
+        "rank-models --models people.csv --range 1 5 --judge gpt=gpt.csv",
     ),
     Heading.PROMPTS: (
         "rank-models --data ten.jsonl --models org/lm --prompts nli --shots 0 --shots 4",
@@ -98,6 +98,15 @@ EXAMPLES = {
 @options.MODELS
 @options.VOTERS
 @options.flags_from(*options.records())
+@options.option(
+    Heading.ANSWERS,
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="A judge's marks of the same answers, such as a language model's, on any scale: a table or log like those of "
+    "--models, which then hold people's marks. Repeat for several judges.",
+)
 @options.option(
     Heading.METHODS,
     "--method",

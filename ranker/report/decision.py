@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any
 
-from ranker.numbers import counted, interval, p_value, percent, probability, unit, with_interval
+from ranker.numbers import counted, interval, p_value, percent, points, probability, unit, with_interval
 from ranker.report.tables import (
     MANY_MODELS,
     MAX_LETTERS,
@@ -92,6 +92,8 @@ def tables(ranking: Ranking) -> Iterator[Table]:
     counts = label_counts(ranking, decision)
     yield replace(first_models(in_order) if many else in_order, formats=tuple(name for name in READ if name != "html"))
     yield replace(in_order.select_columns(_page_columns(decision)), formats=("html",))
+    if decision.judges:
+        yield judges(decision)
     if skewed(counts) and len(counts) <= MAX_LABEL_COLUMNS:
         yield by_label(decision, judged_rows(ranking, decision), balanced=True)
     if ranking.table.factors and decision.models[0].scores:
@@ -114,6 +116,28 @@ def tables(ranking: Ranking) -> Iterator[Table]:
             yield one_by_one(decision)
     first_pairs = pair_table(decision, decision.names[:MAX_PAIRED_MODELS])
     yield replace(first_pairs, help=f"{first_pairs.help}{_first_models(decision)}")
+
+
+def judges(decision: Decision) -> Table:
+    """Tabulate what each judge's marks are worth, and the models that it surely flatters or belittles."""
+    rows = []
+    for judge in decision.judges:
+        sure = [bias for bias in judge.biases if bias.low > 0 or bias.high < 0]
+        sides = ([bias for bias in sure if bias.value > 0], [bias for bias in sure if bias.value < 0])
+        texts = (
+            "; ".join(f"{bias.model} {points(bias.value)} ({interval(bias.low, bias.high, points)})" for bias in side)
+            for side in sides
+        )
+        agreement = "" if judge.agreement is None else f"{judge.agreement:.2f}"
+        worth = "" if judge.worth is None else f"{judge.worth:.0f}"
+        rows.append((judge.name, *texts, f"{judge.rows:,}", percent(judge.share), agreement, worth))
+    return table(
+        *("Judges", ["judge", "flatters", "belittles"], ["rows", "weight", "agrees", "worth"], rows),
+        help="By people's marks. agrees: correlation with them within rows. worth: how many more rows marked by people "
+        "would tell as much. flatters, belittles: models that the judge surely marks higher or lower than people do, "
+        "in points of people's scale, with 95 % intervals. weight: percent of the judges' weight before people speak.",
+        formats=READ,
+    )
 
 
 def first_caveat(ranking: Ranking, decision: Decision) -> str:

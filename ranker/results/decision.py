@@ -12,6 +12,7 @@ from ranker.numbers import probability, unit, with_interval
 from ranker.records import ROUNDING, Share
 from ranker.results.evaluation import MethodResult
 from ranker.results.gate import Gate
+from ranker.results.judged import JudgeResult
 from ranker.results.result import NAMES, Result, to_plain
 from ranker.results.same_names import same, within
 from ranker.results.table import ScoreTable
@@ -100,6 +101,7 @@ class Decision(Result):
         gate: whether the others are shown to be no worse than one of them; None if not requested.
         metric: a metric that is no mean over rows, by which models are compared; "" for the mean outcome.
         lower_is_better: less of this metric is better.
+        judges: those that marked the models' answers beside people.
         mode: "decision".
         methods: (): no method is measured where the truth is unknown.
 
@@ -130,6 +132,7 @@ class Decision(Result):
     gate: Gate | None = None
     metric: str = ""
     lower_is_better: bool = False
+    judges: tuple[JudgeResult, ...] = ()
 
     def __post_init__(self) -> None:
         size = len(self.models)
@@ -166,6 +169,13 @@ class Decision(Result):
         compared = [name for pair in self.versus for name in (pair.a, pair.b)]
         within("`versus` compares models that", compared, self.names, "`models`")
         within("`rows` are some that", [row.id for row in self.rows], table.examples, "the table")
+        for judge in self.judges:
+            within(
+                f"the biases of {judge.name} are of models that",
+                [bias.model for bias in judge.biases],
+                self.names,
+                "`models`",
+            )
         for row in (row for row in self.rows if row.predicted or row.label):
             same(f"what is predicted of {row.id}", row.predicted, self.names, "the models")
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import look_up
 from ranker.results.ranking import Ranking
+from ranker.results.table import ScoreTable
 from ranker.runs.collect import collect
 from ranker.runs.gather import gather_without_truth
 from ranker.runs.inspected import Models, inspect_models
+from ranker.runs.judges import check_judges, judged, marks_of
 from ranker.runs.plan import Plan, check_method, plan
 from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, with_columns
 from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
@@ -38,6 +41,7 @@ def decide(
     pool_from_unlabelled: bool = False,
     label_map: Mapping[str, str] | None = None,
     voters: Models = (),
+    judges: Mapping[str, str | Path] | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     runtime: Runtime = Runtime(),
 ) -> Ranking:
@@ -61,6 +65,8 @@ def decide(
         label_map: output of the models -> the rows' label that it means, for models that are references.
         voters: models that vote on the rows of the pool and are not ranked; with a `role` of "trusted" they are known
             to be better.
+        judges: name -> a table or log with a judge's marks of the same models' answers, on any scale, higher is better.
+            The rows are those of the models' own files, with people's marks.
         columns: part of a row ("text", "label", "id", "cluster") -> its column in the files, or columns.
 
     Returns:
@@ -84,12 +90,21 @@ def decide(
     rows, unlabelled_rows = with_columns(examples, columns), with_columns(pool, columns)
     inspected = inspect_models(models, label_map, voters)
     inputs = gather_without_truth(inspected, rows, unlabelled_rows, probe, in_domain, pool_from_unlabelled)
+    marked = {name: marks_of(name, reference) for name, reference in (judges or {}).items()}
     run_plan = plan(inputs, evidence, method, metric)
-    return decide_plan(run_plan, seed, runtime, base)
+    return decide_plan(run_plan, seed, runtime, base, marked)
 
 
-def decide_plan(run_plan: Plan, seed: int, runtime: Runtime, base: str | None = None) -> Ranking:
+def decide_plan(
+    run_plan: Plan,
+    seed: int,
+    runtime: Runtime,
+    base: str | None = None,
+    judges: Mapping[str, ScoreTable] | None = None,
+) -> Ranking:
     """Carry out a plan on labelled rows; see `decide` for arguments and errors."""
+    if judges:
+        check_judges(run_plan)
     if base is not None:
         look_up("model", base, {model.name: model for model in run_plan.suite.models})
     if run_plan.cost:
@@ -108,7 +123,7 @@ def decide_plan(run_plan: Plan, seed: int, runtime: Runtime, base: str | None = 
             families=measurements.families,
             misled=measurements.misled,
             in_domain=measurements.in_domain,
-            beside=_beside(measurements),
+            beside=judged(measurements.table, judges) if judges else _beside(measurements),
             rows=measurements.rows,
             groups=[example.group for example in run_plan.rows.population],
             precomputed=run_plan.inputs.inspected.precomputed,

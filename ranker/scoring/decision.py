@@ -130,6 +130,7 @@ def decide(
         rows=tuple(rows),
         metric=judged.name,
         lower_is_better=judged.lower_is_better,
+        judges=by.judges,
     )
     notes = (*_notes(by, order, decision, outcomes[order], beside), *warnings(pairs, precomputed))
     if decision.lower_is_better:
@@ -190,6 +191,7 @@ def _order(
 STATED: Mapping[Part, str] = {
     "in-domain": "starts from the models' in-domain accuracies, and labels can overrule them",
     "voters": "reads votes of models that are not ranked, and labels can overrule them",
+    "judges": "reads judges' marks, and people's can overrule them",
 }
 """Part of what a belief is made of -> how a method uses it."""
 
@@ -213,15 +215,19 @@ def _notes(
     if beside is not None:
         measured = decision.metric or "accuracy"
         rows, reads = counted(beside.unlabelled, "row"), by.method in beside.methods
-        notes += [
-            f"The pool adds {rows}, read without labels."
-            if reads
-            else f"{by.method} does not read the other {rows} of the pool.",
-            f"If `rank-models label` asked for the labelled rows, the {measured} on them is no estimate of {measured} "
-            "in the domain. Rows drawn at random give one.",
-        ]
+        notes.append(beside.adds if reads else f"{by.method} does not read the other {rows} of the pool.")
+        if not by.judges:
+            notes.append(
+                f"If `rank-models label` asked for the labelled rows, the {measured} on them is no estimate of "
+                f"{measured} in the domain. Rows drawn at random give one."
+            )
         if reads and by.warning:
             notes.append(f"{by.method} {'sees no label, and ' if by.kind == 'label-free' else ''}{by.warning}.")
+    notes += [
+        f"{judge.name} is left out: it tells no two models apart, or repeats another judge."
+        for judge in by.judges
+        if not judge.share
+    ]
     notes += [_note_without(by.method, part, belief, order, decision.names) for part, belief in by.without.items()]
     if len(decision.groups) == 1:
         labels = "this one label" if size == 1 else f"these {size} labels"

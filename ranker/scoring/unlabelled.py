@@ -10,16 +10,24 @@ from typing import Literal, Protocol
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.statistics import likeness
+from ranker.numbers import counted
+from ranker.results.judged import JudgeBias, JudgeResult
+from ranker.statistics import judges, likeness, rows
 from ranker.statistics.draws import Draws
+from ranker.statistics.engine import none_if_nan
+from ranker.statistics.judges import JudgedMarks
 from ranker.statistics.likeness import Anchors, LikenessEvidence
 from ranker.statistics.pool import Kind, Pool, PoolMethod, Targets, possible
+from ranker.statistics.rows import RowEvidence
 from ranker.statistics.vote import MetricByLabel
 
 ANCHORS, AGREEMENT = "ANCHORS", "AGREEMENT"
 """Methods that rank models by the likeness of their answers: with some outcomes, and without any."""
 
-Part = Literal["in-domain", "voters"]
+JUDGED = "JUDGED"
+"""Method that ranks models by people's marks and judges'."""
+
+Part = Literal["in-domain", "voters", "judges"]
 """Part of what a belief is made of, beside labels and the pool."""
 
 OF_ANSWERS = (ANCHORS, AGREEMENT)
@@ -35,8 +43,9 @@ class ModelOrder:
         score: (M,) of the models, higher is better.
         belief: in the models' values in the domain, where the method has one.
         warning: its main caveat, a clause that continues its name; "" for none.
-        without: "in-domain" or "voters" -> the belief without what the models are known by in-domain, or without those
-            that only vote; nothing that is not there.
+        without: "in-domain", "voters" or "judges" -> the belief without what the models are known by in-domain, without
+            those that only vote, or by people alone; nothing that is not there.
+        judges: those whose marks were read.
     """
 
     method: str
@@ -45,6 +54,7 @@ class ModelOrder:
     belief: Draws | None = None
     warning: str = ""
     without: Mapping[Part, Draws] = field(default_factory=dict)
+    judges: tuple[JudgeResult, ...] = ()
 
 
 class UnlabelledContext(Protocol):
@@ -53,6 +63,10 @@ class UnlabelledContext(Protocol):
     @property
     def unlabelled(self) -> int:
         """Number of rows without a label."""
+
+    @property
+    def adds(self) -> str:
+        """A sentence on what these rows add to the labelled ones."""
 
     @property
     def methods(self) -> dict[str, Kind]:
@@ -90,6 +104,11 @@ class LabelContext:
     def unlabelled(self) -> int:
         """Number of rows without a label; labelled rows of one text stand in one place."""
         return len(self.targets.labels) - len(set(self.places.tolist()))
+
+    @property
+    def adds(self) -> str:
+        """The number of rows."""
+        return f"The pool adds {counted(self.unlabelled, 'row')}, read without labels."
 
     @cached_property
     def _usable(self) -> dict[str, PoolMethod]:
@@ -137,6 +156,11 @@ class AnswerContext:
         return self.anchors.rows - len(self.places)
 
     @property
+    def adds(self) -> str:
+        """The number of rows."""
+        return f"The pool adds {counted(self.unlabelled, 'row')}, read without labels."
+
+    @property
     def methods(self) -> dict[str, Kind]:
         """ANCHORS and AGREEMENT."""
         return {ANCHORS: "pool", AGREEMENT: "label-free"}
@@ -150,3 +174,63 @@ class AnswerContext:
         belief = likeness.draw(evidence, np.random.default_rng(seed))
         warning = "is too bold among models that are nearly as good, and misled by models that err alike"
         return ModelOrder(ANCHORS, "pool", belief.score, belief, warning)
+
+
+@dataclass(frozen=True)
+class JudgeContext:
+    """Marks of the models' answers by people on some rows, and by judges on many; an `UnlabelledContext`.
+
+    Attributes:
+        models: (M,) names.
+        names: (J,) of the judges.
+        marks: the marks.
+    """
+
+    models: tuple[str, ...]
+    names: tuple[str, ...]
+    marks: JudgedMarks
+
+    @property
+    def unlabelled(self) -> int:
+        """Number of rows that no person marked."""
+        return int(np.isnan(self.marks.people).all(axis=0).sum())
+
+    @property
+    def adds(self) -> str:
+        """The number of rows, and of judges."""
+        return f"{counted(len(self.names), 'judge')} marked {counted(self.unlabelled, 'row')} that people did not."
+
+    @property
+    def methods(self) -> dict[str, Kind]:
+        """JUDGED."""
+        return {JUDGED: "pool"}
+
+    def order(self, method: str, seed: int, metric: MetricByLabel | None = None) -> ModelOrder:
+        """Order the models by the marks of both, which tell means alone. See `UnlabelledContext`."""
+        belief = judges.draw(self.marks, np.random.default_rng(seed))
+        people = self.marks.people[:, self.marks.whole]
+        alone = rows.draw(RowEvidence.of_means(people), np.random.default_rng(seed)) if people.size else None
+        warning = "is misled by judges that all flatter one model, until people marked more rows"
+        return ModelOrder(
+            method,
+            "pool",
+            belief.score,
+            belief,
+            warning,
+            {} if alone is None else {"judges": alone},
+            tuple(map(self._judge, range(len(self.names)))),
+        )
+
+    def _judge(self, judge: int) -> JudgeResult:
+        """Return what people's marks say of one judge."""
+        facts, says = judges.facts(self.marks, judge), self.marks.says
+        is_read = says[judge] > 0
+        biases = zip(self.models, facts.bias.tolist(), facts.low.tolist(), facts.high.tolist(), strict=True)
+        return JudgeResult(
+            self.names[judge],
+            facts.rows,
+            float(says[judge] / max(says.sum(), 1e-12)),
+            none_if_nan(facts.agreement),
+            facts.worth if is_read else None,
+            tuple(JudgeBias(*bias) for bias in biases) if is_read else (),
+        )

@@ -29,8 +29,8 @@ import numpy as np
 
 from factors.rounding import TIE
 from factors.types import Bools, Floats, Ints
-from ranker.statistics.draws import Draws, kinds_of, sample_count
-from ranker.statistics.rows import draw_level
+from ranker.statistics.draws import TAIL, Draws, kinds_of, sample_count
+from ranker.statistics.rows import HALVINGS, draw_level
 
 SLOPE, SLOPE_SD = 0.6, 0.4
 """Prior mean and standard deviation of b: the outcome that a point of agreement with all others is worth."""
@@ -194,6 +194,21 @@ class AnchorPosterior:
         better = np.tensordot(self.weights, ndtr(lead / np.sqrt(np.maximum(apart, TINY))), axes=1)
         upper = np.triu(np.round(better, 12), 1)
         return np.asarray(upper + np.tril(1 - upper.T, -1) + np.eye(len(upper)) / 2)
+
+    def interval(self) -> tuple[Floats, Floats]:
+        """Return (M,) lower and (M,) upper ends of the 95 % interval of each difference from the mean model."""
+        from scipy.special import ndtr, ndtri
+
+        spreads = np.sqrt(np.maximum(np.diagonal(self.covariances, axis1=1, axis2=2), TINY))
+        reach = ndtri(1 - TAIL) * spreads
+        low, high = np.zeros((2, 2, self.means.shape[1]))
+        low[:], high[:] = (self.means - reach).min(axis=0), (self.means + reach).max(axis=0)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            below = np.tensordot(self.weights, ndtr((middle[:, None] - self.means) / spreads), axes=(0, 1))
+            rises = below < np.array([[TAIL], [1 - TAIL]])
+            low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+        return (low + high)[0] / 2, (low + high)[1] / 2
 
     def drawn(self, rng: np.random.Generator, samples: int) -> Floats:
         """Draw (S, M) differences from the mean model, in outcomes, whose means are those of the mixture."""

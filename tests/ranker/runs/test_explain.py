@@ -38,6 +38,7 @@ class Canned:
 
     def __init__(self, name, row=ROW, task=NLI):
         self.name, self.task, self.row = name, task, row
+        self.votes_only = False
         self.asked = []
 
     def made_of(self, request):

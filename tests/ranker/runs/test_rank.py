@@ -18,7 +18,7 @@ from ranker.attribution import SETTINGS, attribute, settings_line, settings_of
 from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
-from ranker.report.answer import answer
+from ranker.report.ranking import answer
 from ranker.runs.collect import RunResponses, dry_run_lines
 from ranker.runs.gather import RunInputs, RunRows, gather_without_truth
 from ranker.runs.inspected import inspect_models
@@ -418,7 +418,7 @@ def test_the_label_that_was_asked_for_is_told(shortcut, target, shown):
     task = ClassificationTask("three", ("no", "maybe", "yes"), shortcut=shortcut)
     rows = RunRows(sets.LabelledDataset("mine", task, (), 0), ())
     made = plan(RunInputs(inspect_models("hans-sub-mini"), rows), Evidence(SHAPSettings(target=target), factors=()))
-    found = SimpleNamespace(left_out={}, failed_factors=(), quality={}, notes=())
+    found = SimpleNamespace(left_out={}, pool=None, failed_factors=(), quality={}, notes=())
     of = header(made, RunResponses((), {}), found, 0, 10, Machine())
     assert of.provenance.attribution == settings_line("shap", of.provenance.settings) == shown
 

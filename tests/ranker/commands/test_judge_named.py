@@ -1,0 +1,98 @@
+"""`--judge`: a language model's marks of all answers beside people's marks of a few."""
+
+import json
+import shlex
+
+import numpy as np
+import pytest
+from test_voters_named import write_csv
+
+from ranker import UsageError, decide
+from ranker.results.ranking import Ranking
+
+NAMES = ("A", "B", "C")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """People's marks from 1 to 5 of eight rows, and two judges' marks of a hundred, on scales of their own."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    truth = np.clip(3 + np.array([[0.5], [0.2], [-0.7]]) + rng.normal(0, 0.8, (3, 100)), 1, 5).round()
+    write_csv("people.csv", ["id", *NAMES], [[f"r{n}", *truth[:, n].astype(int)] for n in range(8)])
+    gpt = (truth + rng.normal(0, 0.6, truth.shape) + np.array([[0], [0], [0.8]])).round(2)
+    write_csv("gpt.csv", ["id", *NAMES], [[f"r{n}", *gpt[:, n]] for n in range(100)])
+    long = [[f"r{n}", name, 10 * value] for n in range(100) for name, value in zip(NAMES, truth[:, n], strict=True)]
+    write_csv("mine.csv", ["id", "model", "score"], [row for row in long if rng.random() < 0.7])
+    return tmp_path
+
+
+RUN = "--models people.csv --range 1 5 --judge gpt=gpt.csv --judge mine.csv"
+
+
+def test_a_judge_stands_beside_people(folder, rank_models):
+    """The order by both, what each judge is worth, whom it flatters, and the order by people alone."""
+    status, out, err = rank_models(*shlex.split(f"{RUN} --format json --save run.json"))
+    assert (status, err) == (0, "")
+    found = json.loads(out)["decision"]
+    assert (found["method"], [model["name"] for model in found["models"]][2]) == ("JUDGED", "C")
+    gpt, mine = found["judges"]
+    assert (gpt["name"], gpt["rows"], mine["name"]) == ("gpt", 100, "mine")
+    assert gpt["share"] + mine["share"] == pytest.approx(1)
+    assert mine["agreement"] > gpt["agreement"] > 0
+    assert mine["worth"] > 0
+    assert {bias["model"] for bias in gpt["biases"]} == {*NAMES}
+    assert max(gpt["biases"], key=lambda bias: bias["value"])["model"] == "C"
+    notes = " ".join(found["notes"])
+    assert "2 judges marked 92 rows that people did not." in notes
+    assert "JUDGED reads judges' marks, and people's can overrule them. Without them the order would" in notes
+    assert Ranking.load("run.json").decision.judges[0].name == "gpt"
+    _, text, _ = rank_models(*shlex.split(RUN))
+    assert [line.split()[0] for line in text.splitlines() if line.startswith(("judge ", "gpt ", "mine "))] == [
+        "judge",
+        "gpt",
+        "mine",
+    ]
+
+
+def test_a_judge_that_says_nothing_is_named_and_left_out(folder, rank_models):
+    """All marks alike: no worth, no bias, and the numbers of people alone."""
+    write_csv("dull.csv", ["id", *NAMES], [[f"r{n}", 3, 3, 3] for n in range(100)])
+    _, out, _ = rank_models(*shlex.split(f"{RUN} --judge dull.csv --format json"))
+    _, without, _ = rank_models(*shlex.split(f"{RUN} --format json"))
+    found, alone = (json.loads(text)["decision"] for text in (out, without))
+    assert (found["judges"][2]["share"], found["judges"][2]["worth"], found["judges"][2]["biases"]) == (0, None, [])
+    assert np.array(found["p_beats"]) == pytest.approx(np.array(alone["p_beats"]), abs=1e-9)
+    assert "dull is left out: it tells no two models apart, or repeats another judge." in found["notes"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (f"{RUN} --judge gpt=people.csv", "`--judge` is given twice as gpt"),
+        (f"{RUN} --judge none.csv", "none.csv"),
+        (f"{RUN} --judge others.csv", "others marked x, y, and the models are A, B, C"),
+        (f"{RUN} --judge later.csv", "later marked no row that people marked"),
+        (f"{RUN} --pool gpt.csv", "`--judge` is beside people's marks alone"),
+    ],
+)
+def test_what_is_no_judge_is_one_line(folder, rank_models, arguments, says):
+    """A name twice, no file, other models, other rows, and beside a pool."""
+    write_csv("others.csv", ["id", "x", "y"], [[f"r{n}", 1, 2] for n in range(20)])
+    write_csv("later.csv", ["id", *NAMES], [[f"s{n}", 1, 2, 3] for n in range(20)])
+    status, out, err = rank_models(*shlex.split(arguments))
+    assert (status, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_python_takes_judges_too(folder):
+    """By name; marks of models by people are their outcomes."""
+    from ranker import SourceOptions, TableOptions, load_suite
+
+    models = load_suite(["people.csv"], SourceOptions(kinds=[TableOptions(scale=(1, 5))]))
+    ranking = decide(models, judges={"gpt": "gpt.csv"})
+    assert [judge.name for judge in ranking.decision.judges] == ["gpt"]
+    write_csv("others.csv", ["id", "x", "y"], [[f"r{n}", 1, 2] for n in range(20)])
+    with pytest.raises(UsageError, match="marked x, y"):
+        decide(models, judges={"gpt": "others.csv"})
