@@ -9,11 +9,10 @@ from pathlib import Path
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import look_up
 from ranker.results.ranking import Ranking
-from ranker.results.table import ScoreTable
 from ranker.runs.collect import collect
 from ranker.runs.gather import gather_without_truth
 from ranker.runs.inspected import Models, inspect_models
-from ranker.runs.judges import check_judges, judged, marks_of
+from ranker.runs.judges import JudgeMarks, check_judges, judged, marks_of
 from ranker.runs.plan import Plan, check_method, plan
 from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, with_columns
 from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
@@ -100,7 +99,7 @@ def decide_plan(
     seed: int,
     runtime: Runtime,
     base: str | None = None,
-    judges: Mapping[str, ScoreTable] | None = None,
+    judges: Mapping[str, JudgeMarks] | None = None,
 ) -> Ranking:
     """Carry out a plan on labelled rows; see `decide` for arguments and errors."""
     if judges:

@@ -5,7 +5,8 @@ A judge's file is read as a run of its own: it may have every layout that `model
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from ranker.runs.collect import collect
 from ranker.runs.gather import gather_without_truth
 from ranker.runs.inspected import inspect_references
 from ranker.runs.plan import Plan, plan
-from ranker.runs.run_measurements import measure_run
+from ranker.runs.pool import population_answers
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.scoring.unlabelled import JudgeContext
@@ -31,8 +32,23 @@ ANY_SCALE = (-1e6, 1e6)
 """Ends of a judge's scale as it is read: only differences of its marks count, whatever their unit."""
 
 
-def marks_of(name: str, reference: str | Path, limits: Limits = LIMITS) -> ScoreTable:
-    """Read a judge's marks as the scores of the models that it marked.
+@dataclass(frozen=True)
+class JudgeMarks:
+    """Marks of one judge, as its file has them.
+
+    Attributes:
+        models: names of those that it marked.
+        rows: (n,) ids.
+        values: model -> (n,) marks, nan where there is none.
+    """
+
+    models: tuple[str, ...]
+    rows: tuple[str, ...]
+    values: Mapping[str, Floats]
+
+
+def marks_of(name: str, reference: str | Path, limits: Limits = LIMITS) -> JudgeMarks:
+    """Read a judge's marks as the outcomes of the models that it marked.
 
     Raises:
         UsageError: the file cannot be read, or holds no marks of two models.
@@ -43,7 +59,12 @@ def marks_of(name: str, reference: str | Path, limits: Limits = LIMITS) -> Score
         own_plan = plan(gather_without_truth(inspected), Evidence("none", factors=()))
     except UsageError as error:
         raise UsageError(f"`judges`: {name}: {error}", option="judges", value=str(reference)) from error
-    return measure_run(own_plan, collect(own_plan, Runtime(store=None)), Runtime(store=None)).table
+    examples = own_plan.rows.population
+    values = {
+        reply.model.name: own_plan.task.outcomes(population_answers(reply).predictions, examples)
+        for reply in collect(own_plan, Runtime(store=None)).answered
+    }
+    return JudgeMarks(tuple(values), tuple(example.id for example in examples), values)
 
 
 def check_judges(run_plan: Plan) -> None:
@@ -60,37 +81,31 @@ def check_judges(run_plan: Plan) -> None:
         )
 
 
-def judged(table: ScoreTable, judges: Mapping[str, ScoreTable]) -> JudgeContext:
+def judged(table: ScoreTable, judges: Mapping[str, JudgeMarks]) -> JudgeContext:
     """Put judges' marks beside people's scores: first the rows that people marked, then all others.
 
     Args:
         table: people's scores.
-        judges: name -> the judge's scores.
+        judges: name -> its marks.
 
     Raises:
-        UsageError: a judge marked none of the models, or no row that people marked.
+        UsageError: a judge marked no answer of a model, or no row that people marked.
     """
-    ids = list(dict.fromkeys([*table.examples, *(row for marks in judges.values() for row in marks.examples)]))
+    ids = list(dict.fromkeys([*table.examples, *(row for marks in judges.values() for row in marks.rows)]))
     for name, marks in judges.items():
-        if not {*marks.models} & {*table.models}:
-            text = f"marked {listed(marks.models)}, and the models are {listed(table.models)}"
+        if missing := [model for model in table.models if model not in marks.models]:
+            text = f"marked no answer of {listed(missing)}; it marked those of {listed(marks.models)}"
             raise UsageError(f"`judges`: {name} {text}", option="judges", value=name)
-        if not {*marks.examples} & {*table.examples}:
+        if not {*marks.rows} & {*table.examples}:
             raise UsageError(f"`judges`: {name} marked no row that people marked", option="judges", value=name)
-    people = _aligned(table, table.models, ids)
-    return JudgeContext(
-        tuple(table.models),
-        tuple(judges),
-        JudgedMarks(people, np.array([_aligned(marks, table.models, ids) for marks in judges.values()])),
-    )
+    people = _aligned(dict(zip(table.models, table.outcomes, strict=True)), table.models, table.examples, ids)
+    of_judges = [_aligned(marks.values, table.models, marks.rows, ids) for marks in judges.values()]
+    return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(people, np.array(of_judges)))
 
 
-def _aligned(table: ScoreTable, models: tuple[str, ...], ids: list[str]) -> Floats:
-    """Return (M, N) scores of models on rows, nan where there is none."""
+def _aligned(values: Mapping[str, Floats], models: Sequence[str], rows: Sequence[str], ids: Sequence[str]) -> Floats:
+    """Return (M, N) values of models on all rows, nan where there is none."""
     places = {row: place for place, row in enumerate(ids)}
-    values = np.full((len(models), len(ids)), np.nan)
-    rows = [places[row] for row in table.examples]
-    for place, model in enumerate(models):
-        if model in table.models:
-            values[place, rows] = table.outcomes[table.models.index(model)]
-    return values
+    aligned = np.full((len(models), len(ids)), np.nan)
+    aligned[:, [places[row] for row in rows]] = [values[model] for model in models]
+    return aligned

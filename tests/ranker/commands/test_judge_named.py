@@ -71,14 +71,16 @@ def test_a_judge_that_says_nothing_is_named_and_left_out(folder, rank_models):
     [
         (f"{RUN} --judge gpt=people.csv", "`--judge` is given twice as gpt"),
         (f"{RUN} --judge none.csv", "none.csv"),
-        (f"{RUN} --judge others.csv", "others marked x, y, and the models are A, B, C"),
+        (f"{RUN} --judge others.csv", "others marked no answer of A, B, C; it marked those of x, y"),
+        (f"{RUN} --judge part.csv", "part marked no answer of C; it marked those of A, B"),
         (f"{RUN} --judge later.csv", "later marked no row that people marked"),
         (f"{RUN} --pool gpt.csv", "`--judge` is beside people's marks alone"),
     ],
 )
 def test_what_is_no_judge_is_one_line(folder, rank_models, arguments, says):
-    """A name twice, no file, other models, other rows, and beside a pool."""
+    """A name twice, no file, other models, not all models, other rows, and beside a pool."""
     write_csv("others.csv", ["id", "x", "y"], [[f"r{n}", 1, 2] for n in range(20)])
+    write_csv("part.csv", ["id", "A", "B"], [[f"r{n}", 1, 2] for n in range(20)])
     write_csv("later.csv", ["id", *NAMES], [[f"s{n}", 1, 2, 3] for n in range(20)])
     status, out, err = rank_models(*shlex.split(arguments))
     assert (status, out) == (2, "")
@@ -94,5 +96,5 @@ def test_python_takes_judges_too(folder):
     ranking = decide(models, judges={"gpt": "gpt.csv"})
     assert [judge.name for judge in ranking.decision.judges] == ["gpt"]
     write_csv("others.csv", ["id", "x", "y"], [[f"r{n}", 1, 2] for n in range(20)])
-    with pytest.raises(UsageError, match="marked x, y"):
+    with pytest.raises(UsageError, match="marked no answer of A, B, C"):
         decide(models, judges={"gpt": "others.csv"})
