@@ -225,8 +225,16 @@ class RunRequest:
 
 
 def tasks(values: OptionValues) -> MatchedTasks | None:
-    """Match the tasks of the named logs, if each place holds several; None if there are none to match."""
-    return match_tasks(_references(values), source_options(values)) if decides_on_own(values) else None
+    """Match the tasks of the named logs, if each place holds several; None if there are none to match.
+
+    Raises:
+        UsageError: there are several, beside voters or judges, which are of one task.
+    """
+    several = match_tasks(_references(values), source_options(values)) if decides_on_own(values) else None
+    for option, references in (("voters", values["voters"]), ("judge", values["judges"])):
+        if several and references:
+            raise flag_error(option, "is for one task at a time: name one, as `--models FOLDER#TASK`", references[0])
+    return several
 
 
 def find_sole_model(values: OptionValues, format_name: str, shelf: ResourceCache) -> InspectedModels | None:
@@ -499,8 +507,9 @@ def check_mode(values: OptionValues) -> None:
         raise flag_error("not_worse_than", "is for labelled rows alone, without `--pool`", values["not_worse_than"])
     if values.get("voters") and not (values["ood_name"] or values["pool"] or values["pool_from_unlabelled"]):
         raise flag_error("voters", "vote on the rows of `--pool`; name it", values["voters"][0])
-    if values.get("judges") and (values["ood_name"] or values["pool"] or values["not_worse_than"]):
-        raise flag_error("judge", "is beside people's marks alone, without `--ood`, `--pool`, `--not-worse-than`")
+    if values.get("judges") and any(values[name] for name in ("ood_name", "pool", "not_worse_than", "within")):
+        beside = "without `--ood`, `--pool`, `--within` and `--not-worse-than`"
+        raise flag_error("judge", f"is beside people's marks alone, {beside}", values["judges"][0])
     for name in ("by", "allow_absent"):
         if values.get(name) is not None and not values.get("not_worse_than"):
             raise flag_error(name, "is for `--not-worse-than`", values[name])

@@ -5,6 +5,7 @@ import shlex
 
 import numpy as np
 import pytest
+from logmaking import choice_row, lm_log
 from test_voters_named import write_csv
 
 from ranker import UsageError, decide
@@ -75,11 +76,17 @@ def test_a_judge_that_says_nothing_is_named_and_left_out(folder, rank_models):
         (f"{RUN} --judge part.csv", "part marked no answer of C; it marked those of A, B"),
         (f"{RUN} --judge later.csv", "later marked no row that people marked"),
         (f"{RUN} --pool gpt.csv", "`--judge` is beside people's marks alone"),
+        ("--data people.csv --within id --models gpt.csv --judge mine.csv", "`--judge` is beside people's marks alone"),
+        ("--models model-a model-b --judge gpt.csv", "`--judge` is for one task at a time"),
     ],
 )
 def test_what_is_no_judge_is_one_line(folder, rank_models, arguments, says):
-    """A name twice, no file, other models, not all models, other rows, and beside a pool."""
+    """A name twice, no file, other models, not all models, other rows, beside a pool, within a column, of two tasks."""
     write_csv("others.csv", ["id", "x", "y"], [[f"r{n}", 1, 2] for n in range(20)])
+    for task in ("sst2", "rte"):
+        for model in ("model-a", "model-b"):
+            rows = [choice_row(n, {"text": f"{task} {n}"}, n % 2, (-1.0, -2.0), acc=float(n % 2)) for n in range(4)]
+            lm_log(folder / model, rows, task=task)
     write_csv("part.csv", ["id", "A", "B"], [[f"r{n}", 1, 2] for n in range(20)])
     write_csv("later.csv", ["id", *NAMES], [[f"s{n}", 1, 2, 3] for n in range(20)])
     status, out, err = rank_models(*shlex.split(arguments))
