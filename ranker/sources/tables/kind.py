@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ENDINGS = (".csv", ".tsv", ".txt", ".conll", ".bio", ".jsonl", ".json", ".parquet", ".npy", ".npz")
 """Endings of table file names; text files may be gzipped."""
 
-VALUES, OUTCOMES = "values", "outcomes"
+VALUES = "values"
 """Type of answers that the task parses."""
 
 OUTCOME = "outcome"
@@ -329,13 +329,12 @@ def table_hints(options: SourceOptions) -> TableHints:
     from ranker.sources.tables.base import JOINT, UNIT, TableHints
 
     table_options = options.of(TableOptions)
-    marked = table_options.scale is not None and not table_options.truth  # a scale is that of outcomes
     return TableHints(
         prediction=table_options.prediction,
         truth=table_options.truth,
         id=JOINT.join(table_options.id_column),
         cluster=table_options.cluster,
-        answers=cast("Any", table_options.answers or (VALUES if options.values else OUTCOMES if marked else "")),
+        answers=cast("Any", table_options.answers or (VALUES if options.values else "")),
         label_map=options.label_map or {},
         empty_words=table_options.empty_words,
         scale=table_options.scale or UNIT,

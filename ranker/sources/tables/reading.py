@@ -239,11 +239,17 @@ def _is_number(text: str) -> bool:
 
 
 def _holds_outcomes_alone(columns: Columns, hints: TableHints, keys: Keys) -> bool:
-    """Return True if all columns are named for outcomes, with fractions or one value: then the file has no labels."""
+    """Return True if all columns hold outcomes, so that the file has no labels.
+
+    They are named for that, with fractions or one value; or the user states a scale, and none is named for the truth.
+    """
     free = [name for name in columns.cells if name not in keys.columns]
-    right = all(names.is_right(name) and names.holds_outcomes(columns, name, hints.scale) for name in free)
+    if hints.answers or hints.truth or not all(names.holds_outcomes(columns, name, hints.scale) for name in free):
+        return False
+    if hints.scale != UNIT:
+        return not any(names.is_true(name) for name in free)
     alone = any(names.has_fractions(columns, name) or len(distinct(columns.cells[name])) == 1 for name in free)
-    return right and alone and not (hints.answers or hints.truth)
+    return alone and all(map(names.is_right, free))
 
 
 def mean_of_runs(
