@@ -72,7 +72,7 @@ def main() -> None:
 
 def worlds(file: Path, replicates: int, models: int) -> Iterator[tuple[Floats, Floats, np.random.Generator]]:
     """Yield (M, N) people's marks from 0 to 1, (J, M, N) judges' marks, rows in random order, and a generator."""
-    with np.load(file, allow_pickle=True) as held:
+    with np.load(file) as held:
         people, judges = held["H"], np.array([held[name] for name in held.files if name.startswith("J_")])
     people = (people - people.min()) / np.ptp(people)
     for replicate in range(replicates):

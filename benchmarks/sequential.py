@@ -21,7 +21,7 @@ import json
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -31,6 +31,7 @@ import numpy as np
 
 from benchmarks.labels import pairwise_accuracy, read_all, table
 from benchmarks.rivals import CODA, LURE, LLMSelector, ModelPicker, Picker, SelectLLM
+from benchmarks.voters import VOTERS, voters_of
 from factors.types import Bools, Floats, Ints
 from ranker.commands.options import PATH
 from ranker.numbers import percent
@@ -141,32 +142,6 @@ Method = Callable[[World, Sequence[int]], Iterator[MethodEstimate]]
 """(world, numbers of labels) -> what it says after each."""
 
 
-VOTERS = ("none", "random", "best", "one-best", "weak", "one-weak", "constant", "copy", "reversed")
-"""Models of a set that vote beside a suite: twelve others, three or one of the best eighth, four or one of the worst
-eighth, one that predicts the most frequent label, a model of the suite again, and one of the best with each label taken
-for the next."""
-
-
-def voters_of(kind: str, world: World, predicted: Ints, truth: Floats, suite: Ints, seed: Sequence[int]) -> Ints:
-    """Return (V, N) predictions of voters, from those of all models of a set."""
-    rng, outside = np.random.default_rng(seed), np.setdiff1d(np.arange(len(predicted)), suite)
-    order = outside[np.argsort(-truth[outside], kind="stable")]
-    best, worst = order[: max(len(predicted) // 8, 3)], order[-max(len(predicted) // 8, 4) :]
-    chosen = {
-        "random": lambda: rng.choice(outside, min(12, len(outside)), replace=False),
-        "best": lambda: rng.choice(best, 3, replace=False),
-        "one-best": lambda: rng.choice(best, 1),
-        "weak": lambda: rng.choice(worst, 4, replace=False),
-        "one-weak": lambda: rng.choice(worst, 1),
-        "copy": lambda: rng.choice(suite, 1),
-        "reversed": lambda: rng.choice(best, 1),
-    }
-    if kind == "constant":
-        return np.full((1, len(world.labels)), np.bincount(world.labels).argmax())
-    votes = predicted[chosen[kind]() if kind in chosen else []]
-    return (votes + 1) % world.classes if kind == "reversed" else votes
-
-
 def drawn(file: Path, replicate: int, models: int, rows: int, kind: str = "none", trusted: bool = False) -> World:
     """Return a random suite on a random pool, always the same, with voters of a kind."""
     with np.load(file) as held:
@@ -181,19 +156,19 @@ def drawn(file: Path, replicate: int, models: int, rows: int, kind: str = "none"
     everyone = np.where(everyone < 0, -1, np.searchsorted(classes_present, everyone))
     strength = None if probs is None else Pool(probs[suite][:, pool]).strength
     shuffled = rng.permutation(len(pool))
-    world = World(
+    labels_of_pool = np.searchsorted(classes_present, labels[pool])
+    seed = [replicate, zlib.crc32(kind.encode())]
+    return World(
         everyone[suite],
-        np.searchsorted(classes_present, labels[pool]),
+        labels_of_pool,
         len(classes_present),
         truth[suite],
         shuffled,
         strength,
         None if in_domain is None else in_domain[suite],
-        everyone[:0],
+        voters_of(kind, everyone, labels_of_pool, len(classes_present), truth, suite, seed),
         trusted,
     )
-    seed = [replicate, zlib.crc32(kind.encode())]
-    return replace(world, voters=voters_of(kind, world, everyone, truth, suite, seed))
 
 
 def of_pairs(better: Floats) -> Floats:

@@ -67,6 +67,7 @@ class UnlabelledContext(Protocol):
     @property
     def adds(self) -> str:
         """A sentence on what these rows add to the labelled ones."""
+        return f"The pool adds {counted(self.unlabelled, 'row')}, read without labels."
 
     @property
     def methods(self) -> dict[str, Kind]:
@@ -83,7 +84,7 @@ class UnlabelledContext(Protocol):
 
 
 @dataclass(frozen=True)
-class LabelContext:
+class LabelContext(UnlabelledContext):
     """Predicted labels on the rows of a pool; an `UnlabelledContext`.
 
     Attributes:
@@ -104,11 +105,6 @@ class LabelContext:
     def unlabelled(self) -> int:
         """Number of rows without a label; labelled rows of one text stand in one place."""
         return len(self.targets.labels) - len(set(self.places.tolist()))
-
-    @property
-    def adds(self) -> str:
-        """The number of rows."""
-        return f"The pool adds {counted(self.unlabelled, 'row')}, read without labels."
 
     @cached_property
     def _usable(self) -> dict[str, PoolMethod]:
@@ -137,7 +133,7 @@ class LabelContext:
 
 
 @dataclass(frozen=True)
-class AnswerContext:
+class AnswerContext(UnlabelledContext):
     """Answers of any kind to the rows of a pool, and how alike they are; an `UnlabelledContext`.
 
     Attributes:
@@ -156,11 +152,6 @@ class AnswerContext:
         return self.anchors.rows - len(self.places)
 
     @property
-    def adds(self) -> str:
-        """The number of rows."""
-        return f"The pool adds {counted(self.unlabelled, 'row')}, read without labels."
-
-    @property
     def methods(self) -> dict[str, Kind]:
         """ANCHORS and AGREEMENT."""
         return {ANCHORS: "pool", AGREEMENT: "label-free"}
@@ -177,7 +168,7 @@ class AnswerContext:
 
 
 @dataclass(frozen=True)
-class JudgeContext:
+class JudgeContext(UnlabelledContext):
     """Marks of the models' answers by people on some rows, and by judges on many; an `UnlabelledContext`.
 
     Attributes:
