@@ -22,7 +22,7 @@ from factors.types import Floats
 from ranker.commands.options import PATH
 from ranker.statistics.judges import JudgedMarks, draw, infer
 
-SIZES = (3, 5, 10, 20)
+SIZES = (0, 3, 5, 10, 20, 50)
 
 CLASSES = (0.5, 0.75, 0.9, 0.97, 1.01)
 """Where the classes of probabilities begin and end."""

@@ -144,14 +144,31 @@ VALUES = Unit(decimal, signed_decimal, "", "", "0.01")
 """Unit of metrics that are no means: their own values."""
 
 
-def unit(metric: str) -> Unit:
+def unit(metric: str, scale: tuple[float, float] | None = None) -> Unit:
     """Return the unit of a metric that is no mean over rows; "" is the mean outcome.
+
+    Args:
+        metric: its name.
+        scale: worst and best mark, where outcomes are marks; None where they are shares.
 
     Example:
         >>> [unit(metric).value(0.712) + unit(metric).sign for metric in ("", "macro-f1")]
         ['71.2 %', '0.712']
+        >>> marks = unit("", (1, 5))
+        >>> marks.value(0.712) + marks.sign, marks.difference(-0.1), marks.point
+        ('3.85 of 5', '-0.40', '0.04')
     """
-    return VALUES if metric else SHARES
+    if metric or scale is None:
+        return VALUES if metric else SHARES
+    low, high = scale
+
+    def value(share: float | None) -> str:
+        return "" if share is None else f"{round(low + (high - low) * share, 2) + 0.0:.2f}"
+
+    def difference(of_shares: float | None) -> str:
+        return "" if of_shares is None else signed((high - low) * of_shares, 2)
+
+    return Unit(value, difference, f" of {high:g}", "", f"{(high - low) / 100:g}")
 
 
 def minutes(seconds: float) -> str:

@@ -34,7 +34,7 @@ from ranker.runs.decide import decide_plan
 from ranker.runs.explain import Chosen, find_example, text_example
 from ranker.runs.gather import gather_with_truth, gather_without_truth
 from ranker.runs.inspected import InspectedModels, check_connected, inspect_models, inspect_references, unread_options
-from ranker.runs.judges import marks_of
+from ranker.runs.judges import JudgedRun, Judges, judged_run
 from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import BACKEND, Plan, plan
@@ -49,8 +49,9 @@ from ranker.runtime.store import Store
 from ranker.scoring.gate import MARGIN
 from ranker.scoring.score import Evidence
 from ranker.sources import kinds, suites
-from ranker.sources.base import Machine, ResourceCache, SourceOptions, is_connected
+from ranker.sources.base import Machine, ModelInfo, ResourceCache, SourceOptions, is_connected
 from ranker.sources.options import from_flags
+from ranker.sources.references import parse
 from ranker.sources.suites import Model, Suite
 from ranker.sources.tables.options import TableOptions
 from ranker.statistics.pool import PoolMethod
@@ -64,6 +65,9 @@ FOR_OWN_ROWS = ("pool", "pool_from_unlabelled", "method", "not_worse_than", "clu
 
 FOR_A_SET = ("data_dir", "limit", "population", "draws")
 """Options of `run` that only apply to a set whose truth is known."""
+
+WITHOUT_JUDGES = ("ood_name", "voters", "pool_from_unlabelled", "in_domain", "not_worse_than", "within")
+"""Options of `run` that say nothing beside ``--judge``."""
 
 PROBE = 10
 """Default of K on a set whose truth is known."""
@@ -170,7 +174,7 @@ class RunRequest:
     """Inputs and settings of `rank-models run`.
 
     Attributes:
-        models: the suite, or references to models.
+        models: the suite, or models.
         rows: a set whose truth is known, or a user's own labelled rows; None for those in the models' files.
         pool: rows without labels; None without any.
         pool_from_unlabelled: True to use rows without a true label, in the file of the labelled ones, as the pool.
@@ -182,11 +186,11 @@ class RunRequest:
         draws: B, or "exact".
         seed: seed of the draws.
         base: model that the others must be no worse than; None for no such check.
-        judges: name -> file of a judge's marks.
+        beside: what judges mark; None without any.
         runtime: how models run.
     """
 
-    models: Suite
+    models: Suite | InspectedModels
     rows: NamedDataset | RowsFile | None
     pool: RowsFile | None
     pool_from_unlabelled: bool
@@ -198,7 +202,7 @@ class RunRequest:
     draws: int | Literal["exact"]
     seed: int
     base: str | None
-    judges: Mapping[str, Path]
+    beside: JudgedRun | None
     runtime: Runtime
 
     def plan(self) -> Plan:
@@ -207,6 +211,8 @@ class RunRequest:
             return plan(
                 gather_with_truth(self.models, self.rows, self.size, self.in_domain), self.evidence, metric=self.metric
             )
+        if self.beside is not None:
+            return plan(self.beside.gather(self.probe), self.evidence, self.method, self.metric)
         other_inputs = self.pool or (), self.probe, self.in_domain, self.pool_from_unlabelled
         inputs = gather_without_truth(self.models, self.rows, *other_inputs)
         return plan(inputs, self.evidence, self.method, self.metric)
@@ -215,8 +221,13 @@ class RunRequest:
         """Carry out the plan."""
         if isinstance(self.rows, NamedDataset):
             return evaluate_plan(run_plan, self.size, self.draws, self.seed, self.runtime)
-        marks = {name: marks_of(name, file) for name, file in self.judges.items()}
-        return decide_plan(run_plan, self.seed, self.runtime, self.base, marks)
+        given = None if self.beside is None else self.beside.given
+        return decide_plan(run_plan, self.seed, self.runtime, self.base, given)
+
+    @property
+    def beside_infos(self) -> tuple[ModelInfo, ...]:
+        """What models that judges read, and these, say of themselves."""
+        return () if self.beside is None else self.beside.infos
 
     @property
     def size(self) -> int:
@@ -230,7 +241,8 @@ def tasks(values: OptionValues) -> MatchedTasks | None:
     Raises:
         UsageError: there are several, beside voters or judges, which are of one task.
     """
-    several = match_tasks(_references(values), source_options(values)) if decides_on_own(values) else None
+    own = decides_on_own(values) and _references(values)
+    several = match_tasks(_references(values), source_options(values)) if own else None
     for option, references in (("voters", values["voters"]), ("judge", values["judges"])):
         if several and references:
             raise flag_error(option, "is for one task at a time: name one, as `--models FOLDER#TASK`", references[0])
@@ -255,10 +267,17 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
     check_mode(values)
     rows = None if decides_on_own(values) else own_rows(values, "data") or set_of(values)
     rows, metric = custom.judged_rows(rows, values["metric"], Machine(values["device"]))
+    pool, how, beside = own_rows(values, "pool"), runtime(values, progress), None
+    if values["judges"]:
+        assert not isinstance(rows, NamedDataset)  # `check_mode` refuses it
+        inspected = named_models(values) if _references(values) else None
+        beside = judged_run(inspected, rows, pool or (), judges(values), how)
     return RunRequest(
-        models=suite(values, None if values["data"] else values["ood_name"], shelf),
+        models=suite(values, None if values["data"] else values["ood_name"], shelf)
+        if beside is None
+        else InspectedModels(()),
         rows=rows,
-        pool=own_rows(values, "pool"),
+        pool=pool,
         pool_from_unlabelled=bool(values["pool_from_unlabelled"]),
         in_domain=own_rows(values, "in_domain"),
         evidence=evidence(values),
@@ -268,26 +287,32 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         draws=draws(values["draws"] or "exact"),
         seed=values["seed"],
         base=values["not_worse_than"],
-        judges=judges(values),
-        runtime=runtime(values, progress),
+        beside=beside,
+        runtime=how,
     )
 
 
-def judges(values: OptionValues) -> dict[str, Path]:
-    """Return the files of ``--judge`` by the judges' names; without a name, a judge has that of its file.
+def judges(values: OptionValues) -> Judges:
+    """Return the judges of ``--judge`` by their names; without a name, a judge has that of its file or model.
 
     Raises:
-        UsageError: two have one name.
+        UsageError: two have one name, or a named direction is of no judge.
     """
-    files: dict[str, Path] = {}
+    references: dict[str, str] = {}
     for text in values["judges"]:
-        before, equals, after = text.partition("=")
-        file = Path(after if equals else text)
-        name = before if equals else file.stem
-        if name in files:
+        reference = parse(text, kinds.available_kinds())
+        name = reference.name or reference.part or Path(reference.place).stem
+        if name in references:
             raise flag_error("judge", f"is given twice as {name}; name one of them: `--judge NAME=FILE`", text)
-        files[name] = file
-    return files
+        references[name] = text.removeprefix(f"{reference.name}=")
+    directions = [text.rpartition("=") for text in values["judge_directions"]]
+    for name, equals, direction in directions:
+        if not equals or direction not in ("lower", "higher"):
+            text = f"must be NAME=lower or NAME=higher (got {name}{equals}{direction})"
+            raise flag_error("judge_direction", text, direction, allowed=("lower", "higher"))
+        look_up("judge", name, references)
+    lower = frozenset(name for name, _, direction in directions if direction == "lower")
+    return Judges(references, values["judge_prompts"], lower, source_options(values))
 
 
 @dataclass(frozen=True)
@@ -326,7 +351,7 @@ def labelling_request(
 ) -> LabellingRequest:
     """Read the options of `rank-models label`, other than how rows are picked."""
     models = inspect_models(suite(values, values["ood_name"]))
-    point_out(values, models)
+    point_out(values, models.infos)
     rows = own_rows(values, "pool")
     assert rows is not None  # click requires it
     pool, metric = custom.judged_rows(rows, values["metric"], Machine(values["device"]))
@@ -388,6 +413,8 @@ def named_models(values: OptionValues) -> InspectedModels | None:
     if not references:
         kinds.check_concerned(options, ())
         return None
+    if values.get("judges"):
+        options = kinds.without_unread(options, references)
     inspected = inspect_references(references, options)
     _connect(values, inspected.unpinned, inspected.shelf)
     return inspected
@@ -419,8 +446,8 @@ def _embedded_suite(values: OptionValues, ood_name: str | None) -> Suite:
 def source_options(values: OptionValues) -> SourceOptions:
     """Return the options for all references; `--cluster` then only applies to `--data`, if that is given."""
     option_values = {**values, "cluster": None} if values.get("data") else dict(values)
-    if takes_values(values.get("task")):
-        option_values |= {"scale": None}  # it is the task's
+    if takes_values(values.get("task")) or (values.get("judges") and values["data"]):
+        option_values |= {"scale": None}  # it is the task's, or that of people's marks
     return SourceOptions(
         label_map=label_map(values["label_map"], values["limits"]),
         trust_remote_code=frozenset(values["trust_remote_code"]),
@@ -460,13 +487,13 @@ def executor(values: OptionValues) -> Executor:
     return executor_named(values.get("executor", "auto"), ExecutorOptions(workers, isolated, memory))
 
 
-def point_out(values: OptionValues, models: InspectedModels) -> None:
+def point_out(values: OptionValues, infos: Sequence[ModelInfo]) -> None:
     """Refuse options that none of the models reads, and warn of a label map that fits none.
 
     `--strict` also refuses guesses about their files.
     """
-    stderr.check_strict(values, (note for model in models.infos for note in model.notes))
-    unread = unread_options(models.infos)
+    stderr.check_strict(values, (note for info in infos for note in info.notes))
+    unread = unread_options(infos)
     if "label_map" in unread:
         names = listed(map(repr, label_map(values["label_map"], values["limits"]) or ()))
         log.warning(
@@ -507,9 +534,12 @@ def check_mode(values: OptionValues) -> None:
         raise flag_error("not_worse_than", "is for labelled rows alone, without `--pool`", values["not_worse_than"])
     if values.get("voters") and not (values["ood_name"] or values["pool"] or values["pool_from_unlabelled"]):
         raise flag_error("voters", "vote on the rows of `--pool`; name it", values["voters"][0])
-    if values.get("judges") and any(values[name] for name in ("ood_name", "pool", "not_worse_than", "within")):
-        beside = "without `--ood`, `--pool`, `--within` and `--not-worse-than`"
-        raise flag_error("judge", f"is beside people's marks alone, {beside}", values["judges"][0])
+    for name in WITHOUT_JUDGES if values.get("judges") else ():
+        if values.get(name):
+            raise flag_error(name, "is not read beside `--judge`", values[name])
+    for name in ("judge_prompts", "judge_directions"):
+        if values.get(name) and not values["judges"]:
+            raise flag_error(name.removesuffix("s"), "is for `--judge`", values[name][0])
     for name in ("by", "allow_absent"):
         if values.get(name) is not None and not values.get("not_worse_than"):
             raise flag_error(name, "is for `--not-worse-than`", values[name])
@@ -526,7 +556,7 @@ def gate(values: OptionValues) -> tuple[float, bool]:
 
 def decides_on_own(values: OptionValues) -> bool:
     """Return True if the rows are those in the models' files: neither a set nor a file of rows is named."""
-    return not (values["data"] or values["ood_name"]) and bool(_references(values))
+    return not (values["data"] or values["ood_name"]) and bool(_references(values) or values.get("judges"))
 
 
 def draws(value: str) -> int | Literal["exact"]:

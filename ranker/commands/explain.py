@@ -101,7 +101,7 @@ def explain(**values: Any) -> None:
     check_askable(models, evidence)
     task, designed, example = arguments.example(values, models)
     toward = None if values["toward"] is None else label_index(values["toward"], task)
-    arguments.point_out(values, models)
+    arguments.point_out(values, models.infos)
     explanation = explain_example(
         models,
         task,

@@ -103,9 +103,27 @@ EXAMPLES = {
     "--judge",
     "judges",
     multiple=True,
-    metavar="NAME=FILE",
-    help="A judge's marks of the same answers, such as a language model's, on any scale: a table or log like those of "
-    "--models, which then hold people's marks. Repeat for several judges.",
+    metavar="NAME=PATH",
+    help="A judge's marks of the models' answers, on any scale: a table or a log. Or a language model that marks their "
+    "answers to --pool: lm.gguf, openai:URL#MODEL. People's marks are --models, or --data FILE with a column "
+    "for each model. Repeat for several judges.",
+)
+@options.option(
+    Heading.ANSWERS,
+    "--judge-prompt",
+    "judge_prompts",
+    multiple=True,
+    metavar="PROMPT",
+    help="Prompt of judges that are asked: a .toml file with the segments input and answer, or a built-in one "
+    "(`rank-models ls prompts`). Each makes a judge.  [default: judge/quality]",
+)
+@options.option(
+    Heading.ANSWERS,
+    "--judge-direction",
+    "judge_directions",
+    multiple=True,
+    metavar="NAME=lower",
+    help="Judge whose lower marks are better.",
 )
 @options.option(
     Heading.METHODS,
@@ -265,8 +283,12 @@ def run(**values: Any) -> None:
             say(name_flags(line))
         return
     request = arguments.run_request(values, stderr.bars(values), shelf)
+    if values["dry_run"] and request.beside is not None:
+        for line in request.beside.dry_lines(read_prices(values["prices"] or "")):
+            say(line)
+        return
     run_plan = request.plan()
-    arguments.point_out(values, run_plan.inputs.inspected)
+    arguments.point_out(values, (*run_plan.inputs.inspected.infos, *request.beside_infos))
     arguments.point_out_sample(values, run_plan.rows.ood)
     if values["dry_run"]:
         for line in dry_run_lines(run_plan, request.runtime, read_prices(values["prices"] or "")):

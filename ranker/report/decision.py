@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any
 
-from ranker.numbers import counted, interval, p_value, percent, points, probability, unit, with_interval
+from ranker.numbers import counted, interval, p_value, percent, probability, with_interval
 from ranker.report.tables import (
     MANY_MODELS,
     MAX_LETTERS,
@@ -76,7 +76,7 @@ def certainty(ranking: Ranking) -> Iterator[str]:
     """Yield the probability that the first model is good enough; nothing where it is unknown."""
     first = ranking.decision.models[0]
     if first.p_near_best is not None:
-        point = unit(ranking.decision.metric).point
+        point = ranking.decision.unit.point
         yield (
             f"Probability that no other model is better than {first.name} by more than {point}: "
             f"{probability(first.p_near_best)} %."
@@ -120,12 +120,12 @@ def tables(ranking: Ranking) -> Iterator[Table]:
 
 def judges(decision: Decision) -> Table:
     """Tabulate what each judge's marks are worth, and the models that it surely flatters or belittles."""
-    rows = []
+    rows, write = [], decision.unit.difference
     for judge in decision.judges:
         sure = [bias for bias in judge.biases if bias.low > 0 or bias.high < 0]
         sides = ([bias for bias in sure if bias.value > 0], [bias for bias in sure if bias.value < 0])
         texts = (
-            "; ".join(f"{bias.model} {points(bias.value)} ({interval(bias.low, bias.high, points)})" for bias in side)
+            "; ".join(f"{bias.model} {write(bias.value)} ({interval(bias.low, bias.high, write)})" for bias in side)
             for side in sides
         )
         agreement = "" if judge.agreement is None else f"{judge.agreement:.2f}"
@@ -135,7 +135,8 @@ def judges(decision: Decision) -> Table:
         *("Judges", ["judge", "flatters", "belittles"], ["rows", "weight", "agrees", "worth"], rows),
         help="By people's marks. agrees: correlation with them within rows. worth: how many more rows marked by people "
         "would tell as much. flatters, belittles: models that the judge surely marks higher or lower than people do, "
-        "in points of people's scale, with 95 % intervals. weight: percent of the judges' weight before people speak.",
+        f"{'on' if decision.scale else 'in points of'} people's scale, with 95 % intervals. weight: percent of the "
+        "judges' weight before people speak.",
         formats=READ,
     )
 
@@ -144,7 +145,8 @@ def first_caveat(ranking: Ranking, decision: Decision) -> str:
     """Return what comes before the answer: models are worse than guessing, or nearly all labels are one."""
     caveat = one_label(label_counts(ranking, decision))
     worse = "".join(f"{note} " for note in ranking.header.notes if WORSE in note)
-    return f"{worse}{caveat[:1].upper()}{caveat[1:]}. " if caveat else worse
+    nobody = "" if decision.confirmed else "No person has confirmed this. "
+    return f"{nobody}{worse}{caveat[:1].upper()}{caveat[1:]}. " if caveat else f"{nobody}{worse}"
 
 
 def label_counts(ranking: Ranking, decision: Decision) -> Counter[str]:
@@ -298,13 +300,17 @@ def matrix(decision: Decision) -> Table:
 
 def comparison_table(decision: Decision) -> Table:
     """Tabulate every two models on the labelled rows: difference, certainty, and rows on which each did better."""
-    difference = unit(decision.metric).difference
+    difference = decision.unit.difference
     rows = [
         (pair.a, pair.b, difference(pair.difference), interval(pair.low, pair.high, difference), f"{pair.better:,}",
          f"{pair.worse:,}", p_value(pair.p), p_value(pair.p_corrected))
         for pair in decision.versus
     ]  # fmt: skip
-    subject = f"{decision.metric} on the same rows" if decision.metric else "mean outcomes on the same rows, in points"
+    subject = (
+        f"{decision.metric} on the same rows"
+        if decision.metric
+        else f"mean outcomes on the same rows{'' if decision.scale else ', in points'}"
+    )
     numbers = ["difference", "95 % interval", "first better", "second better", "p", "p, Holm"]
     return table(
         *("On the same rows", ["first", "second"], numbers, rows),

@@ -61,12 +61,13 @@ ACCURACY = MetricWords(
 )
 
 
-def words(metric: str, of_all: bool = False) -> MetricWords:
+def words(metric: str, of_all: bool = False, scale: tuple[float, float] | None = None) -> MetricWords:
     """Return the words of a metric.
 
     Args:
         metric: its name.
         of_all: whether the metric is no mean over rows.
+        scale: worst and best mark, where outcomes are marks.
 
     Example:
         >>> words("ACC").column, words("ROUGE-L").column, words("macro-f1", of_all=True).column
@@ -77,9 +78,9 @@ def words(metric: str, of_all: bool = False) -> MetricWords:
     if of_all:
         return MetricWords(metric, metric, metric, metric, f"{metric}: of these rows together", unit(metric))
     mean = f"mean {metric}"
-    return MetricWords(metric, metric, metric, mean, f"{mean}: over these rows")
+    return MetricWords(metric, metric, metric, mean, f"{mean}: over these rows", unit("", scale))
 
 
 def words_of(ranking: Ranking) -> MetricWords:
     """Return the words of the metric by which a run compares models."""
-    return words(ranking.header.metric, bool(ranking.found.metric))
+    return words(ranking.header.metric, bool(ranking.found.metric), ranking.found.scale)

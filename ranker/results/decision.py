@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from ranker.errors import listed
-from ranker.numbers import probability, unit, with_interval
+from ranker.numbers import Unit, probability, unit, with_interval
 from ranker.records import ROUNDING, Share
 from ranker.results.evaluation import MethodResult
 from ranker.results.gate import Gate
@@ -102,6 +102,8 @@ class Decision(Result):
         metric: a metric that is no mean over rows, by which models are compared; "" for the mean outcome.
         lower_is_better: less of this metric is better.
         judges: those that marked the models' answers beside people.
+        scale: worst and best mark, where outcomes are marks; None for shares.
+        confirmed: False if no person labelled or marked a row: outcomes are then the marks of the first judge.
         mode: "decision".
         methods: (): no method is measured where the truth is unknown.
 
@@ -133,6 +135,8 @@ class Decision(Result):
     metric: str = ""
     lower_is_better: bool = False
     judges: tuple[JudgeResult, ...] = ()
+    scale: tuple[float, float] | None = None
+    confirmed: bool = True
 
     def __post_init__(self) -> None:
         size = len(self.models)
@@ -149,6 +153,11 @@ class Decision(Result):
     def names(self) -> tuple[str, ...]:
         """(M,) names of the models."""
         return tuple(model.name for model in self.models)
+
+    @property
+    def unit(self) -> Unit:
+        """Unit of the models' values."""
+        return unit(self.metric, self.scale)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -224,7 +233,7 @@ class Decision(Result):
         """The first model, how sure that is, and the models that cannot be told from it."""
         first, tied = self.models[0], self.tied(0)
         near = first.p_near_best
-        sure = "" if near is None else f"; P(within {unit(self.metric).point} of the best) {probability(near)} %"
+        sure = "" if near is None else f"; P(within {self.unit.point} of the best) {probability(near)} %"
         but = f"cannot be told from it: {listed(tied, NAMES)}" if tied else "told apart from all others"
         better = f"; but the labels speak for {self.names[self.against]}" if self.against else ""
         return f"first: {first.name}{sure}, by {self.method}\n{but}{better}"
@@ -242,7 +251,7 @@ class Decision(Result):
 
     def in_words(self) -> list[dict[str, str]]:
         """Return each model with its outcome and P(near best), in percent or in the metric's own unit."""
-        value = unit(self.metric).value
+        value = self.unit.value
         return [
             {
                 "model": model.name,

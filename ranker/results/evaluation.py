@@ -157,6 +157,8 @@ class Evaluation(Result):
     """
 
     mode: ClassVar[Literal["evaluation"]] = "evaluation"
+    scale: ClassVar[None] = None
+    confirmed: ClassVar[bool] = True
 
     draws: int | Literal["exact"]
     models: tuple[EvaluatedModel, ...]

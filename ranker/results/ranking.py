@@ -71,13 +71,18 @@ class Ranking(Result):
     def title(self) -> str:
         """One-line title of the run."""
         header = self.header
-        return f"{header.suite} on {header.ood}: {counted(len(self.found.models), 'model')}, K = {self.compared}"
+        return f"{header.suite} on {header.ood}: {counted(len(self.found.models), 'model')}, K = {self.labelled}"
 
     @property
     def compared(self) -> int:
         """Number of examples that models are compared on: of a decision, the rows that all of them were judged on."""
         left_out = len(self.table.examples) - len(self.table.judged) if self.mode == "decision" else 0
         return self.header.probe - left_out
+
+    @property
+    def labelled(self) -> int:
+        """Number of these that people labelled or marked."""
+        return self.compared if self.found.confirmed else 0
 
     @property
     def mode(self) -> Mode:

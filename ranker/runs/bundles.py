@@ -14,7 +14,7 @@ from ranker.runs.task import check_readable
 from ranker.sources.base import BundledRows
 from ranker.tasks.base import Task
 from ranker.tasks.classes import has_labels, label_names
-from ranker.tasks.precomputed import PrecomputedScores, PrecomputedTask
+from ranker.tasks.precomputed import PrecomputedScores, PrecomputedTask, scale_of
 
 OWN_ROWS = "their own rows"
 """Name of a dataset made of the rows of several files that share no name."""
@@ -167,5 +167,5 @@ def _agreed_task(tasks: Sequence[Task]) -> Task:
     """Return the task of several files: the first; judged answers keep labels only if all files name the same."""
     first = tasks[0]
     if not has_labels(first) and any(label_names(later) != label_names(first) for later in tasks):
-        return PrecomputedTask(first.name, first.metric)
+        return PrecomputedTask(first.name, first.metric, scale=scale_of(first))
     return first

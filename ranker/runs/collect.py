@@ -297,10 +297,17 @@ def dry_run_lines(plan: Plan, runtime: Runtime = Runtime(), prices: Prices = NO_
     attributed = f", {len(attributed_rows)} to explain with {listed(names)}" if names else ""
     size = f"{len(suite.models)} models, {len(all_rows)} rows{attributed}"
     yield f"{suite.name} on {rows.ood.name}: {size}"
+    yield from estimate_lines(plan.inputs.inspected, plan.task, plan.request_matrix, runtime, prices)
+
+
+def estimate_lines(
+    inspected: InspectedModels, task: Task, requests: RequestMatrix, runtime: Runtime, prices: Prices = NO_PRICES
+) -> Iterator[str]:
+    """Describe what requests to models would do and cost, a line each, then in all."""
     usage, bills = Usage(), dict[str, Bill]()
     with runtime.open_store() as store:
-        outcomes = dict(run_jobs(plan.inputs.inspected, plan.task, plan.request_matrix, runtime, store, dry=True))
-    for number, model in enumerate(suite.models):
+        outcomes = dict(run_jobs(inspected, task, requests, runtime, store, dry=True))
+    for number, model in enumerate(inspected.models):
         outcome = outcomes[number]
         if outcome.failure:
             yield f"{model.name}: cannot be run: {outcome.failure}"

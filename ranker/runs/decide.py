@@ -12,7 +12,7 @@ from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
 from ranker.runs.gather import gather_without_truth
 from ranker.runs.inspected import Models, inspect_models
-from ranker.runs.judges import JudgeMarks, check_judges, judged, marks_of
+from ranker.runs.judges import GivenMarks, Judges, check_judges, judged, judged_run
 from ranker.runs.plan import Plan, check_method, plan
 from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, with_columns
 from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
@@ -21,6 +21,7 @@ from ranker.scoring import decision as deciding
 from ranker.scoring.by_metric import MeanRows
 from ranker.scoring.score import Evidence
 from ranker.scoring.unlabelled import LabelContext, UnlabelledContext
+from ranker.tasks.precomputed import scale_of
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ def decide(
     pool_from_unlabelled: bool = False,
     label_map: Mapping[str, str] | None = None,
     voters: Models = (),
-    judges: Mapping[str, str | Path] | None = None,
+    judges: Judges | Mapping[str, str | Path] | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     runtime: Runtime = Runtime(),
 ) -> Ranking:
@@ -64,8 +65,9 @@ def decide(
         label_map: output of the models -> the rows' label that it means, for models that are references.
         voters: models that vote on the rows of the pool and are not ranked; with a `role` of "trusted" they are known
             to be better.
-        judges: name -> a table or log with a judge's marks of the same models' answers, on any scale, higher is better.
-            The rows are those of the models' own files, with people's marks.
+        judges: name -> a table or log with a judge's marks of the models' answers, on any scale, or a language model
+            that marks their answers to the rows of `pool`. People's marks are the outcomes of the models' own files, a
+            table as `examples`, or what labelled rows say of the answers.
         columns: part of a row ("text", "label", "id", "cluster") -> its column in the files, or columns.
 
     Returns:
@@ -87,11 +89,14 @@ def decide(
         cannot be told from it: inoc-1600, inoc-800
     """
     rows, unlabelled_rows = with_columns(examples, columns), with_columns(pool, columns)
-    inspected = inspect_models(models, label_map, voters)
-    inputs = gather_without_truth(inspected, rows, unlabelled_rows, probe, in_domain, pool_from_unlabelled)
-    marked = {name: marks_of(name, reference) for name, reference in (judges or {}).items()}
-    run_plan = plan(inputs, evidence, method, metric)
-    return decide_plan(run_plan, seed, runtime, base, marked)
+    inspected, given = inspect_models(models, label_map, voters), None
+    if judges:
+        named = judges if isinstance(judges, Judges) else Judges(judges)
+        beside = judged_run(inspected, rows, unlabelled_rows, named, runtime)
+        inputs, given = beside.gather(probe), beside.given
+    else:
+        inputs = gather_without_truth(inspected, rows, unlabelled_rows, probe, in_domain, pool_from_unlabelled)
+    return decide_plan(plan(inputs, evidence, method, metric), seed, runtime, base, given)
 
 
 def decide_plan(
@@ -99,10 +104,10 @@ def decide_plan(
     seed: int,
     runtime: Runtime,
     base: str | None = None,
-    judges: Mapping[str, JudgeMarks] | None = None,
+    judges: GivenMarks | None = None,
 ) -> Ranking:
     """Carry out a plan on labelled rows; see `decide` for arguments and errors."""
-    if judges:
+    if judges is not None:
         check_judges(run_plan)
     if base is not None:
         look_up("model", base, {model.name: model for model in run_plan.suite.models})
@@ -122,11 +127,12 @@ def decide_plan(
             families=measurements.families,
             misled=measurements.misled,
             in_domain=measurements.in_domain,
-            beside=judged(measurements.table, judges) if judges else _beside(measurements),
+            beside=judged(measurements.table, judges) if judges is not None else _beside(measurements),
             rows=measurements.rows,
             groups=[example.group for example in run_plan.rows.population],
             precomputed=run_plan.inputs.inspected.precomputed,
             base=base,
+            scale=scale_of(run_plan.task),
             watch=watch,
         )
     probe = len(measurements.table.examples)

@@ -1,53 +1,126 @@
-"""Read judges' marks of the models' answers, and put them beside people's.
+"""Read judges' marks of the models' answers, or ask for them, and put them beside people's.
 
-A judge's file is read as a run of its own: it may have every layout that `models` takes, and be a log.
+A judge's file is read as a run of its own: it may have every layout that `models` takes, and be a log. People's marks
+come the same way, or models' outcomes on labelled rows stand for them. Where no person marked anything, the marks of
+the first judge are shown as outcomes, and the order is that of the judges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from factors.types import Floats
-from ranker.errors import UsageError, listed
+from ranker.datasets.pools import check_ids, with_labelled
+from ranker.datasets.sets import LabelledDataset
+from ranker.errors import UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
 from ranker.results.table import ScoreTable
+from ranker.runs.asked_judges import Answering, JudgeMarks, ask, dry_lines, inspect_judge
 from ranker.runs.collect import collect
-from ranker.runs.gather import gather_without_truth
-from ranker.runs.inspected import inspect_references
+from ranker.runs.gather import RunInputs, gather_without_truth
+from ranker.runs.inspected import InspectedModels, inspect_references
 from ranker.runs.plan import Plan, plan
 from ranker.runs.pool import population_answers
+from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, as_pool, read_pool_rows
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.scoring.unlabelled import JudgeContext
-from ranker.sources.base import SourceOptions
+from ranker.sources.base import ModelInfo, SourceOptions
+from ranker.sources.endpoint.prices import NO_PRICES, Prices
 from ranker.sources.logs.options import LogOptions
+from ranker.sources.marks import MarkedModel
+from ranker.sources.suites import Model
+from ranker.sources.tables.base import UNIT
+from ranker.sources.tables.keys import MODELS
 from ranker.sources.tables.options import TableOptions
 from ranker.statistics.judges import JudgedMarks
 
 ANY_SCALE = (-1e6, 1e6)
 """Ends of a judge's scale as it is read: only differences of its marks count, whatever their unit."""
 
+SMALLEST = 1e-12
+"""Least range of a judge's marks that is divided by."""
+
 
 @dataclass(frozen=True)
-class JudgeMarks:
-    """Marks of one judge, as its file has them.
+class Judges:
+    """Judges as a user names them.
 
     Attributes:
-        models: names of those that it marked.
-        rows: (n,) ids.
-        values: model -> (n,) marks, nan where there is none.
+        references: name -> a table or log of marks, or a model that is asked for them.
+        prompts: files and names of prompts for those that are asked; () takes the built-in one.
+        lower: names of those whose lower marks are better.
+        options: of the models that are asked, and limits of reading.
+
+    Raises:
+        UsageError: a name of `lower` is none of a judge.
     """
 
-    models: tuple[str, ...]
-    rows: tuple[str, ...]
-    values: Mapping[str, Floats]
+    references: Mapping[str, str | Path] = field(default_factory=dict)
+    prompts: tuple[str, ...] = ()
+    lower: Collection[str] = ()
+    options: SourceOptions = SourceOptions()
+
+    def __post_init__(self) -> None:
+        for name in self.lower:
+            look_up("judge", name, self.references)
+        if self.prompts and not any(True for _ in self.asked):
+            text = "is for a judge that is asked, and none is: all are files of marks"
+            raise UsageError.about("judge_prompt", text, self.prompts[0])
+
+    @cached_property
+    def asked(self) -> Mapping[str, InspectedModels]:
+        """Name -> a judge that is asked."""
+        return {
+            name: inspect_judge(name, str(reference), self.options, self.prompts)
+            for name, reference in self.references.items()
+            if not is_file(reference)
+        }
+
+    def marks(self, answering: Answering | None, runtime: Runtime) -> dict[str, JudgeMarks]:
+        """Read the marks of each judge, and ask for those that are in no file.
+
+        Args:
+            answering: the models whose answers are to be marked; None if they are not known.
+            runtime: how judges are asked.
+
+        Raises:
+            UsageError: a file holds no marks of two models, or answers are needed and not known.
+            ModelError: a judge, or a model whose answers it is to read, cannot be asked.
+        """
+        marks: dict[str, JudgeMarks] = {}
+        for name, reference in self.references.items():
+            if name in self.asked:
+                marks |= ask(self.asked[name], _needed(name, answering), runtime)
+            else:
+                marks[name] = marks_of(name, reference, self.options.limits, name in self.lower)
+        return marks
+
+    def dry_lines(self, answering: Answering | None, runtime: Runtime, prices: Prices = NO_PRICES) -> Iterator[str]:
+        """Describe what asking would cost, and send nothing; errors are those of `marks`."""
+        for name, judge in self.asked.items():
+            yield from dry_lines(judge, _needed(name, answering), runtime, prices)
 
 
-def marks_of(name: str, reference: str | Path, limits: Limits = LIMITS) -> JudgeMarks:
+def _needed(name: str, answering: Answering | None) -> Answering:
+    if answering is None:
+        text = f"{name} reads rows and answers: name the rows with `pool`, and models that answer them with `models`"
+        raise UsageError.about("judges", text, name)
+    return answering
+
+
+def is_file(reference: str | Path) -> bool:
+    """Return True if a judge's marks lie in a file or a log; False if it is a model that is asked."""
+    (first, *_) = inspect_references([str(reference)]).unpinned
+    return first.source.precomputed
+
+
+def marks_of(name: str, reference: str | Path, limits: Limits = LIMITS, lower_is_better: bool = False) -> JudgeMarks:
     """Read a judge's marks as the outcomes of the models that it marked.
 
     Raises:
@@ -59,38 +132,173 @@ def marks_of(name: str, reference: str | Path, limits: Limits = LIMITS) -> Judge
         own_plan = plan(gather_without_truth(inspected), Evidence("none", factors=()))
     except UsageError as error:
         raise UsageError(f"`judges`: {name}: {error}", option="judges", value=str(reference)) from error
-    examples = own_plan.rows.population
-    values = {
+    examples, (low, high) = own_plan.rows.population, ANY_SCALE
+    outcomes = {
         reply.model.name: own_plan.task.outcomes(population_answers(reply).predictions, examples)
         for reply in collect(own_plan, Runtime(store=None)).answered
     }
+    sign = -1 if lower_is_better else 1
+    values = {model: sign * (low + (high - low) * of_model) for model, of_model in outcomes.items()}
     return JudgeMarks(tuple(values), tuple(example.id for example in examples), values)
 
 
-def check_judges(run_plan: Plan) -> None:
-    """Refuse what judges' marks are not read beside: a pool, and a metric that is no mean.
+@dataclass(frozen=True)
+class GivenMarks:
+    """Marks of judges beside a run.
+
+    Attributes:
+        marks: name of a judge -> its marks.
+        confirmed: False if no person marked anything: outcomes are then those of the first judge.
+    """
+
+    marks: Mapping[str, JudgeMarks]
+    confirmed: bool = True
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """Inputs of a run beside judges, before any is asked.
+
+    Attributes:
+        judges: the judges.
+        people: models with people's marks or labels; None if there are none.
+        rows: labelled rows of these models; None if their own files have them.
+        answering: models whose answers judges read; None if they are not known.
+        runtime: how judges are asked.
+    """
+
+    judges: Judges
+    people: InspectedModels | None
+    rows: LabelledDataset | None
+    answering: Answering | None
+    runtime: Runtime = Runtime()
+
+    @cached_property
+    def given(self) -> GivenMarks:
+        """Marks of the judges, read or asked for once; errors are those of `Judges.marks`."""
+        return GivenMarks(self.judges.marks(self.answering, self.runtime), self.people is not None)
+
+    def gather(self, probe: int | None = None) -> RunInputs:
+        """Gather the rows that people marked; those of the first judge if they marked none.
+
+        Raises:
+            UsageError, ModelError: as `given` and `gather_without_truth`.
+        """
+        people = self.people or marked_models(*next(iter(self.given.marks.items())))
+        return gather_without_truth(people, self.rows, probe=probe)
+
+    @property
+    def infos(self) -> tuple[ModelInfo, ...]:
+        """What all models and judges say of themselves, which are in no file of marks."""
+        answering = () if self.answering is None else self.answering.models.infos
+        return (*answering, *(info for judge in self.judges.asked.values() for info in judge.infos))
+
+    def dry_lines(self, prices: Prices = NO_PRICES) -> Iterator[str]:
+        """Describe what asking would cost, and send nothing; errors are those of `Judges.marks`."""
+        if self.answering is not None:
+            yield from self.answering.dry_lines(self.runtime, prices)
+        yield from self.judges.dry_lines(self.answering, self.runtime, prices)
+
+
+def judged_run(
+    models: InspectedModels | None,
+    rows: LabelledRows | None,
+    pool: UnlabelledRows,
+    judges: Judges,
+    runtime: Runtime = Runtime(),
+) -> JudgedRun:
+    """Tell people's marks from answers that judges are to read.
+
+    Args:
+        models: with people's marks, or answers; None if there are only judges.
+        rows: labelled rows, or a table of people's marks of the models' answers; None for what models' files bring.
+        pool: rows that models answer and judges mark; () if these are not asked.
+        judges: the judges.
+        runtime: how these are asked.
 
     Raises:
-        UsageError: there is one.
+        UsageError: people marked other models than those that answer.
     """
-    if run_plan.rows.pool:
-        raise UsageError.about("judges", "mark answers, and a pool is read by labels; leave one of the two out")
+    by_id = models is not None and models.precomputed
+    everyone = tuple(read_pool_rows(as_pool(pool), by_id)) if pool else ()
+    if isinstance(rows, RowsFile) and isinstance(rows.file, Path) and holds_marks(rows, models):
+        options = SourceOptions(kinds=[TableOptions(scale=rows.scale or UNIT)], limits=rows.limits)
+        people: InspectedModels | None = inspect_references([rows.file], options)
+        rows = None
+        assert people is not None
+        names = [model.name for model in (models or people).unpinned]
+        if strange := [model.name for model in people.unpinned if model.name not in names]:
+            text = f"has marks of {listed(strange)}, which are none of the models: {listed(names)}"
+            raise UsageError.about("data", text, strange[0])
+    else:
+        people = None if rows is None and everyone else models
+    if models is None or not everyone:
+        return JudgedRun(judges, people, _read(rows, models), None, runtime)
+    labelled = _read(rows, models)
+    if labelled is not None:
+        check_ids(everyone, labelled.examples)
+        joined, places = with_labelled(everyone, labelled.examples)
+        for place, row in zip(places.tolist(), labelled.examples, strict=True):
+            joined[place] = row
+        everyone = tuple(joined)
+    return JudgedRun(judges, people, labelled, Answering(models, everyone), runtime)
+
+
+def _read(rows: LabelledRows | None, models: InspectedModels | None) -> LabelledDataset | None:
+    if rows is None or isinstance(rows, LabelledDataset):
+        return rows
+    file = rows if isinstance(rows, RowsFile) else RowsFile(Path(rows) if isinstance(rows, str) else rows)
+    return file.labelled(() if models is None else models.infos)
+
+
+def holds_marks(rows: RowsFile, models: InspectedModels | None) -> bool:
+    """Return True if a table has marks of models' answers: a column that names the model, or a column for each."""
+    columns = {*rows.content.cells}
+    if any(column.casefold() in MODELS for column in columns):
+        return True
+    return models is not None and len(columns & {model.name for model in models.unpinned}) > 1
+
+
+def marked_models(judge: str, marks: JudgeMarks) -> InspectedModels:
+    """Return models by the marks of one judge, from 0, its worst, to 1, its best."""
+    all_marks = np.array([marks.values[model] for model in marks.models])
+    low, high = np.nanmin(all_marks), np.nanmax(all_marks)
+    shares = (all_marks - low) / max(high - low, SMALLEST)
+    by_row = [
+        {row: share for row, share in zip(marks.rows, of_model, strict=True) if share == share}  # nan is no mark
+        for of_model in shares.tolist()
+    ]
+    scale = float(low), float(high)
+    sources = [
+        MarkedModel(name, judge, of_model, marks.rows, scale)
+        for name, of_model in zip(marks.models, by_row, strict=True)
+    ]
+    return InspectedModels(tuple(map(Model, sources)))
+
+
+def check_judges(run_plan: Plan) -> None:
+    """Refuse a metric that judges' marks are not read beside: one that is no mean.
+
+    Raises:
+        UsageError: it is one.
+    """
     if run_plan.metric is not None:
         raise UsageError.about(
             "judges", f"tell means of rows, and {run_plan.metric.name} is none", run_plan.metric.name
         )
 
 
-def judged(table: ScoreTable, judges: Mapping[str, JudgeMarks]) -> JudgeContext:
+def judged(table: ScoreTable, given: GivenMarks) -> JudgeContext:
     """Put judges' marks beside people's scores: first the rows that people marked, then all others.
 
     Args:
-        table: people's scores.
-        judges: name -> its marks.
+        table: people's scores; those of the first judge, if people marked nothing.
+        given: judges' marks.
 
     Raises:
         UsageError: a judge marked no answer of a model, or no row that people marked.
     """
+    judges = given.marks
     ids = list(dict.fromkeys([*table.examples, *(row for marks in judges.values() for row in marks.rows)]))
     for name, marks in judges.items():
         if missing := [model for model in table.models if model not in marks.models]:
@@ -99,8 +307,12 @@ def judged(table: ScoreTable, judges: Mapping[str, JudgeMarks]) -> JudgeContext:
         if not {*marks.rows} & {*table.examples}:
             raise UsageError(f"`judges`: {name} marked no row that people marked", option="judges", value=name)
     people = _aligned(dict(zip(table.models, table.outcomes, strict=True)), table.models, table.examples, ids)
-    of_judges = [_aligned(marks.values, table.models, marks.rows, ids) for marks in judges.values()]
-    return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(people, np.array(of_judges)))
+    of_judges = np.array([_aligned(marks.values, table.models, marks.rows, ids) for marks in judges.values()])
+    if given.confirmed:
+        return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(people, of_judges))
+    unit = float(np.sqrt(np.nanmean((people - np.nanmean(people, axis=0)) ** 2)))
+    nobody = np.full(people.shape, np.nan)
+    return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(nobody, of_judges, unit))
 
 
 def _aligned(values: Mapping[str, Floats], models: Sequence[str], rows: Sequence[str], ids: Sequence[str]) -> Floats:

@@ -49,6 +49,7 @@ def decide(
     groups: Sequence[str] = (),
     precomputed: bool = False,
     base: str | None = None,
+    scale: tuple[float, float] | None = None,
     watch: Callable[[str, int], object] = lambda step, done: None,
 ) -> Decision:
     """Order models without a known truth, and compute how far these rows support the order.
@@ -69,6 +70,7 @@ def decide(
         groups: (K,) the group of each row; none where rows are independent.
         precomputed: whether the answers were made elsewhere, where more answers may have been possible.
         base: a model that each other one is compared with, however many they are.
+        scale: worst and best mark, where outcomes are marks.
         watch: is told what comes next, of `STEPS`, and how many more of them are done.
 
     Raises:
@@ -93,6 +95,9 @@ def decide(
     watch(STEPS[1], 1)
     belief = by.belief or judged.belief(outcomes, clusters, np.random.default_rng(seed))
     sign, ends = (-1, belief.interval()[::-1]) if judged.lower_is_better else (1, belief.interval())
+    expected = belief.expected
+    if by.of_differences:
+        expected, ends = (unknown := np.full(len(order), np.nan)), (unknown, unknown)
     best, near, equal = belief.best(), belief.near(), belief.equal(int(order[0]))
     forecast = None if have_one_label(rows) else belief.forecast(LEVEL)
     watch(STEPS[2], 1)
@@ -111,7 +116,7 @@ def decide(
                 rank=1 + int((by.score > by.score[m] + TIE).sum()),
                 score=scores[m].get(scored_by),
                 outcome=float(judged.values[m]),
-                expected=engine.none_if_nan(sign * belief.expected[m]),
+                expected=engine.none_if_nan(sign * expected[m]),
                 low=engine.none_if_nan(sign * ends[0][m]),
                 high=engine.none_if_nan(sign * ends[1][m]),
                 p_best=float(best[m]),
@@ -131,6 +136,8 @@ def decide(
         metric=judged.name,
         lower_is_better=judged.lower_is_better,
         judges=by.judges,
+        scale=scale,
+        confirmed=not by.of_differences,
     )
     notes = (*_notes(by, order, decision, outcomes[order], beside), *warnings(pairs, precomputed))
     if decision.lower_is_better:
@@ -229,7 +236,7 @@ def _notes(
         if not judge.share
     ]
     notes += [_note_without(by.method, part, belief, order, decision.names) for part, belief in by.without.items()]
-    if len(decision.groups) == 1:
+    if len(decision.groups) == 1 and decision.confirmed:
         labels = "this one label" if size == 1 else f"these {size} labels"
         notes.append(f"No two models can be told apart with {labels}.")
     if decision.models[0].p_near_best is None:

@@ -46,6 +46,7 @@ class ModelOrder:
         without: "in-domain", "voters" or "judges" -> the belief without what the models are known by in-domain, without
             those that only vote, or by people alone; nothing that is not there.
         judges: those whose marks were read.
+        of_differences: whether the belief's values are differences from the mean model, whose own value is unknown.
     """
 
     method: str
@@ -55,6 +56,7 @@ class ModelOrder:
     warning: str = ""
     without: Mapping[Part, Draws] = field(default_factory=dict)
     judges: tuple[JudgeResult, ...] = ()
+    of_differences: bool = False
 
 
 class UnlabelledContext(Protocol):
@@ -188,7 +190,13 @@ class JudgeContext(UnlabelledContext):
 
     @property
     def adds(self) -> str:
-        """The number of rows, and of judges."""
+        """The number of rows, and of judges; that nobody confirms these, first of all."""
+        if not self.marks.whole.any():
+            return (
+                "No person marked a row: the order is that of "
+                f"{counted(len(self.names), 'judge')}, trusted as far as judges in general. The means are of the marks "
+                f"of {self.names[0]}."
+            )
         return f"{counted(len(self.names), 'judge')} marked {counted(self.unlabelled, 'row')} that people did not."
 
     @property
@@ -210,12 +218,13 @@ class JudgeContext(UnlabelledContext):
             warning,
             {} if alone is None else {"judges": alone},
             tuple(map(self._judge, range(len(self.names)))),
+            of_differences=alone is None,
         )
 
     def _judge(self, judge: int) -> JudgeResult:
         """Return what people's marks say of one judge."""
         facts, says = judges.facts(self.marks, judge), self.marks.says
-        is_read = says[judge] > 0
+        is_read = says[judge] > 0 and not np.isnan(self.marks.people).all()
         biases = zip(self.models, facts.bias.tolist(), facts.low.tolist(), facts.high.tolist(), strict=True)
         return JudgeResult(
             self.names[judge],

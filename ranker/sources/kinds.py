@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -12,7 +13,7 @@ from ranker.errors import UnknownName, UsageError, look_up
 from ranker.sources.base import ResourceCache, Source, SourceOptions, TasksOfPlace
 from ranker.sources.options import GROUP
 from ranker.sources.packages import load_entry_points
-from ranker.sources.references import Reference
+from ranker.sources.references import Reference, parse
 
 BUILTIN = {
     "log": "ranker.sources.logs.kind",
@@ -104,6 +105,14 @@ def kind_of(reference: Reference, options: SourceOptions, shelf: ResourceCache, 
             value=reference.place,
         )
     return kind
+
+
+def without_unread(options: SourceOptions, references: Iterable[str]) -> SourceOptions:
+    """Return options without the records that no kind of some references reads, which are then for other ones."""
+    shelf = ResourceCache()
+    found = [_find_kind(parse(reference, known_kinds(shelf)), options, shelf) for reference in references]
+    read = tuple(getattr(kind, "Options", None) for kind in found)
+    return replace(options, kinds=[record for record in options.kinds if type(record) in read or None in found])
 
 
 def check_concerned(options: SourceOptions, kinds: Iterable[Kind]) -> None:

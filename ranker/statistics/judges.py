@@ -19,7 +19,8 @@ that tells no two models apart on any row, or repeats another one, is left out.
 
 Marks may be missing. A judge's missing mark is filled by the sum of a model's and a row's effect, fitted to the judge's
 other marks; on a row that it did not see these are its mean marks of the models. Rows that people marked for all models
-count as they are, and all others as they are expected to be.
+count as they are, and all others as they are expected to be. Where people marked nothing the prior alone speaks: judges
+are trusted as far as judges in general.
 
 Source: ours. Axis letters as in `engine`, J judges, and R values of r.
 """
@@ -27,7 +28,7 @@ Source: ours. Axis letters as in `engine`, J judges, and R values of r.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -66,6 +67,7 @@ class JudgedMarks:
     Attributes:
         people: (M, N) from 0 to 1, nan where there is none.
         judges: (J, M, N) on scales of their own, higher is better, nan where there is none.
+        unit: root mean square of people's marks within rows, where they marked nothing.
 
     Raises:
         ValueError: another shape, or fewer than two models.
@@ -73,6 +75,7 @@ class JudgedMarks:
 
     people: Floats
     judges: Floats
+    unit: float = 1.0
 
     def __post_init__(self) -> None:
         if self.people.ndim != 2 or len(self.people) < 2 or self.judges.shape[1:] != self.people.shape:
@@ -120,7 +123,7 @@ class JudgedMarks:
 
     def by(self, judges: Ints) -> JudgedMarks:
         """Return the marks by people and by some of the judges."""
-        return JudgedMarks(self.people, self.judges[judges])
+        return replace(self, judges=self.judges[judges])
 
 
 def _completed(marks: Floats, present: Bools) -> Floats:
@@ -155,9 +158,6 @@ def infer(marks: JudgedMarks, domain: bool = True) -> JudgedPosterior:
         marks: by people and by judges.
         domain: whether the differences are those in the domain that the rows are a random sample of.
 
-    Raises:
-        ValueError: no row has people's marks of two models.
-
     Example:
         >>> rng = np.random.default_rng(0)
         >>> quality = np.array([0.6, 0.5, 0.4])[:, None] + rng.normal(0, 0.1, (3, 200))
@@ -170,17 +170,15 @@ def infer(marks: JudgedMarks, domain: bool = True) -> JudgedPosterior:
     people, judges, says = marks.people, marks.filled[marks.telling], marks.says[marks.telling]
     size, models, rows = len(judges), len(people), people.shape[1]
     shares = says / max(says.sum(), SAME)
-    inputs, targets = [], []
+    inputs, targets = [np.zeros((0, size + models))], [np.zeros(0)]
     for n in np.flatnonzero((~np.isnan(people)).sum(axis=0) > 1):
         marked = np.flatnonzero(~np.isnan(people[:, n]))
         design = np.concatenate([judges[:, marked, n], np.eye(models)[:, marked]]).T  # (marked, J + M)
         inputs.append(design - design.mean(axis=0))
         targets.append(people[marked, n] - people[marked, n].mean())
-    if not targets:
-        raise ValueError("people's marks of two models on one row are needed")
-    unit = max(float(np.sqrt((np.concatenate(targets) ** 2).mean())), SAME)
-    y, x = np.concatenate(targets) / unit, np.concatenate(inputs)
-    freedom = len(y) - len(targets)
+    y, x = np.concatenate(targets), np.concatenate(inputs)
+    unit = max(float(np.sqrt((y**2).mean())), SAME) if len(y) else marks.unit
+    y, freedom = y / unit, len(y) - (len(targets) - 1)
     open_ = ~marks.whole
     mean = np.concatenate([WEIGHT * shares, np.zeros(models)])
     centring = np.eye(models) - 1 / models
@@ -272,9 +270,6 @@ class JudgeFacts:
 
 def facts(marks: JudgedMarks, judge: int) -> JudgeFacts:
     """Compute what people's marks say of one judge, as if there were no other.
-
-    Raises:
-        ValueError: as `infer`.
 
     Example:
         >>> rng = np.random.default_rng(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ class PrecomputedTask:
         name: of the task, by which suites and rows refer to it.
         metric: the name of an outcome, in one word: a judge's score, a metric of generated text, an exact match.
         labels: (C,) the names of the answers, if they have some.
+        scale: worst and best mark, where people or judges gave marks, which reports show; None for shares.
 
     Raises:
         ValueError: a metric that cannot be the name of a column.
@@ -35,6 +36,7 @@ class PrecomputedTask:
     name: str
     metric: str
     labels: tuple[str, ...] = ()
+    scale: tuple[float, float] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.metric or set(self.metric) & set(", \n\t") or self.metric.endswith(".py"):
@@ -114,6 +116,11 @@ class PrecomputedTask:
     def identity(self) -> dict[str, Any]:
         """Return the metric and the labels."""
         return {"metric": self.metric, "labels": list(self.labels)}
+
+
+def scale_of(task: object) -> tuple[float, float] | None:
+    """Return the worst and the best mark of a task whose outcomes are marks; None for shares."""
+    return task.scale if isinstance(task, PrecomputedTask) else None
 
 
 def is_recorded(name: str, metric: str) -> bool:

@@ -18,6 +18,7 @@ from ranker.sources.tables import failures
 from ranker.sources.tables.base import JOINT, Columns, RequestedRows, TableHints, some
 from ranker.sources.tables.cells import dictionary_codes, distinct, texts
 from ranker.sources.tables.names import holds_numbers, is_prediction, is_right, is_true
+from ranker.sources.tables.raters import RATERS
 
 INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """Names that pandas gives its row index, in CSV and in Parquet."""
@@ -48,7 +49,7 @@ class Keys:
         cluster: column that groups dependent rows; "" if not stated.
         model: column that states the model; "" unless the table is that long.
         index: columns that carry only the order of the rows, or further ids.
-        run: column that states the run, if rows repeat for each; else "".
+        run: column that states the run, or the rater, if rows repeat for each; else "".
         failures: column that says that an answer failed -> the model that it is about: see `failures.find`.
     """
 
@@ -59,6 +60,11 @@ class Keys:
     index: tuple[str, ...]
     run: str = ""
     failures: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def by_raters(self) -> bool:
+        """True if runs are raters, who marked the same answers."""
+        return self.run.strip().casefold() in RATERS
 
     @property
     def columns(self) -> set[str]:
@@ -88,7 +94,7 @@ def find(columns: Columns, hints: TableHints, rows: RequestedRows | None) -> Key
     model = next((name for name in free if name not in segments.values() and _is_model(columns, name, identity)), "")
     free = [name for name in free if name not in {*segments.values(), model}]
     rows_of = [identity] if identity else list(segments.values())
-    of_runs = [name for name in free if name.strip().casefold() in RUNS]
+    of_runs = [name for name in free if name.strip().casefold() in RUNS | RATERS]
     keys = [*rows_of, *filter(None, [model])] if rows_of else []
     run = next(telling_columns(columns, keys, of_runs), "")
     run = run or (next(telling_columns(columns, keys, free), "") if hints.runs else "")

@@ -90,6 +90,12 @@ class TableModel:
         return self.options.of(TableOptions)
 
     @property
+    def mark_scale(self) -> tuple[float, float] | None:
+        """Worst and best mark, where more is better, and the user said so."""
+        options = self.table_options
+        return options.scale if options.scale != (0.0, 1.0) and not options.lower_is_better else None
+
+    @property
     def shares(self) -> str:
         """Path of the file: its models share one parsed form."""
         return self.path
@@ -187,7 +193,7 @@ class TableModel:
         """Return the rows of the file if it has the truth, or outcomes; they are shared by all its models."""
         key = (_BUNDLED, self.path, self.options)
         if key not in shelf:
-            shelf[key] = None if reading.bundled_rows is None else _bundle_rows(reading)
+            shelf[key] = None if reading.bundled_rows is None else _bundle_rows(reading, self.mark_scale)
         return cast("BundledRows | None", shelf[key])
 
     def joined(self, task: Task, examples: Sequence[Example], shelf: ResourceCache) -> Joined:
@@ -357,13 +363,15 @@ def _answer_counts(model: TableAnswerColumn, task: ClassificationTask) -> Iterat
         yield f"answers: {listed(names)}"
 
 
-def _bundle_rows(reading: ParsedTable) -> BundledRows:
-    """Convert the rows of a table that has the truth, or outcomes."""
+def _bundle_rows(reading: ParsedTable, scale: tuple[float, float] | None) -> BundledRows:
+    """Convert the rows of a table that has the truth, or outcomes, with the ends of a scale of marks."""
     bundled = reading.bundled_rows
     assert bundled is not None  # the caller checks it
     name = stem(reading.origin)
     judged = all(model.kind == "outcomes" for model in reading.models)
-    task: Task = PrecomputedTask(name, OUTCOME) if reading.task is None or judged else replace(reading.task, name=name)
+    task: Task = PrecomputedTask(name, OUTCOME, scale=scale)
+    if reading.task is not None and not judged:
+        task = replace(reading.task, name=name)
     size, file = len(bundled.truth), "" if bundled.ids else os.path.abspath(reading.origin)
     groups, ids = bundled.clusters or ("",) * size, bundled.ids or map(str, range(1, size + 1))
     examples = [

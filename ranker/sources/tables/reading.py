@@ -11,7 +11,7 @@ import numpy as np
 
 from factors.types import Ints
 from ranker.errors import Absence, Assumption, DataError, Question, check_distinct
-from ranker.sources.tables import entries, failures, names, roles
+from ranker.sources.tables import entries, failures, names, raters, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import (
     NONE,
@@ -138,8 +138,9 @@ def parse_predictions(
     bundled = _bundle_rows(columns, keys, layout, labels, table, segments) if judged else None
     notes = [*keys_of.describe_keys(keys), *layout.notes]
     if (hints.scale != UNIT or hints.lower_is_better) and any(model.kind == "outcomes" for model in models):
-        worst, best = reversed(hints.scale) if hints.lower_is_better else hints.scale
-        notes.append(f"Outcomes are shown on a scale from 0 % (the worst, {worst:g} in the file) to 100 % ({best:g}).")
+        low, high = hints.scale
+        shares = f"Outcomes are shown on a scale from 0 % (the worst, {high:g} in the file) to 100 % ({low:g})."
+        notes.append(shares if hints.lower_is_better else f"Marks run from {low:g}, the worst, to {high:g}, the best.")
     if layout.truth:
         in_order = labels.with_order(columns.names.get(layout.truth, ()))
         says = silent_notes(columns, layout.truth, in_order, "no label")
@@ -181,12 +182,15 @@ def _combine_runs(
     table: Entries,
     runs: list[TableAnswerColumn],
 ) -> list[TableAnswerColumn]:
-    """Return runs as models of their own, or the mean or the newest of the runs of each model."""
+    """Return runs as models of their own, or the mean or the newest of the runs of each model, or raters as one."""
     if hints.runs == "each":
         return runs
-    if not hints.runs:
+    by_raters = keys.by_raters and runs[0].kind == "outcomes"
+    if not (hints.runs or by_raters):
         raise runs_question(columns, keys, table)
     by_model = group_runs(runs, table, len(layout.models))
+    if by_raters and not hints.runs:
+        return joined_raters(by_model, hints.scale)
     if hints.runs == "newest":
         return [newest_run(name, of_model, keys.run) for name, of_model in by_model.items()]
     truth = None
@@ -225,6 +229,29 @@ def group_runs(
     for run, name in zip(runs, names_of, strict=True):
         by_model.setdefault(run.name.removesuffix(f"@{name}"), {})[name] = run
     return by_model
+
+
+def joined_raters(
+    by_model: Mapping[str, Mapping[str, TableAnswerColumn]], scale: tuple[float, float]
+) -> list[TableAnswerColumn]:
+    """Return models by the marks of all their raters together: see `raters`."""
+    names = list(dict.fromkeys(name for of_model in by_model.values() for name in of_model))
+    size = len(next(iter(next(iter(by_model.values())).values())))
+    nothing = np.full(size, np.nan)
+    marks = np.array(
+        [
+            [of_model[name].correct(nothing) if name in of_model else nothing for of_model in by_model.values()]
+            for name in names
+        ]
+    ).reshape(len(names), -1)
+    joint, levels = raters.joint_marks(marks)
+    note = raters.describe(names, marks, levels, scale)
+    joined = []
+    for (name, of_model), values in zip(by_model.items(), joint.reshape(len(by_model), size), strict=True):
+        state = np.where(np.isnan(values), MISSING, ANSWERED).astype(np.int8)
+        notes = (*next(iter(of_model.values())).notes, note)
+        joined.append(TableAnswerColumn(name, "outcomes", 0, values, state, notes=notes))
+    return joined
 
 
 def newest_run(name: str, runs: Mapping[str, TableAnswerColumn], column: str) -> TableAnswerColumn:

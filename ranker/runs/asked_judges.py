@@ -1,0 +1,198 @@
+"""Ask judges: language models that read a row and a model's answer to it, and mark the answer.
+
+An answer is put to a judge like a row to a model, so prompts, servers, budgets and the store are those of all models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from factors.types import Example, Floats
+from ranker.errors import ModelError, UsageError, listed
+from ranker.runs.collect import RawResponses, RequestMatrix, estimate_lines, run_models
+from ranker.runs.inspected import InspectedModels, inspect_references
+from ranker.runtime.base import Request
+from ranker.runtime.runtime import Runtime
+from ranker.sources.base import SourceOptions
+from ranker.sources.endpoint.prices import NO_PRICES, Prices
+from ranker.sources.lm.options import LMOptions
+from ranker.tasks.base import Predictions, Task
+from ranker.tasks.classes import ClassificationTask
+from ranker.tasks.named import value_task
+from ranker.tasks.names import number_of
+
+QUALITY = "judge/quality"
+"""Built-in prompt of a judge for which none is named."""
+
+SEVERAL = "\n"
+"""Text between several texts of a row, as a judge reads them."""
+
+
+@dataclass(frozen=True)
+class JudgeMarks:
+    """Marks of one judge.
+
+    Attributes:
+        models: names of those that it marked.
+        rows: (n,) ids.
+        values: model -> (n,) marks, nan where there is none.
+    """
+
+    models: tuple[str, ...]
+    rows: tuple[str, ...]
+    values: Mapping[str, Floats]
+
+
+@dataclass(frozen=True)
+class Answering:
+    """Models whose answers judges read.
+
+    Attributes:
+        models: the models.
+        rows: rows that they answer, each with an id of its own.
+    """
+
+    models: InspectedModels
+    rows: tuple[Example, ...]
+
+    @property
+    def _requests(self) -> RequestMatrix:
+        return [[Request(self.rows)] for _ in self.models.models]
+
+    def dry_lines(self, runtime: Runtime, prices: Prices = NO_PRICES) -> Iterator[str]:
+        """Describe what the answers would cost; nothing is asked."""
+        if not self.models.precomputed:
+            yield from estimate_lines(self.models, text_task(), self._requests, runtime, prices)
+
+    def answers(self, runtime: Runtime) -> dict[str, Sequence[str | None]]:
+        """Return model -> (n,) its answers as texts, None where it has none.
+
+        Raises:
+            ModelError: a model cannot be asked.
+        """
+        responses, failures = run_models(self.models, text_task(), self._requests, runtime)
+        for name, reason in failures.items():
+            raise ModelError(reason, place=name)
+        return {name: _only(response).answers() or () for name, response in responses.items()}
+
+    def to_mark(self, runtime: Runtime) -> tuple[Example, ...]:
+        """Return each answer as an example of two texts, row and answer; models and rows in order.
+
+        Raises:
+            ModelError: as `answers`.
+        """
+        return tuple(
+            Example(f"{name}: {row.id}", (SEVERAL.join(row.segments), text or ""))
+            for name, texts in self.answers(runtime).items()
+            for row, text in zip(self.rows, texts, strict=True)
+        )
+
+
+def text_task() -> Task:
+    """Return the task of answers that only judges mark."""
+    task = value_task("text")
+    assert task is not None  # it is built in
+    return task
+
+
+def inspect_judge(name: str, reference: str, options: SourceOptions, prompts: Sequence[str]) -> InspectedModels:
+    """Prepare a judge that is asked: a model for each prompt.
+
+    Args:
+        name: of the judge.
+        reference: of a language model, or any model whose labels are marks.
+        options: of language models and servers; others do not apply.
+        prompts: files and names; none takes `QUALITY`.
+
+    Raises:
+        UsageError: there is no such model or prompt.
+    """
+    kinds = [record for record in options.kinds if isinstance(record, LMOptions)]
+    kinds += [] if any(type(record) is LMOptions for record in kinds) else [LMOptions()]
+    names = tuple(prompts) or (QUALITY,)
+    kinds = [replace(record, prompts=names, shots=(), demonstrations="", calibration=()) for record in kinds]
+    inspected = inspect_references([reference], replace(options, label_map=None, kinds=kinds))
+    if len(inspected.unpinned) == 1:
+        return replace(inspected, unpinned=(inspected.unpinned[0].called(name),))
+    ends = [model.name.rpartition("/")[2] for model in inspected.unpinned]
+    return replace(
+        inspected,
+        unpinned=tuple(model.called(f"{name}/{end}") for model, end in zip(inspected.unpinned, ends, strict=True)),
+    )
+
+
+def ask(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[str, JudgeMarks]:
+    """Ask a judge for its mark of each answer: the mean of its marks, by the probabilities that it gives them.
+
+    A missing answer has no mark.
+
+    Returns:
+        Name of the judge, with a prompt's where it has several -> its marks.
+
+    Raises:
+        ModelError: the judge cannot be asked, or a model whose answers it is to read.
+        UsageError: its answers are no marks.
+    """
+    examples = answering.to_mark(runtime)
+    present = [place for place, example in enumerate(examples) if example.segments[1]]
+    names, rows = tuple(model.name for model in answering.models.models), tuple(row.id for row in answering.rows)
+    asked: dict[str, JudgeMarks] = {}
+    for alone, task in _each(judge):
+        requests = [[Request(tuple(examples[place] for place in present))]]
+        responses, failures = run_models(alone, task, requests, runtime)
+        (name,) = (model.name for model in alone.models)
+        if name in failures:
+            raise ModelError(failures[name], place=name)
+        probabilities = _only(responses[name]).probabilities()
+        assert probabilities is not None  # its task has labels
+        marks = np.full(len(examples), np.nan)
+        marks[present] = probabilities @ _values(task.labels)
+        asked[name] = JudgeMarks(names, rows, dict(zip(names, marks.reshape(len(names), len(rows)), strict=True)))
+    return asked
+
+
+def dry_lines(
+    judge: InspectedModels, answering: Answering, runtime: Runtime, prices: Prices = NO_PRICES
+) -> Iterator[str]:
+    """Describe what asking a judge would cost; models are asked only if their answers are in files.
+
+    Raises:
+        ModelError, UsageError: as `ask`.
+    """
+    size = len(answering.models.models) * len(answering.rows)
+    if not answering.models.precomputed:
+        yield f"{listed(model.name for model in judge.models)}: {size:,} answers to mark, once they are written"
+        return
+    examples = tuple(example for example in answering.to_mark(runtime) if example.segments[1])
+    for alone, task in _each(judge):
+        yield from estimate_lines(alone, task, [[Request(examples)]], runtime, prices)
+
+
+def _each(judge: InspectedModels) -> Iterator[tuple[InspectedModels, ClassificationTask]]:
+    """Yield a judge by each of its prompts, and the task of its marks."""
+    for model, info in zip(judge.models, judge.infos, strict=True):
+        if len(info.labels) < 2:
+            text = "must give marks as labels: `[verbalizers]` of its prompt lists them, from worst to best"
+            raise UsageError.of(model.name, text, option="judge")
+        yield replace(judge, unpinned=(model,)), ClassificationTask("marks", info.labels, ordered=False)
+
+
+def _only(response: RawResponses) -> Predictions:
+    """Return the answers to the only request, which is not optional."""
+    (answer,) = response.answers
+    assert answer is not None
+    return answer.predictions
+
+
+def _values(labels: Sequence[str]) -> Floats:
+    """Return the marks that labels mean: their numbers, else their places from worst to best.
+
+    Example:
+        >>> _values(("1", "10")).tolist(), _values(("poor", "fair", "good")).tolist()
+        ([1.0, 10.0], [0.0, 1.0, 2.0])
+    """
+    numbers = [number_of(label) for label in labels]
+    return np.array([place if None in numbers else number for place, number in enumerate(numbers)], dtype=np.float64)
