@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from ranker.attribution import backends_of
 from ranker.attribution.settings import Hiding, Settings
@@ -34,12 +34,12 @@ from ranker.runs.decide import decide_plan
 from ranker.runs.explain import Chosen, find_example, text_example
 from ranker.runs.gather import gather_with_truth, gather_without_truth
 from ranker.runs.inspected import InspectedModels, check_connected, inspect_models, inspect_references, unread_options
-from ranker.runs.judges import JudgedRun, Judges, judged_run
+from ranker.runs.judges import JudgedRun, Judges, holds_marks, judged_run
 from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import BACKEND, Plan, plan
 from ranker.runs.rank import evaluate_plan
-from ranker.runs.rows import NamedDataset, RowsFile
+from ranker.runs.rows import NamedDataset, RowsFile, UnlabelledRows
 from ranker.runs.task import NamedTask, takes_values
 from ranker.runtime.base import Executor
 from ranker.runtime.executors.named import ExecutorOptions, executor_named
@@ -176,7 +176,7 @@ class RunRequest:
     Attributes:
         models: the suite, or models.
         rows: a set whose truth is known, or a user's own labelled rows; None for those in the models' files.
-        pool: rows without labels; None without any.
+        pool: rows without labels; () without any.
         pool_from_unlabelled: True to use rows without a true label, in the file of the labelled ones, as the pool.
         in_domain: labelled in-domain rows; None without any.
         evidence: factors, methods and attribution settings.
@@ -192,7 +192,7 @@ class RunRequest:
 
     models: Suite | InspectedModels
     rows: NamedDataset | RowsFile | None
-    pool: RowsFile | None
+    pool: UnlabelledRows
     pool_from_unlabelled: bool
     in_domain: RowsFile | None
     evidence: Evidence
@@ -213,7 +213,7 @@ class RunRequest:
             )
         if self.beside is not None:
             return plan(self.beside.gather(self.probe), self.evidence, self.method, self.metric)
-        other_inputs = self.pool or (), self.probe, self.in_domain, self.pool_from_unlabelled
+        other_inputs = self.pool, self.probe, self.in_domain, self.pool_from_unlabelled
         inputs = gather_without_truth(self.models, self.rows, *other_inputs)
         return plan(inputs, self.evidence, self.method, self.metric)
 
@@ -221,8 +221,7 @@ class RunRequest:
         """Carry out the plan."""
         if isinstance(self.rows, NamedDataset):
             return evaluate_plan(run_plan, self.size, self.draws, self.seed, self.runtime)
-        given = None if self.beside is None else self.beside.given
-        return decide_plan(run_plan, self.seed, self.runtime, self.base, given)
+        return decide_plan(run_plan, self.seed, self.runtime, self.base, self.beside)
 
     @property
     def beside_infos(self) -> tuple[ModelInfo, ...]:
@@ -267,15 +266,19 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
     check_mode(values)
     rows = None if decides_on_own(values) else own_rows(values, "data") or set_of(values)
     rows, metric = custom.judged_rows(rows, values["metric"], Machine(values["device"]))
-    pool, how, beside = own_rows(values, "pool"), runtime(values, progress), None
-    if values["judges"]:
+    pool: UnlabelledRows = own_rows(values, "pool") or ()
+    how, beside = runtime(values, progress), None
+    models: Suite | InspectedModels | None = None
+    if values["judges"] or are_marks(values, rows):
         assert not isinstance(rows, NamedDataset)  # `check_mode` refuses it
-        inspected = named_models(values) if _references(values) else None
-        beside = judged_run(inspected, rows, pool or (), judges(values), how)
+        of_answers = bool(values["data"] or values["pool"])
+        inspected, named = named_models(values, of_answers) if _references(values) else None, judges(values)
+        if inspected is not None and (voting := named.voters(inspected)):
+            models, pool = inspect_models(inspected, voters=voting), pool or named.rows(inspected)
+        else:
+            models, beside = InspectedModels(()), judged_run(inspected, rows, pool, named, how)
     return RunRequest(
-        models=suite(values, None if values["data"] else values["ood_name"], shelf)
-        if beside is None
-        else InspectedModels(()),
+        models=models or suite(values, None if values["data"] else values["ood_name"], shelf),
         rows=rows,
         pool=pool,
         pool_from_unlabelled=bool(values["pool_from_unlabelled"]),
@@ -290,6 +293,13 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         beside=beside,
         runtime=how,
     )
+
+
+def are_marks(values: OptionValues, rows: NamedDataset | RowsFile | None) -> TypeGuard[RowsFile]:
+    """Return True if ``--data`` has people's marks of the models' answers: with their scale, and models by name."""
+    if not isinstance(rows, RowsFile) or values.get("scale") is None or values.get("task"):
+        return False
+    return bool(_references(values)) and holds_marks(rows, named_models(values, of_answers=True))
 
 
 def judges(values: OptionValues) -> Judges:
@@ -312,7 +322,7 @@ def judges(values: OptionValues) -> Judges:
             raise flag_error("judge_direction", text, direction, allowed=("lower", "higher"))
         look_up("judge", name, references)
     lower = frozenset(name for name, _, direction in directions if direction == "lower")
-    return Judges(references, values["judge_prompts"], lower, source_options(values))
+    return Judges(references, values["judge_prompts"], lower, source_options(values, of_answers=True))
 
 
 @dataclass(frozen=True)
@@ -407,9 +417,9 @@ def models(values: OptionValues, ood_name: str | None) -> InspectedModels:
     return named_models(values) or inspect_models(_embedded_suite(values, ood_name))
 
 
-def named_models(values: OptionValues) -> InspectedModels | None:
-    """Return the models of ``--models``, one or more; None without any."""
-    references, options = _references(values), source_options(values)
+def named_models(values: OptionValues, of_answers: bool = False) -> InspectedModels | None:
+    """Return the models of ``--models``, one or more; None without any. See `source_options`."""
+    references, options = _references(values), source_options(values, of_answers)
     if not references:
         kinds.check_concerned(options, ())
         return None
@@ -443,10 +453,13 @@ def _embedded_suite(values: OptionValues, ood_name: str | None) -> Suite:
     return suites.load([default], source_options(values), None, values.get("voters", ()), values.get("trusted", ()))
 
 
-def source_options(values: OptionValues) -> SourceOptions:
-    """Return the options for all references; `--cluster` then only applies to `--data`, if that is given."""
+def source_options(values: OptionValues, of_answers: bool = False) -> SourceOptions:
+    """Return the options for all references; `--cluster` then only applies to `--data`, if that is given.
+
+    `--range` applies to people's marks, where these stand beside `of_answers`.
+    """
     option_values = {**values, "cluster": None} if values.get("data") else dict(values)
-    if takes_values(values.get("task")) or (values.get("judges") and values["data"]):
+    if takes_values(values.get("task")) or of_answers:
         option_values |= {"scale": None}  # it is the task's, or that of people's marks
     return SourceOptions(
         label_map=label_map(values["label_map"], values["limits"]),

@@ -5,7 +5,7 @@ An answer is put to a judge like a row to a model, so prompts, servers, budgets 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,18 +14,25 @@ from factors.types import Example, Floats
 from ranker.errors import ModelError, UsageError, listed
 from ranker.runs.collect import RawResponses, RequestMatrix, estimate_lines, run_models
 from ranker.runs.inspected import InspectedModels, inspect_references
+from ranker.runs.likeness import compare_answers
+from ranker.runs.pool import compared_rows
 from ranker.runtime.base import Request
 from ranker.runtime.runtime import Runtime
 from ranker.sources.base import SourceOptions
 from ranker.sources.endpoint.prices import NO_PRICES, Prices
 from ranker.sources.lm.options import LMOptions
+from ranker.sources.suites import Model
 from ranker.tasks.base import Predictions, Task
 from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.named import value_task
 from ranker.tasks.names import number_of
+from ranker.tasks.values import has_values
 
 QUALITY = "judge/quality"
 """Built-in prompt of a judge for which none is named."""
+
+ANSWER = "answer"
+"""Segment of a judge's prompt that is a model's answer; the other one is the row."""
 
 SEVERAL = "\n"
 """Text between several texts of a row, as a judge reads them."""
@@ -42,6 +49,19 @@ class JudgeMarks:
     """
 
     models: tuple[str, ...]
+    rows: tuple[str, ...]
+    values: Mapping[str, Floats]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """Likeness of models' answers.
+
+    Attributes:
+        rows: (n,) ids.
+        values: model -> (n,) mean outcome of its answer, were another model's the truth.
+    """
+
     rows: tuple[str, ...]
     values: Mapping[str, Floats]
 
@@ -67,8 +87,8 @@ class Answering:
         if not self.models.precomputed:
             yield from estimate_lines(self.models, text_task(), self._requests, runtime, prices)
 
-    def answers(self, runtime: Runtime) -> dict[str, Sequence[str | None]]:
-        """Return model -> (n,) its answers as texts, None where it has none.
+    def answers(self, runtime: Runtime) -> dict[str, Predictions]:
+        """Return model -> its answers as texts.
 
         Raises:
             ModelError: a model cannot be asked.
@@ -76,7 +96,27 @@ class Answering:
         responses, failures = run_models(self.models, text_task(), self._requests, runtime)
         for name, reason in failures.items():
             raise ModelError(reason, place=name)
-        return {name: _only(response).answers() or () for name, response in responses.items()}
+        return {name: _only(response) for name, response in responses.items()}
+
+    def likeness(self, marked: Collection[str], runtime: Runtime) -> Likeness:
+        """Compare the models' answers with each other, on the rows that people marked and some others.
+
+        Args:
+            marked: ids of the rows that people marked.
+            runtime: how models are asked; its store keeps comparisons.
+
+        Raises:
+            ModelError: as `answers`.
+        """
+        answers, task = self.answers(runtime), text_task()
+        assert has_values(task)
+        is_marked = np.array([row.id in marked for row in self.rows])
+        places = np.sort(np.append(np.flatnonzero(is_marked), compared_rows(np.flatnonzero(~is_marked))))
+        parts = {name: of_model.part(places) for name, of_model in answers.items()}
+        with runtime.open_store() as store:
+            similarity = compare_answers(task, parts, runtime, store).similarity
+        others = np.where(np.eye(len(parts), dtype=bool)[:, :, None], 0.0, similarity).sum(axis=1) / (len(parts) - 1)
+        return Likeness(tuple(self.rows[place].id for place in places), dict(zip(parts, others, strict=True)))
 
     def to_mark(self, runtime: Runtime) -> tuple[Example, ...]:
         """Return each answer as an example of two texts, row and answer; models and rows in order.
@@ -86,8 +126,8 @@ class Answering:
         """
         return tuple(
             Example(f"{name}: {row.id}", (SEVERAL.join(row.segments), text or ""))
-            for name, texts in self.answers(runtime).items()
-            for row, text in zip(self.rows, texts, strict=True)
+            for name, of_model in self.answers(runtime).items()
+            for row, text in zip(self.rows, of_model.answers() or (), strict=True)
         )
 
 
@@ -122,6 +162,12 @@ def inspect_judge(name: str, reference: str, options: SourceOptions, prompts: Se
         inspected,
         unpinned=tuple(model.called(f"{name}/{end}") for model, end in zip(inspected.unpinned, ends, strict=True)),
     )
+
+
+def marks_answers(model: Model) -> bool:
+    """Return True if a model is asked with a prompt that has a place for an answer; any other one labels or writes."""
+    prompt = getattr(model.source, "prompt", None)
+    return prompt is None or ANSWER in prompt.segments
 
 
 def ask(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[str, JudgeMarks]:

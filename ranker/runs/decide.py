@@ -12,7 +12,7 @@ from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
 from ranker.runs.gather import gather_without_truth
 from ranker.runs.inspected import Models, inspect_models
-from ranker.runs.judges import GivenMarks, Judges, check_judges, judged, judged_run
+from ranker.runs.judges import JudgedRun, Judges, check_judges, judged, judged_run
 from ranker.runs.plan import Plan, check_method, plan
 from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, with_columns
 from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
@@ -89,14 +89,16 @@ def decide(
         cannot be told from it: inoc-1600, inoc-800
     """
     rows, unlabelled_rows = with_columns(examples, columns), with_columns(pool, columns)
-    inspected, given = inspect_models(models, label_map, voters), None
-    if judges:
-        named = judges if isinstance(judges, Judges) else Judges(judges)
+    inspected, beside = inspect_models(models, label_map, voters), None
+    named = judges if isinstance(judges, Judges) else Judges(judges or {})
+    if voting := named.voters(inspected):
+        inspected, unlabelled_rows = inspect_models(inspected, voters=voting), unlabelled_rows or named.rows(inspected)
+    if judges and not voting:
         beside = judged_run(inspected, rows, unlabelled_rows, named, runtime)
-        inputs, given = beside.gather(probe), beside.given
+        inputs = beside.gather(probe)
     else:
         inputs = gather_without_truth(inspected, rows, unlabelled_rows, probe, in_domain, pool_from_unlabelled)
-    return decide_plan(plan(inputs, evidence, method, metric), seed, runtime, base, given)
+    return decide_plan(plan(inputs, evidence, method, metric), seed, runtime, base, beside)
 
 
 def decide_plan(
@@ -104,7 +106,7 @@ def decide_plan(
     seed: int,
     runtime: Runtime,
     base: str | None = None,
-    judges: GivenMarks | None = None,
+    judges: JudgedRun | None = None,
 ) -> Ranking:
     """Carry out a plan on labelled rows; see `decide` for arguments and errors."""
     if judges is not None:
@@ -127,7 +129,7 @@ def decide_plan(
             families=measurements.families,
             misled=measurements.misled,
             in_domain=measurements.in_domain,
-            beside=judged(measurements.table, judges) if judges is not None else _beside(measurements),
+            beside=_beside(measurements) if judges is None else judged(measurements.table, judges),
             rows=measurements.rows,
             groups=[example.group for example in run_plan.rows.population],
             precomputed=run_plan.inputs.inspected.precomputed,

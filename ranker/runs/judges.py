@@ -8,19 +8,20 @@ the first judge are shown as outcomes, and the order is that of the judges.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from factors.types import Floats
+from factors.types import Example, Floats
 from ranker.datasets.pools import check_ids, with_labelled
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
 from ranker.results.table import ScoreTable
-from ranker.runs.asked_judges import Answering, JudgeMarks, ask, dry_lines, inspect_judge
+from ranker.runs.asked_judges import Answering, JudgeMarks, Likeness, ask, dry_lines, inspect_judge, marks_answers
 from ranker.runs.collect import collect
 from ranker.runs.gather import RunInputs, gather_without_truth
 from ranker.runs.inspected import InspectedModels, inspect_references
@@ -34,9 +35,12 @@ from ranker.sources.base import ModelInfo, SourceOptions
 from ranker.sources.endpoint.prices import NO_PRICES, Prices
 from ranker.sources.logs.options import LogOptions
 from ranker.sources.marks import MarkedModel
+from ranker.sources.references import Reference
 from ranker.sources.suites import Model
+from ranker.sources.tables import kind as table_kind
 from ranker.sources.tables.base import UNIT
 from ranker.sources.tables.keys import MODELS
+from ranker.sources.tables.names import NAMED, words
 from ranker.sources.tables.options import TableOptions
 from ranker.statistics.judges import JudgedMarks
 
@@ -79,8 +83,31 @@ class Judges:
         return {
             name: inspect_judge(name, str(reference), self.options, self.prompts)
             for name, reference in self.references.items()
-            if not is_file(reference)
+            if not is_file(name, reference)
         }
+
+    def voters(self, models: InspectedModels) -> tuple[Model, ...]:
+        """Return judges that label rows, or write references, and mark no answers: models that are not ranked.
+
+        Raises:
+            UsageError: others do mark answers, which are not read together.
+        """
+        voting: list[Model] = []
+        for name, reference in self.references.items():
+            if name in self.asked:
+                voting += [model for model in self.asked[name].unpinned if not marks_answers(model)]
+            elif said := columns_of_rows(RowsFile(Path(reference)), models):
+                options = replace(self.options, label_map=None, kinds=[TableOptions(prediction=said[:1])])
+                voting += [model.called(name) for model in inspect_references([str(reference)], options).unpinned]
+        if voting and len(voting) < len(self.references):
+            text = "either mark answers, or label rows and write references; both together are not read"
+            raise UsageError.about("judges", text, voting[0].name)
+        return tuple(voting)
+
+    def rows(self, models: InspectedModels) -> Sequence[Example]:
+        """Return the rows of the first judge with a file, which are a pool; () if all are asked."""
+        files = [Path(reference) for name, reference in self.references.items() if name not in self.asked]
+        return read_pool_rows(RowsFile(files[0], limits=self.options.limits), models.precomputed) if files else ()
 
     def marks(self, answering: Answering | None, runtime: Runtime) -> dict[str, JudgeMarks]:
         """Read the marks of each judge, and ask for those that are in no file.
@@ -114,9 +141,16 @@ def _needed(name: str, answering: Answering | None) -> Answering:
     return answering
 
 
-def is_file(reference: str | Path) -> bool:
-    """Return True if a judge's marks lie in a file or a log; False if it is a model that is asked."""
-    (first, *_) = inspect_references([str(reference)]).unpinned
+def is_file(name: str, reference: str | Path) -> bool:
+    """Return True if what a judge says lies in a file or a log; False if it is a model that is asked.
+
+    Raises:
+        UsageError: there is nothing.
+    """
+    try:
+        (first, *_) = inspect_references([str(reference)]).unpinned
+    except UsageError as error:
+        raise UsageError(f"`judges`: {name}: {error}", option="judges", value=str(reference)) from error
     return first.source.precomputed
 
 
@@ -149,10 +183,12 @@ class GivenMarks:
     Attributes:
         marks: name of a judge -> its marks.
         confirmed: False if no person marked anything: outcomes are then those of the first judge.
+        likeness: of the models' answers; None if these are not known, or no person marked anything.
     """
 
     marks: Mapping[str, JudgeMarks]
     confirmed: bool = True
+    likeness: Likeness | None = None
 
 
 @dataclass(frozen=True)
@@ -177,6 +213,12 @@ class JudgedRun:
     def given(self) -> GivenMarks:
         """Marks of the judges, read or asked for once; errors are those of `Judges.marks`."""
         return GivenMarks(self.judges.marks(self.answering, self.runtime), self.people is not None)
+
+    def given_beside(self, table: ScoreTable) -> GivenMarks:
+        """Return the same, and how alike the models' answers are, to the rows that people marked and some others."""
+        if self.answering is None or self.people is None:
+            return self.given
+        return replace(self.given, likeness=self.answering.likeness(frozenset(table.examples), self.runtime))
 
     def gather(self, probe: int | None = None) -> RunInputs:
         """Gather the rows that people marked; those of the first judge if they marked none.
@@ -252,11 +294,18 @@ def _read(rows: LabelledRows | None, models: InspectedModels | None) -> Labelled
 
 
 def holds_marks(rows: RowsFile, models: InspectedModels | None) -> bool:
-    """Return True if a table has marks of models' answers: a column that names the model, or a column for each."""
+    """Return True if a file has marks of models' answers: a column that names the model, one for each, or a log."""
+    if not table_kind.claims(Reference(str(rows.file)), SourceOptions()):
+        return True
     columns = {*rows.content.cells}
     if any(column.casefold() in MODELS for column in columns):
         return True
     return models is not None and len(columns & {model.name for model in models.unpinned}) > 1
+
+
+def columns_of_rows(rows: RowsFile, models: InspectedModels) -> tuple[str, ...]:
+    """Return the columns of labels, references or answers in a judge's file; () if it has marks of models."""
+    return () if holds_marks(rows, models) else tuple(name for name in rows.content.cells if words(name) & NAMED)
 
 
 def marked_models(judge: str, marks: JudgeMarks) -> InspectedModels:
@@ -288,18 +337,20 @@ def check_judges(run_plan: Plan) -> None:
         )
 
 
-def judged(table: ScoreTable, given: GivenMarks) -> JudgeContext:
+def judged(table: ScoreTable, run: JudgedRun) -> JudgeContext:
     """Put judges' marks beside people's scores: first the rows that people marked, then all others.
 
     Args:
         table: people's scores; those of the first judge, if people marked nothing.
-        given: judges' marks.
+        run: of the judges.
 
     Raises:
         UsageError: a judge marked no answer of a model, or no row that people marked.
     """
+    given = run.given_beside(table)
     judges = given.marks
-    ids = list(dict.fromkeys([*table.examples, *(row for marks in judges.values() for row in marks.rows)]))
+    rows_beside = [*(marks.rows for marks in judges.values()), *([given.likeness.rows] if given.likeness else [])]
+    ids = list(dict.fromkeys([*table.examples, *chain.from_iterable(rows_beside)]))
     for name, marks in judges.items():
         if missing := [model for model in table.models if model not in marks.models]:
             text = f"marked no answer of {listed(missing)}; it marked those of {listed(marks.models)}"
@@ -307,9 +358,12 @@ def judged(table: ScoreTable, given: GivenMarks) -> JudgeContext:
         if not {*marks.rows} & {*table.examples}:
             raise UsageError(f"`judges`: {name} marked no row that people marked", option="judges", value=name)
     people = _aligned(dict(zip(table.models, table.outcomes, strict=True)), table.models, table.examples, ids)
-    of_judges = np.array([_aligned(marks.values, table.models, marks.rows, ids) for marks in judges.values()])
+    aligned = [_aligned(marks.values, table.models, marks.rows, ids) for marks in judges.values()]
+    of_judges = np.array(aligned).reshape(len(judges), *people.shape)
     if given.confirmed:
-        return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(people, of_judges))
+        alike = given.likeness
+        likeness = None if alike is None else _aligned(alike.values, table.models, alike.rows, ids)
+        return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(people, of_judges, likeness=likeness))
     unit = float(np.sqrt(np.nanmean((people - np.nanmean(people, axis=0)) ** 2)))
     nobody = np.full(people.shape, np.nan)
     return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(nobody, of_judges, unit))

@@ -34,7 +34,11 @@ LIBRARIES = ("rapidfuzz", "sacrebleu", "nltk", "nervaluate", "torch", "transform
 
 
 def compare_answers(
-    task: ValueTask, answers: Mapping[str, Predictions], runtime: Runtime, store: Store | None = None
+    task: ValueTask,
+    answers: Mapping[str, Predictions],
+    runtime: Runtime,
+    store: Store | None = None,
+    references: Mapping[str, Predictions] = {},  # noqa: B006  # it is only read
 ) -> Anchors:
     """Compute how alike models' answers to the same rows are, where that is not stored.
 
@@ -43,29 +47,33 @@ def compare_answers(
         answers: model -> its answers to N rows.
         runtime: shows progress.
         store: store of earlier comparisons; None to store nothing.
+        references: name -> answers to the same rows that are not ranked, which those of models are compared with, too.
     """
-    models = len(answers)
+    anchors = {**answers, **references}
     entry = None if store is None else _entry(task, store)
-    names = [_row_name(row) for row in zip(*(of_model.answers() or () for of_model in answers.values()), strict=True)]
+    names = [_row_name(row) for row in zip(*(given.answers() or () for given in anchors.values()), strict=True)]
     stored = {} if entry is None else entry.scores(names)
     places = {name: place for place, name in enumerate(names) if name not in stored}  # equal rows once
-    rows = _compare(task, {name: of_model.part([*places.values()]) for name, of_model in answers.items()}, runtime)
+    new_rows = {name: given.part([*places.values()]) for name, given in anchors.items()}
+    rows = _compare(task, {name: new_rows[name] for name in answers}, new_rows, runtime)
     new = {name: MeasureColumn(row, np.full(len(row), -1)) for name, row in zip(places, rows, strict=True)}
     if entry is not None and new:
         entry.add(shards.scores(list(new), list(new.values())))
         entry.compact()
-    of_rows = stored | new
-    return Anchors(np.stack([of_rows[name].values.reshape(models, models) for name in names], axis=2))
+    of_rows, shape = stored | new, (len(answers), len(anchors))
+    return Anchors(np.stack([of_rows[name].values.reshape(shape) for name in names], axis=2))
 
 
-def _compare(task: ValueTask, answers: Mapping[str, Predictions], runtime: Runtime) -> Floats:
-    """Return (N, M * M) likeness of each two answers."""
+def _compare(
+    task: ValueTask, answers: Mapping[str, Predictions], anchors: Mapping[str, Predictions], runtime: Runtime
+) -> Floats:
+    """Return (N, M * A) likeness of each answer of a model to each anchor."""
     pairs: list[Floats] = []
     if not len(next(iter(answers.values()))):
-        return np.zeros((0, len(answers) ** 2))
+        return np.zeros((0, len(answers) * len(anchors)))
     with runtime.steps(f"comparing {len(answers):,} models' answers", len(answers)) as watch:
         for name, of_model in answers.items():
-            pairs += [task.similarity(of_model, of_other) for of_other in answers.values()]
+            pairs += [task.similarity(of_model, of_other) for of_other in anchors.values()]
             watch(f"those of {name} are done", 1)
     return np.array(pairs).T
 
@@ -90,5 +98,5 @@ def _identify(value: Any) -> list[str | None]:
 
 
 def _row_name(answers: Sequence[Any]) -> bytes:
-    """Return 32 bytes that identify the models' answers to a row."""
+    """Return 32 bytes that identify the answers to a row: those of the models, then references."""
     return hashlib.sha256(json.dumps(answers).encode()).digest()

@@ -253,8 +253,6 @@ def plan(
     pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
     if has_values(task):
         pooled = ()  # methods of labels have nothing to read
-        if voters := [model.name for model in inputs.inspected.unpinned if model.votes_only]:
-            raise UsageError.about("voters", f"vote on labels, and answers to {task.name} are none", voters[0])
     if method is not None:
         deciding = (
             OF_ANSWERS

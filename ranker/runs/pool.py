@@ -142,31 +142,42 @@ MAX_COMPARED_ROWS = 100
 """Most rows without a label on which answers are compared: more add little (docs/results/anchors.md)."""
 
 
+def compared_rows(unlabelled: Ints) -> Ints:
+    """Return rows without a label on which answers are compared: of more than `MAX_COMPARED_ROWS` some, drawn."""
+    if len(unlabelled) <= MAX_COMPARED_ROWS:
+        return unlabelled
+    return np.random.default_rng(0).choice(unlabelled, MAX_COMPARED_ROWS, replace=False)
+
+
 def answer_context(
-    measuring: Measurer, answered: Sequence[ModelResponses], pool_rows: Ints, targets: Targets
+    measuring: Measurer,
+    answered: Sequence[ModelResponses],
+    pool_rows: Ints,
+    targets: Targets,
+    voting: Sequence[ModelResponses] = (),
 ) -> AnswerContext | None:
     """Compare the models' answers to the rows of a pool with each other; None if they are labels or scores.
 
-    Of more than `MAX_COMPARED_ROWS` rows without a label some are drawn, always the same.
+    Of rows without a label those of `compared_rows` are read.
 
     Args:
         measuring: of the run.
         answered: the models' answers.
         pool_rows: (P,) rows of the pool that every model was asked.
         targets: what is known of these rows.
+        voting: answers of models that are not ranked, which are read as references.
     """
     task = measuring.plan.task
     if not has_values(task):
         return None
     labelled = np.flatnonzero(~np.isnan(targets.outcomes).any(axis=0))
-    unlabelled = np.setdiff1d(np.arange(len(pool_rows)), labelled)
-    if len(unlabelled) > MAX_COMPARED_ROWS:
-        unlabelled = np.random.default_rng(0).choice(unlabelled, MAX_COMPARED_ROWS, replace=False)
+    unlabelled = compared_rows(np.setdiff1d(np.arange(len(pool_rows)), labelled))
     rows = np.sort(np.concatenate([labelled, unlabelled]))
     if len(rows) == 0:
         return None
     answers = {reply.model.name: reply.answers["pool"].predictions.part(pool_rows[rows]) for reply in answered}
-    anchors = compare_answers(task, answers, measuring.runtime, measuring.store)
+    references = {reply.model.name: reply.answers["votes"].predictions.part(pool_rows[rows]) for reply in voting}
+    anchors = compare_answers(task, answers, measuring.runtime, measuring.store, references)
     return AnswerContext(anchors, targets.outcomes[:, labelled], np.searchsorted(rows, labelled))
 
 

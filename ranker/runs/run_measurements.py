@@ -198,7 +198,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *_positive_label_notes(plan),
             *_chance_warnings(plan, answered),
             *copies(collected.copies),
-            *_voter_notes(collected.voters, pool),
+            *_voter_notes(plan.task, collected.voters, pool),
             *(constant_models(table.models, pool.answered_labels, labels) if pool is not None and rows.pool else ()),
             *state_notes(table, answered),
             *_asked_rows_notes(plan, table, answered),
@@ -208,7 +208,9 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         examples=_examples(plan, answered, backends[0].factors),
         agreement=tuple(agreements_of(answered, backends, table)),
         rows=() if rows.truth else _row_results(plan, answered),
-        answers=answer_context(measuring, answered, pool_rows, targets) if rows.places is not None else None,
+        answers=answer_context(measuring, answered, pool_rows, targets, collected.voters)
+        if rows.places is not None
+        else None,
         by_metric=None if plan.metric is None else _metric_rows(plan, plan.metric, [answer for _, answer in pairs]),
     )
 
@@ -235,12 +237,14 @@ def _reading_notes(plan: Plan) -> tuple[str, ...]:
     return plan.task.reading_notes([row.target for row in plan.rows.population], metric)
 
 
-def _voter_notes(voting: Sequence[ModelResponses], pool: Pool | None) -> Iterator[str]:
+def _voter_notes(task: Task, voting: Sequence[ModelResponses], pool: Pool | None) -> Iterator[str]:
     """Say which models only vote, and how much say each has."""
+    names = [reply.model.name for reply in voting]
     if pool is not None:
         yield from voter_notes(voter_weights(voting, pool))
+    elif voting and has_values(task):
+        yield f"The answers of {listed(names)} are read as references that may be wrong."
     elif voting:
-        names = [reply.model.name for reply in voting]
         yield f"Nobody votes, though {listed(names)} might: a vote {NO_PROBABILITIES}."
 
 

@@ -197,8 +197,8 @@ def _order(
 
 STATED: Mapping[Part, str] = {
     "in-domain": "starts from the models' in-domain accuracies, and labels can overrule them",
-    "voters": "reads votes of models that are not ranked, and labels can overrule them",
-    "judges": "reads judges' marks, and people's can overrule them",
+    "voters": "reads what models say that are not ranked, and labels can overrule them",
+    "judges": "reads more than people's marks, and these can overrule the rest",
 }
 """Part of what a belief is made of -> how a method uses it."""
 

@@ -24,8 +24,8 @@ from ranker.statistics.vote import MetricByLabel
 ANCHORS, AGREEMENT = "ANCHORS", "AGREEMENT"
 """Methods that rank models by the likeness of their answers: with some outcomes, and without any."""
 
-JUDGED = "JUDGED"
-"""Method that ranks models by people's marks and judges'."""
+JUDGED, MARKED = "JUDGED", "MARKED"
+"""Methods that rank models by people's marks: with judges', and with the likeness of the answers alone."""
 
 Part = Literal["in-domain", "voters", "judges"]
 """Part of what a belief is made of, beside labels and the pool."""
@@ -164,9 +164,12 @@ class AnswerContext(UnlabelledContext):
             warning = "puts models first that err alike"
             return ModelOrder(AGREEMENT, "label-free", self.anchors.mean_agreement, None, warning)
         evidence = LikenessEvidence(self.anchors, self.outcomes, self.places)
-        belief = likeness.draw(evidence, np.random.default_rng(seed))
+        belief, without = likeness.draw(evidence, np.random.default_rng(seed)), dict[Part, Draws]()
+        if self.anchors.references:
+            of_models = replace(evidence, anchors=self.anchors.of_models)
+            without["voters"] = likeness.draw(of_models, np.random.default_rng(seed))
         warning = "is too bold among models that are nearly as good, and misled by models that err alike"
-        return ModelOrder(ANCHORS, "pool", belief.score, belief, warning)
+        return ModelOrder(ANCHORS, "pool", belief.score, belief, warning, without)
 
 
 @dataclass(frozen=True)
@@ -197,19 +200,24 @@ class JudgeContext(UnlabelledContext):
                 f"{counted(len(self.names), 'judge')}, trusted as far as judges in general. The means are of the marks "
                 f"of {self.names[0]}."
             )
-        return f"{counted(len(self.names), 'judge')} marked {counted(self.unlabelled, 'row')} that people did not."
+        rows = f"{counted(self.unlabelled, 'row')} that people did not"
+        alike = f"Answers to {rows} mark are compared with each other." if self.marks.likeness is not None else ""
+        marked = f"{counted(len(self.names), 'judge')} marked {rows}." if self.names else ""
+        return " ".join(filter(None, [marked, alike]))
 
     @property
     def methods(self) -> dict[str, Kind]:
-        """JUDGED."""
-        return {JUDGED: "pool"}
+        """JUDGED, or MARKED without judges."""
+        return {JUDGED if self.names else MARKED: "pool"}
 
     def order(self, method: str, seed: int, metric: MetricByLabel | None = None) -> ModelOrder:
         """Order the models by the marks of both, which tell means alone. See `UnlabelledContext`."""
         belief = judges.draw(self.marks, np.random.default_rng(seed))
         people = self.marks.people[:, self.marks.whole]
         alone = rows.draw(RowEvidence.of_means(people), np.random.default_rng(seed)) if people.size else None
-        warning = "is misled by judges that all flatter one model, until people marked more rows"
+        warning = "reads how like an answer is to those of others, as far as marks bear it out"
+        if self.names:
+            warning = "is misled by judges that all flatter one model, until people marked more rows"
         return ModelOrder(
             method,
             "pool",

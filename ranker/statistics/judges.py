@@ -7,6 +7,9 @@ and y_mn people's, in units of theirs,
     y_mn = sum over j of w_j x_jmn + d_m + e_mn,    e_mn ~ Normal(0, sigma^2),
     w_j ~ Normal(WEIGHT p_j, sigma^2 WEIGHT_SD^2 p_j),    d_m ~ Normal(0, sigma^2 r^2),    p_j = s_j / sum of s.
 
+Likeness of the answers, where they are known, is one more x: how like a model's answer is to the others' on the row,
+by a metric of texts. Its weight has the mean 0 and the standard deviation sigma `LIKENESS_SD`: marks may switch it off.
+
 d_m is what people think better of a model than judges do: a judge that flatters a model is overruled by few marks.
 Or the judges misjudge one of the models, whichever: its d has the spread sigma `FLATTERED`. Values of r and these
 cases are weighed by a prior and their marginal likelihood. sigma^2 has an inverse gamma prior (`SHAPE`).
@@ -41,6 +44,9 @@ from ranker.statistics.rows import draw_level
 WEIGHT, WEIGHT_SD = 0.4, 0.35
 """Prior mean of the sum of all judges' weights, and its standard deviation in units of sigma."""
 
+LIKENESS_SD = 0.15
+"""Prior standard deviation of the weight of likeness, in units of sigma; its mean is 0."""
+
 EFFECT_SDS, USUAL_EFFECT = (0.03, 0.07, 0.15, 0.3, 0.6, 1.2), 0.3
 """Values of r, in units of sigma; their prior falls as 1 / sqrt(1 + (r / USUAL_EFFECT)^2)."""
 
@@ -68,6 +74,7 @@ class JudgedMarks:
         people: (M, N) from 0 to 1, nan where there is none.
         judges: (J, M, N) on scales of their own, higher is better, nan where there is none.
         unit: root mean square of people's marks within rows, where they marked nothing.
+        likeness: (M, N) how like each answer is to the other models' on the row; None if unknown.
 
     Raises:
         ValueError: another shape, or fewer than two models.
@@ -76,6 +83,7 @@ class JudgedMarks:
     people: Floats
     judges: Floats
     unit: float = 1.0
+    likeness: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.people.ndim != 2 or len(self.people) < 2 or self.judges.shape[1:] != self.people.shape:
@@ -90,15 +98,13 @@ class JudgedMarks:
     @cached_property
     def filled(self) -> Floats:
         """(J, M, N) judges' marks less their mean over models, in units of their root mean square; 0 if all are 0."""
-        relative = np.zeros(self.judges.shape)
-        for place, marks in enumerate(self.judges):
-            present = ~np.isnan(marks)
-            if present.any():
-                complete = _completed(marks, present)
-                relative[place] = complete - complete.mean(axis=0)
-                size = np.sqrt((relative[place][present] ** 2).mean())
-                relative[place] = relative[place] / size if size > SAME * np.nanmax(np.abs(marks)) else 0.0
-        return relative
+        return _relative(self.judges)
+
+    @cached_property
+    def inputs(self) -> Floats:
+        """(A, M, N) what tells of people's marks: those of the judges that count, and likeness if it is known."""
+        likeness = () if self.likeness is None else _relative(self.likeness[None])
+        return np.concatenate([self.filled[self.telling], *([likeness] if len(likeness) else [])])
 
     @cached_property
     def telling(self) -> Ints:
@@ -124,6 +130,19 @@ class JudgedMarks:
     def by(self, judges: Ints) -> JudgedMarks:
         """Return the marks by people and by some of the judges."""
         return replace(self, judges=self.judges[judges])
+
+
+def _relative(all_marks: Floats) -> Floats:
+    """Return (A, M, N) marks, missing ones filled, less their mean over models, in units of their root mean square."""
+    relative = np.zeros(all_marks.shape)
+    for place, marks in enumerate(all_marks):
+        present = ~np.isnan(marks)
+        if present.any():
+            complete = _completed(marks, present)
+            relative[place] = complete - complete.mean(axis=0)
+            size = np.sqrt((relative[place][present] ** 2).mean())
+            relative[place] = relative[place] / size if size > SAME * np.nanmax(np.abs(marks)) else 0.0
+    return relative
 
 
 def _completed(marks: Floats, present: Bools) -> Floats:
@@ -167,9 +186,11 @@ def infer(marks: JudgedMarks, domain: bool = True) -> JudgedPosterior:
         >>> found.differences.score.argsort()[::-1].tolist(), int(found.effects.score.argmin())
         ([0, 1, 2], 1)
     """
-    people, judges, says = marks.people, marks.filled[marks.telling], marks.says[marks.telling]
+    people, judges, says = marks.people, marks.inputs, marks.says[marks.telling]
     size, models, rows = len(judges), len(people), people.shape[1]
     shares = says / max(says.sum(), SAME)
+    of_likeness = [0.0] * (size - len(says))
+    weights_sds = np.append(WEIGHT_SD * np.sqrt(np.maximum(shares, SAME)), np.add(of_likeness, LIKENESS_SD))
     inputs, targets = [np.zeros((0, size + models))], [np.zeros(0)]
     for n in np.flatnonzero((~np.isnan(people)).sum(axis=0) > 1):
         marked = np.flatnonzero(~np.isnan(people[:, n]))
@@ -180,13 +201,13 @@ def infer(marks: JudgedMarks, domain: bool = True) -> JudgedPosterior:
     unit = max(float(np.sqrt((y**2).mean())), SAME) if len(y) else marks.unit
     y, freedom = y / unit, len(y) - (len(targets) - 1)
     open_ = ~marks.whole
-    mean = np.concatenate([WEIGHT * shares, np.zeros(models)])
+    mean = np.concatenate([WEIGHT * shares, of_likeness, np.zeros(models)])
     centring = np.eye(models) - 1 / models
     pooled = np.concatenate([judges[:, :, open_].sum(axis=2).T, open_.sum() * centring], axis=1) / rows
     labelled = people[:, marks.whole] - people[:, marks.whole].mean(axis=0)
     logs, coefficients, spreads, variances = [], [], [], []
     for prior_log, effect_sds in _effects(models):
-        prior = np.diag(1 / np.concatenate([WEIGHT_SD**2 * np.maximum(shares, SAME), effect_sds**2]))
+        prior = np.diag(1 / np.concatenate([weights_sds, effect_sds]) ** 2)
         precision = prior + x.T @ x
         solution = np.linalg.solve(precision, prior @ mean + x.T @ y)
         shape, scale = SHAPE + freedom / 2, SCALE + (y @ y + mean @ prior @ mean - solution @ precision @ solution) / 2

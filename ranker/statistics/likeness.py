@@ -10,7 +10,9 @@ are relative agreement and a row's spread. y_mn, a row's outcomes less their mea
     y_mn = sum over k of w_k x_mkn + z_n (d_m - mean of d) + e_mn,    e_mn ~ Normal(0, sigma^2 z_n^2), of sum 0 over m,
     w_k = (b + g_k) / (M - 1),    b ~ Normal(0.6, 0.4^2),    g_k ~ Normal(0, s^2),    d_m ~ Normal(0, t^2).
 
-The effects d let outcomes overrule agreement. Values of s and t are weighed by their marginal likelihood. sigma^2 is
+Answers that are not ranked (a judge's references) are anchors, too: x_mqn is S_mqn less its mean over all m, and their
+weights, of J together, are w_q ~ Normal(`REFERENCE` / J, `REFERENCE_SD`^2 / J). The effects d let outcomes overrule
+agreement. Values of s and t are weighed by their marginal likelihood. sigma^2 is
 the variance of y_n / z_n about its mean over labelled rows, drawn toward a prior value. It is too large by what
 agreement explains of it, so probabilities are somewhat too cautious. Given s, t and sigma, this is a Gaussian
 regression. Each model's mean outcome over the pool, less that of the mean model, is what labelled rows show and what is
@@ -34,6 +36,9 @@ from ranker.statistics.rows import HALVINGS, draw_level
 
 SLOPE, SLOPE_SD = 0.6, 0.4
 """Prior mean and standard deviation of b: the outcome that a point of agreement with all others is worth."""
+
+REFERENCE, REFERENCE_SD = 0.2, 0.3
+"""Prior mean of the sum of the weights of answers that are not ranked, and its standard deviation."""
 
 WEIGHT_SDS, EFFECT_SDS = (0.3, 1.0), (0.05, 0.1, 0.2, 0.4, 0.8)
 """Values of s and t that are weighed."""
@@ -69,8 +74,8 @@ class Anchors:
     A missing answer is as bad as can be and supports no other: 0 in its row, [m, :, n], and its column, [:, m, n].
 
     Attributes:
-        similarity: (M, M, N) at [m, k, n] the outcome of m's answer to row n, were the answer of k the truth. The
-            diagonal, [k, k, n], is not read.
+        similarity: (M, A, N) at [m, k, n] the outcome of m's answer to row n, were the answer of k the truth: of the
+            models themselves, then of answers that are not ranked. The diagonal, [k, k, n], is not read.
 
     Raises:
         ValueError: another shape, fewer than two models, no row, or a value that is not finite.
@@ -85,9 +90,9 @@ class Anchors:
 
     def __post_init__(self) -> None:
         shape = np.shape(self.similarity)
-        if len(shape) != 3 or shape[0] != shape[1] or shape[0] < 2 or shape[2] < 1:
-            raise ValueError(f"similarity must have the shape (M, M, N), with M >= 2 and N >= 1 (got {shape})")
-        if not np.isfinite(self.similarity[~np.eye(shape[0], dtype=bool)]).all():
+        if len(shape) != 3 or shape[0] > shape[1] or shape[0] < 2 or shape[2] < 1:
+            raise ValueError(f"similarity must have the shape (M, A, N), with A >= M >= 2 and N >= 1 (got {shape})")
+        if not np.isfinite(self.similarity[~np.eye(*shape[:2], dtype=bool)]).all():
             raise ValueError("similarity must be finite; that of a missing answer is 0")
 
     @property
@@ -100,13 +105,29 @@ class Anchors:
         """N."""
         return int(self.similarity.shape[2])
 
+    @property
+    def references(self) -> int:
+        """J, the number of anchors that are not ranked."""
+        return int(self.similarity.shape[1]) - self.models
+
+    @property
+    def own(self) -> Bools:
+        """(M, A) whether an anchor is the model's own answer."""
+        return np.eye(self.models, self.models + self.references, dtype=bool)
+
+    @property
+    def of_models(self) -> Anchors:
+        """The same without answers that are not ranked."""
+        return Anchors(self.similarity[:, : self.models])
+
     @cached_property
     def relative(self) -> Floats:
-        """(M, M, N) agreement with each anchor, less that of the mean of the other models: x."""
+        """(M, A, N) agreement with each anchor, less that of the mean of the other models: x."""
         diagonal = np.arange(self.models)
         relative = np.array(self.similarity, dtype=np.float64)
         relative[diagonal, diagonal] = 0.0
-        relative -= relative.sum(axis=0) / (self.models - 1)
+        others = np.repeat([self.models - 1, self.models], [self.models, self.references])
+        relative -= relative.sum(axis=0) / others[:, None]
         relative[diagonal, diagonal] = 0.0
         return relative
 
@@ -138,12 +159,12 @@ class Anchors:
 
     @cached_property
     def inputs(self) -> Floats:
-        """(N, M, 2 M) what y_n / z_n is regressed on: agreement with each anchor, and the models' own effects.
+        """(N, M, A + M) what y_n / z_n is regressed on: agreement with each anchor, and the models' own effects.
 
         They are 0 on rows that are not uneven, which so tell nothing.
         """
         agreement = (self.relative / self.spread).transpose(2, 0, 1)
-        effects = np.broadcast_to(_centring(self.models), agreement.shape)
+        effects = np.broadcast_to(_centring(self.models), (self.rows, self.models, self.models))
         return np.concatenate([agreement, effects], axis=2) * self.uneven[:, None, None]
 
     @property
@@ -153,11 +174,11 @@ class Anchors:
         Source: minimum Bayes risk, Kumar and Byrne 2004, "Minimum Bayes-risk decoding for statistical machine
         translation", section 2; here of a whole pool.
         """
-        off_diagonal = np.where(np.eye(self.models, dtype=bool)[:, :, None], 0.0, self.similarity)
-        return np.asarray(off_diagonal.sum(axis=(1, 2)) / ((self.models - 1) * self.rows))
+        off_diagonal = np.where(self.own[:, :, None], 0.0, self.similarity)
+        return np.asarray(off_diagonal.sum(axis=(1, 2)) / ((self.similarity.shape[1] - 1) * self.rows))
 
     def pooled(self, rows: Ints) -> Floats:
-        """Return (M, 2 M) the share in the pool's mean of the inputs of some rows, in outcomes."""
+        """Return (M, A + M) the share in the pool's mean of the inputs of some rows, in outcomes."""
         effects = self.spread[rows].sum() * _centring(self.models)
         return np.concatenate([self.relative[:, :, rows].sum(axis=2), effects], axis=1) / self.rows
 
@@ -256,7 +277,7 @@ def draw(evidence: LikenessEvidence, rng: np.random.Generator, samples: int = 0)
     values, leveled = differences.drawn(rng, samples), evidence.random and len(evidence.rows) > 0
     if leveled:
         values = values + draw_level(evidence.outcomes, rng, samples)[:, None]
-    answers = np.where(np.eye(anchors.models, dtype=bool)[:, :, None], 1.0, anchors.similarity)
+    answers = np.where(anchors.own[:, :, None], 1.0, anchors.similarity)
     alike = np.concatenate([answers.reshape(anchors.models, -1), evidence.outcomes], axis=1)
     belief = Draws(values, int(rng.integers(2**32)), kinds_of(alike), differences.beats())
     return belief.as_shares() if leveled else belief
@@ -299,9 +320,9 @@ def infer_differences(
     uneven = anchors.uneven[rows]
     targets = (centred / anchors.spread[rows]).T[uneven]
     variance = _noise_variance(targets)
-    inputs = anchors.inputs[rows[uneven]].reshape(-1, 2 * models)
+    prior_mean, prior_covariances = _prior(models, anchors.references, *np.meshgrid(WEIGHT_SDS, EFFECT_SDS))
+    inputs = anchors.inputs[rows[uneven]].reshape(-1, len(prior_mean))
 
-    prior_mean, prior_covariances = _prior(models, *np.meshgrid(WEIGHT_SDS, EFFECT_SDS))
     prior_precisions = np.linalg.inv(prior_covariances)
     precisions = prior_precisions + inputs.T @ inputs / variance
     covariances = np.linalg.inv(precisions)
@@ -318,7 +339,7 @@ def infer_differences(
     noise = variance * (anchors.spread[unlabelled] ** 2).sum() / anchors.rows**2 * _centring(models)
     covariances = pooled @ covariances @ pooled.T + noise
     if domain:
-        agreement, own_effects = np.split(weights @ effects, 2)
+        agreement, own_effects = np.split(weights @ effects, [-models])
         expected = agreement @ anchors.relative + np.outer(own_effects - own_effects.mean(), anchors.spread)
         expected[:, rows] = centred
         covariances += np.cov(expected, bias=True) / max(anchors.rows - 1, 1) + noise
@@ -347,7 +368,7 @@ def choose_rows(
         >>> choose_rows(Anchors(similarity), 2).tolist()
         [4, 1]
     """
-    _, (covariance,) = _prior(anchors.models, *map(np.array, PLANNED_SDS))
+    _, (covariance,) = _prior(anchors.models, anchors.references, *map(np.array, PLANNED_SDS))
     noise, pooled = NOISE**2 * np.eye(anchors.models), anchors.pooled(np.arange(anchors.rows))
     open_ = np.ones(anchors.rows, dtype=bool)
     open_[np.asarray([*labelled, *closed], dtype=np.int64)] = False
@@ -372,14 +393,17 @@ def _centring(models: int) -> Floats:
     return np.eye(models) - 1 / models
 
 
-def _prior(models: int, weight_sd: Floats, effect_sd: Floats) -> tuple[Floats, Floats]:
-    """Return (2 M,) prior means of w and d, and their (G, 2 M, 2 M) covariances for G pairs of s and t."""
+def _prior(models: int, references: int, weight_sd: Floats, effect_sd: Floats) -> tuple[Floats, Floats]:
+    """Return (A + M,) prior means of w and d, and their (G, A + M, A + M) covariances for G pairs of s and t."""
     weight_variance, effect_variance = np.ravel(weight_sd) ** 2, np.ravel(effect_sd) ** 2
-    covariances = np.zeros((len(weight_variance), 2 * models, 2 * models))
-    identity = np.eye(models)
+    size = 2 * models + references
+    covariances = np.zeros((len(weight_variance), size, size))
+    identity, anchors = np.eye(models), models + references
     covariances[:, :models, :models] = (SLOPE_SD**2 + weight_variance[:, None, None] * identity) / (models - 1) ** 2
-    covariances[:, models:, models:] = effect_variance[:, None, None] * identity
-    return np.repeat([SLOPE / (models - 1), 0.0], models), covariances
+    covariances[:, models:anchors, models:anchors] = REFERENCE_SD**2 / max(references, 1) * np.eye(references)
+    covariances[:, anchors:, anchors:] = effect_variance[:, None, None] * identity
+    means = [SLOPE / (models - 1), REFERENCE / max(references, 1), 0.0]
+    return np.repeat(means, [models, references, models]), covariances
 
 
 def _noise_variance(targets: Floats) -> float:
