@@ -225,7 +225,7 @@ class RunRequest:
 
     @property
     def beside_infos(self) -> tuple[ModelInfo, ...]:
-        """What models that judges read, and these, say of themselves."""
+        """Descriptions of the models that judges read, and of judges that are asked."""
         return () if self.beside is None else self.beside.infos
 
     @property
@@ -240,8 +240,8 @@ def tasks(values: OptionValues) -> MatchedTasks | None:
     Raises:
         UsageError: there are several, beside voters or judges, which are of one task.
     """
-    own = decides_on_own(values) and _references(values)
-    several = match_tasks(_references(values), source_options(values)) if own else None
+    bundled = decides_on_own(values) and _references(values)
+    several = match_tasks(_references(values), source_options(values)) if bundled else None
     for option, references in (("voters", values["voters"]), ("judge", values["judges"])):
         if several and references:
             raise flag_error(option, "is for one task at a time: name one, as `--models FOLDER#TASK`", references[0])
@@ -267,16 +267,19 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
     rows = None if decides_on_own(values) else own_rows(values, "data") or set_of(values)
     rows, metric = custom.judged_rows(rows, values["metric"], Machine(values["device"]))
     pool: UnlabelledRows = own_rows(values, "pool") or ()
-    how, beside = runtime(values, progress), None
+    how_to_run, beside = runtime(values, progress), None
     models: Suite | InspectedModels | None = None
     if values["judges"] or are_marks(values, rows):
         assert not isinstance(rows, NamedDataset)  # `check_mode` refuses it
         of_answers = bool(values["data"] or values["pool"])
-        inspected, named = named_models(values, of_answers) if _references(values) else None, judges(values)
-        if inspected is not None and (voting := named.voters(inspected)):
-            models, pool = inspect_models(inspected, voters=voting), pool or named.rows(inspected)
+        inspected = named_models(values, of_answers) if _references(values) else None
+        all_judges = judges(values, ResourceCache() if inspected is None else inspected.shelf)
+        for judge in all_judges.asked.values():
+            _connect(values, judge.unpinned, judge.shelf)
+        if inspected is not None and (voting := all_judges.voters(inspected, rows)):
+            models, pool = inspect_models(inspected, voters=voting), pool or all_judges.rows(inspected)
         else:
-            models, beside = InspectedModels(()), judged_run(inspected, rows, pool, named, how)
+            models, beside = InspectedModels(()), judged_run(inspected, rows, pool, all_judges, how_to_run)
     return RunRequest(
         models=models or suite(values, None if values["data"] else values["ood_name"], shelf),
         rows=rows,
@@ -291,7 +294,7 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         seed=values["seed"],
         base=values["not_worse_than"],
         beside=beside,
-        runtime=how,
+        runtime=how_to_run,
     )
 
 
@@ -302,8 +305,10 @@ def are_marks(values: OptionValues, rows: NamedDataset | RowsFile | None) -> Typ
     return bool(_references(values)) and holds_marks(rows, named_models(values, of_answers=True))
 
 
-def judges(values: OptionValues) -> Judges:
+def judges(values: OptionValues, shelf: ResourceCache) -> Judges:
     """Return the judges of ``--judge`` by their names; without a name, a judge has that of its file or model.
+
+    The shelf is that of the models, so that both have one budget for servers.
 
     Raises:
         UsageError: two have one name, or a named direction is of no judge.
@@ -322,7 +327,7 @@ def judges(values: OptionValues) -> Judges:
             raise flag_error("judge_direction", text, direction, allowed=("lower", "higher"))
         look_up("judge", name, references)
     lower = frozenset(name for name, _, direction in directions if direction == "lower")
-    return Judges(references, values["judge_prompts"], lower, source_options(values, of_answers=True))
+    return Judges(references, values["judge_prompts"], lower, source_options(values, of_answers=True), shelf)
 
 
 @dataclass(frozen=True)
@@ -550,6 +555,8 @@ def check_mode(values: OptionValues) -> None:
     for name in WITHOUT_JUDGES if values.get("judges") else ():
         if values.get(name):
             raise flag_error(name, "is not read beside `--judge`", values[name])
+    if values.get("judges") and values["pool"] and not values["data"] and values.get("scale") is not None:
+        raise flag_error("range", "is of people's marks, which are `--data` beside `--pool`", values["scale"])
     for name in ("judge_prompts", "judge_directions"):
         if values.get(name) and not values["judges"]:
             raise flag_error(name.removesuffix("s"), "is for `--judge`", values[name][0])

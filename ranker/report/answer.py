@@ -218,7 +218,7 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
     """Advise one thing, by P(near best): to take the first of the order, or to label more rows before."""
     first, better, unit = decision.models[0], decision.against, words_of(ranking).unit
     if not decision.confirmed:
-        return "Next: mark ten rows yourself, drawn at random, and name them with `--data`: judges alone may be wrong."
+        return "Next: mark ten rows yourself, drawn at random (--data): judges alone may be wrong."
     if better:
         evidence, rival = "labels and pool" if decision.reads_pool else "the labels", decision.names[better]
         return (

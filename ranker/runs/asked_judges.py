@@ -18,7 +18,7 @@ from ranker.runs.likeness import compare_answers
 from ranker.runs.pool import compared_rows
 from ranker.runtime.base import Request
 from ranker.runtime.runtime import Runtime
-from ranker.sources.base import SourceOptions
+from ranker.sources.base import ResourceCache, SourceOptions
 from ranker.sources.endpoint.prices import NO_PRICES, Prices
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.suites import Model
@@ -115,8 +115,8 @@ class Answering:
         parts = {name: of_model.part(places) for name, of_model in answers.items()}
         with runtime.open_store() as store:
             similarity = compare_answers(task, parts, runtime, store).similarity
-        others = np.where(np.eye(len(parts), dtype=bool)[:, :, None], 0.0, similarity).sum(axis=1) / (len(parts) - 1)
-        return Likeness(tuple(self.rows[place].id for place in places), dict(zip(parts, others, strict=True)))
+        likeness = np.where(np.eye(len(parts), dtype=bool)[:, :, None], 0.0, similarity).sum(axis=1) / (len(parts) - 1)
+        return Likeness(tuple(self.rows[place].id for place in places), dict(zip(parts, likeness, strict=True)))
 
     def to_mark(self, runtime: Runtime) -> tuple[Example, ...]:
         """Return each answer as an example of two texts, row and answer; models and rows in order.
@@ -138,7 +138,9 @@ def text_task() -> Task:
     return task
 
 
-def inspect_judge(name: str, reference: str, options: SourceOptions, prompts: Sequence[str]) -> InspectedModels:
+def inspect_judge(
+    name: str, reference: str, options: SourceOptions, prompts: Sequence[str], shelf: ResourceCache
+) -> InspectedModels:
     """Prepare a judge that is asked: a model for each prompt.
 
     Args:
@@ -146,6 +148,7 @@ def inspect_judge(name: str, reference: str, options: SourceOptions, prompts: Se
         reference: of a language model, or any model whose labels are marks.
         options: of language models and servers; others do not apply.
         prompts: files and names; none takes `QUALITY`.
+        shelf: cache of what was opened; the budget of a run for servers is that of its cache.
 
     Raises:
         UsageError: there is no such model or prompt.
@@ -154,7 +157,7 @@ def inspect_judge(name: str, reference: str, options: SourceOptions, prompts: Se
     kinds += [] if any(type(record) is LMOptions for record in kinds) else [LMOptions()]
     names = tuple(prompts) or (QUALITY,)
     kinds = [replace(record, prompts=names, shots=(), demonstrations="", calibration=()) for record in kinds]
-    inspected = inspect_references([reference], replace(options, label_map=None, kinds=kinds))
+    inspected = inspect_references([reference], replace(options, label_map=None, kinds=kinds), shelf)
     if len(inspected.unpinned) == 1:
         return replace(inspected, unpinned=(inspected.unpinned[0].called(name),))
     ends = [model.name.rpartition("/")[2] for model in inspected.unpinned]
@@ -184,20 +187,22 @@ def ask(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[
     """
     examples = answering.to_mark(runtime)
     present = [place for place, example in enumerate(examples) if example.segments[1]]
+    if not present:
+        raise UsageError.about("models", "wrote no answer to these rows, so a judge has nothing to mark")
     names, rows = tuple(model.name for model in answering.models.models), tuple(row.id for row in answering.rows)
-    asked: dict[str, JudgeMarks] = {}
-    for alone, task in _each(judge):
-        requests = [[Request(tuple(examples[place] for place in present))]]
-        responses, failures = run_models(alone, task, requests, runtime)
-        (name,) = (model.name for model in alone.models)
-        if name in failures:
-            raise ModelError(failures[name], place=name)
-        probabilities = _only(responses[name]).probabilities()
-        assert probabilities is not None  # its task has labels
-        marks = np.full(len(examples), np.nan)
-        marks[present] = probabilities @ _values(task.labels)
-        asked[name] = JudgeMarks(names, rows, dict(zip(names, marks.reshape(len(names), len(rows)), strict=True)))
-    return asked
+    request, marks_of = Request(tuple(examples[place] for place in present)), dict[str, JudgeMarks]()
+    for by_prompts, task in _by_labels(judge):
+        responses, failures = run_models(by_prompts, task, [[request]] * len(by_prompts.models), runtime)
+        for name, reason in failures.items():
+            raise ModelError(reason, place=name)
+        for name, response in responses.items():
+            probabilities = _only(response).probabilities()
+            assert probabilities is not None  # its task has labels
+            marks = np.full(len(examples), np.nan)
+            marks[present] = probabilities @ _values(task.labels)
+            by_model = dict(zip(names, marks.reshape(len(names), len(rows)), strict=True))
+            marks_of[name] = JudgeMarks(names, rows, by_model)
+    return {model.name: marks_of[model.name] for model in judge.models}
 
 
 def dry_lines(
@@ -213,17 +218,21 @@ def dry_lines(
         yield f"{listed(model.name for model in judge.models)}: {size:,} answers to mark, once they are written"
         return
     examples = tuple(example for example in answering.to_mark(runtime) if example.segments[1])
-    for alone, task in _each(judge):
-        yield from estimate_lines(alone, task, [[Request(examples)]], runtime, prices)
+    for by_prompts, task in _by_labels(judge):
+        requests = [[Request(examples)]] * len(by_prompts.models)
+        yield from estimate_lines(by_prompts, task, requests, runtime, prices)
 
 
-def _each(judge: InspectedModels) -> Iterator[tuple[InspectedModels, ClassificationTask]]:
-    """Yield a judge by each of its prompts, and the task of its marks."""
+def _by_labels(judge: InspectedModels) -> Iterator[tuple[InspectedModels, ClassificationTask]]:
+    """Yield a judge by those of its prompts that have the same marks, and the task of these."""
+    by_labels: dict[tuple[str, ...], list[Model]] = {}
     for model, info in zip(judge.models, judge.infos, strict=True):
         if len(info.labels) < 2:
             text = "must give marks as labels: `[verbalizers]` of its prompt lists them, from worst to best"
             raise UsageError.of(model.name, text, option="judge")
-        yield replace(judge, unpinned=(model,)), ClassificationTask("marks", info.labels, ordered=False)
+        by_labels.setdefault(info.labels, []).append(model)
+    for labels, models in by_labels.items():
+        yield replace(judge, unpinned=tuple(models)), ClassificationTask("marks", labels, ordered=False)
 
 
 def _only(response: RawResponses) -> Predictions:

@@ -90,11 +90,14 @@ def decide(
     """
     rows, unlabelled_rows = with_columns(examples, columns), with_columns(pool, columns)
     inspected, beside = inspect_models(models, label_map, voters), None
-    named = judges if isinstance(judges, Judges) else Judges(judges or {})
-    if voting := named.voters(inspected):
-        inspected, unlabelled_rows = inspect_models(inspected, voters=voting), unlabelled_rows or named.rows(inspected)
+    all_judges = judges if isinstance(judges, Judges) else Judges(judges or {}, shelf=inspected.shelf)
+    if voting := all_judges.voters(inspected, rows):
+        inspected, unlabelled_rows = (
+            inspect_models(inspected, voters=voting),
+            unlabelled_rows or all_judges.rows(inspected),
+        )
     if judges and not voting:
-        beside = judged_run(inspected, rows, unlabelled_rows, named, runtime)
+        beside = judged_run(inspected, rows, unlabelled_rows, all_judges, runtime)
         inputs = beside.gather(probe)
     else:
         inputs = gather_without_truth(inspected, rows, unlabelled_rows, probe, in_domain, pool_from_unlabelled)

@@ -104,10 +104,12 @@ def inspect_models(
 
 
 def inspect_references(
-    references: Sequence[str | Path | Source | Model], options: SourceOptions = SourceOptions()
+    references: Sequence[str | Path | Source | Model],
+    options: SourceOptions = SourceOptions(),
+    shelf: ResourceCache | None = None,
 ) -> InspectedModels:
     """Prepare models for inspection from references, with options for all: see `ranker.sources.suites.name_models`."""
-    shelf = ResourceCache()
+    shelf = ResourceCache() if shelf is None else shelf
     name, models = name_models(references, options, shelf)
     return InspectedModels(models, name, shelf)
 

@@ -21,7 +21,16 @@ from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
 from ranker.results.table import ScoreTable
-from ranker.runs.asked_judges import Answering, JudgeMarks, Likeness, ask, dry_lines, inspect_judge, marks_answers
+from ranker.runs.asked_judges import (
+    ANSWER,
+    Answering,
+    JudgeMarks,
+    Likeness,
+    ask,
+    dry_lines,
+    inspect_judge,
+    marks_answers,
+)
 from ranker.runs.collect import collect
 from ranker.runs.gather import RunInputs, gather_without_truth
 from ranker.runs.inspected import InspectedModels, inspect_references
@@ -31,7 +40,7 @@ from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, as_pool, re
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.scoring.unlabelled import JudgeContext
-from ranker.sources.base import ModelInfo, SourceOptions
+from ranker.sources.base import ModelInfo, ResourceCache, SourceOptions
 from ranker.sources.endpoint.prices import NO_PRICES, Prices
 from ranker.sources.logs.options import LogOptions
 from ranker.sources.marks import MarkedModel
@@ -43,6 +52,7 @@ from ranker.sources.tables.keys import MODELS
 from ranker.sources.tables.names import NAMED, words
 from ranker.sources.tables.options import TableOptions
 from ranker.statistics.judges import JudgedMarks
+from ranker.tasks.precomputed import PrecomputedTask
 
 ANY_SCALE = (-1e6, 1e6)
 """Ends of a judge's scale as it is read: only differences of its marks count, whatever their unit."""
@@ -60,6 +70,7 @@ class Judges:
         prompts: files and names of prompts for those that are asked; () takes the built-in one.
         lower: names of those whose lower marks are better.
         options: of the models that are asked, and limits of reading.
+        shelf: cache of what was opened, which may be that of the models.
 
     Raises:
         UsageError: a name of `lower` is none of a judge.
@@ -69,6 +80,7 @@ class Judges:
     prompts: tuple[str, ...] = ()
     lower: Collection[str] = ()
     options: SourceOptions = SourceOptions()
+    shelf: ResourceCache = field(default_factory=ResourceCache, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in self.lower:
@@ -81,24 +93,31 @@ class Judges:
     def asked(self) -> Mapping[str, InspectedModels]:
         """Name -> a judge that is asked."""
         return {
-            name: inspect_judge(name, str(reference), self.options, self.prompts)
+            name: inspect_judge(name, str(reference), self.options, self.prompts, self.shelf)
             for name, reference in self.references.items()
             if not is_file(name, reference)
         }
 
-    def voters(self, models: InspectedModels) -> tuple[Model, ...]:
+    def voters(self, models: InspectedModels, rows: LabelledRows | None) -> tuple[Model, ...]:
         """Return judges that label rows, or write references, and mark no answers: models that are not ranked.
 
+        Args:
+            models: those that are ranked.
+            rows: labelled rows, or people's marks.
+
         Raises:
-            UsageError: others do mark answers, which are not read together.
+            UsageError: other judges mark answers, or people do, which is not read together.
         """
         voting: list[Model] = []
         for name, reference in self.references.items():
             if name in self.asked:
                 voting += [model for model in self.asked[name].unpinned if not marks_answers(model)]
-            elif said := columns_of_rows(RowsFile(Path(reference)), models):
-                options = replace(self.options, label_map=None, kinds=[TableOptions(prediction=said[:1])])
+            elif columns := columns_of_rows(RowsFile(Path(reference)), models):
+                options = replace(self.options, label_map=None, kinds=[TableOptions(prediction=columns[:1])])
                 voting += [model.called(name) for model in inspect_references([str(reference)], options).unpinned]
+        if voting and isinstance(rows, RowsFile) and holds_marks(rows, models):
+            text = f"says nothing of answers, which people marked: a prompt must have a place for the {ANSWER}"
+            raise UsageError.about("judges", f"{voting[0].name} {text}", voting[0].name)
         if voting and len(voting) < len(self.references):
             text = "either mark answers, or label rows and write references; both together are not read"
             raise UsageError.about("judges", text, voting[0].name)
@@ -231,7 +250,7 @@ class JudgedRun:
 
     @property
     def infos(self) -> tuple[ModelInfo, ...]:
-        """What all models and judges say of themselves, which are in no file of marks."""
+        """Descriptions of models that answer, and of judges that are asked."""
         answering = () if self.answering is None else self.answering.models.infos
         return (*answering, *(info for judge in self.judges.asked.values() for info in judge.infos))
 
@@ -274,6 +293,8 @@ def judged_run(
             raise UsageError.about("data", text, strange[0])
     else:
         people = None if rows is None and everyone else models
+        if people is None and models is not None and any(map(brings_marks, models.infos)):
+            raise UsageError.about("pool", "is for models whose answers are marked, and these are marks; leave it out")
     if models is None or not everyone:
         return JudgedRun(judges, people, _read(rows, models), None, runtime)
     labelled = _read(rows, models)
@@ -306,6 +327,11 @@ def holds_marks(rows: RowsFile, models: InspectedModels | None) -> bool:
 def columns_of_rows(rows: RowsFile, models: InspectedModels) -> tuple[str, ...]:
     """Return the columns of labels, references or answers in a judge's file; () if it has marks of models."""
     return () if holds_marks(rows, models) else tuple(name for name in rows.content.cells if words(name) & NAMED)
+
+
+def brings_marks(info: ModelInfo) -> bool:
+    """Return True if a model's own file has outcomes, which may be people's marks."""
+    return info.rows is not None and isinstance(info.rows.task, PrecomputedTask)
 
 
 def marked_models(judge: str, marks: JudgeMarks) -> InspectedModels:
@@ -347,9 +373,9 @@ def judged(table: ScoreTable, run: JudgedRun) -> JudgeContext:
     Raises:
         UsageError: a judge marked no answer of a model, or no row that people marked.
     """
-    given = run.given_beside(table)
-    judges = given.marks
-    rows_beside = [*(marks.rows for marks in judges.values()), *([given.likeness.rows] if given.likeness else [])]
+    beside = run.given_beside(table)
+    judges = beside.marks
+    rows_beside = [*(marks.rows for marks in judges.values()), *([beside.likeness.rows] if beside.likeness else [])]
     ids = list(dict.fromkeys([*table.examples, *chain.from_iterable(rows_beside)]))
     for name, marks in judges.items():
         if missing := [model for model in table.models if model not in marks.models]:
@@ -360,8 +386,8 @@ def judged(table: ScoreTable, run: JudgedRun) -> JudgeContext:
     people = _aligned(dict(zip(table.models, table.outcomes, strict=True)), table.models, table.examples, ids)
     aligned = [_aligned(marks.values, table.models, marks.rows, ids) for marks in judges.values()]
     of_judges = np.array(aligned).reshape(len(judges), *people.shape)
-    if given.confirmed:
-        alike = given.likeness
+    if beside.confirmed:
+        alike = beside.likeness
         likeness = None if alike is None else _aligned(alike.values, table.models, alike.rows, ids)
         return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(people, of_judges, likeness=likeness))
     unit = float(np.sqrt(np.nanmean((people - np.nanmean(people, axis=0)) ** 2)))

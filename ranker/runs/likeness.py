@@ -51,10 +51,10 @@ def compare_answers(
     """
     anchors = {**answers, **references}
     entry = None if store is None else _entry(task, store)
-    names = [_row_name(row) for row in zip(*(given.answers() or () for given in anchors.values()), strict=True)]
+    names = [_row_name(row) for row in zip(*(anchor.answers() or () for anchor in anchors.values()), strict=True)]
     stored = {} if entry is None else entry.scores(names)
     places = {name: place for place, name in enumerate(names) if name not in stored}  # equal rows once
-    new_rows = {name: given.part([*places.values()]) for name, given in anchors.items()}
+    new_rows = {name: anchor.part([*places.values()]) for name, anchor in anchors.items()}
     rows = _compare(task, {name: new_rows[name] for name in answers}, new_rows, runtime)
     new = {name: MeasureColumn(row, np.full(len(row), -1)) for name, row in zip(places, rows, strict=True)}
     if entry is not None and new:

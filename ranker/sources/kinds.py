@@ -110,9 +110,9 @@ def kind_of(reference: Reference, options: SourceOptions, shelf: ResourceCache, 
 def without_unread(options: SourceOptions, references: Iterable[str]) -> SourceOptions:
     """Return options without the records that no kind of some references reads, which are then for other ones."""
     shelf = ResourceCache()
-    found = [_find_kind(parse(reference, known_kinds(shelf)), options, shelf) for reference in references]
-    read = tuple(getattr(kind, "Options", None) for kind in found)
-    return replace(options, kinds=[record for record in options.kinds if type(record) in read or None in found])
+    kinds = [_find_kind(parse(reference, known_kinds(shelf)), options, shelf) for reference in references]
+    records = tuple(getattr(kind, "Options", None) for kind in kinds)
+    return replace(options, kinds=[record for record in options.kinds if type(record) in records or None in kinds])
 
 
 def check_concerned(options: SourceOptions, kinds: Iterable[Kind]) -> None:

@@ -126,8 +126,8 @@ class Anchors:
         diagonal = np.arange(self.models)
         relative = np.array(self.similarity, dtype=np.float64)
         relative[diagonal, diagonal] = 0.0
-        others = np.repeat([self.models - 1, self.models], [self.models, self.references])
-        relative -= relative.sum(axis=0) / others[:, None]
+        counts = np.repeat([self.models - 1, self.models], [self.models, self.references])
+        relative -= relative.sum(axis=0) / counts[:, None]
         relative[diagonal, diagonal] = 0.0
         return relative
 

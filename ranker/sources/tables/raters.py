@@ -40,21 +40,21 @@ def joint_marks(marks: Floats) -> tuple[Floats, Floats]:
         >>> joint.round(2).tolist(), levels.round(2).tolist()
         ([0.26, 0.36, 0.46, 0.77], [-0.06, 0.09])
     """
-    given = ~np.isnan(marks)
-    counts, values = given.sum(axis=1), np.where(given, marks, 0.0)
-    mean = values.sum() / max(given.sum(), 1)
+    present = ~np.isnan(marks)
+    counts, values = present.sum(axis=1), np.where(present, marks, 0.0)
+    mean = values.sum() / max(present.sum(), 1)
     levels, spreads = np.zeros(len(marks)), np.ones(len(marks))
     joint = np.zeros(marks.shape[1])
     for _ in range(ROUNDS):
-        adjusted = np.where(given, (values - mean - levels[:, None]) * spreads[:, None], 0.0)
-        weights = (given * spreads[:, None] ** 2).sum(axis=0)
+        adjusted = np.where(present, (values - mean - levels[:, None]) * spreads[:, None], 0.0)
+        weights = (present * spreads[:, None] ** 2).sum(axis=0)
         joint = adjusted.sum(axis=0) / np.where(weights > 0, weights, 1.0)
-        left = np.where(given, values - mean - spreads[:, None] * joint, 0.0)
+        left = np.where(present, values - mean - spreads[:, None] * joint, 0.0)
         levels = left.sum(axis=1) / (counts + PRIOR_MARKS)
-        around = np.where(given, values - mean - levels[:, None], 0.0)
-        squares, prior = (given * joint**2).sum(axis=1), PRIOR_MARKS * np.mean(joint**2)
+        around = np.where(present, values - mean - levels[:, None], 0.0)
+        squares, prior = (present * joint**2).sum(axis=1), PRIOR_MARKS * np.mean(joint**2)
         spreads = np.maximum(((around * joint).sum(axis=1) + prior) / np.maximum(squares + prior, 1e-12), LEAST_SPREAD)
-    return np.where(given.any(axis=0), np.clip(mean + joint, 0.0, 1.0), np.nan), levels
+    return np.where(present.any(axis=0), np.clip(mean + joint, 0.0, 1.0), np.nan), levels
 
 
 def alpha(marks: Floats) -> float:
@@ -69,8 +69,8 @@ def alpha(marks: Floats) -> float:
         >>> round(alpha(np.array([[1.0, 2.0, 3.0, np.nan], [1.0, 2.0, 4.0, 5.0]])), 3)
         0.878
     """
-    given = ~np.isnan(marks)
-    paired = marks[:, given.sum(axis=0) > 1]
+    present = ~np.isnan(marks)
+    paired = marks[:, present.sum(axis=0) > 1]
     counts = (~np.isnan(paired)).sum(axis=0)
     if not paired.size:
         return float("nan")
