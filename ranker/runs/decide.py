@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import look_up
+from ranker.numbers import unit
 from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
 from ranker.runs.gather import gather_without_truth
@@ -122,6 +123,7 @@ def decide_plan(
     base = None if base is None or base in collected.failures else collected.copies.get(base, base)
     measurements = measure_run(run_plan, collected, runtime)
     check_method(run_plan.method, measurements.left_out)
+    scale = scale_of(run_plan.task)
     with runtime.steps(f"comparing {len(measurements.table.models):,} models", len(deciding.STEPS)) as watch:
         decision = deciding.decide(
             measurements.table,
@@ -132,12 +134,12 @@ def decide_plan(
             families=measurements.families,
             misled=measurements.misled,
             in_domain=measurements.in_domain,
-            beside=_beside(measurements) if judges is None else judged(measurements.table, judges),
+            beside=_beside(measurements) if judges is None else judged(measurements.table, judges, unit("", scale)),
             rows=measurements.rows,
             groups=[example.group for example in run_plan.rows.population],
             precomputed=run_plan.inputs.inspected.precomputed,
             base=base,
-            scale=scale_of(run_plan.task),
+            scale=scale,
             watch=watch,
         )
     probe = len(measurements.table.examples)

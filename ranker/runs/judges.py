@@ -20,6 +20,7 @@ from ranker.datasets.pools import check_ids, with_labelled
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
+from ranker.numbers import SHARES, Unit
 from ranker.results.table import ScoreTable
 from ranker.runs.asked_judges import (
     ANSWER,
@@ -363,12 +364,13 @@ def check_judges(run_plan: Plan) -> None:
         )
 
 
-def judged(table: ScoreTable, run: JudgedRun) -> JudgeContext:
+def judged(table: ScoreTable, run: JudgedRun, unit: Unit = SHARES) -> JudgeContext:
     """Put judges' marks beside people's scores: first the rows that people marked, then all others.
 
     Args:
         table: people's scores; those of the first judge, if people marked nothing.
         run: of the judges.
+        unit: of people's marks.
 
     Raises:
         UsageError: a judge marked no answer of a model, or no row that people marked.
@@ -389,10 +391,11 @@ def judged(table: ScoreTable, run: JudgedRun) -> JudgeContext:
     if beside.confirmed:
         alike = beside.likeness
         likeness = None if alike is None else _aligned(alike.values, table.models, alike.rows, ids)
-        return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(people, of_judges, likeness=likeness))
-    unit = float(np.sqrt(np.nanmean((people - np.nanmean(people, axis=0)) ** 2)))
+        all_marks = JudgedMarks(people, of_judges, likeness=likeness)
+        return JudgeContext(tuple(table.models), tuple(judges), all_marks, unit)
+    spread = float(np.sqrt(np.nanmean((people - np.nanmean(people, axis=0)) ** 2)))
     nobody = np.full(people.shape, np.nan)
-    return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(nobody, of_judges, unit))
+    return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(nobody, of_judges, spread), unit)
 
 
 def _aligned(values: Mapping[str, Floats], models: Sequence[str], rows: Sequence[str], ids: Sequence[str]) -> Floats:

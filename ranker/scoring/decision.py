@@ -230,11 +230,7 @@ def _notes(
             )
         if reads and by.warning:
             notes.append(f"{by.method} {'sees no label, and ' if by.kind == 'label-free' else ''}{by.warning}.")
-    notes += [
-        f"{judge.name} is left out: it tells no two models apart, or repeats another judge."
-        for judge in by.judges
-        if not judge.share
-    ]
+    notes += [*by.notes]
     notes += [_note_without(by.method, part, belief, order, decision.names) for part, belief in by.without.items()]
     if len(decision.groups) == 1 and decision.confirmed:
         labels = "this one label" if size == 1 else f"these {size} labels"

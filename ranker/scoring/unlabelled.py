@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Protocol
@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.numbers import counted
+from ranker.numbers import SHARES, Unit, counted
 from ranker.results.judged import JudgeBias, JudgeResult
 from ranker.statistics import judges, likeness, rows
 from ranker.statistics.draws import Draws
@@ -30,6 +30,9 @@ JUDGED, MARKED = "JUDGED", "MARKED"
 Part = Literal["in-domain", "voters", "judges"]
 """Part of what a belief is made of, beside labels and the pool."""
 
+LEAST_ROWS, SURE = 3, 2.0
+"""Rows that a judge left out, and marked, from which people's marks of both are compared; standard errors apart."""
+
 OF_ANSWERS = (ANCHORS, AGREEMENT)
 """These, in the order of their use."""
 
@@ -46,6 +49,7 @@ class ModelOrder:
         without: "in-domain", "voters" or "judges" -> the belief without what the models are known by in-domain, without
             those that only vote, or by people alone; nothing that is not there.
         judges: those whose marks were read.
+        notes: on what was read, a sentence each.
         of_differences: whether the belief's values are differences from the mean model, whose own value is unknown.
     """
 
@@ -56,6 +60,7 @@ class ModelOrder:
     warning: str = ""
     without: Mapping[Part, Draws] = field(default_factory=dict)
     judges: tuple[JudgeResult, ...] = ()
+    notes: tuple[str, ...] = ()
     of_differences: bool = False
 
 
@@ -180,11 +185,13 @@ class JudgeContext(UnlabelledContext):
         models: (M,) names.
         names: (J,) of the judges.
         marks: the marks.
+        unit: of people's marks.
     """
 
     models: tuple[str, ...]
     names: tuple[str, ...]
     marks: JudgedMarks
+    unit: Unit = SHARES
 
     @property
     def unlabelled(self) -> int:
@@ -226,8 +233,33 @@ class JudgeContext(UnlabelledContext):
             warning,
             {} if alone is None else {"judges": alone},
             tuple(map(self._judge, range(len(self.names)))),
+            tuple(self._notes()),
             of_differences=alone is None,
         )
+
+    def _notes(self) -> Iterator[str]:
+        """Say which judges are left out, which are ranked themselves, and which left out rows that people marked."""
+        for name, says in zip(self.names, self.marks.says.tolist(), strict=True):
+            if not says:
+                yield f"{name} is left out: it tells no two models apart, or repeats another judge."
+            if name.casefold() in map(str.casefold, self.models):
+                yield f"{name} is a judge and is ranked: it may think better of itself."
+        means = self.marks.people[:, self.marks.whole].mean(axis=0)
+        for name, marks in zip(self.names, self.marks.judges[:, :, self.marks.whole], strict=True):
+            absent = np.isnan(marks).any(axis=0)
+            if absent.any():
+                rows = f"{absent.sum():,} of the {counted(len(means), 'row')} of people's marks"
+                yield f"{name} left out answers to {rows}{self._hardness(means[absent], means[~absent])}."
+
+    def _hardness(self, absent: Floats, present: Floats) -> str:
+        """Return how much lower people marked rows that a judge left out; "" if that may be chance."""
+        if min(len(absent), len(present)) < LEAST_ROWS:
+            return ""
+        lower = float(present.mean() - absent.mean())
+        error = np.sqrt(absent.var(ddof=1) / len(absent) + present.var(ddof=1) / len(present))
+        if abs(lower) <= SURE * error:
+            return ""
+        return f"; people marked these {self.unit.difference(-lower)}{self.unit.points} from the others on average"
 
     def _judge(self, judge: int) -> JudgeResult:
         """Return what people's marks say of one judge."""

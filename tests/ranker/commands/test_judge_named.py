@@ -46,7 +46,7 @@ def test_a_judge_stands_beside_people(folder, rank_models):
     assert max(gpt["biases"], key=lambda bias: bias["value"])["model"] == "C"
     notes = " ".join(found["notes"])
     assert "2 judges marked 92 rows that people did not." in notes
-    assert "JUDGED reads judges' marks, and people's can overrule them. Without them the order would" in notes
+    assert "JUDGED reads more than people's marks, and these can overrule the rest. Without them the order" in notes
     assert Ranking.load("run.json").decision.judges[0].name == "gpt"
     _, text, _ = rank_models(*shlex.split(RUN))
     assert [line.split()[0] for line in text.splitlines() if line.startswith(("judge ", "gpt ", "mine "))] == [
@@ -67,6 +67,19 @@ def test_a_judge_that_says_nothing_is_named_and_left_out(folder, rank_models):
     assert "dull is left out: it tells no two models apart, or repeats another judge." in found["notes"]
 
 
+def test_what_a_judge_left_out_is_said(folder, rank_models):
+    """Counted, and how people marked these rows if they are harder; a judge that is ranked itself is pointed out."""
+    rows = (folder / "people.csv").read_text(encoding="utf-8").splitlines()[1:]
+    means = {row.split(",")[0]: sum(map(int, row.split(",")[1:])) for row in rows}
+    hard = sorted(means, key=lambda row: means[row])[:4]
+    gpt = (folder / "gpt.csv").read_text(encoding="utf-8").splitlines()
+    (folder / "easy.csv").write_text("\n".join(line for line in gpt if line.split(",")[0] not in hard) + "\n")
+    _, out, _ = rank_models(*shlex.split("--models people.csv --range 1 5 --judge A=easy.csv --format json"))
+    notes = " ".join(json.loads(out)["decision"]["notes"])
+    assert "A left out answers to 4 of the 8 rows of people's marks; people marked these -" in notes
+    assert "A is a judge and is ranked: it may think better of itself." in notes
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -75,8 +88,8 @@ def test_a_judge_that_says_nothing_is_named_and_left_out(folder, rank_models):
         (f"{RUN} --judge others.csv", "others marked no answer of A, B, C; it marked those of x, y"),
         (f"{RUN} --judge part.csv", "part marked no answer of C; it marked those of A, B"),
         (f"{RUN} --judge later.csv", "later marked no row that people marked"),
-        (f"{RUN} --pool gpt.csv", "`--judge` is beside people's marks alone"),
-        ("--data people.csv --within id --models gpt.csv --judge mine.csv", "`--judge` is beside people's marks alone"),
+        (f"{RUN} --pool gpt.csv", "`--range` is of people's marks"),
+        ("--data people.csv --within id --models gpt.csv --judge mine.csv", "`--within` is not read beside `--judge`"),
         ("--models model-a model-b --judge gpt.csv", "`--judge` is for one task at a time"),
     ],
 )

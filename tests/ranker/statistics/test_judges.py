@@ -184,11 +184,31 @@ def test_draws_have_the_probabilities_and_the_level():
     assert (low, high) == (pytest.approx(ends[0], abs=0.01), pytest.approx(ends[1], abs=0.01))
 
 
+def test_likeness_is_a_regressor_whose_weight_begins_at_nothing():
+    """Marks that follow likeness gain by it; where they do not, they lose little; without marks nothing is known."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(0, 0.05, (5, 1)) + rng.normal(0, 0.2, (5, 100))
+    people, nobody = np.where(np.arange(100) < 4, truth, np.nan), np.zeros((0, 5, 100))
+    told = {
+        name: infer(JudgedMarks(people, nobody, likeness=likeness), domain=False).differences.score
+        for name, likeness in (("none", None), ("same", truth), ("other", rng.normal(0, 1, truth.shape)))
+    }
+    wanted = truth.mean(axis=1) - truth.mean()
+    misses = {name: float(np.abs(score - wanted).max()) for name, score in told.items()}
+    assert misses["same"] < 0.8 * misses["none"]
+    assert misses["other"] < misses["none"] + 0.02
+    unmarked = JudgedMarks(np.full(truth.shape, np.nan), nobody, likeness=truth)
+    assert infer(unmarked).differences.score == pytest.approx(np.zeros(5))
+
+
 def test_two_models_and_one_row_are_enough():
-    """One row marked by people; without any, there is nothing to tell a judge by."""
+    """One row marked by people; without any, judges are trusted as far as the prior says, in a stated unit."""
     marks, truth = some_marks(models=2, labelled=1)
     assert infer(marks).differences.beats()[0, 1] != 0.5
-    with pytest.raises(ValueError, match="people's marks of two models on one row"):
-        infer(JudgedMarks(np.full(truth.shape, np.nan), marks.judges))
+    alone = infer(JudgedMarks(np.full(truth.shape, np.nan), marks.judges, 0.5)).differences
+    better = int(marks.judges.mean(axis=(0, 2)).argmax())
+    assert 0.5 < alone.beats()[better, 1 - better] < 0.9
+    half = infer(JudgedMarks(np.full(truth.shape, np.nan), marks.judges, 0.25)).differences
+    assert half.score == pytest.approx(alone.score / 2)
     with pytest.raises(ValueError, match="M >= 2"):
         JudgedMarks(truth[:1], marks.judges[:, :1])

@@ -432,7 +432,7 @@ SOUND = np.ones((3, 3, 4))
 @pytest.mark.parametrize(
     ("similarity", "outcomes", "rows", "message"),
     [
-        (np.ones((3, 2, 4)), np.ones((3, 1)), [0], r"shape \(M, M, N\)"),
+        (np.ones((3, 2, 4)), np.ones((3, 1)), [0], r"shape \(M, A, N\)"),
         (np.ones((1, 1, 4)), np.ones((1, 1)), [0], r"M >= 2"),
         (np.ones((3, 3, 0)), np.ones((3, 0)), [], r"N >= 1"),
         (np.where(np.arange(4) == 2, np.nan, SOUND), np.ones((3, 1)), [0], "that of a missing answer is 0"),
