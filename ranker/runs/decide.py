@@ -124,6 +124,7 @@ def decide_plan(
     measurements = measure_run(run_plan, collected, runtime)
     check_method(run_plan.method, measurements.left_out)
     scale = scale_of(run_plan.task)
+    beside = _beside(measurements) if judges is None else judged(measurements.table, judges, unit("", scale))
     with runtime.steps(f"comparing {len(measurements.table.models):,} models", len(deciding.STEPS)) as watch:
         decision = deciding.decide(
             measurements.table,
@@ -134,7 +135,7 @@ def decide_plan(
             families=measurements.families,
             misled=measurements.misled,
             in_domain=measurements.in_domain,
-            beside=_beside(measurements) if judges is None else judged(measurements.table, judges, unit("", scale)),
+            beside=beside,
             rows=measurements.rows,
             groups=[example.group for example in run_plan.rows.population],
             precomputed=run_plan.inputs.inspected.precomputed,

@@ -284,7 +284,7 @@ def judged_run(
     by_id = models is not None and models.precomputed
     everyone = tuple(read_pool_rows(as_pool(pool), by_id)) if pool else ()
     if isinstance(rows, RowsFile) and isinstance(rows.file, Path) and holds_marks(rows, models):
-        options = SourceOptions(kinds=[TableOptions(scale=rows.scale or UNIT)], limits=rows.limits)
+        options = SourceOptions(kinds=[TableOptions(answers="outcomes", scale=rows.scale or UNIT)], limits=rows.limits)
         people: InspectedModels | None = inspect_references([rows.file], options)
         rows = None
         assert people is not None

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from factors.rounding import level
 from factors.types import Floats, Ints
 from ranker.numbers import SHARES, Unit, counted
 from ranker.results.judged import JudgeBias, JudgeResult
@@ -238,12 +239,18 @@ class JudgeContext(UnlabelledContext):
         )
 
     def _notes(self) -> Iterator[str]:
-        """Say which judges are left out, which are ranked themselves, and which left out rows that people marked."""
+        """Say which judges count, how they alone order models, and which left out rows that people marked."""
         for name, says in zip(self.names, self.marks.says.tolist(), strict=True):
             if not says:
                 yield f"{name} is left out: it tells no two models apart, or repeats another judge."
             if name.casefold() in map(str.casefold, self.models):
                 yield f"{name} is a judge and is ranked: it may think better of itself."
+        if not self.marks.whole.any():
+            return
+        if len(self.marks.telling):
+            nobody = replace(self.marks, people=np.full(self.marks.people.shape, np.nan), likeness=None)
+            order = np.argsort(-level(judges.infer(nobody).differences.score), kind="stable")
+            yield f"By judges alone the order would be {', '.join(self.models[m] for m in order)}."
         means = self.marks.people[:, self.marks.whole].mean(axis=0)
         for name, marks in zip(self.names, self.marks.judges[:, :, self.marks.whole], strict=True):
             absent = np.isnan(marks).any(axis=0)

@@ -46,6 +46,7 @@ def test_a_judge_stands_beside_people(folder, rank_models):
     assert max(gpt["biases"], key=lambda bias: bias["value"])["model"] == "C"
     notes = " ".join(found["notes"])
     assert "2 judges marked 92 rows that people did not." in notes
+    assert "By judges alone the order would be " in notes
     assert "JUDGED reads more than people's marks, and these can overrule the rest. Without them the order" in notes
     assert Ranking.load("run.json").decision.judges[0].name == "gpt"
     _, text, _ = rank_models(*shlex.split(RUN))
