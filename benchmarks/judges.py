@@ -184,8 +184,8 @@ def classes(files: Sequence[Path], replicates: int, models: int, rows: int) -> N
                 f"SURROGATE and {name}": labels[None] for name, labels in _judges(file, world, replicate, rows).items()
             }
             for name, voters in voting.items():
-                found = sequential.vote_by("random")(replace(world, voters=voters), SIZES)
-                for size, estimate in zip(SIZES, found, strict=True):
+                estimates = sequential.vote_by("random")(replace(world, voters=voters), SIZES)
+                for size, estimate in zip(SIZES, estimates, strict=True):
                     results.setdefault((name, size), []).append(_of_classes(world, estimate.score))
         names = dict.fromkeys(name for name, _ in results)
         click.echo(f"\n{file.stem}: pairs (standard error), regret in points\n")
@@ -201,10 +201,10 @@ def _judges(file: Path, world: sequential.World, replicate: int, rows: int) -> d
     """Return the labels of the strongest and of the weakest model outside the suite, and of chance."""
     rng = np.random.default_rng(replicate)
     kinds = {"the strongest": "strongest", "the weakest": "weakest"}
-    found = {
+    labels_by_judge = {
         name: sequential.drawn(file, replicate, len(world.truth), rows, kind).voters[0] for name, kind in kinds.items()
     }
-    return found | {"noise": rng.integers(0, world.classes, len(world.labels))}
+    return labels_by_judge | {"noise": rng.integers(0, world.classes, len(world.labels))}
 
 
 def _agreement(world: sequential.World, labels: Ints) -> Floats:
@@ -232,13 +232,13 @@ def likeness(files: Sequence[Path], replicates: int, models: int) -> None:
         for replicate in range(replicates):
             world = anchors.drawn(file, replicate, models, 100)
             alike = np.where(world.anchors.own[:, :, None], 0.0, world.anchors.similarity).sum(axis=1)
-            others = alike[np.random.default_rng(replicate).permutation(len(alike))]
+            shuffled = alike[np.random.default_rng(replicate).permutation(len(alike))]
             order = np.argsort(-world.truth)
             for size in sizes:
                 marked = np.full(world.outcomes.shape, np.nan)
                 marked[:, world.shuffled[:size]] = world.outcomes[:, world.shuffled[:size]]
-                for name, told in (("marks", None), ("and likeness", alike), ("and that of others", others)):
-                    score = infer(JudgedMarks(marked, np.zeros((0, *marked.shape)), likeness=told)).differences.score
+                for name, values in (("marks", None), ("and likeness", alike), ("and that of others", shuffled)):
+                    score = infer(JudgedMarks(marked, np.zeros((0, *marked.shape)), likeness=values)).differences.score
                     right = pairwise_accuracy(score[order], world.truth[order])
                     results.setdefault((name, size), []).append(right)
         cells.append([file.stem, *(f"{100 * np.mean(right):.1f}" for right in results.values())])
