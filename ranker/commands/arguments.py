@@ -320,7 +320,7 @@ def judges(values: OptionValues, shelf: ResourceCache) -> Judges:
         if name in references:
             raise flag_error("judge", f"is given twice as {name}; name one of them: `--judge NAME=FILE`", text)
         references[name] = text.removeprefix(f"{reference.name}=")
-    directions = [text.rpartition("=") for text in values["judge_directions"]]
+    directions = [text.rpartition("=") for text in values.get("judge_directions", ())]
     for name, equals, direction in directions:
         if not equals or direction not in ("lower", "higher"):
             text = f"must be NAME=lower or NAME=higher (got {name}{equals}{direction})"
@@ -366,6 +366,11 @@ def labelling_request(
 ) -> LabellingRequest:
     """Read the options of `rank-models label`, other than how rows are picked."""
     models = inspect_models(suite(values, values["ood_name"]))
+    if values["judges"]:
+        voting = judges(values, models.shelf).voters(models, None)
+        if not voting:
+            raise flag_error("judge", "marks answers, which `label` does not ask for: see `run`", values["judges"][0])
+        models = inspect_models(models, voters=voting)
     point_out(values, models.infos)
     rows = own_rows(values, "pool")
     assert rows is not None  # click requires it

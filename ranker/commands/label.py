@@ -129,6 +129,7 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
 )
 @options.MODELS
 @options.VOTERS
+@options.JUDGES
 @options.flags_from(*options.records())
 @options.INCLUDE
 @options.MACHINE

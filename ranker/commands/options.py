@@ -186,6 +186,29 @@ VOTERS = combine(
 )
 
 
+JUDGES = combine(
+    option(
+        Heading.ANSWERS,
+        "--judge",
+        "judges",
+        multiple=True,
+        metavar="NAME=PATH",
+        help="A judge of the models' answers, such as a language model: a table or log of its marks, on any scale, or "
+        "the model itself, which then marks answers to --pool (lm.gguf, openai:URL#MODEL). People's marks are "
+        "--models, or --data FILE. A judge may also label rows, or write references. Repeat for several.",
+    ),
+    option(
+        Heading.ANSWERS,
+        "--judge-prompt",
+        "judge_prompts",
+        multiple=True,
+        metavar="PROMPT",
+        help="Prompt of judges that are asked: a .toml file with the segments input and answer, or a built-in one "
+        "(`rank-models ls prompts`). Each makes a judge.  [default: judge/quality]",
+    ),
+)
+
+
 ROW_OPTIONS = ("empty_words", "encoding")
 """Options of tables that also apply to files of rows, and are listed with those."""
 

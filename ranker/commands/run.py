@@ -98,25 +98,7 @@ EXAMPLES = {
 @options.MODELS
 @options.VOTERS
 @options.flags_from(*options.records())
-@options.option(
-    Heading.ANSWERS,
-    "--judge",
-    "judges",
-    multiple=True,
-    metavar="NAME=PATH",
-    help="A judge's marks of the models' answers, on any scale: a table or a log. Or a language model that marks their "
-    "answers to --pool: lm.gguf, openai:URL#MODEL. People's marks are --models, or --data FILE with a column "
-    "for each model. Repeat for several judges.",
-)
-@options.option(
-    Heading.ANSWERS,
-    "--judge-prompt",
-    "judge_prompts",
-    multiple=True,
-    metavar="PROMPT",
-    help="Prompt of judges that are asked: a .toml file with the segments input and answer, or a built-in one "
-    "(`rank-models ls prompts`). Each makes a judge.  [default: judge/quality]",
-)
+@options.JUDGES
 @options.option(
     Heading.ANSWERS,
     "--judge-direction",

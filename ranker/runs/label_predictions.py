@@ -317,7 +317,9 @@ def pool_predictions(
         log.warning(note)
     compared = {name: of_model.part(pool_rows) for name, of_model in predictions_of.items()}
     with nullcontext() if runtime.store is None else runtime.open_store() as store:
-        anchors = compare_answers(task, compared, runtime, store)
+        voting = collected.voters
+        anchoring = {reply.model.name: reply.answers["votes"].predictions.part(pool_rows) for reply in voting}
+        anchors = compare_answers(task, compared, runtime, store, anchoring)
     return ValuePredictions(task, values, anchors), pool_rows, collected.failures
 
 

@@ -1,8 +1,10 @@
 """`--judge` of a language model: it marks the models' answers, labels rows, or writes references."""
 
+import io
 import json
 import re
 import shlex
+import sys
 
 import numpy as np
 import pytest
@@ -217,3 +219,26 @@ def test_python_takes_marks_and_answers_too(folder):
     ranking = decide([f"{name}.csv" for name in MODELS], rows, pool="rows.csv", judges={"gpt": "gpt.csv"})
     assert [judge.name for judge in ranking.decision.judges] == ["gpt"]
     assert ranking.decision.scale == (1, 5)
+
+
+def test_label_reads_a_judge_that_labels_or_writes(folder, rank_models, monkeypatch):
+    """Labels vote, references are anchors, and the command of the report names the judge; marks are for `run`."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1\n2\n"))
+    flips = {"a": (0,), "b": (1, 2), "c": (3, 4, 5), "gpt": (6,)}
+    for name, flipped in flips.items():
+        column = "label" if name == "gpt" else "prediction"
+        write_csv(f"{name}.csv", ["id", column], [[f"q{n}", "ny"[n % 2 ^ (n in flipped)]] for n in range(8)])
+    run = "label --plain --pool rows.csv --models a.csv b.csv c.csv --judge gpt.csv -o out.csv --budget 2"
+    status, out, err = rank_models(*shlex.split(run))
+    assert (status, "not ranked: gpt" in out + err) == (0, True)
+    (report,) = [line for line in (out + err).splitlines() if line.startswith("report: rank-models ")]
+    status, out, _ = rank_models(*shlex.split(report.removeprefix("report: rank-models ")))
+    assert (status, "not ranked: gpt" in " ".join(out.split())) == (0, True)
+    status, _, err = rank_models(*shlex.split(f"label {ANSWERS} --task text --judge marks.csv -o texts.csv"))
+    assert (status, err.count("\n"), "marks answers, which `label`" in err) == (2, 1, True)
+    write_csv("refs.csv", ["id", "reference"], [[f"q{n}", "the man ran"] for n in range(8)])
+    batch = f"label {ANSWERS} --task text --batch 3 -o batch.csv"
+    assert rank_models(*shlex.split(f"{batch} --judge refs.csv"))[0] == 0
+    with_judge = (folder / "batch.csv").read_text(encoding="utf-8")
+    assert rank_models(*shlex.split(f"{batch} --force"))[0] == 0
+    assert (folder / "batch.csv").read_text(encoding="utf-8") != with_judge
