@@ -94,6 +94,14 @@ EXAMPLES = {
     metavar="COLUMN",
     help="Column of --data, such as a source: rank within each of its values, and say whether the best model differs.",
 )
+@options.option(
+    Heading.COMMON,
+    "--votes",
+    type=options.ROWS_PATH,
+    metavar="FILE",
+    help="Votes, which of two answers is better: columns id, model_a, model_b, winner, and who voted; or a file of "
+    "MT-bench, the arena or AlpacaEval. They rank the models alone. With --judge NAME that rater is a judge.",
+)
 @options.OWN_ROWS
 @options.MODELS
 @options.VOTERS
@@ -244,6 +252,11 @@ def run(**values: Any) -> None:
     stderr.log(values)
     format_name = arguments.format_name(values)
     look_up("format", format_name, report.FORMATS)
+    if values["votes"] is not None:
+        from ranker.commands import votes
+
+        votes.run(values, format_name)
+        return
     if values["within"] is not None:
         from ranker.commands import within
 

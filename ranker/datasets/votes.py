@@ -1,0 +1,199 @@
+"""Read votes: which of two models' answers to a row is better.
+
+Layouts, told apart by their columns:
+
+- `model_a`, `model_b`, `winner`, an id of the row and, where several people voted, who did: a table of one's own, and
+  the files of MT-bench and the arena (winner by side, by name, `tie`, `tie (bothbad)`, or 0, 0.5 and 1 for the first);
+- `model_a`, `model_b` and `winner_model_a`, `winner_model_b`, `winner_tie`: the arena's file with a column for each;
+- `generator_1`, `generator_2`, `preference` (1 the first, 2 the second): AlpacaEval's annotations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from factors.types import Floats, Ints
+from ranker.datasets import readers
+from ranker.errors import DataError, UsageError, listed
+from ranker.files.columns import Columns
+from ranker.limits import LIMITS, Limits
+
+IDS = ("id", "item", "question_id", "prompt_id", "example_id", "instruction", "prompt", "question", "input", "text")
+"""Columns that say which row was voted on, the first that there is."""
+
+TEXTS = ("instruction", "prompt", "question", "input", "text")
+"""Columns that hold the row's text, the first that there is."""
+
+FURTHER = ("turn", "dataset")
+"""Columns that tell rows of one id apart."""
+
+RATERS = ("rater", "judge", "annotator", "rater_id", "annotator_id", "user", "worker_id")
+"""Columns that say who voted, the first that there is."""
+
+FIRST = frozenset({"model_a", "a", "first", "left", "1", "1.0", "model_1", "answer_a", "true"})
+SECOND = frozenset({"model_b", "b", "second", "right", "0", "0.0", "2", "model_2", "answer_b", "false"})
+TIE = frozenset({"tie", "tie (bothbad)", "both", "both bad", "bothbad", "neither", "equal", "draw", "0.5", ".5"})
+"""Words for a winner, in lower case."""
+
+ALPACA = {"1": 1.0, "1.0": 1.0, "2": 0.0, "2.0": 0.0, "0": 0.5, "0.0": 0.5, "1.5": 0.5}
+"""AlpacaEval's preference -> vote for the first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Votes, one for each place.
+
+    Attributes:
+        origin: the file.
+        models: (M,) names.
+        rows: (N,) ids, as text.
+        raters: (R,) who voted; ("",) if the file does not say.
+        first, second: (V,) models; the first stood on the first side.
+        row, rater: (V,) of each vote.
+        value: (V,) 1 for the first, 0 for the second, 1/2 for a tie.
+        notes: how the file was read, a sentence each.
+    """
+
+    origin: str
+    models: tuple[str, ...]
+    rows: tuple[str, ...]
+    raters: tuple[str, ...]
+    first: Ints
+    second: Ints
+    row: Ints
+    rater: Ints
+    value: Floats
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+
+def read_votes(file: Path | Sequence[Mapping[str, Any]], limits: Limits = LIMITS) -> Votes:
+    """Read a file of votes.
+
+    Args:
+        file: .csv, .tsv, .jsonl, .json or .parquet; or rows in memory.
+        limits: of its size.
+
+    Raises:
+        DataError: it has no such columns, no vote, a winner that is no side, or a model against itself, with the line.
+    """
+    columns = readers.content(file, limits=limits)
+    cells = {name.casefold(): _texts(columns, name) for name in columns.cells}
+    pair, winners, described = _winners(columns, cells)
+    places = [n for n in range(columns.size) if winners[n] is not None]
+    if not places:
+        raise DataError.at(columns.origin, "no vote: the winner of every row is empty")
+    sides = [[cells[name][n] for n in places] for name in pair]
+    for n, a, b in zip(places, *sides, strict=True):
+        if a is None or b is None or a == b:
+            what = f"{a!r} stands against itself" if a and a == b else "a model is missing"
+            raise DataError.at(columns.place(n), what, value=a)
+    ids = _ids(cells, columns.size)
+    _check_texts(columns, cells, ids)
+    by = next((name for name in RATERS if name in cells), "")
+    voters = [(cells[by][n] or "" if by else "") for n in places]
+    models = tuple(dict.fromkeys(name for pair_of in zip(*sides, strict=True) for name in pair_of if name))
+    rows, raters = tuple(dict.fromkeys(ids[n] for n in places)), tuple(dict.fromkeys(voters))
+    empty = columns.size - len(places)
+    left_out = [f"{empty:,} rows have no winner, and are left out."] if empty else []
+    return Votes(
+        columns.origin,
+        models,
+        rows,
+        raters,
+        _codes(sides[0], models),
+        _codes(sides[1], models),
+        _codes([ids[n] for n in places], rows),
+        _codes(voters, raters),
+        np.array([winners[n] for n in places], dtype=float),
+        (f"Votes: {described}.", *([f"{by!r} says who voted."] if by else []), *left_out),
+    )
+
+
+def _winners(
+    columns: Columns, cells: Mapping[str, Sequence[str | None]]
+) -> tuple[tuple[str, str], list[float | None], str]:
+    """Return the columns of the two models, the vote of each row for the first, and how it was read."""
+    pair = ("model_a", "model_b")
+    one_hot = ("winner_model_a", "winner_model_b", "winner_tie")
+    if {*pair, "winner"} <= {*cells}:
+        values = [_winner(columns, cells, n) for n in range(columns.size)]
+        return pair, values, "'winner' says which of 'model_a' and 'model_b' is better"
+    if {*pair, *one_hot} <= {*cells}:
+        shares = [[float(cells[name][n] or 0) for name in one_hot] for n in range(columns.size)]
+        found = [a + tie / 2 if a + b + tie == 1 else None for a, b, tie in shares]
+        return pair, found, "'winner_model_a', 'winner_model_b' and 'winner_tie' say who won"
+    if {"generator_1", "generator_2", "preference"} <= {*cells}:
+        preferences = cells["preference"]
+        unread = next((n for n, cell in enumerate(preferences) if cell and cell not in ALPACA), None)
+        if unread is not None:
+            text = f"a preference must be 1, 2, or 0 or 1.5 for a tie (got {preferences[unread]!r})"
+            raise DataError.at(columns.place(unread), text, value=preferences[unread])
+        found = [None if cell is None else ALPACA[cell] for cell in preferences]
+        return ("generator_1", "generator_2"), found, "'preference' says which of two generators is better"
+    names = listed(map(repr, columns.cells))
+    text = f"no votes: 'model_a', 'model_b' and 'winner' are needed, or AlpacaEval's columns (columns: {names})"
+    raise DataError.at(columns.origin, text)
+
+
+def _winner(columns: Columns, cells: Mapping[str, Sequence[str | None]], n: int) -> float | None:
+    """Return the vote of a row for its first model; None if its winner is empty."""
+    cell, a, b = cells["winner"][n], cells["model_a"][n], cells["model_b"][n]
+    if cell is None:
+        return None
+    if cell in (a, b):
+        return float(cell == a)
+    word = cell.strip().casefold()
+    for words, value in ((FIRST, 1.0), (SECOND, 0.0), (TIE, 0.5)):
+        if word in words:
+            return value
+    text = f"a winner must be model_a, model_b, tie, or the name of {a} or {b} (got {cell[:50]!r})"
+    raise DataError.at(columns.place(n), text, value=cell)
+
+
+def _ids(cells: Mapping[str, Sequence[str | None]], size: int) -> list[str]:
+    """Return which row each vote is about; its line, where no column says so."""
+    named = [name for name in IDS if name in cells][:1]
+    if not named:
+        return [str(n + 1) for n in range(size)]
+    named += [name for name in FURTHER if name in cells]
+    return [" / ".join(cells[name][n] or "" for name in named) for n in range(size)]
+
+
+def _check_texts(columns: Columns, cells: Mapping[str, Sequence[str | None]], ids: Sequence[str]) -> None:
+    """Refuse an id with two texts."""
+    texts: dict[str, str] = {}
+    name = next((name for name in TEXTS if name in cells), "")
+    for n, text in enumerate(cells[name] if name else ()):
+        if text is not None and texts.setdefault(ids[n], text) != text:
+            raise DataError.at(columns.place(n), f"the id {ids[n][:50]!r} has another text above", value=ids[n])
+
+
+def _texts(columns: Columns, name: str) -> list[str | None]:
+    """Return the cells of a column as texts."""
+    return [None if cell is None else str(cell) for cell in columns.cells[name].to_pylist()]
+
+
+def _codes(cells: Sequence[Any], names: Sequence[str]) -> Ints:
+    places = {name: place for place, name in enumerate(names)}
+    return np.array([places[cell] for cell in cells], dtype=np.int64)
+
+
+def of_raters(votes: Votes, keep: Callable[[str], bool]) -> Votes:
+    """Return the votes of some raters.
+
+    Raises:
+        UsageError: there is none.
+    """
+    chosen = np.array([keep(votes.raters[rater]) for rater in votes.rater.tolist()])
+    if not chosen.any():
+        raise UsageError.about("judges", f"are all raters of {votes.origin}, so no person voted", votes.origin)
+    arrays = {name: getattr(votes, name)[chosen] for name in ("first", "second", "row", "rater", "value")}
+    return replace(votes, **arrays)

@@ -1,0 +1,278 @@
+"""Rank models by votes between their answers, and judges' verdicts beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from factors.types import Floats
+from ranker.datasets.votes import Votes, of_raters, read_votes
+from ranker.errors import UsageError, listed
+from ranker.limits import LIMITS, Limits
+from ranker.numbers import counted
+from ranker.results.votes import PairRate, SideEffect, VotedModel, VoteRanking, VotingJudge
+from ranker.runs.judges import marks_of
+from ranker.sources.tables.raters import alpha
+from ranker.statistics import preferences as statistics
+from ranker.statistics.preferences import Preferences
+
+VoteFile = str | Path | Sequence[Mapping[str, Any]]
+"""Votes as a user names them: a file, or rows in memory."""
+
+TINY = 1e-12
+"""Least difference between marks that is divided by."""
+
+
+def rank_votes(
+    votes: VoteFile,
+    *,
+    judges: Collection[str] | Mapping[str, str | Path] = (),
+    seed: int = 0,
+    limits: Limits = LIMITS,
+) -> VoteRanking:
+    """Rank models by votes: see `ranker.statistics.preferences`.
+
+    Args:
+        votes: a file of one's own, of MT-bench or the arena, or AlpacaEval's annotations, or rows in memory: see
+            `ranker.datasets.votes`.
+        judges: names of raters in it that are judges, not people; or name -> a rater's name, or a file with a judge's
+            votes or marks of answers to the same rows.
+        seed: of the draws.
+        limits: of reading.
+
+    Raises:
+        DataError: the votes cannot be read, with the line.
+        UsageError: no two models are connected by votes, or a judge says nothing of them.
+
+    Example:
+        >>> rows = [{"id": n, "model_a": "x", "model_b": "y", "winner": "x" if n else "tie"} for n in range(9)]
+        >>> found = rank_votes(rows)
+        >>> found.names, found.ties > 0.1, found.models[0].win_rate > 0.7
+        (('x', 'y'), True, True)
+    """
+    everyone = read_votes(Path(votes) if isinstance(votes, str) else votes, limits)
+    references = dict(judges) if isinstance(judges, Mapping) else {name: name for name in judges}
+    inside = {name: str(reference) for name, reference in references.items() if str(reference) in everyone.raters}
+    people = of_raters(everyone, lambda rater: rater not in inside.values()) if inside else everyone
+    verdicts = [
+        _verdicts_of(of_raters(everyone, lambda rater, of=inside[name]: rater == of))  # type: ignore[misc]
+        if name in inside
+        else _verdicts_in(name, reference, everyone, limits)
+        for name, reference in references.items()
+    ]
+    told, units = _units(people, verdicts)
+    return _ranked(people, told, units, tuple(references), seed)
+
+
+Unit = tuple[int, int, int]
+"""Row and two models, the lower number first."""
+
+
+def _key(row: int, a: int, b: int, value: float) -> tuple[Unit, float]:
+    """Return the unit of a vote, and the value for its first model."""
+    return ((row, a, b), value) if a < b else ((row, b, a), 1 - value)
+
+
+def _verdicts_of(votes: Votes) -> dict[Unit, float]:
+    """Return a judge's mean verdict on each unit, from -1 to 1."""
+    of_units: dict[Unit, list[float]] = {}
+    for row, a, b, value in zip(*_lists(votes.row, votes.first, votes.second, votes.value), strict=True):
+        unit, for_first = _key(row, a, b, value)
+        of_units.setdefault(unit, []).append(2 * for_first - 1)
+    return {unit: float(np.mean(values)) for unit, values in of_units.items()}
+
+
+def _verdicts_in(name: str, reference: str | Path, people: Votes, limits: Limits) -> dict[Unit, float]:
+    """Return the verdicts in a judge's file: of votes, else of marks, whose differences have the unit of their spread.
+
+    Raises:
+        UsageError: it says nothing of these rows and models.
+    """
+    models = {model: place for place, model in enumerate(people.models)}
+    rows = {row: place for place, row in enumerate(people.rows)}
+    try:
+        judged = read_votes(Path(reference), limits)
+    except UsageError:  # of which a file without votes is one
+        marks = marks_of(name, reference, limits)
+        known = [model for model in marks.models if model in models]
+        of_rows = [(rows[row], n) for n, row in enumerate(marks.rows) if row in rows]
+        verdicts = _differences({models[m]: marks.values[m] for m in known}, of_rows)
+    else:
+        verdicts = {}
+        for (row, a, b), value in _verdicts_of(judged).items():
+            pair = judged.models[a], judged.models[b]
+            if judged.rows[row] in rows and {*pair} <= {*models}:
+                unit, for_first = _key(rows[judged.rows[row]], models[pair[0]], models[pair[1]], (value + 1) / 2)
+                verdicts[unit] = 2 * for_first - 1
+    if not verdicts:
+        text = f"{name} says nothing of these rows and models: {listed(people.models)}"
+        raise UsageError.about("judges", text, str(reference))
+    return verdicts
+
+
+def _differences(marks: Mapping[int, Floats], of_rows: Sequence[tuple[int, int]]) -> dict[Unit, float]:
+    """Return the difference of two models' marks on each row, by their root mean square."""
+    found = {
+        (row, a, b): float(marks[a][n] - marks[b][n])
+        for row, n in of_rows
+        for a in marks
+        for b in marks
+        if a < b and not np.isnan(marks[a][n] - marks[b][n])
+    }
+    size = max(float(np.sqrt(np.mean([value**2 for value in found.values()]))), TINY) if found else 1.0
+    return {unit: value / size for unit, value in found.items()}
+
+
+def _units(people: Votes, verdicts: Sequence[Mapping[Unit, float]]) -> tuple[Preferences, list[Unit]]:
+    """Join votes and verdicts on each row and two models."""
+    sums: dict[Unit, list[tuple[float, float]]] = {}
+    for row, a, b, value in zip(*_lists(people.row, people.first, people.second, people.value), strict=True):
+        unit, for_first = _key(row, a, b, value)
+        sums.setdefault(unit, []).append((for_first, 1.0 if a < b else -1.0))
+    units = list(dict.fromkeys([*sums, *(unit for of_judge in verdicts for unit in of_judge)]))
+    means = np.array([np.mean(sums[unit], axis=0) if unit in sums else (np.nan, 0.0) for unit in units])
+    return Preferences(
+        len(people.models),
+        np.array([unit[1] for unit in units]),
+        np.array([unit[2] for unit in units]),
+        means[:, 0],
+        np.array([float(len(sums.get(unit, ()))) for unit in units]),
+        means[:, 1],
+        np.array([[of_judge.get(unit, np.nan) for unit in units] for of_judge in verdicts]).reshape(-1, len(units)),
+    ), units
+
+
+def _ranked(people: Votes, told: Preferences, units: Sequence[Unit], names: Sequence[str], seed: int) -> VoteRanking:
+    """Rank the models that votes connect."""
+    ranked, *apart = statistics.parts(told)
+    if len(ranked) < 2:
+        raise UsageError("`votes`: no two models were compared", option="votes")
+    chosen = np.isin(told.first, ranked)
+    places = np.searchsorted(ranked, [told.first[chosen], told.second[chosen]])
+    part = Preferences(
+        len(ranked), places[0], places[1], told.value[chosen], told.votes[chosen], told.side[chosen],
+        told.verdicts[:, chosen],
+    )  # fmt: skip
+    rates = statistics.win_rates(part, np.random.default_rng(seed))
+    belief, order = rates.belief, rates.belief.order
+    models = [people.models[place] for place in ranked]
+    counts, won = _won(part)
+    best, near, (low, high), beats = belief.best(), belief.near(), belief.interval(), belief.beats()
+    reason = f"no vote connects it to {models[int(order[0])]}"
+    left_out = {people.models[model]: reason for members in apart for model in members}
+    in_part = {people.models[place] for place in ranked}
+    kept = np.array([people.models[first] in in_part for first in people.first.tolist()], dtype=bool)
+    voted = part.voted
+    agreement = alpha(_by_raters(people))
+    return VoteRanking(
+        models=tuple(
+            VotedModel(
+                models[m],
+                1 + place,
+                int(counts[m]),
+                None if not counts[m] else float(won[m] / counts[m]),
+                float(belief.expected[m]),
+                float(low[m]),
+                float(high[m]),
+                float(best[m]),
+                float(near[m]),
+            )
+            for place, m in enumerate(order.tolist())
+        ),  # fmt: skip
+        pairs=tuple(_pairs(part, people, ranked, rates, order.tolist(), models)),
+        p_beats=tuple(map(tuple, beats[np.ix_(order, order)].tolist())),
+        votes=int(kept.sum()),
+        rows=len({*people.row[kept].tolist()}),
+        raters=len({*people.rater[kept].tolist()}),
+        ties=float((people.value[kept] == 0.5).mean()) if kept.any() else None,
+        alpha=None if np.isnan(agreement) else agreement,
+        side=None if np.isnan(rates.side).any() else SideEffect(*rates.side.tolist()),
+        judges=tuple(_judge(part, judge, name, seed) for judge, name in enumerate(names)),
+        left_out=left_out,
+        notes=tuple(_notes(people, part, voted, left_out)),
+        seed=seed,
+    )
+
+
+def _won(part: Preferences) -> tuple[Floats, Floats]:
+    """Return (M,) votes on each model's answers, and (M,) votes for them."""
+    counts, won = np.zeros(part.models), np.zeros(part.models)
+    voted = part.voted
+    for models, value in ((part.first[voted], part.value[voted]), (part.second[voted], 1 - part.value[voted])):
+        np.add.at(counts, models, part.votes[voted])
+        np.add.at(won, models, value * part.votes[voted])
+    return counts, won
+
+
+def _pairs(
+    part: Preferences,
+    people: Votes,
+    ranked: Sequence[int],
+    rates: statistics.WinRates,
+    order: Sequence[int],
+    names: Sequence[str],
+) -> list[PairRate]:
+    """Return every two models, in order."""
+    beats, among = rates.belief.beats(), {model: place for place, model in enumerate(ranked)}
+    votes, ties = np.zeros((2, len(ranked), len(ranked)), dtype=np.int64)
+    for a, b, value in zip(*_lists(people.first, people.second, people.value), strict=True):
+        if a in among and b in among:
+            pair = tuple(sorted((among[a], among[b])))
+            votes[pair] += 1
+            ties[pair] += value == 0.5
+    return [
+        PairRate(
+            names[a], names[b], int(votes[min(a, b), max(a, b)]), int(ties[min(a, b), max(a, b)]),
+            float(rates.pairs[a, b]), float(rates.low[a, b]), float(rates.high[a, b]), float(beats[a, b]),
+        )
+        for place, a in enumerate(order)
+        for b in order[place + 1 :]
+    ]  # fmt: skip
+
+
+def _judge(part: Preferences, judge: int, name: str, seed: int) -> VotingJudge:
+    """Return what people's votes say of one judge."""
+    verdicts = part.verdicts[judge]
+    both = ~np.isnan(verdicts) & (part.votes > 0)
+    clear = both & (np.nan_to_num(verdicts) != 0) & (part.value != 0.5)
+    agree = ((verdicts[clear] > 0) == (part.value[clear] > 0.5)).mean() if clear.any() else None
+    worth = statistics.worth(part, judge, np.random.default_rng(seed)) if len(part.voted) else None
+    return VotingJudge(name, int((~np.isnan(verdicts)).sum()), None if agree is None else float(agree), worth)
+
+
+def _by_raters(votes: Votes) -> Floats:
+    """Return (R, U) votes of each rater on each unit, nan where there is none; the last of several counts."""
+    units: dict[Unit, int] = {}
+    values: list[tuple[int, int, float]] = []
+    arrays = _lists(votes.row, votes.first, votes.second, votes.rater, votes.value)
+    for row, a, b, rater, value in zip(*arrays, strict=True):
+        unit, for_first = _key(row, a, b, value)
+        values.append((rater, units.setdefault(unit, len(units)), for_first))
+    table = np.full((len(votes.raters), len(units)), np.nan)
+    for rater, place, for_first in values:
+        table[rater, place] = for_first
+    return table
+
+
+def _notes(people: Votes, part: Preferences, voted: Any, left_out: Mapping[str, str]) -> list[str]:
+    """Return how votes were read and counted, a sentence each."""
+    notes = [*people.notes]
+    several = int((part.votes > 1).sum())
+    if several:
+        weight = float(part.weights[voted].sum())
+        notes.append(
+            f"{counted(several, 'row and pair has', 'rows and pairs have')} several votes, which count as fewer rows: "
+            f"{int(part.votes.sum()):,} votes as {weight:.0f}."
+        )
+    if not part.sides_vary:
+        notes.append("No two models were seen in both orders, so the effect of the side is unknown.")
+    if left_out:
+        notes.append(f"Not ranked, since no vote connects them to the others: {listed(left_out)}.")
+    return notes
+
+
+def _lists(*arrays: Any) -> list[list[Any]]:
+    return [array.tolist() for array in arrays]

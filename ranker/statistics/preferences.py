@@ -1,0 +1,331 @@
+"""Strengths and win rates of models from votes between their answers, and judges' verdicts.
+
+People look at the answers a and b of two models to a row n, and say which is better. A tie counts one half for each:
+
+    logit P(a is better on n) = d_a - d_b + s side_n + sum over judges j of c_j v_jn,
+
+with strengths d ~ Normal(0, t^2), the effect s ~ Normal(0, `SIDE_SD`^2) of standing first (side is 1 if a does, -1 if b
+does), and v_jn a judge's verdict, from -1 for b to 1 for a, with c_j ~ Normal(`VERDICT` / J, `VERDICT_SD`^2 / J).
+Values of t are weighed by their marginal likelihood, by Laplace's approximation. Without side and verdicts this is the
+model of Bradley and Terry (1952). Several votes on one row and pair are not as many rows: n of them count as
+n / (1 + (n - 1) r), r their intraclass correlation.
+
+A model's value is its mean win rate against the others, over the rows that judges compared both on, and by strength
+where none did; nobody stands first. Models that never met are compared through others.
+
+Source: ours; the prior of strengths as in Caron and Doucet 2012, "Efficient Bayesian inference for generalized
+Bradley-Terry models", section 2, with a normal one. Axis letters as in `engine`; U units (a row and two models), J
+judges, D coefficients: J of verdicts, one of the side, M strengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from factors.types import Floats, Ints
+from ranker.statistics.draws import Draws, sample_count
+
+STRENGTH_SDS = (0.1, 0.3, 0.6, 1.0, 1.8)
+"""Values of t."""
+
+SIDE_SD = 0.5
+"""Prior standard deviation of the effect of standing first."""
+
+VERDICT, VERDICT_SD = 1.2, 0.8
+"""Prior mean of the sum of the coefficients of verdicts, and its standard deviation."""
+
+STEPS, CLOSE = 50, 1e-10
+"""Most Newton steps to the mode, and the step at which they end."""
+
+CORRELATION, UNITS = 0.5, 10.0
+"""Prior value of the correlation of votes on one unit, and the units that it counts as."""
+
+CHUNK = 2_000_000
+"""Logits computed at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """Votes and verdicts on units.
+
+    Attributes:
+        models: M.
+        first, second: (U,) the two models of each unit.
+        value: (U,) mean vote for the first, from 0 to 1; nan where nobody voted.
+        votes: (U,) number of votes.
+        side: (U,) mean side of the first: 1 where it always stood first, 0 where the sides are even, or unknown.
+        verdicts: (J, U) of judges, from -1 for the second to 1 for the first; nan where there is none.
+
+    Raises:
+        ValueError: arrays of other shapes, fewer than two models, or a model against itself.
+
+    Example:
+        >>> votes = Preferences.of(2, [0, 0, 0, 1], [1, 1, 1, 0], [1.0, 1.0, 0.5, 0.0])  # the first wins or ties
+        >>> draw(votes, np.random.default_rng(0)).score.argmax()
+        np.int64(0)
+    """
+
+    models: int
+    first: Ints
+    second: Ints
+    value: Floats
+    votes: Floats
+    side: Floats
+    verdicts: Floats
+
+    def __post_init__(self) -> None:
+        size = len(self.first)
+        shapes = {array.shape for array in (self.second, self.value, self.votes, self.side)}
+        if shapes != {(size,)} or self.verdicts.ndim != 2 or self.verdicts.shape[1] != size or self.models < 2:
+            raise ValueError("preferences need two models or more, and arrays of the shapes (U,) and (J, U)")
+        if (self.first == self.second).any():
+            raise ValueError("a model cannot be compared with itself")
+
+    @classmethod
+    def of(cls, models: int, first: Sequence[int], second: Sequence[int], value: Sequence[float]) -> Preferences:
+        """Return units with a vote each, and no verdicts; sides are unknown."""
+        size = len(first)
+        pair = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
+        return cls(models, *pair, np.asarray(value, dtype=float), np.ones(size), np.zeros(size), np.zeros((0, size)))
+
+    @property
+    def voted(self) -> Ints:
+        """Units with a vote."""
+        return np.flatnonzero(self.votes > 0)
+
+    @property
+    def sides_vary(self) -> bool:
+        """True if some two models were seen in both orders, so that the effect of the side can be told from theirs."""
+        low = np.minimum(self.first, self.second) == self.first
+        left = np.where(low, self.side, -self.side)[self.voted]
+        pairs = self.pair_codes[self.voted]
+        return any(np.ptp(left[pairs == pair]) > 0 for pair in np.unique(pairs)) or bool((np.abs(left) % 1).any())
+
+    @property
+    def pair_codes(self) -> Ints:
+        """(U,) a number for each two models, whichever stands first."""
+        low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
+        return np.asarray(low * self.models + high)
+
+    @property
+    def correlation(self) -> float:
+        """r: how alike several votes on one unit are, drawn to a prior value."""
+        several = self.votes > 1
+        counts, means = self.votes[several], self.value[several]
+        if not len(counts):
+            return CORRELATION
+        # of ties as well: the variance of a vote is at most that of one that is 0 or 1
+        total = np.maximum(means * (1 - means), 0).sum() + ((means - 0.5) ** 2).sum()
+        between = ((means - 0.5) ** 2).sum() - (means * (1 - means) / np.maximum(counts - 1, 1)).sum()
+        share = np.clip(between / total, 0, 1) if total > 0 else CORRELATION
+        return float((share * len(counts) + CORRELATION * UNITS) / (len(counts) + UNITS))
+
+    @property
+    def weights(self) -> Floats:
+        """(U,) votes that those on a unit count as."""
+        return np.asarray(self.votes / (1 + np.maximum(self.votes - 1, 0) * self.correlation))
+
+    @property
+    def inputs(self) -> Floats:
+        """(U, D) verdicts, side, and the two models."""
+        design = np.zeros((len(self.first), self.models))
+        places = np.arange(len(self.first))
+        design[places, self.first], design[places, self.second] = 1.0, -1.0
+        side = self.side * self.sides_vary
+        return np.concatenate([np.nan_to_num(self.verdicts).T, side[:, None], design], axis=1)
+
+    def without_judges(self) -> Preferences:
+        """Return the votes alone."""
+        voted = self.voted
+        pair, votes = (self.first[voted], self.second[voted]), (self.value[voted], self.votes[voted], self.side[voted])
+        return Preferences(self.models, *pair, *votes, np.zeros((0, len(voted))))
+
+    def by(self, judge: int) -> Preferences:
+        """Return the votes, and the verdicts of one judge."""
+        return replace(self, verdicts=self.verdicts[[judge]])
+
+
+@dataclass(frozen=True, eq=False)
+class PreferencePosterior:
+    """Belief in the coefficients: a mixture of normals.
+
+    Attributes:
+        weights: (T,) of the normals; they sum to 1.
+        means: (T, D).
+        covariances: (T, D, D).
+    """
+
+    weights: Floats
+    means: Floats
+    covariances: Floats
+
+    @property
+    def expected(self) -> Floats:
+        """(D,) expected coefficients."""
+        return np.asarray(self.weights @ self.means)
+
+    def drawn(self, rng: np.random.Generator, samples: int) -> Floats:
+        """Draw (S, D) coefficients."""
+        counts = rng.multinomial(samples, self.weights)
+        parts = zip(counts, self.means, self.covariances, strict=True)
+        return np.concatenate([rng.multivariate_normal(mean, spread, count) for count, mean, spread in parts if count])
+
+
+def infer(preferences: Preferences, sds: Sequence[float] = STRENGTH_SDS) -> PreferencePosterior:
+    """Compute the posterior of verdicts' coefficients, the side's effect, and the models' strengths.
+
+    Args:
+        preferences: votes and verdicts.
+        sds: values of t.
+
+    Example:
+        >>> votes = Preferences.of(3, [0, 1, 0, 1], [1, 2, 2, 0], [1.0, 1.0, 1.0, 0.0])
+        >>> infer(votes).expected[-3:].argsort()[::-1].tolist()
+        [0, 1, 2]
+    """
+    voted, judges = preferences.voted, len(preferences.verdicts)
+    x, y, w = preferences.inputs[voted], preferences.value[voted], preferences.weights[voted]
+    mean = np.concatenate([np.full(judges, VERDICT / max(judges, 1)), np.zeros(1 + preferences.models)])
+    logs, modes, spreads = [], [], []
+    for sd in sds:
+        variances = np.concatenate(
+            [np.full(judges, VERDICT_SD**2 / max(judges, 1)), [SIDE_SD**2], np.full(preferences.models, sd**2)]
+        )
+        prior, mode = 1 / variances, mean.copy()
+        for _ in range(STEPS):
+            chance = _logistic(x @ mode)
+            gradient = x.T @ (w * (y - chance)) - prior * (mode - mean)
+            precision = (x.T * (w * chance * (1 - chance))) @ x + np.diag(prior)
+            step = np.linalg.solve(precision, gradient)
+            mode = mode + step
+            if np.abs(step).max() < CLOSE:
+                break
+        eta = x @ mode
+        fit = (w * (y * eta - np.logaddexp(0, eta))).sum() - (prior * (mode - mean) ** 2).sum() / 2
+        logs.append(fit + np.log(prior).sum() / 2 - np.linalg.slogdet(precision)[1] / 2)
+        modes.append(mode)
+        spreads.append(np.linalg.inv(precision))
+    weights = np.exp(np.array(logs) - max(logs))
+    return PreferencePosterior(weights / weights.sum(), np.array(modes), np.array(spreads))
+
+
+@dataclass(frozen=True, eq=False)
+class WinRates:
+    """Draws of win rates.
+
+    Attributes:
+        belief: in each model's mean win rate against the others.
+        pairs: (M, M) expected win rate of the row's model against the column's; 1/2 on the diagonal.
+        low, high: (M, M) ends of the 95 % intervals.
+        side: (3,) chance that the answer that stands first is preferred to an equal one, and the ends of its interval;
+            nan if the side is unknown.
+        verdicts: (J,) expected coefficients of the judges' verdicts.
+    """
+
+    belief: Draws
+    pairs: Floats
+    low: Floats
+    high: Floats
+    side: Floats
+    verdicts: Floats
+
+
+def win_rates(preferences: Preferences, rng: np.random.Generator, samples: int = 0) -> WinRates:
+    """Draw the models' win rates.
+
+    Args:
+        preferences: votes and verdicts.
+        rng: the only source of randomness.
+        samples: S; 0 for as many as `sample_count` says.
+    """
+    samples, models = samples or sample_count(preferences.models), preferences.models
+    judges = len(preferences.verdicts)
+    posterior = infer(preferences)
+    coefficients = posterior.drawn(rng, samples)
+    rates = _rates(preferences, coefficients)
+    values = rates.sum(axis=2) / (models - 1)
+    low, high = np.quantile(rates, [0.025, 0.975], axis=0)
+    mean = rates.mean(axis=0)
+    np.fill_diagonal(mean, 0.5)
+    side = np.full(3, np.nan)
+    if preferences.sides_vary:
+        drawn = _logistic(coefficients[:, judges])
+        side = np.array([drawn.mean(), *np.quantile(drawn, [0.025, 0.975])])
+    belief = Draws(values, int(rng.integers(2**32))).as_shares()
+    return WinRates(belief, mean, low, high, side, posterior.expected[:judges])
+
+
+def draw(evidence: Preferences, rng: np.random.Generator, samples: int = 0) -> Draws:
+    """Draw the models' mean win rates against the others; see `win_rates`."""
+    return win_rates(evidence, rng, samples).belief
+
+
+def _rates(preferences: Preferences, coefficients: Floats) -> Floats:
+    """Return (S, M, M) win rates of the row's model against the column's, over rows that judges compared; 0 alone."""
+    models, judges = preferences.models, len(preferences.verdicts)
+    strengths = coefficients[:, judges + 1 :]
+    rates = _logistic(strengths[:, :, None] - strengths[:, None])
+    rates[:, np.arange(models), np.arange(models)] = 0.0
+    seen = ~np.isnan(preferences.verdicts).all(axis=0) if judges else np.zeros(len(preferences.first), dtype=bool)
+    if not seen.any():
+        return rates
+    first, second = preferences.first[seen], preferences.second[seen]
+    verdicts = np.nan_to_num(preferences.verdicts[:, seen])
+    codes, places = np.unique(np.minimum(first, second) * models + np.maximum(first, second), return_inverse=True)
+    turned = first > second
+    counts = np.bincount(places)
+    size = max(CHUNK // len(first), 1)
+    for begin in range(0, len(coefficients), size):
+        part = slice(begin, begin + size)
+        eta = coefficients[part, :judges] @ verdicts + strengths[part][:, first] - strengths[part][:, second]
+        chance = _logistic(np.where(turned, -eta, eta))
+        means = np.zeros((len(chance), len(codes)))
+        np.add.at(means.T, places, chance.T)
+        means /= counts
+        low, high = np.divmod(codes, models)
+        rates[part, low, high], rates[part, high, low] = means, 1 - means
+    return rates
+
+
+def worth(preferences: Preferences, judge: int, rng: np.random.Generator) -> float:
+    """Return how many more votes would tell as much as a judge: K (v / v' - 1), v and v' the mean variances of the
+    difference of two models' win rates by the votes alone, and with the judge.
+    """
+    before, after = (
+        _mean_variance(draw(part, rng).values) for part in (preferences.without_judges(), preferences.by(judge))
+    )
+    return max(float(preferences.votes.sum() * (before / max(after, CLOSE) - 1)), 0.0)
+
+
+def parts(preferences: Preferences) -> list[list[int]]:
+    """Return the sets of models that votes or verdicts connect, the largest first.
+
+    Example:
+        >>> parts(Preferences.of(5, [0, 1, 3], [1, 2, 4], [1.0, 0.0, 0.5]))
+        [[0, 1, 2], [3, 4]]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    told = (preferences.votes > 0) | ~np.isnan(preferences.verdicts).all(axis=0)
+    edges = np.ones(told.sum()), (preferences.first[told], preferences.second[told])
+    graph = coo_array(edges, shape=(preferences.models, preferences.models))
+    _, of_models = connected_components(graph, directed=False)
+    members = [np.flatnonzero(of_models == part).tolist() for part in np.unique(of_models)]
+    return sorted(members, key=lambda part: (-len(part), part[0]))
+
+
+def _mean_variance(values: Floats) -> float:
+    """Return the mean variance of the difference of two models, from (S, M) draws."""
+    covariance = np.cov(values.T)
+    models = len(covariance)
+    return float(2 * (models * np.trace(covariance) - covariance.sum()) / (models * (models - 1)))
+
+
+def _logistic(logits: Floats) -> Floats:
+    from scipy.special import expit
+
+    return np.asarray(expit(logits))
