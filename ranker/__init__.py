@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ranker.results.over_tasks import OverTasks
     from ranker.results.ranking import Ranking
     from ranker.results.shift import Selection, Shift
+    from ranker.results.votes import VoteRanking
     from ranker.runs.decide import decide
     from ranker.runs.explain import explain
     from ranker.runs.label import Labelling, label
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from ranker.runs.rank import rank
     from ranker.runs.rows import labelled
     from ranker.runs.shift import shift
+    from ranker.runs.votes import rank_votes
     from ranker.runs.within import decide_within
     from ranker.runtime.executors.processes import Processes
     from ranker.runtime.executors.ray_tasks import RayTasks
@@ -97,6 +99,7 @@ __all__ = [
     "TableOptions",
     "TextSource",
     "UsageError",
+    "VoteRanking",
     "attribute",
     "compare",
     "decide",
@@ -110,6 +113,7 @@ __all__ = [
     "option",
     "over_tasks",
     "rank",
+    "rank_votes",
     "select_sets",
     "set_from_rows",
     "shift",
@@ -135,6 +139,7 @@ _HOME = {
     "ranker.results.over_tasks": ("OverTasks",),
     "ranker.results.ranking": ("Ranking",),
     "ranker.results.shift": ("Selection", "Shift"),
+    "ranker.results.votes": ("VoteRanking",),
     "ranker.runs.decide": ("decide",),
     "ranker.runs.explain": ("explain",),
     "ranker.runs.rows": ("labelled",),
@@ -142,6 +147,7 @@ _HOME = {
     "ranker.runs.over_tasks": ("over_tasks",),
     "ranker.runs.rank": ("rank",),
     "ranker.runs.shift": ("shift",),
+    "ranker.runs.votes": ("rank_votes",),
     "ranker.runs.within": ("decide_within",),
     "ranker.runtime.executors.processes": ("Processes",),
     "ranker.runtime.executors.ray_tasks": ("RayTasks",),

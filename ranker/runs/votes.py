@@ -63,8 +63,7 @@ def rank_votes(
         else _verdicts_in(name, reference, everyone, limits)
         for name, reference in references.items()
     ]
-    told, units = _units(people, verdicts)
-    return _ranked(people, told, units, tuple(references), seed)
+    return _ranked(people, _units(people, verdicts), tuple(references), seed)
 
 
 Unit = tuple[int, int, int]
@@ -126,26 +125,24 @@ def _differences(marks: Mapping[int, Floats], of_rows: Sequence[tuple[int, int]]
     return {unit: value / size for unit, value in found.items()}
 
 
-def _units(people: Votes, verdicts: Sequence[Mapping[Unit, float]]) -> tuple[Preferences, list[Unit]]:
-    """Join votes and verdicts on each row and two models."""
-    sums: dict[Unit, list[tuple[float, float]]] = {}
+def _units(people: Votes, verdicts: Sequence[Mapping[Unit, float]]) -> Preferences:
+    """Join votes and verdicts on each row and two models, in each order that people saw."""
+    votes: dict[tuple[Unit, float], list[float]] = {}
     for row, a, b, value in zip(*_lists(people.row, people.first, people.second, people.value), strict=True):
         unit, for_first = _key(row, a, b, value)
-        sums.setdefault(unit, []).append((for_first, 1.0 if a < b else -1.0))
-    units = list(dict.fromkeys([*sums, *(unit for of_judge in verdicts for unit in of_judge)]))
-    means = np.array([np.mean(sums[unit], axis=0) if unit in sums else (np.nan, 0.0) for unit in units])
-    return Preferences(
-        len(people.models),
-        np.array([unit[1] for unit in units]),
-        np.array([unit[2] for unit in units]),
-        means[:, 0],
-        np.array([float(len(sums.get(unit, ()))) for unit in units]),
-        means[:, 1],
-        np.array([[of_judge.get(unit, np.nan) for unit in units] for of_judge in verdicts]).reshape(-1, len(units)),
-    ), units
+        votes.setdefault((unit, 1.0 if a < b else -1.0), []).append(for_first)
+    voted = {unit for unit, _ in votes}
+    judged = dict.fromkeys(unit for of_judge in verdicts for unit in of_judge if unit not in voted)
+    units = [*votes, *((unit, 0.0) for unit in judged)]
+    told = [[of_judge.get(unit, np.nan) for unit, _ in units] for of_judge in verdicts]
+    row, first, second = (np.array([unit[part] for unit, _ in units], dtype=np.int64) for part in range(3))
+    value = np.array([np.mean(votes[key]) if key in votes else np.nan for key in units])
+    counts, side = np.array([float(len(votes.get(key, ()))) for key in units]), np.array([side for _, side in units])
+    told_of = np.array(told).reshape(len(verdicts), len(units))
+    return Preferences(len(people.models), row, first, second, value, counts, side, told_of)
 
 
-def _ranked(people: Votes, told: Preferences, units: Sequence[Unit], names: Sequence[str], seed: int) -> VoteRanking:
+def _ranked(people: Votes, told: Preferences, names: Sequence[str], seed: int) -> VoteRanking:
     """Rank the models that votes connect."""
     ranked, *apart = statistics.parts(told)
     if len(ranked) < 2:
@@ -153,9 +150,9 @@ def _ranked(people: Votes, told: Preferences, units: Sequence[Unit], names: Sequ
     chosen = np.isin(told.first, ranked)
     places = np.searchsorted(ranked, [told.first[chosen], told.second[chosen]])
     part = Preferences(
-        len(ranked), places[0], places[1], told.value[chosen], told.votes[chosen], told.side[chosen],
-        told.verdicts[:, chosen],
-    )  # fmt: skip
+        *(len(ranked), told.row[chosen], places[0], places[1]),
+        *(told.value[chosen], told.votes[chosen], told.side[chosen], told.verdicts[:, chosen]),
+    )
     rates = statistics.win_rates(part, np.random.default_rng(seed))
     belief, order = rates.belief, rates.belief.order
     models = [people.models[place] for place in ranked]
@@ -260,12 +257,12 @@ def _by_raters(votes: Votes) -> Floats:
 def _notes(people: Votes, part: Preferences, voted: Any, left_out: Mapping[str, str]) -> list[str]:
     """Return how votes were read and counted, a sentence each."""
     notes = [*people.notes]
-    several = int((part.votes > 1).sum())
+    several = int((np.bincount(part.together, part.votes) > 1).sum())
     if several:
         weight = float(part.weights[voted].sum())
         notes.append(
             f"{counted(several, 'row and pair has', 'rows and pairs have')} several votes, which count as fewer rows: "
-            f"{int(part.votes.sum()):,} votes as {weight:.0f}."
+            f"{int(part.votes.sum()):,} votes as {weight:,.0f}."
         )
     if not part.sides_vary:
         notes.append("No two models were seen in both orders, so the effect of the side is unknown.")

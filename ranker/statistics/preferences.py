@@ -14,8 +14,8 @@ A model's value is its mean win rate against the others, over the rows that judg
 where none did; nobody stands first. Models that never met are compared through others.
 
 Source: ours; the prior of strengths as in Caron and Doucet 2012, "Efficient Bayesian inference for generalized
-Bradley-Terry models", section 2, with a normal one. Axis letters as in `engine`; U units (a row and two models), J
-judges, D coefficients: J of verdicts, one of the side, M strengths.
+Bradley-Terry models", section 2, with a normal one. Axis letters as in `engine`; U units (a row and two models, in one
+order), J judges, D coefficients: J of verdicts, one of the side, M strengths.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ class Preferences:
 
     Attributes:
         models: M.
-        first, second: (U,) the two models of each unit.
+        row: (U,) the row of each unit.
+        first, second: (U,) its two models.
         value: (U,) mean vote for the first, from 0 to 1; nan where nobody voted.
         votes: (U,) number of votes.
-        side: (U,) mean side of the first: 1 where it always stood first, 0 where the sides are even, or unknown.
+        side: (U,) 1 where the first stood first, -1 where the second did, 0 where that is unknown.
         verdicts: (J, U) of judges, from -1 for the second to 1 for the first; nan where there is none.
 
     Raises:
@@ -69,6 +70,7 @@ class Preferences:
     """
 
     models: int
+    row: Ints
     first: Ints
     second: Ints
     value: Floats
@@ -78,7 +80,7 @@ class Preferences:
 
     def __post_init__(self) -> None:
         size = len(self.first)
-        shapes = {array.shape for array in (self.second, self.value, self.votes, self.side)}
+        shapes = {array.shape for array in (self.row, self.second, self.value, self.votes, self.side)}
         if shapes != {(size,)} or self.verdicts.ndim != 2 or self.verdicts.shape[1] != size or self.models < 2:
             raise ValueError("preferences need two models or more, and arrays of the shapes (U,) and (J, U)")
         if (self.first == self.second).any():
@@ -86,10 +88,18 @@ class Preferences:
 
     @classmethod
     def of(cls, models: int, first: Sequence[int], second: Sequence[int], value: Sequence[float]) -> Preferences:
-        """Return units with a vote each, and no verdicts; sides are unknown."""
+        """Return units with a vote each, on rows of their own, and no verdicts; sides are unknown."""
         size = len(first)
         pair = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
-        return cls(models, *pair, np.asarray(value, dtype=float), np.ones(size), np.zeros(size), np.zeros((0, size)))
+        return cls(
+            models,
+            np.arange(size),
+            *pair,
+            np.asarray(value, dtype=float),
+            np.ones(size),
+            np.zeros(size),
+            np.zeros((0, size)),
+        )
 
     @property
     def voted(self) -> Ints:
@@ -99,16 +109,20 @@ class Preferences:
     @property
     def sides_vary(self) -> bool:
         """True if some two models were seen in both orders, so that the effect of the side can be told from theirs."""
-        low = np.minimum(self.first, self.second) == self.first
-        left = np.where(low, self.side, -self.side)[self.voted]
-        pairs = self.pair_codes[self.voted]
-        return any(np.ptp(left[pairs == pair]) > 0 for pair in np.unique(pairs)) or bool((np.abs(left) % 1).any())
+        left = np.where(self.first < self.second, self.side, -self.side)[self.voted]
+        both = [{*self.pair_codes[self.voted][left == side].tolist()} for side in (-1, 1)]
+        return bool(both[0] & both[1])
 
     @property
     def pair_codes(self) -> Ints:
         """(U,) a number for each two models, whichever stands first."""
         low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
         return np.asarray(low * self.models + high)
+
+    @property
+    def together(self) -> Ints:
+        """(U,) a number for each row and two models, whichever stands first."""
+        return np.asarray(np.unique(self.row * self.models**2 + self.pair_codes, return_inverse=True)[1])
 
     @property
     def correlation(self) -> float:
@@ -126,7 +140,8 @@ class Preferences:
     @property
     def weights(self) -> Floats:
         """(U,) votes that those on a unit count as."""
-        return np.asarray(self.votes / (1 + np.maximum(self.votes - 1, 0) * self.correlation))
+        totals = np.bincount(self.together, self.votes)[self.together]
+        return np.asarray(self.votes / (1 + np.maximum(totals - 1, 0) * self.correlation))
 
     @property
     def inputs(self) -> Floats:
@@ -140,8 +155,9 @@ class Preferences:
     def without_judges(self) -> Preferences:
         """Return the votes alone."""
         voted = self.voted
-        pair, votes = (self.first[voted], self.second[voted]), (self.value[voted], self.votes[voted], self.side[voted])
-        return Preferences(self.models, *pair, *votes, np.zeros((0, len(voted))))
+        unit = self.row[voted], self.first[voted], self.second[voted]
+        votes = self.value[voted], self.votes[voted], self.side[voted]
+        return Preferences(self.models, *unit, *votes, np.zeros((0, len(voted))))
 
     def by(self, judge: int) -> Preferences:
         """Return the votes, and the verdicts of one judge."""
@@ -269,8 +285,9 @@ def _rates(preferences: Preferences, coefficients: Floats) -> Floats:
     strengths = coefficients[:, judges + 1 :]
     rates = _logistic(strengths[:, :, None] - strengths[:, None])
     rates[:, np.arange(models), np.arange(models)] = 0.0
-    seen = ~np.isnan(preferences.verdicts).all(axis=0) if judges else np.zeros(len(preferences.first), dtype=bool)
-    if not seen.any():
+    seen = np.flatnonzero(~np.isnan(preferences.verdicts).all(axis=0)) if judges else np.zeros(0, dtype=np.int64)
+    seen = seen[np.unique(preferences.together[seen], return_index=True)[1]]  # each row once, in whatever order
+    if not len(seen):
         return rates
     first, second = preferences.first[seen], preferences.second[seen]
     verdicts = np.nan_to_num(preferences.verdicts[:, seen])

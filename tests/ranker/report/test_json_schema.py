@@ -22,9 +22,22 @@ from ranker.report import changes as compared
 from ranker.report import over_sets as many
 from ranker.report import over_tasks as several
 from ranker.report import shift as shifted
-from ranker.results import agreement, changes, decision, evaluation, header, over_sets, over_tasks, ranking, shift
+from ranker.report import votes as voted
+from ranker.results import (
+    agreement,
+    changes,
+    decision,
+    evaluation,
+    header,
+    over_sets,
+    over_tasks,
+    ranking,
+    shift,
+    votes,
+)
 from ranker.results import parts as model_parts
 from ranker.runs.shift import shift as measure
+from ranker.runs.votes import rank_votes
 from ranker.scoring.changes import what_changed
 from ranker.scoring.over_tasks import parts, task_outcomes
 from ranker.statistics import components, leaders, paired
@@ -36,10 +49,10 @@ SCHEMAS = {
     name: json.loads((ROOT / "ranker" / "report" / name).read_text(encoding="utf-8"))
     for name in (
         *("ranking.schema.json", "changes.schema.json", "over_tasks.schema.json", "over_sets.schema.json"),
-        *("shift.schema.json", "selection.schema.json"),
+        *("shift.schema.json", "selection.schema.json", "votes.schema.json"),
     )
 }
-RUN, CHANGES, TASKS, SETS, SHIFT, SELECTION = SCHEMAS.values()
+RUN, CHANGES, TASKS, SETS, SHIFT, SELECTION, VOTES = SCHEMAS.values()
 
 RECORDS = [
     (RUN, "header", header.Header),
@@ -72,6 +85,10 @@ RECORDS = [
     (SHIFT, "correlation", shift.Correlation),
     (SHIFT, "choice", shift.SetChoice),
     (SELECTION, "choice", shift.SetChoice),
+    (VOTES, "model", votes.VotedModel),
+    (VOTES, "pair", votes.PairRate),
+    (VOTES, "judge", votes.VotingJudge),
+    (VOTES, "side", votes.SideEffect),
     (SETS, "leader", over_sets.Leader),
     (SETS, "difference", over_sets.Difference),
     (SETS, "friedman", leaders.Friedman),
@@ -217,6 +234,22 @@ def test_shifts_keep_to_the_schema():
         assert list(SHIFT["properties"]) == list(json.loads(written)) == SHIFT["required"]
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_votes_keep_to_the_schema(swapped):
+    """What `--votes` writes as JSON: with a judge, two people and sides that vary, and without."""
+    rows = [
+        {"id": n, "model_a": a, "model_b": b, "winner": winner, "rater": rater}
+        for n in range(6)
+        for rater, winner in (("ann", "model_a"), ("bob", "tie"), ("gpt", "model_b"))
+        for a, b in (("x", "y"), ("y", "z"), *([("y", "x")] if swapped else []))
+    ]
+    found = rank_votes(rows, judges=["gpt"] if swapped else ())
+    written = report.write(voted.document(found), "json")
+    check(written, VOTES)
+    assert list(VOTES["properties"]) == list(json.loads(written)) == VOTES["required"]
+    assert (found.side is None, bool(found.judges)) == (not swapped, swapped)
+
+
 def test_sets_from_a_table_keep_to_the_schema():
     """What `shift --select` writes as JSON of a table of numbers."""
     content = answered("shift", "--select", "boss-sentiment.csv")
@@ -254,6 +287,7 @@ def test_versions_are_those_of_the_program():
     assert SHIFT["properties"]["schema_version"]["const"] == shift.SCHEMA_VERSION
     assert SELECTION["properties"]["schema_version"]["const"] == shift.SCHEMA_VERSION
     assert SETS["properties"]["schema_version"]["const"] == over_sets.SCHEMA_VERSION
+    assert VOTES["properties"]["schema_version"]["const"] == votes.SCHEMA_VERSION
 
 
 def test_outputs_keep_to_the_schema(runs, tmp_path):

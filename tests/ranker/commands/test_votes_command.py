@@ -1,0 +1,158 @@
+"""`--votes`: files of votes in the field's layouts, judges among them, and what is no vote."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_voters_named import write_csv
+
+from ranker import rank_votes
+
+HEAD = ["id", "model_a", "model_b", "winner"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Votes of two people on thirty rows between three models, in both orders, and those of a judge on sixty."""
+    monkeypatch.chdir(tmp_path)
+    rng, strengths = np.random.default_rng(0), {"a": 1.2, "b": 0.2, "c": -0.8}
+    lines = []
+    for n in range(60):
+        first, second = rng.choice([*strengths], 2, replace=False)
+        chance = 1 / (1 + np.exp(strengths[second] - strengths[first]))
+        for rater in ("ann", "bob", "gpt") if n < 30 else ("gpt",):
+            winner = "tie" if rng.random() < 0.1 else "model_a" if rng.random() < chance else "model_b"
+            lines.append([f"q{n}", first, second, winner, rater])
+    write_csv("votes.csv", [*HEAD, "rater"], lines)
+    return tmp_path
+
+
+def found(out):
+    """The content of a JSON report."""
+    return json.loads(out)
+
+
+def test_votes_rank_models(folder, rank_models):
+    """The order, P, win rates against each, ties, the side, agreement, and what a judge is worth."""
+    status, out, err = rank_models(*shlex.split("--votes votes.csv --judge gpt"))
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "3 models by 60 votes"
+    assert lines[2] == "First: a" or lines[2].startswith("Not told apart for first place: a")
+    text = " ".join(out.split())
+    assert "a is preferred to another model in " in text
+    assert "% of 60 votes are ties. Krippendorff's alpha of 2 raters is " in text
+    assert "Of two equal answers the one that stands first is preferred in " in text
+    assert "row against column" in text
+    content = found(rank_models(*shlex.split("--votes votes.csv --judge gpt --format json"))[1])
+    assert [model["name"] for model in content["models"]] == ["a", "b", "c"]
+    assert (content["votes"], content["rows"], content["raters"]) == (60, 30, 2)
+    (judge,) = content["judges"]
+    assert (judge["name"], judge["verdicts"]) == ("gpt", 60)
+    assert judge["worth"] > 0
+    pairs = {(pair["a"], pair["b"]): pair for pair in content["pairs"]}
+    assert sum(pair["votes"] for pair in pairs.values()) == 60
+    assert all(pair["low"] < pair["win_rate"] < pair["high"] for pair in pairs.values())
+    assert rank_votes("votes.csv", judges=["gpt"]).names == ("a", "b", "c")
+
+
+def test_judges_alone_are_not_confirmed(folder, rank_models):
+    """Files of a judge's verdicts, or marks; people are in the votes, and a judge's file beside them."""
+    write_csv("gpt.csv", ["id", "a", "b", "c"], [[f"q{n}", 5, 3, 1 + n % 3] for n in range(60)])
+    lines = [[f"q{n}", "a", "b", "a"] for n in range(60)]
+    write_csv("verdicts.csv", HEAD, lines)
+    run = "--votes votes.csv --judge gpt --judge marks=gpt.csv --judge verdicts=verdicts.csv --format json"
+    content = found(rank_models(*shlex.split(run))[1])
+    assert [judge["name"] for judge in content["judges"]] == ["gpt", "marks", "verdicts"]
+    assert content["judges"][2]["verdicts"] == 60
+
+
+def test_the_fields_layouts_say_the_same(folder):
+    """By side, by name, by number, one column for each side, and AlpacaEval's preferences."""
+    people = [line.split(",") for line in Path("votes.csv").read_text(encoding="utf-8").splitlines()[1:]]
+    people = [line for line in people if line[4] == "ann"]
+    number = {"model_a": "1", "model_b": "0", "tie": "0.5"}
+    preference = {"model_a": 1, "model_b": 2, "tie": 1.5}
+    named = [[*line[:3], {"model_a": line[1], "model_b": line[2]}.get(line[3], "Tie (bothbad)")] for line in people]
+    write_csv("side.csv", HEAD, [line[:4] for line in people])
+    write_csv("name.csv", HEAD, named)
+    write_csv("number.csv", HEAD, [[*line[:3], number[line[3]]] for line in people])
+    hot = [[*line[:3], *(int(line[3] == side) for side in number)] for line in people]
+    write_csv("hot.csv", [*HEAD[:3], "winner_model_a", "winner_model_b", "winner_tie"], hot)
+    alpaca = [
+        {"instruction": line[0], "generator_1": line[1], "generator_2": line[2], "preference": preference[line[3]]}
+        for line in people
+    ]
+    Path("alpaca.json").write_text(json.dumps(alpaca), encoding="utf-8")
+    lines = [{"question_id": line[0], "judge": "ann", "turn": 1, **dict(zip(HEAD[1:], line[1:4], strict=True))}
+             for line in people]  # fmt: skip
+    Path("mtbench.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    files = ("side.csv", "name.csv", "number.csv", "hot.csv", "alpaca.json", "mtbench.jsonl")
+    results = [rank_votes(file) for file in files]
+    assert {len(result.models) for result in results} == {3}
+    assert {(result.models, result.pairs, result.rows) for result in results} == {
+        (results[0].models, results[0].pairs, 30)
+    }
+
+
+def test_models_that_nothing_connects_are_named(folder, rank_models):
+    """The largest part is ranked; the others are listed, and not ranked against it."""
+    lines = [[f"q{n}", "a", "b", "ab"[n % 3 == 0]] for n in range(9)] + [["z", "x", "y", "x"]]
+    write_csv("apart.csv", HEAD, [*lines, ["w", "b", "c", "tie"]])
+    content = found(rank_models(*shlex.split("--votes apart.csv --format json"))[1])
+    assert {model["name"] for model in content["models"]} == {"a", "b", "c"}
+    assert set(content["left_out"]) == {"x", "y"}
+    assert "Not ranked, since no vote connects them to the others: x, y." in content["notes"]
+
+
+def test_a_cycle_is_no_error(folder):
+    """A before b before c before a: all are level."""
+    rows = [
+        {"id": n, "model_a": a, "model_b": b, "winner": a}
+        for n, (a, b) in enumerate([("a", "b"), ("b", "c"), ("c", "a")] * 4)
+    ]
+    ranking = rank_votes(rows)
+    assert [model.win_rate for model in ranking.models] == pytest.approx([0.5] * 3, abs=0.01)
+    assert len(ranking.groups) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ([["q0", "a", "b", "maybe"]], "line 2: a winner must be model_a, model_b, tie, or the name of a or b"),
+        ([["q0", "a", "a", "tie"]], "line 2: 'a' stands against itself"),
+        ([["q0", "a", "", "model_a"]], "line 2: a model is missing"),
+        ([["q0", "a", "b", ""]], "no vote: the winner of every row is empty"),
+    ],
+)
+def test_what_is_no_vote_is_one_line(folder, rank_models, lines, says):
+    """A winner that is no side, a model against itself, none, and an empty column."""
+    write_csv("bad.csv", HEAD, lines)
+    status, out, err = rank_models("--votes", "bad.csv")
+    assert (status, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("--votes table.csv", "no votes: 'model_a', 'model_b' and 'winner' are needed"),
+        ("--votes texts.csv", "line 3: the id 'q0' has another text above"),
+        ("--votes votes.csv --models a b", "`--models` is not read beside `--votes`"),
+        ("--votes votes.csv --judge ann --judge bob --judge gpt", "are all raters"),
+        ("--votes votes.csv --judge other=others.csv", "says nothing of these rows and models"),
+        ("--votes votes.csv --judge nobody", "nobody"),
+    ],
+)
+def test_what_cannot_be_ranked_is_one_line(folder, rank_models, arguments, says):
+    """Another table, one id with two texts, options of models, no people, a judge of other rows, an unknown judge."""
+    write_csv("table.csv", ["id", "label"], [["q0", "x"]])
+    write_csv("texts.csv", [*HEAD, "question"], [["q0", "a", "b", "a", "One?"], ["q0", "a", "c", "a", "Two?"]])
+    write_csv("others.csv", HEAD, [["z0", "a", "b", "a"]])
+    status, out, err = rank_models(*shlex.split(arguments))
+    assert (status, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1

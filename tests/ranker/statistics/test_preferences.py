@@ -1,0 +1,148 @@
+"""Bradley and Terry's model with ties, sides and verdicts: strengths, win rates, and how far they are known."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from ranker.statistics.preferences import Preferences, draw, infer, parts, win_rates, worth
+
+
+def some_votes(seed, count=60, models=4, side=0.0, judge=None, raters=1, strength=1.0):
+    """Votes on random pairs by true strengths, on rows of their own, and the strengths."""
+    rng = np.random.default_rng(seed)
+    strengths = strength * rng.normal(0, 1, models)
+    pairs = np.array([rng.choice(models, 2, replace=False) for _ in range(count)])
+    stands = rng.choice([-1.0, 1.0], count)
+    logits = strengths[pairs[:, 0]] - strengths[pairs[:, 1]] + side * stands
+    chances = 1 / (1 + np.exp(-logits))
+    row_chances = np.where(rng.random(count) < chances, 0.9, 0.1) if raters > 1 else chances
+    votes = (rng.random((raters, count)) < row_chances).mean(axis=0)
+    verdicts = np.zeros((0, count))
+    if judge is not None:
+        verdicts = np.where(rng.random(count) < 1 / (1 + np.exp(-judge * logits)), 1.0, -1.0)[None]
+    counts = np.full(count, float(raters))
+    return Preferences(models, np.arange(count), *pairs.T, votes, counts, stands, verdicts), strengths
+
+
+def by_minimizing(votes, sd):
+    """The mode of the strengths, from the log of likelihood and prior written out vote by vote."""
+
+    def loss(strengths):
+        total = (strengths**2).sum() / (2 * sd**2)
+        for first, second, value in zip(votes.first, votes.second, votes.value, strict=True):
+            chance = 1 / (1 + np.exp(strengths[second] - strengths[first]))
+            total -= value * np.log(chance) + (1 - value) * np.log(1 - chance)
+        return total
+
+    return minimize(loss, np.zeros(votes.models), method="BFGS", options={"gtol": 1e-9}).x
+
+
+@pytest.mark.parametrize("sd", [0.6, 100.0])
+def test_strengths_are_those_of_a_plain_likelihood(sd):
+    """With ties as one half; sides are as good as unknown where none is stated."""
+    some, _ = some_votes(0)
+    value = np.where(np.arange(len(some.value)) % 7 == 0, 0.5, some.value)
+    votes = Preferences.of(some.models, some.first, some.second, value)
+    assert infer(votes, [sd]).expected[-some.models :] == pytest.approx(by_minimizing(votes, sd), abs=1e-5)
+
+
+def test_the_spread_is_that_of_the_curvature():
+    """The inverse of the second derivatives of the log posterior, by differences."""
+    some, _ = some_votes(1, models=3)
+    votes = Preferences.of(3, some.first, some.second, some.value)
+    found = infer(votes, [1.0])
+    mode, step = found.means[0], 1e-4
+
+    def log_posterior(coefficients):
+        logits = votes.inputs @ coefficients
+        prior = (coefficients[1:] ** 2).sum() / 2 + coefficients[0] ** 2 / (2 * 0.5**2)
+        return (votes.value * logits - np.logaddexp(0, logits)).sum() - prior
+
+    hessian = np.zeros((4, 4))
+    for i, a in enumerate(step * np.eye(4)):
+        for j, b in enumerate(step * np.eye(4)):
+            corners = [log_posterior(mode + s * a + t * b) * s * t for s in (1, -1) for t in (1, -1)]
+            hessian[i, j] = sum(corners) / (4 * step**2)
+    assert found.covariances[0] == pytest.approx(np.linalg.inv(-hessian), abs=1e-4)
+
+
+@pytest.mark.parametrize("judge", [None, 1.5])
+def test_probabilities_keep_their_word(judge):
+    """P(a before b) given 75 to 95 is right in as many cases, with a judge and without, by true mean win rates."""
+    stated, right = [], []
+    for seed in range(120):
+        votes, strengths = some_votes(seed, count=30, judge=judge, strength=0.5)
+        rates = 1 / (1 + np.exp(strengths - strengths[:, None]))
+        truth = rates.sum(axis=1)
+        beats = draw(votes, np.random.default_rng(seed), 800).beats()
+        first, second = np.triu_indices(4, 1)
+        lead = truth[first] > truth[second]
+        stated += np.where(lead, beats[first, second], 1 - beats[first, second]).tolist()
+    sure = np.maximum(stated, 1 - np.array(stated))
+    right = np.array(stated) > 0.5
+    inside = (sure > 0.75) & (sure < 0.95)
+    assert inside.sum() > 100
+    assert abs(right[inside].mean() - sure[inside].mean()) < 0.08
+
+
+def test_the_side_is_taken_out():
+    """Where both orders occur; models that always stood first gain nothing by it."""
+    votes, _ = some_votes(3, count=2000, side=0.8, strength=0.3)
+    rates = win_rates(votes, np.random.default_rng(0), 2000)
+    chance = 1 / (1 + np.exp(-0.8))
+    assert rates.side[1] < chance < rates.side[2]
+    assert abs(rates.side[0] - chance) < 0.03
+    fixed = Preferences.of(votes.models, votes.first, votes.second, votes.value)
+    assert not fixed.sides_vary
+    assert np.isnan(win_rates(fixed, np.random.default_rng(0), 500).side).all()
+
+
+def test_votes_on_one_row_are_not_as_many_rows():
+    """Three raters who agree tell hardly more than one; three rows tell more."""
+    votes, _ = some_votes(4, count=40, raters=3)
+    assert 0.5 < votes.correlation <= 1
+    assert votes.weights.max() < 2
+    assert Preferences.of(2, [0, 0], [1, 1], [1.0, 0.0]).weights.tolist() == [1.0, 1.0]
+    split = Preferences(2, np.zeros(2, int), np.array([0, 0]), np.array([1, 1]), np.array([1.0, 1.0]), np.ones(2),
+                        np.array([1.0, -1.0]), np.zeros((0, 2)))  # fmt: skip
+    assert split.weights.sum() < 2  # one row, seen in both orders
+
+
+def test_a_judge_is_worth_votes_as_far_as_it_agrees():
+    """A good one much, one of noise next to nothing; its verdicts also count where nobody voted."""
+    good, strengths = some_votes(5, count=300, judge=3.0)
+    few = np.where(np.arange(300) < 15, good.votes, 0.0)
+    value = np.where(few > 0, good.value, np.nan)
+    told = Preferences(4, good.row, good.first, good.second, value, few, good.side, good.verdicts)
+    rng = np.random.default_rng(0)
+    noise = Preferences(4, good.row, good.first, good.second, value, few, good.side, rng.choice([-1.0, 1.0], (1, 300)))
+    assert worth(told, 0, rng) > 2 * worth(noise, 0, rng)
+    score = draw(told, rng, 2000).score
+    assert np.argsort(score).tolist() == np.argsort(strengths).tolist()
+
+
+def test_models_that_never_met_are_compared_through_others():
+    """And not at all where nothing connects them."""
+    votes = Preferences.of(3, [0] * 8 + [1] * 8, [1] * 8 + [2] * 8, [1.0] * 16)
+    assert draw(votes, np.random.default_rng(0), 2000).beats()[0, 2] > 0.95
+    assert parts(Preferences.of(4, [0, 2], [1, 3], [1.0, 1.0])) == [[0, 1], [2, 3]]
+
+
+def test_nothing_depends_on_the_order_of_models_or_votes():
+    """Strengths and win rates are the same by name."""
+    votes, _ = some_votes(6)
+    shuffled = np.random.default_rng(1).permutation(len(votes.value))
+    places = np.array([2, 0, 3, 1])
+    other = Preferences.of(4, places[votes.first[shuffled]], places[votes.second[shuffled]], votes.value[shuffled])
+    plain = Preferences.of(4, votes.first, votes.second, votes.value)
+    assert infer(other).expected[1:][places] == pytest.approx(infer(plain).expected[1:], abs=1e-8)
+
+
+def test_what_is_no_vote_is_refused():
+    """A model against itself, one model, arrays of other lengths."""
+    with pytest.raises(ValueError, match="itself"):
+        Preferences.of(2, [0], [0], [1.0])
+    with pytest.raises(ValueError, match="two models or more"):
+        Preferences.of(1, [0], [1], [1.0])
+    with pytest.raises(ValueError, match="shapes"):
+        Preferences.of(2, [0], [1], [1.0, 0.0])
