@@ -157,7 +157,7 @@ def order(files: Sequence[Path], replicates: int, models: int, without_best: boo
         click.echo(f"\n{file.stem}: pairs (standard error), regret\n")
         click.echo(table(["", *(f"K = {size}" for size in SIZES if stated[size])], rows))
         ends = list(zip(CLASSES, CLASSES[1:], strict=False))
-        rows = [[f"K = {size}", *_kept_word(np.concatenate(stated[size]), ends)] for size in SIZES if stated[size]]
+        rows = [[f"K = {size}", *kept_word(np.concatenate(stated[size]), ends)] for size in SIZES if stated[size]]
         click.echo("\nGiven on average: **right** (pairs)\n")
         click.echo(table(["", *(f"{100 * a:.0f} to {100 * min(b, 1):.0f}" for a, b in ends)], rows))
 
@@ -251,7 +251,8 @@ def _cell(results: Sequence[tuple[float, float]]) -> str:
     return f"{100 * right.mean():.1f} ({100 * right.std() / np.sqrt(len(right)):.1f}), {regret.mean():.3f}"
 
 
-def _kept_word(stated: Floats, ends: Sequence[tuple[float, float]]) -> list[str]:
+def kept_word(stated: Floats, ends: Sequence[tuple[float, float]]) -> list[str]:
+    """Return for each class of probabilities: given on average, right, and how many; "" for none."""
     larger = np.maximum(stated, 1 - stated)
     inside = [(larger >= low) & (larger < high) for low, high in ends]
     return [

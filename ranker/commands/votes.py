@@ -32,8 +32,8 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
             raise flag_error(name, "is not read beside `--votes`", values[name])
     outputs.check(values)
     limits = values["limits"]
-    named = [text.partition("=") for text in values["judges"]]
-    judges = {name: reference if equals else name for name, equals, reference in named}
+    pairs = [text.partition("=") for text in values["judges"]]
+    judges = {name: reference if equals else name for name, equals, reference in pairs}
     ranking = rank_votes(
         local_path(values["votes"], "votes", limits.file), judges=judges, seed=values["seed"], limits=limits
     )

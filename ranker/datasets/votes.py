@@ -93,8 +93,8 @@ def read_votes(file: Path | Sequence[Mapping[str, Any]], limits: Limits = LIMITS
     sides = [[cells[name][n] for n in places] for name in pair]
     for n, a, b in zip(places, *sides, strict=True):
         if a is None or b is None or a == b:
-            what = f"{a!r} stands against itself" if a and a == b else "a model is missing"
-            raise DataError.at(columns.place(n), what, value=a)
+            problem = f"{a!r} stands against itself" if a and a == b else "a model is missing"
+            raise DataError.at(columns.place(n), problem, value=a)
     ids = _ids(cells, columns.size)
     _check_texts(columns, cells, ids)
     by = next((name for name in RATERS if name in cells), "")
@@ -128,16 +128,16 @@ def _winners(
         return pair, values, "'winner' says which of 'model_a' and 'model_b' is better"
     if {*pair, *one_hot} <= {*cells}:
         shares = [[float(cells[name][n] or 0) for name in one_hot] for n in range(columns.size)]
-        found = [a + tie / 2 if a + b + tie == 1 else None for a, b, tie in shares]
-        return pair, found, "'winner_model_a', 'winner_model_b' and 'winner_tie' say who won"
+        winners = [a + tie / 2 if a + b + tie == 1 else None for a, b, tie in shares]
+        return pair, winners, "'winner_model_a', 'winner_model_b' and 'winner_tie' say who won"
     if {"generator_1", "generator_2", "preference"} <= {*cells}:
         preferences = cells["preference"]
         unread = next((n for n, cell in enumerate(preferences) if cell and cell not in ALPACA), None)
         if unread is not None:
             text = f"a preference must be 1, 2, or 0 or 1.5 for a tie (got {preferences[unread]!r})"
             raise DataError.at(columns.place(unread), text, value=preferences[unread])
-        found = [None if cell is None else ALPACA[cell] for cell in preferences]
-        return ("generator_1", "generator_2"), found, "'preference' says which of two generators is better"
+        winners = [None if cell is None else ALPACA[cell] for cell in preferences]
+        return ("generator_1", "generator_2"), winners, "'preference' says which of two generators is better"
     names = listed(map(repr, columns.cells))
     text = f"no votes: 'model_a', 'model_b' and 'winner' are needed, or AlpacaEval's columns (columns: {names})"
     raise DataError.at(columns.origin, text)
@@ -160,11 +160,11 @@ def _winner(columns: Columns, cells: Mapping[str, Sequence[str | None]], n: int)
 
 def _ids(cells: Mapping[str, Sequence[str | None]], size: int) -> list[str]:
     """Return which row each vote is about; its line, where no column says so."""
-    named = [name for name in IDS if name in cells][:1]
-    if not named:
+    columns_of_id = [name for name in IDS if name in cells][:1]
+    if not columns_of_id:
         return [str(n + 1) for n in range(size)]
-    named += [name for name in FURTHER if name in cells]
-    return [" / ".join(cells[name][n] or "" for name in named) for n in range(size)]
+    columns_of_id += [name for name in FURTHER if name in cells]
+    return [" / ".join(cells[name][n] or "" for name in columns_of_id) for n in range(size)]
 
 
 def _check_texts(columns: Columns, cells: Mapping[str, Sequence[str | None]], ids: Sequence[str]) -> None:

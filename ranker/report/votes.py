@@ -122,7 +122,7 @@ def matrix(ranking: VoteRanking) -> Table:
         (
             (
                 f"{model.rank} {model.name}",
-                *("" if other == model.name else percent(rates[model.name, other]) for other in ranking.names),
+                *("" if column == model.name else percent(rates[model.name, column]) for column in ranking.names),
             )
             for model in ranking.models
         ),

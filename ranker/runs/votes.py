@@ -58,7 +58,7 @@ def rank_votes(
     inside = {name: str(reference) for name, reference in references.items() if str(reference) in everyone.raters}
     people = of_raters(everyone, lambda rater: rater not in inside.values()) if inside else everyone
     verdicts = [
-        _verdicts_of(of_raters(everyone, lambda rater, of=inside[name]: rater == of))  # type: ignore[misc]
+        _verdicts_of(of_raters(everyone, lambda rater, judge=inside[name]: rater == judge))  # type: ignore[misc]
         if name in inside
         else _verdicts_in(name, reference, everyone, limits)
         for name, reference in references.items()
@@ -96,9 +96,9 @@ def _verdicts_in(name: str, reference: str | Path, people: Votes, limits: Limits
         judged = read_votes(Path(reference), limits)
     except UsageError:  # of which a file without votes is one
         marks = marks_of(name, reference, limits)
-        known = [model for model in marks.models if model in models]
+        shared = [model for model in marks.models if model in models]
         of_rows = [(rows[row], n) for n, row in enumerate(marks.rows) if row in rows]
-        verdicts = _differences({models[m]: marks.values[m] for m in known}, of_rows)
+        verdicts = _differences({models[m]: marks.values[m] for m in shared}, of_rows)
     else:
         verdicts = {}
         for (row, a, b), value in _verdicts_of(judged).items():
@@ -114,15 +114,15 @@ def _verdicts_in(name: str, reference: str | Path, people: Votes, limits: Limits
 
 def _differences(marks: Mapping[int, Floats], of_rows: Sequence[tuple[int, int]]) -> dict[Unit, float]:
     """Return the difference of two models' marks on each row, by their root mean square."""
-    found = {
+    differences = {
         (row, a, b): float(marks[a][n] - marks[b][n])
         for row, n in of_rows
         for a in marks
         for b in marks
         if a < b and not np.isnan(marks[a][n] - marks[b][n])
     }
-    size = max(float(np.sqrt(np.mean([value**2 for value in found.values()]))), TINY) if found else 1.0
-    return {unit: value / size for unit, value in found.items()}
+    size = max(float(np.sqrt(np.mean([value**2 for value in differences.values()]))), TINY) if differences else 1.0
+    return {unit: value / size for unit, value in differences.items()}
 
 
 def _units(people: Votes, verdicts: Sequence[Mapping[Unit, float]]) -> Preferences:
@@ -134,24 +134,29 @@ def _units(people: Votes, verdicts: Sequence[Mapping[Unit, float]]) -> Preferenc
     voted = {unit for unit, _ in votes}
     judged = dict.fromkeys(unit for of_judge in verdicts for unit in of_judge if unit not in voted)
     units = [*votes, *((unit, 0.0) for unit in judged)]
-    told = [[of_judge.get(unit, np.nan) for unit, _ in units] for of_judge in verdicts]
+    of_units = [[of_judge.get(unit, np.nan) for unit, _ in units] for of_judge in verdicts]
     row, first, second = (np.array([unit[part] for unit, _ in units], dtype=np.int64) for part in range(3))
     value = np.array([np.mean(votes[key]) if key in votes else np.nan for key in units])
     counts, side = np.array([float(len(votes.get(key, ()))) for key in units]), np.array([side for _, side in units])
-    told_of = np.array(told).reshape(len(verdicts), len(units))
-    return Preferences(len(people.models), row, first, second, value, counts, side, told_of)
+    verdicts_of_units = np.array(of_units).reshape(len(verdicts), len(units))
+    return Preferences(len(people.models), row, first, second, value, counts, side, verdicts_of_units)
 
 
-def _ranked(people: Votes, told: Preferences, names: Sequence[str], seed: int) -> VoteRanking:
+def _ranked(people: Votes, preferences: Preferences, names: Sequence[str], seed: int) -> VoteRanking:
     """Rank the models that votes connect."""
-    ranked, *apart = statistics.parts(told)
+    ranked, *apart = statistics.parts(preferences)
     if len(ranked) < 2:
         raise UsageError("`votes`: no two models were compared", option="votes")
-    chosen = np.isin(told.first, ranked)
-    places = np.searchsorted(ranked, [told.first[chosen], told.second[chosen]])
+    chosen = np.isin(preferences.first, ranked)
+    places = np.searchsorted(ranked, [preferences.first[chosen], preferences.second[chosen]])
     part = Preferences(
-        *(len(ranked), told.row[chosen], places[0], places[1]),
-        *(told.value[chosen], told.votes[chosen], told.side[chosen], told.verdicts[:, chosen]),
+        *(len(ranked), preferences.row[chosen], places[0], places[1]),
+        *(
+            preferences.value[chosen],
+            preferences.votes[chosen],
+            preferences.side[chosen],
+            preferences.verdicts[:, chosen],
+        ),
     )
     rates = statistics.win_rates(part, np.random.default_rng(seed))
     belief, order = rates.belief, rates.belief.order
@@ -161,7 +166,7 @@ def _ranked(people: Votes, told: Preferences, names: Sequence[str], seed: int) -
     reason = f"no vote connects it to {models[int(order[0])]}"
     left_out = {people.models[model]: reason for members in apart for model in members}
     in_part = {people.models[place] for place in ranked}
-    kept = np.array([people.models[first] in in_part for first in people.first.tolist()], dtype=bool)
+    is_ranked = np.array([people.models[first] in in_part for first in people.first.tolist()], dtype=bool)
     voted = part.voted
     agreement = alpha(_by_raters(people))
     return VoteRanking(
@@ -181,10 +186,10 @@ def _ranked(people: Votes, told: Preferences, names: Sequence[str], seed: int) -
         ),  # fmt: skip
         pairs=tuple(_pairs(part, people, ranked, rates, order.tolist(), models)),
         p_beats=tuple(map(tuple, beats[np.ix_(order, order)].tolist())),
-        votes=int(kept.sum()),
-        rows=len({*people.row[kept].tolist()}),
-        raters=len({*people.rater[kept].tolist()}),
-        ties=float((people.value[kept] == 0.5).mean()) if kept.any() else None,
+        votes=int(is_ranked.sum()),
+        rows=len({*people.row[is_ranked].tolist()}),
+        raters=len({*people.rater[is_ranked].tolist()}),
+        ties=float((people.value[is_ranked] == 0.5).mean()) if is_ranked.any() else None,
         alpha=None if np.isnan(agreement) else agreement,
         side=None if np.isnan(rates.side).any() else SideEffect(*rates.side.tolist()),
         judges=tuple(_judge(part, judge, name, seed) for judge, name in enumerate(names)),
@@ -233,8 +238,8 @@ def _pairs(
 def _judge(part: Preferences, judge: int, name: str, seed: int) -> VotingJudge:
     """Return what people's votes say of one judge."""
     verdicts = part.verdicts[judge]
-    both = ~np.isnan(verdicts) & (part.votes > 0)
-    clear = both & (np.nan_to_num(verdicts) != 0) & (part.value != 0.5)
+    is_shared = ~np.isnan(verdicts) & (part.votes > 0)
+    clear = is_shared & (np.nan_to_num(verdicts) != 0) & (part.value != 0.5)
     agree = ((verdicts[clear] > 0) == (part.value[clear] > 0.5)).mean() if clear.any() else None
     worth = statistics.worth(part, judge, np.random.default_rng(seed)) if len(part.voted) else None
     return VotingJudge(name, int((~np.isnan(verdicts)).sum()), None if agree is None else float(agree), worth)

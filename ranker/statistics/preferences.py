@@ -87,7 +87,9 @@ class Preferences:
             raise ValueError("a model cannot be compared with itself")
 
     @classmethod
-    def of(cls, models: int, first: Sequence[int], second: Sequence[int], value: Sequence[float]) -> Preferences:
+    def of(
+        cls, models: int, first: Sequence[int] | Ints, second: Sequence[int] | Ints, value: Sequence[float] | Floats
+    ) -> Preferences:
         """Return units with a vote each, on rows of their own, and no verdicts; sides are unknown."""
         size = len(first)
         pair = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
@@ -110,8 +112,8 @@ class Preferences:
     def sides_vary(self) -> bool:
         """True if some two models were seen in both orders, so that the effect of the side can be told from theirs."""
         left = np.where(self.first < self.second, self.side, -self.side)[self.voted]
-        both = [{*self.pair_codes[self.voted][left == side].tolist()} for side in (-1, 1)]
-        return bool(both[0] & both[1])
+        sides = [{*self.pair_codes[self.voted][left == side].tolist()} for side in (-1, 1)]
+        return bool(sides[0] & sides[1])
 
     @property
     def pair_codes(self) -> Ints:
@@ -285,12 +287,12 @@ def _rates(preferences: Preferences, coefficients: Floats) -> Floats:
     strengths = coefficients[:, judges + 1 :]
     rates = _logistic(strengths[:, :, None] - strengths[:, None])
     rates[:, np.arange(models), np.arange(models)] = 0.0
-    seen = np.flatnonzero(~np.isnan(preferences.verdicts).all(axis=0)) if judges else np.zeros(0, dtype=np.int64)
-    seen = seen[np.unique(preferences.together[seen], return_index=True)[1]]  # each row once, in whatever order
-    if not len(seen):
+    judged = np.flatnonzero(~np.isnan(preferences.verdicts).all(axis=0)) if judges else np.zeros(0, dtype=np.int64)
+    judged = judged[np.unique(preferences.together[judged], return_index=True)[1]]  # each row once, in whatever order
+    if not len(judged):
         return rates
-    first, second = preferences.first[seen], preferences.second[seen]
-    verdicts = np.nan_to_num(preferences.verdicts[:, seen])
+    first, second = preferences.first[judged], preferences.second[judged]
+    verdicts = np.nan_to_num(preferences.verdicts[:, judged])
     codes, places = np.unique(np.minimum(first, second) * models + np.maximum(first, second), return_inverse=True)
     turned = first > second
     counts = np.bincount(places)
@@ -327,8 +329,8 @@ def parts(preferences: Preferences) -> list[list[int]]:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    told = (preferences.votes > 0) | ~np.isnan(preferences.verdicts).all(axis=0)
-    edges = np.ones(told.sum()), (preferences.first[told], preferences.second[told])
+    is_told = (preferences.votes > 0) | ~np.isnan(preferences.verdicts).all(axis=0)
+    edges = np.ones(is_told.sum()), (preferences.first[is_told], preferences.second[is_told])
     graph = coo_array(edges, shape=(preferences.models, preferences.models))
     _, of_models = connected_components(graph, directed=False)
     members = [np.flatnonzero(of_models == part).tolist() for part in np.unique(of_models)]

@@ -1,0 +1,126 @@
+"""Models ordered by K votes between two answers, beside a judge's verdicts, and against Bradley and Terry's model.
+
+    python -m benchmarks.votes order pandalm-votes.csv.gz
+    python -m benchmarks.votes strengths pandalm-votes.csv.gz
+
+A file holds the votes of people and of judges: columns item, model_a, model_b, winner, rater. For each replicate K rows
+are drawn, and one person's vote on each. The truth is the order of strengths by all people's votes. `strengths` needs
+`pip install choix`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmarks.judges import CLASSES, kept_word
+from benchmarks.labels import pairwise_accuracy, table
+from factors.types import Floats, Ints
+from ranker.commands.options import PATH
+from ranker.datasets.votes import Votes, read_votes
+from ranker.statistics.preferences import Preferences, draw, infer
+
+SIZES = (10, 20, 50)
+
+PEOPLE = "person"
+"""Beginning of the names of people."""
+
+FLAT = (100.0,)
+"""Prior standard deviation of strengths under which they are those of the likelihood."""
+
+
+@click.group()
+def main() -> None:
+    """Measure orders from votes."""
+
+
+def read(file: Path) -> tuple[Votes, dict[str, Preferences]]:
+    """Return the votes, and a unit for each row with people's mean vote: alone, and with each judge's verdicts."""
+    votes = read_votes(file)
+    people = [place for place, name in enumerate(votes.raters) if name.startswith(PEOPLE)]
+    firsts = {row: n for n, row in reversed(list(enumerate(votes.row.tolist())))}
+    first, second = (np.array([array[firsts[row]] for row in sorted(firsts)]) for array in (votes.first, votes.second))
+    by = np.full((len(votes.raters), len(firsts)), np.nan)
+    by[votes.rater, votes.row] = votes.value
+    alone = replace(
+        Preferences.of(len(votes.models), first, second, by[people].mean(axis=0)),
+        votes=np.full(len(first), float(len(people))),
+    )
+    judges = {name: place for place, name in enumerate(votes.raters) if place not in people}
+    return votes, {"": alone} | {name: replace(alone, verdicts=2 * by[[place]] - 1) for name, place in judges.items()}
+
+
+def sampled(units: Preferences, votes: Votes, size: int, rng: np.random.Generator) -> Preferences:
+    """Return the units with one person's vote on K of them; without verdicts these alone."""
+    people = [place for place, name in enumerate(votes.raters) if name.startswith(PEOPLE)]
+    by = np.full((len(votes.raters), len(units.first)), np.nan)
+    by[votes.rater, votes.row] = votes.value
+    value, counts = np.full(len(units.first), np.nan), np.zeros(len(units.first))
+    for row in rng.permutation(len(units.first))[:size].tolist():
+        value[row], counts[row] = by[people[rng.integers(len(people))], row], 1.0
+    part = replace(units, value=value, votes=counts)
+    return part if len(units.verdicts) else part.without_judges()
+
+
+@main.command()
+@click.argument("file", type=PATH)
+@click.option("--replicates", default=1000, show_default=True)
+def order(file: Path, replicates: int) -> None:
+    """Print how many pairs random votes put in true order, and whether probabilities keep their word."""
+    votes, all_units = read(file)
+    truth = infer(all_units[""], FLAT).expected[1:]
+    ordered = np.argsort(-truth)
+    rows, words = [], []
+    for name, units in all_units.items():
+        cells = []
+        for size in SIZES:
+            right, stated = map(np.array, zip(*_results(votes, units, size, replicates, ordered, truth), strict=True))
+            cells.append(f"{100 * right.mean():.1f} ({100 * right.std() / np.sqrt(replicates):.1f})")
+            words.append([f"{name or 'votes alone'}, K = {size}", *kept_word(stated.ravel(), ENDS)])
+        rows.append([f"votes and {name}" if name else "votes alone", *cells])
+    click.echo(table(["", *(f"K = {size}" for size in SIZES)], rows))
+    click.echo("\nGiven on average: **right** (pairs)\n")
+    click.echo(table(["", *(f"{100 * low:.0f} to {100 * min(high, 1):.0f}" for low, high in ENDS)], words))
+
+
+ENDS = tuple(zip(CLASSES, CLASSES[1:], strict=False))
+"""Classes of probabilities."""
+
+
+def _results(
+    votes: Votes, units: Preferences, size: int, replicates: int, ordered: Ints, truth: Floats
+) -> Iterator[tuple[float, Floats]]:
+    """Yield the share of pairs in true order, and the probabilities stated for the true order of each pair."""
+    for replicate in range(replicates):
+        rng = np.random.default_rng([replicate, size])
+        belief = draw(sampled(units, votes, size, rng), rng, 500)
+        stated = belief.beats()[np.ix_(ordered, ordered)][np.triu_indices(len(ordered), 1)]
+        yield pairwise_accuracy(belief.score[ordered], truth[ordered]), stated
+
+
+@main.command()
+@click.argument("file", type=PATH)
+def strengths(file: Path) -> None:
+    """Print strengths by this program, with a flat prior, and by choix: of each person's votes that are no ties."""
+    import choix
+
+    votes, all_units = read(file)
+    people = [place for place, name in enumerate(votes.raters) if name.startswith(PEOPLE)]
+    chosen = np.isin(votes.rater, people) & (votes.value != 0.5)
+    first, second = votes.first[chosen], votes.second[chosen]
+    wins = [(a, b) if value else (b, a) for a, b, value in zip(first, second, votes.value[chosen], strict=True)]
+    theirs = choix.opt_pairwise(len(votes.models), wins)
+    ours = infer(Preferences.of(len(votes.models), first, second, votes.value[chosen]), FLAT).expected[1:]
+    rows = [
+        [name, f"{mine - ours.mean():.5f}", f"{theirs_of_model - theirs.mean():.5f}"]
+        for name, mine, theirs_of_model in zip(votes.models, ours, theirs, strict=True)
+    ]
+    click.echo(table(["", "ours", "choix"], rows))
+
+
+if __name__ == "__main__":
+    main()
