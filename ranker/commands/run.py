@@ -26,8 +26,8 @@ EXAMPLES = {
         "rank-models --data ten.jsonl --models checkpoints/ --allow-pickle",
     ),
     Heading.ANSWERS: (
-        "rank-models --data rows.csv --metric macro-f1 --models a.csv b.csv",
         "rank-models --models people.csv --range 1 5 --judge gpt=gpt.csv",
+        "rank-models --votes votes.csv --judge gpt",
     ),
     Heading.PROMPTS: (
         "rank-models --data ten.jsonl --models org/lm --prompts nli --shots 0 --shots 4",
@@ -95,7 +95,7 @@ EXAMPLES = {
     help="Column of --data, such as a source: rank within each of its values, and say whether the best model differs.",
 )
 @options.option(
-    Heading.COMMON,
+    Heading.ANSWERS,
     "--votes",
     type=options.ROWS_PATH,
     metavar="FILE",

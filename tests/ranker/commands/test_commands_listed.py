@@ -13,7 +13,7 @@ from ranker.cli import COMMANDS
 
 HELPERS = {
     "__init__", "arguments", "label_web", "labelling_ui", "config", "custom", "session_files", "options", "outputs",
-    "program", "stderr", "tasks", "terminal", "within",
+    "program", "stderr", "tasks", "terminal", "votes", "within",
 }  # fmt: skip
 
 
