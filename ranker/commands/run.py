@@ -42,7 +42,7 @@ EXAMPLES = {
         "rank-models --ood hans-sub --factors ACC,INDEX-DIFF,my_factors.py",
     ),
     Heading.CHECKS: (
-        "rank-models --models wide.csv --not-worse-than bert-a --by 0.02",
+        "rank-models --models a.csv b.csv --metric mcc --not-worse-than a --by 0.02",
         "rank-models --data rows.csv --pool rest.csv --models a.csv b.csv --strict",
     ),
     Heading.MACHINE: (
