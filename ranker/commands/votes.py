@@ -11,8 +11,8 @@ from ranker.errors import look_up
 from ranker.files.buckets import local_path
 
 OTHERS = (
-    "models", "data", "ood_name", "pool", "voters", "judge_prompts", "judge_directions", "not_worse_than", "dry_run",
-    "save", "plots", "metric", "method", "in_domain", "factor_names",
+    "data", "ood_name", "voters", "not_worse_than", "dry_run", "save", "plots", "metric", "method", "in_domain",
+    "factor_names",
 )  # fmt: skip
 """Options of `run` that say nothing beside ``--votes``."""
 
@@ -23,19 +23,28 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     Raises:
         UsageError: the command line has an option that votes do not read, or the file cannot be read.
     """
+    from ranker.commands import arguments
     from ranker.report import FORMATS, votes
     from ranker.runs.votes import rank_votes
+    from ranker.sources.base import ResourceCache
 
     look_up("format", format_name, FORMATS)
     for name in OTHERS:
         if values[name]:
             raise flag_error(name, "is not read beside `--votes`", values[name])
+    if bool(values["models"]) != bool(values["pool"]) or (values["pool"] and not values["judges"]):
+        text = "is beside `--votes` for a judge that marks answers: name `--models`, `--pool` and `--judge`"
+        raise flag_error("models" if values["models"] else "pool", text, values["models"] or values["pool"])
     outputs.check(values)
-    limits = values["limits"]
-    pairs = [text.partition("=") for text in values["judges"]]
-    judges = {name: reference if equals else name for name, equals, reference in pairs}
+    models = arguments.named_models(values, of_answers=True) if values["models"] else None
     ranking = rank_votes(
-        local_path(values["votes"], "votes", limits.file), judges=judges, seed=values["seed"], limits=limits
+        local_path(values["votes"], "votes", values["limits"].file),
+        judges=arguments.judges(values, ResourceCache() if models is None else models.shelf),
+        models=models,
+        pool=arguments.own_rows(values, "pool") or (),
+        seed=values["seed"],
+        limits=values["limits"],
+        runtime=arguments.runtime(values, stderr.bars(values)),
     )
     stderr.check_strict(values, ranking.notes)
     outputs.write(outputs.render_document(votes.document(ranking), format_name, values["output"]), values["output"])

@@ -86,18 +86,23 @@ class Judges:
     def __post_init__(self) -> None:
         for name in self.lower:
             look_up("judge", name, self.references)
-        if self.prompts and not any(True for _ in self.asked):
-            text = "is for a judge that is asked, and none is: all are files of marks"
-            raise UsageError.about("judge_prompt", text, self.prompts[0])
 
     @cached_property
     def asked(self) -> Mapping[str, InspectedModels]:
-        """Name -> a judge that is asked."""
-        return {
+        """Name -> a judge that is asked.
+
+        Raises:
+            UsageError: there is no such file or model, or prompts are named and none is asked.
+        """
+        asked = {
             name: inspect_judge(name, str(reference), self.options, self.prompts, self.shelf)
             for name, reference in self.references.items()
             if not is_file(name, reference)
         }
+        if self.prompts and not asked:
+            text = "is for a judge that is asked, and none is: all are files of marks"
+            raise UsageError.about("judge_prompt", text, self.prompts[0])
+        return asked
 
     def voters(self, models: InspectedModels, rows: LabelledRows | None) -> tuple[Model, ...]:
         """Return judges that label rows, or write references, and mark no answers: models that are not ranked.

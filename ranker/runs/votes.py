@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,11 @@ from ranker.errors import UsageError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
 from ranker.results.votes import PairRate, SideEffect, VotedModel, VoteRanking, VotingJudge
-from ranker.runs.judges import marks_of
+from ranker.runs.asked_judges import JudgeMarks
+from ranker.runs.inspected import InspectedModels
+from ranker.runs.judges import Judges, judged_run, marks_of
+from ranker.runs.rows import UnlabelledRows
+from ranker.runtime.runtime import Runtime
 from ranker.sources.tables.raters import alpha
 from ranker.statistics import preferences as statistics
 from ranker.statistics.preferences import Preferences
@@ -29,23 +34,30 @@ TINY = 1e-12
 def rank_votes(
     votes: VoteFile,
     *,
-    judges: Collection[str] | Mapping[str, str | Path] = (),
+    judges: Judges | Collection[str] | Mapping[str, str | Path] = (),
+    models: InspectedModels | None = None,
+    pool: UnlabelledRows = (),
     seed: int = 0,
     limits: Limits = LIMITS,
+    runtime: Runtime = Runtime(),
 ) -> VoteRanking:
     """Rank models by votes: see `ranker.statistics.preferences`.
 
     Args:
         votes: a file of one's own, of MT-bench or the arena, or AlpacaEval's annotations, or rows in memory: see
             `ranker.datasets.votes`.
-        judges: names of raters in it that are judges, not people; or name -> a rater's name, or a file with a judge's
-            votes or marks of answers to the same rows.
+        judges: names of raters in it that are judges, not people; or name -> a rater's name, a file with a judge's
+            votes or marks of answers to the same rows, or a language model that marks the models' answers to `pool`.
+        models: the models that answer, for judges that are asked.
+        pool: rows with the ids of the votes, for judges that are asked.
         seed: of the draws.
         limits: of reading.
+        runtime: how models and judges are asked.
 
     Raises:
         DataError: the votes cannot be read, with the line.
         UsageError: no two models are connected by votes, or a judge says nothing of them.
+        ModelError: a model, or a judge, cannot be asked.
 
     Example:
         >>> rows = [{"id": n, "model_a": "x", "model_b": "y", "winner": "x" if n else "tie"} for n in range(9)]
@@ -54,16 +66,23 @@ def rank_votes(
         (('x', 'y'), True, True)
     """
     everyone = read_votes(Path(votes) if isinstance(votes, str) else votes, limits)
-    references = dict(judges) if isinstance(judges, Mapping) else {name: name for name in judges}
-    inside = {name: str(reference) for name, reference in references.items() if str(reference) in everyone.raters}
+    if not isinstance(judges, Judges):
+        judges = Judges(dict(judges) if isinstance(judges, Mapping) else {name: name for name in judges})
+    inside = {name: str(place) for name, place in judges.references.items() if str(place) in everyone.raters}
     people = of_raters(everyone, lambda rater: rater not in inside.values()) if inside else everyone
-    verdicts = [
-        _verdicts_of(of_raters(everyone, lambda rater, judge=inside[name]: rater == judge))  # type: ignore[misc]
-        if name in inside
-        else _verdicts_in(name, reference, everyone, limits)
-        for name, reference in references.items()
-    ]
-    return _ranked(people, _units(people, verdicts), tuple(references), seed)
+    verdicts = {
+        name: _verdicts_of(of_raters(everyone, lambda rater, judge=judge: rater == judge))  # type: ignore[misc]
+        for name, judge in inside.items()
+    }
+    others = replace(judges, references={name: at for name, at in judges.references.items() if name not in inside})
+    asked = {name: others.references[name] for name in others.asked} if others.references else {}
+    answering = judged_run(models, None, pool, others, runtime).answering if asked else None
+    for name, marks in replace(others, references=asked).marks(answering, runtime).items() if asked else ():
+        verdicts[name] = _verdicts_by(name, marks, everyone)
+    for name, place in others.references.items():
+        if name not in asked:
+            verdicts[name] = _verdicts_in(name, place, everyone, limits)
+    return _ranked(people, _units(people, [*verdicts.values()]), tuple(verdicts), seed)
 
 
 Unit = tuple[int, int, int]
@@ -85,7 +104,7 @@ def _verdicts_of(votes: Votes) -> dict[Unit, float]:
 
 
 def _verdicts_in(name: str, reference: str | Path, people: Votes, limits: Limits) -> dict[Unit, float]:
-    """Return the verdicts in a judge's file: of votes, else of marks, whose differences have the unit of their spread.
+    """Return the verdicts in a judge's file: of votes, else of marks.
 
     Raises:
         UsageError: it says nothing of these rows and models.
@@ -95,20 +114,33 @@ def _verdicts_in(name: str, reference: str | Path, people: Votes, limits: Limits
     try:
         judged = read_votes(Path(reference), limits)
     except UsageError:  # of which a file without votes is one
-        marks = marks_of(name, reference, limits)
-        shared = [model for model in marks.models if model in models]
-        of_rows = [(rows[row], n) for n, row in enumerate(marks.rows) if row in rows]
-        verdicts = _differences({models[m]: marks.values[m] for m in shared}, of_rows)
-    else:
-        verdicts = {}
-        for (row, a, b), value in _verdicts_of(judged).items():
-            pair = judged.models[a], judged.models[b]
-            if judged.rows[row] in rows and {*pair} <= {*models}:
-                unit, for_first = _key(rows[judged.rows[row]], models[pair[0]], models[pair[1]], (value + 1) / 2)
-                verdicts[unit] = 2 * for_first - 1
+        return _verdicts_by(name, marks_of(name, reference, limits), people)
+    verdicts = {}
+    for (row, a, b), value in _verdicts_of(judged).items():
+        pair = judged.models[a], judged.models[b]
+        if judged.rows[row] in rows and {*pair} <= {*models}:
+            unit, for_first = _key(rows[judged.rows[row]], models[pair[0]], models[pair[1]], (value + 1) / 2)
+            verdicts[unit] = 2 * for_first - 1
+    return _some(name, verdicts, people)
+
+
+def _verdicts_by(name: str, marks: JudgeMarks, people: Votes) -> dict[Unit, float]:
+    """Return the differences of a judge's marks as verdicts, in units of their spread.
+
+    Raises:
+        UsageError: it says nothing of these rows and models.
+    """
+    models = {model: place for place, model in enumerate(people.models)}
+    rows = {row: place for place, row in enumerate(people.rows)}
+    shared = {models[model]: marks.values[model] for model in marks.models if model in models}
+    of_rows = [(rows[row], n) for n, row in enumerate(marks.rows) if row in rows]
+    return _some(name, _differences(shared, of_rows), people)
+
+
+def _some(name: str, verdicts: dict[Unit, float], people: Votes) -> dict[Unit, float]:
+    """Return verdicts; refuse none."""
     if not verdicts:
-        text = f"{name} says nothing of these rows and models: {listed(people.models)}"
-        raise UsageError.about("judges", text, str(reference))
+        raise UsageError.about("judges", f"{name} says nothing of these rows and models: {listed(people.models)}", name)
     return verdicts
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import make_lm
 from test_voters_named import write_csv
 
 from ranker import rank_votes
@@ -67,6 +68,22 @@ def test_judges_alone_are_not_confirmed(folder, rank_models):
     content = found(rank_models(*shlex.split(run))[1])
     assert [judge["name"] for judge in content["judges"]] == ["gpt", "marks", "verdicts"]
     assert content["judges"][2]["verdicts"] == 60
+
+
+def test_a_language_model_marks_answers_that_people_compared(folder, rank_models):
+    """Its marks are verdicts, as differences; rows of the pool have the ids of the votes."""
+    make_lm(folder / "lm")
+    write_csv("rows.csv", ["id", "text"], [[f"q{n}", "the man ran"] for n in range(4)])
+    for name in "abc":
+        write_csv(
+            f"{name}.csv", ["id", "answer"], [[f"q{n}", f"a dog {'slept ' * (n + ord(name) - 96)}"] for n in range(4)]
+        )
+    run = (
+        "--votes votes.csv --judge gpt --judge lm --pool rows.csv --models a.csv b.csv c.csv --no-isolate --format json"
+    )
+    status, out, _ = rank_models(*shlex.split(run))
+    assert status == 0
+    assert [(judge["name"], judge["verdicts"]) for judge in found(out)["judges"]] == [("gpt", 60), ("lm", 12)]
 
 
 def test_the_fields_layouts_say_the_same(folder):
@@ -141,7 +158,8 @@ def test_what_is_no_vote_is_one_line(folder, rank_models, lines, says):
     [
         ("--votes table.csv", "no votes: 'model_a', 'model_b' and 'winner' are needed"),
         ("--votes texts.csv", "line 3: the id 'q0' has another text above"),
-        ("--votes votes.csv --models a b", "`--models` is not read beside `--votes`"),
+        ("--votes votes.csv --data table.csv", "`--data` is not read beside `--votes`"),
+        ("--votes votes.csv --models a.csv b.csv", "name `--models`, `--pool` and `--judge`"),
         ("--votes votes.csv --judge ann --judge bob --judge gpt", "are all raters"),
         ("--votes votes.csv --judge other=others.csv", "says nothing of these rows and models"),
         ("--votes votes.csv --judge nobody", "nobody"),
