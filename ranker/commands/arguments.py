@@ -267,7 +267,7 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
     rows = None if decides_on_own(values) else own_rows(values, "data") or set_of(values)
     rows, metric = custom.judged_rows(rows, values["metric"], Machine(values["device"]))
     pool: UnlabelledRows = own_rows(values, "pool") or ()
-    how_to_run, beside = runtime(values, progress), None
+    beside = None
     models: Suite | InspectedModels | None = None
     if values["judges"] or are_marks(values, rows):
         assert not isinstance(rows, NamedDataset)  # `check_mode` refuses it
@@ -279,7 +279,8 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         if inspected is not None and (voting := all_judges.voters(inspected, rows)):
             models, pool = inspect_models(inspected, voters=voting), pool or all_judges.rows(inspected)
         else:
-            models, beside = InspectedModels(()), judged_run(inspected, rows, pool, all_judges, how_to_run)
+            models = InspectedModels(())
+            beside = judged_run(inspected, rows, pool, all_judges, runtime(values, progress))
     return RunRequest(
         models=models or suite(values, None if values["data"] else values["ood_name"], shelf),
         rows=rows,
@@ -294,7 +295,7 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         seed=values["seed"],
         base=values["not_worse_than"],
         beside=beside,
-        runtime=how_to_run,
+        runtime=runtime(values, progress) if beside is None else beside.runtime,
     )
 
 

@@ -74,7 +74,7 @@ class Votes:
         return len(self.value)
 
 
-def read_votes(file: Path | Sequence[Mapping[str, Any]], limits: Limits = LIMITS) -> Votes:
+def read_votes(file: Path | Sequence[Mapping[str, object]], limits: Limits = LIMITS) -> Votes:
     """Read a file of votes.
 
     Args:

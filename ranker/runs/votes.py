@@ -24,7 +24,7 @@ from ranker.sources.tables.raters import alpha
 from ranker.statistics import preferences as statistics
 from ranker.statistics.preferences import Preferences
 
-VoteFile = str | Path | Sequence[Mapping[str, Any]]
+VoteFile = str | Path | Sequence[Mapping[str, object]]
 """Votes as a user names them: a file, or rows in memory."""
 
 TINY = 1e-12

@@ -74,7 +74,6 @@ def test_a_trusted_voter_weighs_twice_as_much(folder, rank_models):
         ("--data ten.csv --models a.csv b.csv --voters good.csv", "`--voters` vote on the rows of `--pool`; name it"),
         ("--data ten.csv --pool pool.csv --models a.csv --voters b.csv c.csv", "at least two models (got 1)"),
         (f"{RUN} --voters a.csv", "is named twice"),
-        (f"{RUN} --task text --voters good.csv", "`--voters` vote on labels, and answers to text are none"),
     ],
 )
 def test_what_cannot_vote_is_one_line(folder, rank_models, arguments, says):

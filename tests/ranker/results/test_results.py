@@ -21,6 +21,7 @@ from ranker.results.explanation import Explanation
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
 from ranker.results.result import Result
+from ranker.runs.votes import rank_votes
 from ranker.scoring.changes import what_changed
 from ranker.statistics.forecast import Forecast
 
@@ -54,6 +55,7 @@ def made():
         "explanation": toy().examples[0],
         "explanation without a model": dataclasses.replace(toy().examples[0], readings=(), failures={"m": HOSTILE}),
         "several tasks": several(),
+        "votes": rank_votes([{"id": n, "model_a": HOSTILE, "model_b": "b", "winner": "b"} for n in range(4)]),
         "many sets": compare(
             [{"model": m, "set": s, "value": v} for m, v in ((HOSTILE, 0.9), ("b", 0.8), ("c", 0.7)) for s in "xyz"]
         ),
