@@ -560,7 +560,7 @@ def check_mode(values: OptionValues) -> None:
         raise flag_error("voters", "vote on the rows of `--pool`; name it", values["voters"][0])
     for name in WITHOUT_JUDGES if values.get("judges") else ():
         if values.get(name):
-            raise flag_error(name, "is not read beside `--judge`", values[name])
+            raise flag_error(name.removesuffix("_name"), "is not read beside `--judge`", values[name])
     if values.get("judges") and values["pool"] and not values["data"] and values.get("scale") is not None:
         raise flag_error("range", "is of people's marks, which are `--data` beside `--pool`", values["scale"])
     for name in ("judge_prompts", "judge_directions"):

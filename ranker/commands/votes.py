@@ -16,6 +16,9 @@ OTHERS = (
 )  # fmt: skip
 """Options of `run` that say nothing beside ``--votes``."""
 
+NAMES = {"ood_name": "ood", "factor_names": "factors"}
+"""Variable of an option -> its name, where they differ."""
+
 
 def run(values: Mapping[str, Any], format_name: str) -> None:
     """Rank models by the file of ``--votes``, and write the report.
@@ -31,7 +34,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     look_up("format", format_name, FORMATS)
     for name in OTHERS:
         if values[name]:
-            raise flag_error(name, "is not read beside `--votes`", values[name])
+            raise flag_error(NAMES.get(name, name), "is not read beside `--votes`", values[name])
     if bool(values["models"]) != bool(values["pool"]) or (values["pool"] and not values["judges"]):
         text = "is beside `--votes` for a judge that marks answers: name `--models`, `--pool` and `--judge`"
         raise flag_error("models" if values["models"] else "pool", text, values["models"] or values["pool"])

@@ -19,7 +19,7 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.datasets import readers
-from ranker.errors import DataError, UsageError, listed
+from ranker.errors import DataError, listed
 from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits
 
@@ -187,13 +187,7 @@ def _codes(cells: Sequence[Any], names: Sequence[str]) -> Ints:
 
 
 def of_raters(votes: Votes, keep: Callable[[str], bool]) -> Votes:
-    """Return the votes of some raters.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the votes of some raters."""
     chosen = np.array([keep(votes.raters[rater]) for rater in votes.rater.tolist()])
-    if not chosen.any():
-        raise UsageError.about("judges", f"are all raters of {votes.origin}, so no person voted", votes.origin)
     arrays = {name: getattr(votes, name)[chosen] for name in ("first", "second", "row", "rater", "value")}
     return replace(votes, **arrays)

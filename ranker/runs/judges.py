@@ -175,7 +175,8 @@ def is_file(name: str, reference: str | Path) -> bool:
     try:
         (first, *_) = inspect_references([str(reference)]).unpinned
     except UsageError as error:
-        raise UsageError(f"`judges`: {name}: {error}", option="judges", value=str(reference)) from error
+        reason = str(error).removeprefix("`models`: ")
+        raise UsageError(f"`judges`: {name}: {reason}", option="judges", value=str(reference)) from error
     return first.source.precomputed
 
 
@@ -251,7 +252,7 @@ class JudgedRun:
         Raises:
             UsageError, ModelError: as `given` and `gather_without_truth`.
         """
-        people = self.people or marked_models(*next(iter(self.given.marks.items())))
+        people = self.people or marked_models(*next(iter(self.given.marks.items())), self.answering)
         return gather_without_truth(people, self.rows, probe=probe)
 
     @property
@@ -340,9 +341,17 @@ def brings_marks(info: ModelInfo) -> bool:
     return info.rows is not None and isinstance(info.rows.task, PrecomputedTask)
 
 
-def marked_models(judge: str, marks: JudgeMarks) -> InspectedModels:
-    """Return models by the marks of one judge, from 0, its worst, to 1, its best."""
-    all_marks = np.array([marks.values[model] for model in marks.models])
+def marked_models(judge: str, marks: JudgeMarks, answering: Answering | None = None) -> InspectedModels:
+    """Return models by the marks of one judge, from 0, its worst, to 1, its best: those that answer, if known.
+
+    Raises:
+        UsageError: the judge marked no answer of one of these.
+    """
+    names = marks.models if answering is None else [model.name for model in answering.models.unpinned]
+    if missing := [name for name in names if name not in marks.values]:
+        text = f"{judge} marked no answer of {listed(missing)}; it marked those of {listed(marks.models)}"
+        raise UsageError.about("judges", text, judge)
+    all_marks = np.array([marks.values[model] for model in names])
     low, high = np.nanmin(all_marks), np.nanmax(all_marks)
     shares = (all_marks - low) / max(high - low, SMALLEST)
     by_row = [
@@ -351,8 +360,7 @@ def marked_models(judge: str, marks: JudgeMarks) -> InspectedModels:
     ]
     scale = float(low), float(high)
     sources = [
-        MarkedModel(name, judge, of_model, marks.rows, scale)
-        for name, of_model in zip(marks.models, by_row, strict=True)
+        MarkedModel(name, judge, of_model, marks.rows, scale) for name, of_model in zip(names, by_row, strict=True)
     ]
     return InspectedModels(tuple(map(Model, sources)))
 

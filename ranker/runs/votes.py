@@ -75,7 +75,11 @@ def rank_votes(
         for name, judge in inside.items()
     }
     others = replace(judges, references={name: at for name, at in judges.references.items() if name not in inside})
-    asked = {name: others.references[name] for name in others.asked} if others.references else {}
+    try:
+        asked = {name: others.references[name] for name in others.asked} if others.references else {}
+    except UsageError as error:
+        text = f"{error}; those who voted in {everyone.origin} are {listed(filter(None, everyone.raters))}"
+        raise UsageError(text, option="judges", value=error.value) from error
     answering = judged_run(models, None, pool, others, runtime).answering if asked else None
     for name, marks in replace(others, references=asked).marks(answering, runtime).items() if asked else ():
         verdicts[name] = _verdicts_by(name, marks, everyone)

@@ -132,6 +132,8 @@ def test_nobody_has_confirmed_what_judges_say_alone(folder, rank_models):
     assert 0.5 < decision["p_beats"][0][1] < 0.9
     assert all(judge["worth"] is None and judge["biases"] == [] for judge in decision["judges"])
     assert Ranking.load("run.json").labelled == 0
+    part = "--pool rows.csv --models plain.csv steps.csv --judge gpt.csv --format json"
+    assert {model["name"] for model in found(rank_models(*shlex.split(part))[1])["models"]} == {"plain", "steps"}
 
 
 def test_marks_may_be_better_if_they_are_lower(folder, rank_models):

@@ -68,6 +68,10 @@ def test_judges_alone_are_not_confirmed(folder, rank_models):
     content = found(rank_models(*shlex.split(run))[1])
     assert [judge["name"] for judge in content["judges"]] == ["gpt", "marks", "verdicts"]
     assert content["judges"][2]["verdicts"] == 60
+    write_csv("none.csv", [*HEAD, "rater"], [[f"q{n}", "a", "b", "ab"[n % 4 == 0], "gpt"] for n in range(8)])
+    status, out, _ = rank_models(*shlex.split("--votes none.csv --judge gpt"))
+    assert (status, out.splitlines()[0]) == (0, "2 models by 0 votes")
+    assert out.splitlines()[2].startswith("No person has confirmed this. ")
 
 
 def test_a_language_model_marks_answers_that_people_compared(folder, rank_models):
@@ -160,9 +164,9 @@ def test_what_is_no_vote_is_one_line(folder, rank_models, lines, says):
         ("--votes texts.csv", "line 3: the id 'q0' has another text above"),
         ("--votes votes.csv --data table.csv", "`--data` is not read beside `--votes`"),
         ("--votes votes.csv --models a.csv b.csv", "name `--models`, `--pool` and `--judge`"),
-        ("--votes votes.csv --judge ann --judge bob --judge gpt", "are all raters"),
         ("--votes votes.csv --judge other=others.csv", "says nothing of these rows and models"),
-        ("--votes votes.csv --judge nobody", "nobody"),
+        ("--votes votes.csv --judge nobody", "those who voted in votes.csv are ann, bob, gpt"),
+        ("--votes votes.csv --factors ACC", "`--factors` is not read beside `--votes`"),
     ],
 )
 def test_what_cannot_be_ranked_is_one_line(folder, rank_models, arguments, says):
