@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
@@ -33,6 +35,9 @@ QUALITY = "judge/quality"
 
 ANSWER = "answer"
 """Segment of a judge's prompt that is a model's answer; the other one is the row."""
+
+ANSWERS, BOTH = "answers", "Answer A: {}\n\nAnswer B: {}"
+"""Segment of a prompt that is two models' answers, and its text. The prompt's first label says that A is better."""
 
 SEVERAL = "\n"
 """Text between several texts of a row, as a judge reads them."""
@@ -185,12 +190,64 @@ def ask(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[
         ModelError: the judge cannot be asked, or a model whose answers it is to read.
         UsageError: its answers are no marks.
     """
-    examples = answering.to_mark(runtime)
-    present = [place for place, example in enumerate(examples) if example.segments[1]]
+    names, rows = tuple(model.name for model in answering.models.models), tuple(row.id for row in answering.rows)
+    return {
+        name: JudgeMarks(names, rows, dict(zip(names, marks.reshape(len(names), len(rows)), strict=True)))
+        for name, marks in _expected(judge, answering.to_mark(runtime), runtime).items()
+    }
+
+
+Verdicts: TypeAlias = dict[tuple[str, str, str], float]
+"""Id of a row and two models -> a judge's verdict, from -1 for the second to 1 for the first."""
+
+
+def compares(model: Model) -> bool:
+    """Return True if a model is asked with a prompt that has a place for two answers."""
+    prompt = getattr(model.source, "prompt", None)
+    return prompt is not None and ANSWERS in prompt.segments
+
+
+def ask_verdicts(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[str, Verdicts]:
+    """Ask a judge which of two answers is better, of every two models on each row, in both orders.
+
+    A verdict is the mean over the orders of the difference of the probabilities of its two words.
+
+    Returns:
+        Name of the judge, with a prompt's where it has several -> its verdicts.
+
+    Raises:
+        ModelError, UsageError: as `ask`.
+    """
+    texts = {name: of_model.answers() or () for name, of_model in answering.answers(runtime).items()}
+    units = [
+        (row, a, b, texts[a][n], texts[b][n])
+        for n, row in enumerate(answering.rows)
+        for a, b in combinations(texts, 2)
+        if texts[a][n] and texts[b][n]
+    ]
+    examples = tuple(
+        Example(f"{row.id}: {first}, {second}", (SEVERAL.join(row.segments), BOTH.format(*shown)))
+        for row, a, b, text_a, text_b in units
+        for first, second, shown in ((a, b, (text_a, text_b)), (b, a, (text_b, text_a)))
+    )
+    verdicts: dict[str, Verdicts] = {}
+    for name, places in _expected(judge, examples, runtime).items():
+        by_order = (1 - 2 * places).reshape(-1, 2)  # the first word has the value 0, the second 1
+        means = (by_order[:, 0] - by_order[:, 1]) / 2
+        verdicts[name] = {(row.id, a, b): float(mean) for (row, a, b, *_), mean in zip(units, means, strict=True)}
+    return verdicts
+
+
+def _expected(judge: InspectedModels, examples: Sequence[Example], runtime: Runtime) -> dict[str, Floats]:
+    """Return by each prompt of a judge (n,) the means of its labels' values for examples; nan where an answer is none.
+
+    Raises:
+        ModelError, UsageError: as `ask`.
+    """
+    present = [place for place, example in enumerate(examples) if all(example.segments[1:])]
     if not present:
         raise UsageError.about("models", "wrote no answer to these rows, so a judge has nothing to mark")
-    names, rows = tuple(model.name for model in answering.models.models), tuple(row.id for row in answering.rows)
-    request, marks_of = Request(tuple(examples[place] for place in present)), dict[str, JudgeMarks]()
+    request, expected = Request(tuple(examples[place] for place in present)), dict[str, Floats]()
     for by_prompts, task in _by_labels(judge):
         responses, failures = run_models(by_prompts, task, [[request]] * len(by_prompts.models), runtime)
         for name, reason in failures.items():
@@ -198,11 +255,9 @@ def ask(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[
         for name, response in responses.items():
             probabilities = _only(response).probabilities()
             assert probabilities is not None  # its task has labels
-            marks = np.full(len(examples), np.nan)
-            marks[present] = probabilities @ _values(task.labels)
-            by_model = dict(zip(names, marks.reshape(len(names), len(rows)), strict=True))
-            marks_of[name] = JudgeMarks(names, rows, by_model)
-    return {model.name: marks_of[model.name] for model in judge.models}
+            expected[name] = np.full(len(examples), np.nan)
+            expected[name][present] = probabilities @ _values(task.labels)
+    return {model.name: expected[model.name] for model in judge.models}
 
 
 def dry_lines(

@@ -148,7 +148,7 @@ class Judges:
         marks: dict[str, JudgeMarks] = {}
         for name, reference in self.references.items():
             if name in self.asked:
-                marks |= ask(self.asked[name], _needed(name, answering), runtime)
+                marks |= ask(self.asked[name], needed(name, answering), runtime)
             else:
                 marks[name] = marks_of(name, reference, self.options.limits, name in self.lower)
         return marks
@@ -156,10 +156,15 @@ class Judges:
     def dry_lines(self, answering: Answering | None, runtime: Runtime, prices: Prices = NO_PRICES) -> Iterator[str]:
         """Describe what asking would cost, and send nothing; errors are those of `marks`."""
         for name, judge in self.asked.items():
-            yield from dry_lines(judge, _needed(name, answering), runtime, prices)
+            yield from dry_lines(judge, needed(name, answering), runtime, prices)
 
 
-def _needed(name: str, answering: Answering | None) -> Answering:
+def needed(name: str, answering: Answering | None = None) -> Answering:
+    """Return models whose answers a judge reads.
+
+    Raises:
+        UsageError: they are not known.
+    """
     if answering is None:
         text = f"{name} reads rows and answers: name the rows with `pool`, and models that answer them with `models`"
         raise UsageError.about("judges", text, name)

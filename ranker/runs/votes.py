@@ -15,9 +15,9 @@ from ranker.errors import UsageError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
 from ranker.results.votes import PairRate, SideEffect, VotedModel, VoteRanking, VotingJudge
-from ranker.runs.asked_judges import JudgeMarks
+from ranker.runs.asked_judges import Answering, JudgeMarks, ask, ask_verdicts, compares
 from ranker.runs.inspected import InspectedModels
-from ranker.runs.judges import Judges, judged_run, marks_of
+from ranker.runs.judges import Judges, judged_run, marks_of, needed
 from ranker.runs.rows import UnlabelledRows
 from ranker.runtime.runtime import Runtime
 from ranker.sources.tables.raters import alpha
@@ -81,8 +81,8 @@ def rank_votes(
         text = f"{error}; those who voted in {everyone.origin} are {listed(filter(None, everyone.raters))}"
         raise UsageError(text, option="judges", value=error.value) from error
     answering = judged_run(models, None, pool, others, runtime).answering if asked else None
-    for name, marks in replace(others, references=asked).marks(answering, runtime).items() if asked else ():
-        verdicts[name] = _verdicts_by(name, marks, everyone)
+    for name in asked:
+        verdicts |= _asked(others.asked[name], answering or needed(name), everyone, runtime)
     for name, place in others.references.items():
         if name not in asked:
             verdicts[name] = _verdicts_in(name, place, everyone, limits)
@@ -139,6 +139,25 @@ def _verdicts_by(name: str, marks: JudgeMarks, people: Votes) -> dict[Unit, floa
     shared = {models[model]: marks.values[model] for model in marks.models if model in models}
     of_rows = [(rows[row], n) for n, row in enumerate(marks.rows) if row in rows]
     return _some(name, _differences(shared, of_rows), people)
+
+
+def _asked(
+    judge: InspectedModels, answering: Answering, people: Votes, runtime: Runtime
+) -> dict[str, dict[Unit, float]]:
+    """Ask a judge for its verdicts, or for marks, by each of its prompts."""
+    if not all(map(compares, judge.unpinned)):
+        return {name: _verdicts_by(name, marks, people) for name, marks in ask(judge, answering, runtime).items()}
+    models = {model: place for place, model in enumerate(people.models)}
+    rows = {row: place for place, row in enumerate(people.rows)}
+    verdicts: dict[str, dict[Unit, float]] = {}
+    for name, of_pairs in ask_verdicts(judge, answering, runtime).items():
+        units = (
+            (*_key(rows[row], models[a], models[b], (verdict + 1) / 2),)
+            for (row, a, b), verdict in of_pairs.items()
+            if row in rows and {a, b} <= {*models}
+        )
+        verdicts[name] = _some(name, {unit: 2 * for_first - 1 for unit, for_first in units}, people)
+    return verdicts
 
 
 def _some(name: str, verdicts: dict[Unit, float], people: Votes) -> dict[Unit, float]:

@@ -9,7 +9,11 @@ import pytest
 from conftest import make_lm
 from test_voters_named import write_csv
 
-from ranker import rank_votes
+from factors import Example
+from ranker import Runtime, SourceOptions, rank_votes
+from ranker.runs.asked_judges import Answering, ask_verdicts, inspect_judge
+from ranker.runs.inspected import inspect_references
+from ranker.sources.base import ResourceCache
 
 HEAD = ["id", "model_a", "model_b", "winner"]
 
@@ -88,6 +92,43 @@ def test_a_language_model_marks_answers_that_people_compared(folder, rank_models
     status, out, _ = rank_models(*shlex.split(run))
     assert status == 0
     assert [(judge["name"], judge["verdicts"]) for judge in found(out)["judges"]] == [("gpt", 60), ("lm", 12)]
+    status, out, _ = rank_models(*shlex.split(f"{run} --judge-prompt judge/better"), "--no-isolate")
+    assert status == 0
+    assert [(judge["name"], judge["verdicts"]) for judge in found(out)["judges"]] == [("gpt", 60), ("lm", 12)]
+
+
+def test_a_verdict_is_the_mean_of_both_orders(folder):
+    """A judge that only looks at the side says nothing; one of words, the difference of their probabilities."""
+    make_lm(folder / "lm")
+    rows = (Example("q0", ("the man ran",)),)
+    for name, text in (("a", "a dog slept"), ("b", "he moved")):
+        write_csv(f"{name}.csv", ["id", "answer"], [["q0", text]])
+    answering = Answering(inspect_references(["a.csv", "b.csv"]), rows)
+    judge = inspect_judge("lm", "lm", SourceOptions(), ["judge/better"], ResourceCache())
+    verdict = ask_verdicts(judge, answering, Runtime(store=None))["lm"]["q0", "a", "b"]
+    chances = []
+    for first, second in (("a dog slept", "he moved"), ("he moved", "a dog slept")):
+        prompt = (
+            f"Task: the man ran\n\nAnswer A: {first}\n\nAnswer B: {second}\n\nWhich answer is better, A or B? Answer"
+        )
+        scores = [word_score(folder / "lm", prompt, word) for word in ("A", "B")]
+        chances.append(1 / (1 + np.exp(scores[1] - scores[0])))
+    assert verdict == pytest.approx((2 * chances[0] - 1 - (2 * chances[1] - 1)) / 2, abs=1e-5)
+
+
+def word_score(folder, prompt, word):
+    """The log-probability of a word after a prompt, token by token, by transformers alone."""
+    import torch
+    import transformers
+
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    whole, begin = tokenizer(f"{prompt} {word}").input_ids, tokenizer(prompt).input_ids
+    shared = next((n for n, (a, b) in enumerate(zip(whole, begin, strict=False)) if a != b), len(begin))
+    with torch.no_grad():
+        logits = model(torch.tensor([whole])).logits[0].double().log_softmax(-1)
+    end = len(whole) - (whole[-1] == tokenizer.sep_token_id)
+    return sum(float(logits[n - 1, whole[n]]) for n in range(shared, end))
 
 
 def test_the_fields_layouts_say_the_same(folder):
