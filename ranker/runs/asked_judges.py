@@ -226,9 +226,9 @@ def ask_verdicts(judge: InspectedModels, answering: Answering, runtime: Runtime)
         if texts[a][n] and texts[b][n]
     ]
     examples = tuple(
-        Example(f"{row.id}: {first}, {second}", (SEVERAL.join(row.segments), BOTH.format(*shown)))
+        Example(f"{row.id}: {first}, {second}", (SEVERAL.join(row.segments), BOTH.format(*pair_of_texts)))
         for row, a, b, text_a, text_b in units
-        for first, second, shown in ((a, b, (text_a, text_b)), (b, a, (text_b, text_a)))
+        for first, second, pair_of_texts in ((a, b, (text_a, text_b)), (b, a, (text_b, text_a)))
     )
     verdicts: dict[str, Verdicts] = {}
     for name, places in _expected(judge, examples, runtime).items():

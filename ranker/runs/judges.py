@@ -94,15 +94,15 @@ class Judges:
         Raises:
             UsageError: there is no such file or model, or prompts are named and none is asked.
         """
-        asked = {
+        judges = {
             name: inspect_judge(name, str(reference), self.options, self.prompts, self.shelf)
             for name, reference in self.references.items()
             if not is_file(name, reference)
         }
-        if self.prompts and not asked:
+        if self.prompts and not judges:
             text = "is for a judge that is asked, and none is: all are files of marks"
             raise UsageError.about("judge_prompt", text, self.prompts[0])
-        return asked
+        return judges
 
     def voters(self, models: InspectedModels, rows: LabelledRows | None) -> tuple[Model, ...]:
         """Return judges that label rows, or write references, and mark no answers: models that are not ranked.

@@ -74,17 +74,18 @@ def rank_votes(
         name: _verdicts_of(of_raters(everyone, lambda rater, judge=judge: rater == judge))  # type: ignore[misc]
         for name, judge in inside.items()
     }
-    others = replace(judges, references={name: at for name, at in judges.references.items() if name not in inside})
+    references = {name: place for name, place in judges.references.items() if name not in inside}
+    outside = replace(judges, references=references)
     try:
-        asked = {name: others.references[name] for name in others.asked} if others.references else {}
+        to_ask = outside.asked if outside.references else {}
     except UsageError as error:
         text = f"{error}; those who voted in {everyone.origin} are {listed(filter(None, everyone.raters))}"
         raise UsageError(text, option="judges", value=error.value) from error
-    answering = judged_run(models, None, pool, others, runtime).answering if asked else None
-    for name in asked:
-        verdicts |= _asked(others.asked[name], answering or needed(name), everyone, runtime)
-    for name, place in others.references.items():
-        if name not in asked:
+    answering = judged_run(models, None, pool, outside, runtime).answering if to_ask else None
+    for name, judge in to_ask.items():
+        verdicts |= _asked(judge, answering or needed(name), everyone, runtime)
+    for name, place in outside.references.items():
+        if name not in to_ask:
             verdicts[name] = _verdicts_in(name, place, everyone, limits)
     return _ranked(people, _units(people, [*verdicts.values()]), tuple(verdicts), seed)
 
@@ -327,7 +328,7 @@ def _notes(people: Votes, part: Preferences, voted: Any, left_out: Mapping[str, 
     if not part.sides_vary:
         notes.append("No two models were seen in both orders, so the effect of the side is unknown.")
     if left_out:
-        notes.append(f"Not ranked, since no vote connects them to the others: {listed(left_out)}.")
+        notes.append(f"Not ranked, since no vote connects them to the outside: {listed(left_out)}.")
     return notes
 
 
