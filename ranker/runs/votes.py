@@ -328,7 +328,7 @@ def _notes(people: Votes, part: Preferences, voted: Any, left_out: Mapping[str, 
     if not part.sides_vary:
         notes.append("No two models were seen in both orders, so the effect of the side is unknown.")
     if left_out:
-        notes.append(f"Not ranked, since no vote connects them to the outside: {listed(left_out)}.")
+        notes.append(f"Not ranked, since no vote connects them to the others: {listed(left_out)}.")
     return notes
 
 
