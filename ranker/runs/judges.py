@@ -268,6 +268,8 @@ class JudgedRun:
 
     def dry_lines(self, prices: Prices = NO_PRICES) -> Iterator[str]:
         """Describe what asking would cost, and send nothing; errors are those of `Judges.marks`."""
+        if not self.judges.asked:
+            yield "no judge is asked: what they say is in files"
         if self.answering is not None:
             yield from self.answering.dry_lines(self.runtime, prices)
         yield from self.judges.dry_lines(self.answering, self.runtime, prices)

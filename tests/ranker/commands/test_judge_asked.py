@@ -63,6 +63,8 @@ def test_a_language_model_marks_the_answers(folder, rank_models):
     again = rank_models(*shlex.split(f"{MARKS} --judge lm --format json"))
     assert (again[1], "models took" in again[2]) == (out, False)
     assert "all is cached" in rank_models(*shlex.split(f"{MARKS} --judge lm --dry-run"))[1]
+    status, out, _ = rank_models(*shlex.split(f"{MARKS} --judge marks.csv --dry-run"))
+    assert (status, out) == (0, "no judge is asked: what they say is in files\n")
 
 
 def test_a_mark_is_the_mean_by_the_judges_probabilities(folder):
