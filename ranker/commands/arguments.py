@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeGuard
 
 from ranker.attribution import backends_of
 from ranker.attribution.settings import Hiding, Settings
-from ranker.commands import custom, stderr
+from ranker.commands import custom, judge_options, stderr
 from ranker.commands.options import records
 from ranker.commands.outputs import format_of_path
 from ranker.commands.program import flag_error
@@ -34,7 +34,7 @@ from ranker.runs.decide import decide_plan
 from ranker.runs.explain import Chosen, find_example, text_example
 from ranker.runs.gather import gather_with_truth, gather_without_truth
 from ranker.runs.inspected import InspectedModels, check_connected, inspect_models, inspect_references, unread_options
-from ranker.runs.judges import JudgedRun, Judges, holds_marks, judged_run
+from ranker.runs.judges import JudgedRun, holds_marks, with_judges
 from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import BACKEND, Plan, plan
@@ -51,7 +51,6 @@ from ranker.scoring.score import Evidence
 from ranker.sources import kinds, suites
 from ranker.sources.base import Machine, ModelInfo, ResourceCache, SourceOptions, is_connected
 from ranker.sources.options import from_flags
-from ranker.sources.references import parse
 from ranker.sources.suites import Model, Suite
 from ranker.sources.tables.options import TableOptions
 from ranker.statistics.pool import PoolMethod
@@ -65,9 +64,6 @@ FOR_OWN_ROWS = ("pool", "pool_from_unlabelled", "method", "not_worse_than", "clu
 
 FOR_A_SET = ("data_dir", "limit", "population", "draws")
 """Options of `run` that only apply to a set whose truth is known."""
-
-WITHOUT_JUDGES = ("ood_name", "voters", "pool_from_unlabelled", "in_domain", "not_worse_than", "within")
-"""Options of `run` that say nothing beside ``--judge``."""
 
 PROBE = 10
 """Default of K on a set whose truth is known."""
@@ -273,14 +269,12 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         assert not isinstance(rows, NamedDataset)  # `check_mode` refuses it
         of_answers = bool(values["data"] or values["pool"])
         inspected = named_models(values, of_answers) if _references(values) else None
-        all_judges = judges(values, ResourceCache() if inspected is None else inspected.shelf)
-        for judge in all_judges.asked.values():
+        shared = ResourceCache() if inspected is None else inspected.shelf
+        judges = judge_options.judges(values, source_options(values, of_answers=True), shared)
+        for judge in judges.asked.values():
             _connect(values, judge.unpinned, judge.shelf)
-        if inspected is not None and (voting := all_judges.voters(inspected, rows)):
-            models, pool = inspect_models(inspected, voters=voting), pool or all_judges.rows(inspected)
-        else:
-            models = InspectedModels(())
-            beside = judged_run(inspected, rows, pool, all_judges, runtime(values, progress))
+        inspected, pool, beside = with_judges(inspected, rows, pool, judges, runtime(values, progress))
+        models = inspected or InspectedModels(())
     return RunRequest(
         models=models or suite(values, None if values["data"] else values["ood_name"], shelf),
         rows=rows,
@@ -304,31 +298,6 @@ def are_marks(values: OptionValues, rows: NamedDataset | RowsFile | None) -> Typ
     if not isinstance(rows, RowsFile) or values.get("scale") is None or values.get("task"):
         return False
     return bool(_references(values)) and holds_marks(rows, named_models(values, of_answers=True))
-
-
-def judges(values: OptionValues, shelf: ResourceCache) -> Judges:
-    """Return the judges of ``--judge`` by their names; without a name, a judge has that of its file or model.
-
-    The shelf is that of the models, so that both have one budget for servers.
-
-    Raises:
-        UsageError: two have one name, or a named direction is of no judge.
-    """
-    references: dict[str, str] = {}
-    for text in values["judges"]:
-        reference = parse(text, kinds.available_kinds())
-        name = reference.name or reference.part or Path(reference.place).stem
-        if name in references:
-            raise flag_error("judge", f"is given twice as {name}; name one of them: `--judge NAME=FILE`", text)
-        references[name] = text.removeprefix(f"{reference.name}=")
-    directions = [text.rpartition("=") for text in values.get("judge_directions", ())]
-    for name, equals, direction in directions:
-        if not equals or direction not in ("lower", "higher"):
-            text = f"must be NAME=lower or NAME=higher (got {name}{equals}{direction})"
-            raise flag_error("judge_direction", text, direction, allowed=("lower", "higher"))
-        look_up("judge", name, references)
-    lower = frozenset(name for name, _, direction in directions if direction == "lower")
-    return Judges(references, values["judge_prompts"], lower, source_options(values, of_answers=True), shelf)
 
 
 @dataclass(frozen=True)
@@ -368,7 +337,8 @@ def labelling_request(
     """Read the options of `rank-models label`, other than how rows are picked."""
     models = inspect_models(suite(values, values["ood_name"]))
     if values["judges"]:
-        voting = judges(values, models.shelf).voters(models, None)
+        options = source_options(values, of_answers=True)
+        voting = judge_options.judges(values, options, models.shelf).voters(models, None)
         if not voting:
             raise flag_error("judge", "marks answers, which `label` does not ask for: see `run`", values["judges"][0])
         models = inspect_models(models, voters=voting)
@@ -558,14 +528,7 @@ def check_mode(values: OptionValues) -> None:
         raise flag_error("not_worse_than", "is for labelled rows alone, without `--pool`", values["not_worse_than"])
     if values.get("voters") and not (values["ood_name"] or values["pool"] or values["pool_from_unlabelled"]):
         raise flag_error("voters", "vote on the rows of `--pool`; name it", values["voters"][0])
-    for name in WITHOUT_JUDGES if values.get("judges") else ():
-        if values.get(name):
-            raise flag_error(name.removesuffix("_name"), "is not read beside `--judge`", values[name])
-    if values.get("judges") and values["pool"] and not values["data"] and values.get("scale") is not None:
-        raise flag_error("range", "is of people's marks, which are `--data` beside `--pool`", values["scale"])
-    for name in ("judge_prompts", "judge_directions"):
-        if values.get(name) and not values["judges"]:
-            raise flag_error(name.removesuffix("s"), "is for `--judge`", values[name][0])
+    judge_options.check(values)
     for name in ("by", "allow_absent"):
         if values.get(name) is not None and not values.get("not_worse_than"):
             raise flag_error(name, "is for `--not-worse-than`", values[name])

@@ -26,7 +26,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     Raises:
         UsageError: the command line has an option that votes do not read, or the file cannot be read.
     """
-    from ranker.commands import arguments
+    from ranker.commands import arguments, judge_options
     from ranker.report import FORMATS, votes
     from ranker.runs.votes import rank_votes
     from ranker.sources.base import ResourceCache
@@ -42,7 +42,11 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     models = arguments.named_models(values, of_answers=True) if values["models"] else None
     ranking = rank_votes(
         local_path(values["votes"], "votes", values["limits"].file),
-        judges=arguments.judges(values, ResourceCache() if models is None else models.shelf),
+        judges=judge_options.judges(
+            values,
+            arguments.source_options(values, of_answers=True),
+            ResourceCache() if models is None else models.shelf,
+        ),
         models=models,
         pool=arguments.own_rows(values, "pool") or (),
         seed=values["seed"],

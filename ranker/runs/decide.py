@@ -13,7 +13,7 @@ from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
 from ranker.runs.gather import gather_without_truth
 from ranker.runs.inspected import Models, inspect_models
-from ranker.runs.judges import JudgedRun, Judges, check_judges, judged, judged_run
+from ranker.runs.judges import JudgedRun, Judges, check_judges, judged, with_judges
 from ranker.runs.plan import Plan, check_method, plan
 from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, with_columns
 from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
@@ -92,13 +92,10 @@ def decide(
     rows, unlabelled_rows = with_columns(examples, columns), with_columns(pool, columns)
     inspected, beside = inspect_models(models, label_map, voters), None
     all_judges = judges if isinstance(judges, Judges) else Judges(judges or {}, shelf=inspected.shelf)
-    if voting := all_judges.voters(inspected, rows):
-        inspected, unlabelled_rows = (
-            inspect_models(inspected, voters=voting),
-            unlabelled_rows or all_judges.rows(inspected),
-        )
-    if judges and not voting:
-        beside = judged_run(inspected, rows, unlabelled_rows, all_judges, runtime)
+    if all_judges.references:
+        judged_models, unlabelled_rows, beside = with_judges(inspected, rows, unlabelled_rows, all_judges, runtime)
+        inspected = judged_models or inspected
+    if beside is not None:
         inputs = beside.gather(probe)
     else:
         inputs = gather_without_truth(inspected, rows, unlabelled_rows, probe, in_domain, pool_from_unlabelled)

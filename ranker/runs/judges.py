@@ -34,7 +34,7 @@ from ranker.runs.asked_judges import (
 )
 from ranker.runs.collect import collect
 from ranker.runs.gather import RunInputs, gather_without_truth
-from ranker.runs.inspected import InspectedModels, inspect_references
+from ranker.runs.inspected import InspectedModels, inspect_models, inspect_references
 from ranker.runs.plan import Plan, plan
 from ranker.runs.pool import population_answers
 from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, as_pool, read_pool_rows
@@ -275,6 +275,23 @@ class JudgedRun:
         yield from self.judges.dry_lines(self.answering, self.runtime, prices)
 
 
+def with_judges(
+    models: InspectedModels | None,
+    rows: LabelledRows | None,
+    pool: UnlabelledRows,
+    judges: Judges,
+    runtime: Runtime = Runtime(),
+) -> tuple[InspectedModels | None, UnlabelledRows, JudgedRun | None]:
+    """Return models with the judges that vote beside them, and their pool; else what judges mark: see `judged_run`.
+
+    Raises:
+        UsageError: as `Judges.voters` and `judged_run`.
+    """
+    if models is not None and (voting := judges.voters(models, rows)):
+        return inspect_models(models, voters=voting), pool or judges.rows(models), None
+    return models, pool, judged_run(models, rows, pool, judges, runtime)
+
+
 def judged_run(
     models: InspectedModels | None,
     rows: LabelledRows | None,
@@ -355,9 +372,7 @@ def marked_models(judge: str, marks: JudgeMarks, answering: Answering | None = N
         UsageError: the judge marked no answer of one of these.
     """
     names = marks.models if answering is None else [model.name for model in answering.models.unpinned]
-    if missing := [name for name in names if name not in marks.values]:
-        text = f"{judge} marked no answer of {listed(missing)}; it marked those of {listed(marks.models)}"
-        raise UsageError.about("judges", text, judge)
+    _check_marked(judge, marks, names)
     all_marks = np.array([marks.values[model] for model in names])
     low, high = np.nanmin(all_marks), np.nanmax(all_marks)
     shares = (all_marks - low) / max(high - low, SMALLEST)
@@ -400,9 +415,7 @@ def judged(table: ScoreTable, run: JudgedRun, unit: Unit = SHARES) -> JudgeConte
     rows_beside = [*(marks.rows for marks in judges.values()), *([beside.likeness.rows] if beside.likeness else [])]
     ids = list(dict.fromkeys([*table.examples, *chain.from_iterable(rows_beside)]))
     for name, marks in judges.items():
-        if missing := [model for model in table.models if model not in marks.models]:
-            text = f"marked no answer of {listed(missing)}; it marked those of {listed(marks.models)}"
-            raise UsageError(f"`judges`: {name} {text}", option="judges", value=name)
+        _check_marked(name, marks, table.models)
         if not {*marks.rows} & {*table.examples}:
             raise UsageError(f"`judges`: {name} marked no row that people marked", option="judges", value=name)
     people = _aligned(dict(zip(table.models, table.outcomes, strict=True)), table.models, table.examples, ids)
@@ -416,6 +429,13 @@ def judged(table: ScoreTable, run: JudgedRun, unit: Unit = SHARES) -> JudgeConte
     spread = float(np.sqrt(np.nanmean((people - np.nanmean(people, axis=0)) ** 2)))
     nobody = np.full(people.shape, np.nan)
     return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(nobody, of_judges, spread), unit)
+
+
+def _check_marked(judge: str, marks: JudgeMarks, models: Sequence[str]) -> None:
+    """Refuse a judge that marked no answer of a model."""
+    if missing := [model for model in models if model not in marks.values]:
+        text = f"marked no answer of {listed(missing)}; it marked those of {listed(marks.models)}"
+        raise UsageError(f"`judges`: {judge} {text}", option="judges", value=judge)
 
 
 def _aligned(values: Mapping[str, Floats], models: Sequence[str], rows: Sequence[str], ids: Sequence[str]) -> Floats:
