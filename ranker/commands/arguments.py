@@ -34,7 +34,8 @@ from ranker.runs.decide import decide_plan
 from ranker.runs.explain import Chosen, find_example, text_example
 from ranker.runs.gather import gather_with_truth, gather_without_truth
 from ranker.runs.inspected import InspectedModels, check_connected, inspect_models, inspect_references, unread_options
-from ranker.runs.judges import JudgedRun, holds_marks, with_judges
+from ranker.runs.judges import JudgedRun, Judges, holds_marks, with_judges
+from ranker.runs.label_answers import SCALE, VOTE, Form, marks
 from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import BACKEND, Plan, plan
@@ -316,6 +317,8 @@ class LabellingRequest:
         report_command: command that reports on the models by the answers.
         settings: how rows are picked, and when to stop.
         runtime: how models run.
+        form: what people say of the models' answers; None if they label rows.
+        judges: that judge the same answers.
     """
 
     models: InspectedModels
@@ -329,6 +332,61 @@ class LabellingRequest:
     report_command: str
     settings: LabelSettings
     runtime: Runtime
+    form: Form | None = None
+    judges: Judges = Judges()
+
+
+NOT_OF_ANSWERS = ("batch", "labelled", "voters", "metric", "rule", "task", "ood_name")
+"""Options of `label` that say nothing of models' answers."""
+
+
+def form_of(values: OptionValues) -> Form | None:
+    """Return what people say of the models' answers: ``--votes`` or ``--marks``; None if they label rows.
+
+    Raises:
+        UsageError: both, or an option of labels beside them.
+    """
+    option = next((name for name in ("votes", "marks") if values[name]), "")
+    if not option:
+        return None
+    if values["votes"] and values["marks"]:
+        raise flag_error("votes", "and `--marks` ask for two things; choose one", True)
+    if unread := next((name for name in NOT_OF_ANSWERS if values[name]), None):
+        raise flag_error(unread.removesuffix("_name"), f"is not read beside `--{option}`", values[unread])
+    if option == "marks":
+        return marks(values["scale"] or SCALE)
+    if values["scale"] is not None:
+        raise flag_error("range", "is for `--marks`", values["scale"])
+    return VOTE
+
+
+def answers_request(
+    values: OptionValues, form: Form, settings: LabelSettings, progress: Progress, report_command: str
+) -> LabellingRequest:
+    """Read the options of `rank-models label` where people judge the models' answers."""
+    models = named_models(values, of_answers=True)
+    if models is None:
+        raise flag_error("models", "are needed: two or more, whose answers are judged")
+    judges = judge_options.judges(values, source_options(values, of_answers=True), models.shelf)
+    for judge in judges.asked.values():
+        _connect(values, judge.unpinned, judge.shelf)
+    rows = own_rows(values, "pool")
+    assert rows is not None  # click requires it
+    return LabellingRequest(
+        models,
+        replace(rows, scale=None),
+        labelled=(),
+        batch=None,
+        label_map=False,
+        output=values["output"],
+        annotator=values["annotator"],
+        budget=values["budget"],
+        report_command=report_command,
+        settings=settings,
+        runtime=runtime(values, progress),
+        form=form,
+        judges=judges,
+    )
 
 
 def labelling_request(

@@ -39,6 +39,19 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     help="Rows of the new domain (.jsonl, .csv, .tsv, .parquet), or a folder or 'pattern' of Parquet files.",
 )
 @options.option(
+    Heading.COMMON,
+    "--votes",
+    is_flag=True,
+    help="Ask which of two models' answers to a row is better, instead of labels. Names are hidden. `--votes FILE` of "
+    "`run` reads the file.",
+)
+@options.option(
+    Heading.COMMON,
+    "--marks",
+    is_flag=True,
+    help="Ask for a mark of each model's answer to a row, from 1 to 5, or the digits of --range. Names are hidden.",
+)
+@options.option(
     Heading.METHODS,
     "--batch",
     type=click.IntRange(1),
@@ -163,6 +176,7 @@ def label(**values: Any) -> None:
     rank-models label --pool rows.jsonl --models bert-a bert-b -o labels.csv
     rank-models label --pool rows.jsonl --models bert-a bert-b -o labels.csv --web
     rank-models label --pool rows.jsonl --models a b --batch 10 -o ten.csv
+    rank-models label --pool rows.jsonl --models a.csv b.csv --votes -o votes.csv
 
     The file is at all times one that `--data` reads. Each answer is on the disk before the next row is shown, and the
     same command goes on where one stopped. With --batch rows are written to be labelled elsewhere, without what models
@@ -174,19 +188,34 @@ def label(**values: Any) -> None:
         raise flag_error("web", f"asks on a page; leave out `--{excluded}`", True)
     if values["port"] and not values["web"]:
         raise flag_error("port", "is for `--web`", values["port"])
+    from ranker.commands import arguments
+
+    form = arguments.form_of(values)
     if values["batch"]:
         _batch(values)
     else:
-        _session(values)
+        _session(values, form)
 
 
 def report_command() -> str:
-    """Return the command that ranks the models by the answers of a session: with its options that `run` has, too."""
+    """Return the command that ranks the models by the answers of a session: with its options that `run` has, too.
+
+    Votes, and marks without a judge, are read without the pool; so are votes without the models.
+    """
     from ranker.commands.run import run
 
     context = click.get_current_context()
-    shared = {parameter.name for parameter in run.params} - {"pool", "output", "force", "seed", *LOG_OPTIONS}
-    arguments = ["rank-models", "--data", context.params["output"], "--pool", context.params["pool"]]
+    typed_values = context.params
+    shared = {parameter.name for parameter in run.params} - {"pool", "output", "force", "seed", "votes", *LOG_OPTIONS}
+    flag = "--votes" if typed_values["votes"] else "--data"
+    arguments = ["rank-models", flag, typed_values["output"]]
+    of_answers = typed_values["votes"] or typed_values["marks"]
+    if not of_answers or typed_values["judges"]:
+        arguments += ["--pool", typed_values["pool"]]
+    elif typed_values["votes"]:
+        return shlex.join(map(str, arguments))
+    if typed_values["marks"] and typed_values["scale"] is None:
+        arguments += ["--range", "1", "5"]
     for parameter in context.command.params:
         name = parameter.name or ""
         value: Any = context.params.get(name)
@@ -267,7 +296,7 @@ def _check_web_packages() -> None:
         raise UsageError(f"`--web` needs {', '.join(missing)}: `pip install 'rank-models[web]'`", option="web")
 
 
-def _session(values: dict[str, Any]) -> None:
+def _session(values: dict[str, Any], form: Any) -> None:
     from ranker.commands import arguments, labelling_ui, session_files
     from ranker.errors import RankModelsError
     from ranker.runtime.storage import lock_file
@@ -299,8 +328,11 @@ def _session(values: dict[str, Any]) -> None:
             raise UsageError(text, option="output", value=path) from error
         except OSError as error:
             raise outputs.path_error("output", path, f"cannot be written: {error.strerror}", RankModelsError) from error
+        described = settings, stderr.bars(values), report_command()
         session = session_files.open_session(
-            arguments.labelling_request(values, settings, stderr.bars(values), report_command()),
+            arguments.labelling_request(values, *described)
+            if form is None
+            else arguments.answers_request(values, form, *described),
             going_on=path.exists(),
         )
         ask(session, guidelines=guidelines)

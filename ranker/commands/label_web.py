@@ -18,7 +18,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +39,7 @@ from factors import Example
 from ranker.commands.labelling_ui import KEYS
 from ranker.commands.program import flag_error, say
 from ranker.commands.session_files import SessionFile
+from ranker.commands.session_report import report_page
 from ranker.errors import DataError, RankModelsError, UsageError
 from ranker.files.saving import save
 from ranker.files.scratch import Scratch
@@ -46,11 +47,15 @@ from ranker.numbers import probability
 from ranker.report.escapes import visible
 from ranker.report.explain import render
 from ranker.report.pages import page
+from ranker.report.prose import differences, nodes
 
 HOST = "127.0.0.1"
 
 ACTIONS = ("answer", "skip", "cannot-tell", "undo", "reveal", "stop")
 """Changes that the page can ask for."""
+
+TWO = ("first", "second")
+"""Answers whose differences can be marked."""
 
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 """Hosts that a browser on this machine states. A page of another name that resolves to this machine states its own."""
@@ -153,6 +158,7 @@ class LabelPage:
             Route("/", self.show),
             Route("/state", self.state),
             Route("/models", self.models),
+            Route("/differences", self.differences),
             Route("/change", self.change, methods=["POST"]),
             *(Route(path, opened, methods=["POST"]) for path, opened in self._forms.items()),
         ]
@@ -203,7 +209,16 @@ class LabelPage:
 
     async def models(self, _: Request) -> Response:
         """Return the models in order."""
+        if self.session.pool.wording.blind and not self.session.ending:
+            return PlainTextResponse("which model leads is told at the end", 403)
         return JSONResponse(self._order())
+
+    async def differences(self, _: Request) -> Response:
+        """Return the two answers of the row that waits, in pieces that differ or not; [] if they are no two."""
+        row = self.session.ask()
+        answers = () if row is None else self.session.pool.panel(row).answers
+        sides = (differences(*answers) if len(answers) == len(TWO) else None) or ()
+        return JSONResponse([[{"text": visible(text), "marked": marked} for text, marked in side] for side in sides])
 
     async def change(self, request: Request) -> Response:
         """Make a change, and return what the page shows then; 409 if it comes too late."""
@@ -244,19 +259,23 @@ class LabelPage:
 
     async def report(self, _: Request) -> Response:
         """Return the report on the models by the answers so far."""
-        return _page_beside(partial(_report, self.session))
+        return _page_beside(partial(report_page, self.session))
 
     async def attributions(self, _: Request) -> Response:
         """Return the words behind the predictions for the last answered row."""
         return _page_beside(lambda: render(self.session.explain(), "html"))
 
     def _state(self) -> dict[str, Any]:
-        session, labelling = self.session, self.session.labelling
+        session, labelling, wording = self.session, self.session.labelling, self.session.pool.wording
         row = None if self.stopped else session.ask()
+        keys = wording.keys or KEYS
         return {
             "step": self.step,
+            "title": wording.title,
+            "noun": wording.noun.capitalize(),
+            "blind": wording.blind,
             "labels": [
-                {"label": label, "text": visible(label), "key": KEYS[number : number + 1]}
+                {"label": label, "text": visible(wording.of(label)), "key": keys[number : number + 1]}
                 for number, label in enumerate(session.pool.labels)
             ],
             "hint": session.pool.hint,
@@ -264,14 +283,24 @@ class LabelPage:
             "guidelines": visible(self.guidelines),
             "annotator": visible(session.annotator),
             "progress": labelling.ranking().sentence,
-            "row": None if row is None else {"number": len(labelling.lines) + 1, "segments": self._segments(row)},
+            "row": None if row is None else self._row(row),
             "ending": session.ending,
             "stopped": self.stopped,
             "order": [] if row else self._order(),
             "kept": visible(session.where_kept),
-            "undoable": any(line.changed_to is None for line in labelling.lines),
+            "undoable": session.undoable,
             "last": self._last(),
             "askable": not session.request.models.precomputed,
+        }
+
+    def _row(self, row: Example) -> dict[str, Any]:
+        """Return the row that waits, with the answers beside it, and which of them is meant."""
+        panel = self.session.pool.panel(row)
+        return {
+            "number": len(self.session.labelling.lines) + 1,
+            "segments": self._segments(row),
+            "answers": [{"nodes": nodes(answer), "text": visible(answer)} for answer in panel.answers],
+            "current": panel.current,
         }
 
     def _order(self) -> list[str]:
@@ -289,7 +318,7 @@ class LabelPage:
         if line is None or line.event.status != "answered":
             return None
         row = labelling.rows[line.event.row]
-        last: dict[str, Any] = {"label": visible(labelling.text_of(line.event.label))}
+        last: dict[str, Any] = {"label": visible(self.session.last_answer)}
         if line.changed_to is not None:
             predictions = labelling.predictions_for(row).items()
             last |= {
@@ -335,26 +364,6 @@ def _page_beside(write: Callable[[], str]) -> Response:
         return HTMLResponse(write(), headers={"content-security-policy": "frame-ancestors 'none'"})
     except RankModelsError as error:
         return PlainTextResponse(visible(str(error)), 500)
-
-
-def _report(session: SessionFile) -> str:
-    """Return the report of `rank-models --data FILE --pool POOL` on the answers so far."""
-    from ranker import report
-    from ranker.commands import custom, outputs
-    from ranker.runs.decide import decide
-    from ranker.scoring.score import Evidence
-
-    request, labelling = session.request, session.labelling
-    assert request.output is not None  # the command refuses a session without one
-    columns = {**request.pool.columns, "label": [session.column]}
-    ranking = decide(
-        request.models,
-        replace(request.pool, file=request.output, columns=columns, task=labelling.task),
-        pool=labelling.rows,
-        evidence=Evidence(methods=tuple(custom.available_methods().values())),
-        runtime=request.runtime,
-    )
-    return str(report.render(outputs.name_flags_in_ranking(ranking), "html"))
 
 
 def bind(port: int) -> socket.socket:

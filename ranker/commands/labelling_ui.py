@@ -96,8 +96,12 @@ class Lines:
         return sys.stdin.readline()
 
 
-def keys_of(labels: tuple[str, ...]) -> dict[str, str]:
+def keys_of(labels: tuple[str, ...], keys: str = "") -> dict[str, str]:
     """Return key -> label.
+
+    Args:
+        labels: the labels.
+        keys: of the labels; "" for the usual ones.
 
     Raises:
         UsageError: there are more labels than keys.
@@ -106,24 +110,31 @@ def keys_of(labels: tuple[str, ...]) -> dict[str, str]:
         >>> keys_of(("bad", "good"))
         {'1': 'bad', '2': 'good'}
     """
-    if len(labels) > len(KEYS):
+    if len(labels) > len(keys or KEYS):
         text = f"a terminal has keys for {len(KEYS)} labels (got {len(labels)}); write rows with `--batch`"
         raise UsageError(text, option="batch", value=len(labels))
-    return dict(zip(KEYS, labels, strict=False))
+    return dict(zip(keys or KEYS, labels, strict=False))
+
+
+def actions_of(session: SessionFile) -> dict[str, str]:
+    """Return key -> action of a session: none that names a model while names are hidden, or whose key is a label's."""
+    wording = session.pool.wording
+    excluded = {*wording.keys, *("vn" if wording.blind else "")}
+    return {key: action for key, action in ACTIONS.items() if key not in excluded}
 
 
 def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
     """Ask for labels until there are enough, no row is left, or the user quits; save each before the next row."""
-    keys = keys_of(session.pool.labels)
+    keys = keys_of(session.pool.labels, session.pool.wording.keys)
     session.keep()
     labelling = session.labelling
     for sentence in labelling.opening_notes():
         ui.show(Text(visible(sentence)))
-    ui.show(legend(keys, guidelines))
+    ui.show(legend(session, keys, guidelines))
     anew = True
     while row := session.ask():
         if anew:
-            ui.show(row_text(session, row), new=True)
+            ui.show(row_text(session, row).append_text(answers_text(session, row)), new=True)
         key = ui.key()
         if key in ("", "q", "\x04"):
             break
@@ -141,7 +152,10 @@ def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key:
             session.record(labelling.tell, typed_answer(session, ui, keys, key))
         except UsageError as error:
             return refused(ui, error)
-        ui.show(Text(f"your answer: {visible(labelling.text_of(labelling.lines[-1].event.label))}"))
+        ui.show(Text(f"your answer: {visible(session.last_answer)}"))
+    elif key not in actions_of(session):
+        ui.show(legend(session, keys, guidelines))
+        return False
     elif key == "0":
         session.record(labelling.cannot_tell)
         ui.show(Text("no label: the row is not asked again"))
@@ -162,7 +176,7 @@ def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key:
         texts = {"g": guidelines or "there are no guidelines: `--guidelines FILE`"}
         if key == "n":
             texts["n"] = labelling.ranking().answer
-        ui.show(Text(visible(texts[key])) if key in texts else legend(keys, guidelines))
+        ui.show(Text(visible(texts[key])) if key in texts else legend(session, keys, guidelines))
         return False
     ui.show(Text(labelling.ranking().line, style="green"))
     return True
@@ -191,10 +205,24 @@ def row_text(session: SessionFile, row: Example, style: str = "bold") -> Text:
     return text
 
 
-def legend(keys: dict[str, str], guidelines: str) -> Text:
+def answers_text(session: SessionFile, row: Example) -> Text:
+    """Return the answers that are shown beside a row, and which is meant; nothing without any."""
+    panel, text = session.pool.panel(row), Text()
+    for number, answer in enumerate(panel.answers):
+        is_meant = panel.current in (None, number)
+        text.append(f"\n\nAnswer {number + 1}: ", style="bold" if is_meant else "dim")
+        text.append(visible(answer.replace("\r\n", "\n")) or "(empty)", style="" if is_meant else "dim")
+    if panel.answers:
+        now = "" if panel.current is None else f" Now answer {panel.current + 1}"
+        text.append(f"\n\n{session.pool.wording.title}{now}")
+    return text
+
+
+def legend(session: SessionFile, keys: dict[str, str], guidelines: str) -> Text:
     """Return the list of keys."""
-    labels = "  ".join(f"{key} {visible(label)}" for key, label in keys.items()) or f"{WRITE} type the answer"
-    other_keys = "  ".join(f"{key} {action}" for key, action in ACTIONS.items() if key != "g" or guidelines)
+    words = session.pool.wording.of
+    labels = "  ".join(f"{key} {visible(words(label))}" for key, label in keys.items()) or f"{WRITE} type the answer"
+    other_keys = "  ".join(f"{key} {action}" for key, action in actions_of(session).items() if key != "g" or guidelines)
     return Text(f"{labels}\n{other_keys}")
 
 

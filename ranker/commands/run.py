@@ -251,12 +251,12 @@ def run(**values: Any) -> None:
 
     stderr.log(values)
     format_name = arguments.format_name(values)
-    look_up("format", format_name, report.FORMATS)
     if values["votes"] is not None:
         from ranker.commands import votes
 
         votes.run(values, format_name)
         return
+    look_up("format", format_name, report.FORMATS)
     if values["within"] is not None:
         from ranker.commands import within
 

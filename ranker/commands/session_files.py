@@ -29,6 +29,7 @@ from ranker.numbers import counted, percent
 from ranker.results.explanation import Explanation
 from ranker.runs.label import Labelling
 from ranker.runs.label import label as labelling_of
+from ranker.runs.label_answers import label_answers
 from ranker.runs.label_pool import PoolFile, read_pool
 from ranker.runs.pool import MAX_COMPARED_ROWS
 
@@ -42,6 +43,9 @@ State = tuple[str, Any, Any]
 
 TRIES, PAUSE = 10, 0.05
 """Number of checks that another program has finished writing a file, and the seconds between them."""
+
+KNOWN = "known"
+"""What picked a row whose answer need not be asked."""
 
 MAX_LISTED_ROWS = 3
 """Limit on the disputed rows that a warning names."""
@@ -77,10 +81,18 @@ class SessionFile:
     _own_rows: set[Hashable] = field(default_factory=set)  # keys of rows that this session changed
 
     def ask(self) -> Example | None:
-        """Return the row that waits for an answer, the same until it has one; None if the session has `ending`."""
-        if self.row is None and not self.ending:
+        """Return the row that waits for an answer, the same until it has one; None if the session has `ending`.
+
+        What need not be asked is recorded as known.
+        """
+        while self.row is None and not self.ending:
             self.ending = self._ending()
-            self._wait_for(None if self.ending else self.labelling.next())
+            row = None if self.ending else self.labelling.next()
+            if row is not None and (label := self.pool.known(row)):
+                self.labelling.tell(row, label, annotator=self.annotator, when=_now(), picked=KNOWN)
+                self.keep()
+                continue
+            self._wait_for(row)
             self.ending = self.ending or ("" if self.row else "no row is left that could tell the models apart")
         return self.row
 
@@ -102,13 +114,28 @@ class SessionFile:
         return next((reasons[limit] for limit in self._limits), "")
 
     @property
+    def last_answer(self) -> str:
+        """The last answer, as people read it; "" after another entry, and without one."""
+        line = self.labelling.lines[-1] if self.labelling.lines else None
+        label = None if line is None else line.event.label
+        return self.pool.wording.of(self.labelling.text_of(label))
+
+    @property
+    def undoable(self) -> bool:
+        """True if there is an entry that can be taken back."""
+        return any(line.changed_to is None and line.picked != KNOWN for line in self.labelling.lines)
+
+    @property
     def _limits(self) -> list[str]:
         """Options whose limits the session has reached."""
         ranking, budget = self.labelling.ranking(), self.request.budget
-        claims = ranking.answers > 0 and not ranking.alarmed
+        closed = [
+            self.labelling.rows[line.event.row] for line in self.labelling.lines if line.event.status != "skipped"
+        ]
+        claims = ranking.answers > 0 and not ranking.alarmed and self.pool.whole(closed)
         enough = claims and ranking.until is not None and ranking.within >= ranking.until
         spent = budget is not None and self.labelling.own_answers >= budget
-        limits = {"until": enough, "shortfall": bool(ranking.good_enough), "budget": spent}
+        limits = {"until": enough, "shortfall": claims and bool(ranking.good_enough), "budget": spent}
         return [name for name, reached in limits.items() if reached]
 
     def record(self, entry: Callable[..., None], *label: str) -> None:
@@ -122,8 +149,7 @@ class SessionFile:
             UsageError: it is no answer to the row, which goes on waiting, or cannot be kept.
         """
         cleaned = [self._clean(text) for text in label]
-        when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        entry(self.row, *cleaned, annotator=self.annotator, seconds=time.monotonic() - self.since, when=when)
+        entry(self.row, *cleaned, annotator=self.annotator, seconds=time.monotonic() - self.since, when=_now())
         self.row = None
         self.keep()
 
@@ -151,7 +177,12 @@ class SessionFile:
         Raises:
             UsageError: there is nothing to undo.
         """
-        self._wait_for(self.labelling.undo())
+        row = self.labelling.undo() if self.undoable else None
+        while row is not None and self.pool.known(row):
+            row = self.labelling.undo()
+        if row is None:
+            raise UsageError("nothing was said that could be taken back")
+        self._wait_for(row)
         self.ending = ""
         self.keep()
 
@@ -161,6 +192,8 @@ class SessionFile:
         Raises:
             UsageError: the last entry is no answer, or what was given is none to its row, or cannot be kept.
         """
+        if self.pool.wording.blind:
+            raise UsageError("which answer is whose is told at the end")
         self.labelling.mark_revealed(self._clean(label))
         self.since = time.monotonic()
         self.keep()
@@ -300,6 +333,40 @@ class SessionFile:
 
 
 def open_session(request: LabellingRequest, going_on: bool) -> SessionFile:
+    """Open the session of a request, after the earlier lines if `going_on`: of labels, or of models' answers."""
+    return (_of_labels if request.form is None else _of_answers)(request, going_on)
+
+
+def _of_answers(request: LabellingRequest, going_on: bool) -> SessionFile:
+    """Ask the models, and prepare what people are asked about their answers; see `label_answers`."""
+    path, form = request.output, request.form
+    assert path is not None  # the command refuses a session without a file
+    assert form is not None
+    file, earlier = request.pool, list[tuple[str, ...]]()
+    if going_on and _has_rows(request):
+        texts, cells = replace(file, file=path).texts(), read_columns(path, file.encoding, file.limits).cells
+        if missing := [name for name in ("id", *form.models) if name not in cells]:
+            noun = form.wording.noun
+            raise DataError.at(path, f"no file of this session: a {noun} needs the column {missing[0]!r}")
+        earlier = [
+            (*map(str, line),) for line in zip(*(cells[name].to_pylist() for name in ("id", *form.models)), strict=True)
+        ]
+        file = file.as_pool(texts)
+    else:
+        file = file.as_pool()
+    pool, labelling = label_answers(
+        file, request.models, form, request.judges, earlier, request.settings, request.runtime
+    )
+    digest = _digest(path)
+    lines, waiting = _read_lines(request, pool, labelling.rows, form.column) if going_on else ([], [])
+    labelling.replace_lines(lines)
+    keys = [(row_key(labelling.rows[place]), cells) for place, cells in waiting]
+    session = SessionFile(request, pool, labelling, form.column, keys, digest)
+    session.states = session._row_states(labelling.lines)
+    return session
+
+
+def _of_labels(request: LabellingRequest, going_on: bool) -> SessionFile:
     """Read the pool, and the earlier lines if `going_on`, and ask the models; see `read_pool` and `ranker.label`."""
     earlier = request.output if going_on and _has_rows(request) else None
     pool = read_pool(request.pool, request.labelled, request.models, request.label_map, earlier)
@@ -366,31 +433,15 @@ def _read_lines(
     path, pool_file = request.output, request.pool
     if path is None or not _has_rows(request):
         return [], []
-    by_id = {row.id: place for place, row in enumerate(rows)} if pool.sheet.layout.id else {}
-    by_text: dict[tuple[str, ...], list[int]] = {}
-    for place_in_pool, row in enumerate(rows):
-        by_text.setdefault(row.segments, []).append(place_in_pool)
-
-    def place(row: Example) -> int:
-        """Find a row of the file in the pool by its id; by its text, if either has no ids."""
-        same_text = by_text.get(row.segments, [])
-        if row.numbered_in or not by_id:
-            places = same_text
-            reason = (
-                f"its text is that of {len(places)} rows, and its id is missing" if places else "its text is not there"
-            )
-        else:
-            places = [number for number in same_text if number == by_id.get(row.id)]
-            reason = (
-                f"the id {row.id!r} has another text there" if row.id in by_id else f"the id {row.id!r} is not there"
-            )
-        if len(places) != 1:
-            raise ValueError(f"a row that {pool.sheet.origin} does not have ({reason}): the pool has changed since")
-        return places[0]
-
-    file = replace(pool_file, file=path, columns={**pool_file.columns, "label": [column]}).sheet("text")
+    columns = {**pool_file.columns, **pool.own_columns, "label": [column]}
+    file = replace(pool_file, file=path, columns=columns).sheet("text")
     examples = readers.examples(file.rows, None, file.layout, limits=file.limits, size=file.size, repeated=True)
-    return read_lines(file, tuple(examples), place, pool.task.target_of)
+    return read_lines(file, tuple(examples), pool.finder(rows), pool.task.target_of)
+
+
+def _now() -> str:
+    """Return the time as ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _user() -> str:

@@ -1,4 +1,4 @@
-"""`rank-models run --votes`: models by votes between their answers."""
+"""`rank-models run --votes`: models by votes between their answers, and the votes themselves in another layout."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
         UsageError: the command line has an option that votes do not read, or the file cannot be read.
     """
     from ranker.commands import arguments, judge_options
+    from ranker.datasets.votes import EXPORTS, read_votes
     from ranker.report import FORMATS, votes
     from ranker.runs.votes import rank_votes
     from ranker.sources.base import ResourceCache
 
-    look_up("format", format_name, FORMATS)
+    look_up("format", format_name, {**FORMATS, **EXPORTS})
     for name in OTHERS:
         if values[name]:
             raise flag_error(NAMES.get(name, name), "is not read beside `--votes`", values[name])
@@ -39,9 +40,13 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
         text = "is beside `--votes` for a judge that marks answers: name `--models`, `--pool` and `--judge`"
         raise flag_error("models" if values["models"] else "pool", text, values["models"] or values["pool"])
     outputs.check(values)
+    file = local_path(values["votes"], "votes", values["limits"].file)
+    if format_name in EXPORTS:
+        outputs.write(EXPORTS[format_name](read_votes(file, values["limits"])), values["output"])
+        return
     models = arguments.named_models(values, of_answers=True) if values["models"] else None
     ranking = rank_votes(
-        local_path(values["votes"], "votes", values["limits"].file),
+        file,
         judges=judge_options.judges(
             values,
             arguments.source_options(values, of_answers=True),

@@ -10,7 +10,8 @@ Layouts, told apart by their columns:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.datasets import readers
+from ranker.datasets.sheets import csv_table
 from ranker.errors import DataError, listed
 from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits
@@ -191,3 +193,38 @@ def of_raters(votes: Votes, keep: Callable[[str], bool]) -> Votes:
     chosen = np.array([keep(votes.raters[rater]) for rater in votes.rater.tolist()])
     arrays = {name: getattr(votes, name)[chosen] for name in ("first", "second", "row", "rater", "value")}
     return replace(votes, **arrays)
+
+
+WINNERS = {1.0: "model_a", 0.0: "model_b", 0.5: "tie"}
+"""Vote for the first -> its winner in a file."""
+
+
+def _lines(votes: Votes, row: str, rater: str) -> Iterator[dict[str, str]]:
+    """Yield the cells of each vote; `row` and `rater` are their columns of these."""
+    arrays = (votes.row, votes.first, votes.second, votes.value, votes.rater)
+    for n, first, second, value, voter in zip(*(array.tolist() for array in arrays), strict=True):
+        by = {rater: votes.raters[voter]} if votes.raters[voter] else {}
+        pair = {"model_a": votes.models[first], "model_b": votes.models[second]}
+        yield {row: votes.rows[n], **pair, "winner": WINNERS[value], **by}
+
+
+def to_table(votes: Votes) -> str:
+    """Write votes as a table: id, model_a, model_b, winner, and who voted if that is known.
+
+    Example:
+        >>> votes = read_votes([{"id": 7, "model_a": "x", "model_b": "y", "winner": "y"}])
+        >>> print(to_table(votes), end="")
+        id,model_a,model_b,winner
+        7,x,y,model_b
+    """
+    names = ("id", "model_a", "model_b", "winner", *(["rater"] if any(votes.raters) else []))
+    return csv_table(names, [*_lines(votes, "id", "rater")])
+
+
+def to_arena(votes: Votes) -> str:
+    """Write votes as JSON lines in the arena's layout."""
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in _lines(votes, "question_id", "judge"))
+
+
+EXPORTS = {"votes": to_table, "arena": to_arena}
+"""Formats of votes, by name."""

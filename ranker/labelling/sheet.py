@@ -127,7 +127,7 @@ def to_csv(
 def read_lines(
     file: Sheet,
     rows: Sequence[Example],
-    place: Callable[[Example], int],
+    place: Callable[[Example, Mapping[str, Any]], int],
     target_of: Callable[..., Any],
 ) -> tuple[list[Line], list[tuple[int, Mapping[str, str]]]]:
     """Read the lines of a file in the order of the events, and the rows without an event, with their cells.
@@ -137,7 +137,7 @@ def read_lines(
     Args:
         file: output of `to_csv`, or any file of rows with a column of labels.
         rows: its rows.
-        place: returns the index of a row in the pool, or raises a ValueError.
+        place: returns the index in the pool of a row with its cells, or raises a ValueError.
         target_of: returns the answer in a cell, beside the texts of its row, or raises a ValueError: `Task.target_of`.
 
     Raises:
@@ -153,7 +153,7 @@ def read_lines(
         pool_cells = {name: cell for name, cell in texts.items() if name not in reserved}
         target = partial(target_of, segments=example.segments)
         try:
-            index = place(example)
+            index = place(example, cells)
             event = _event(index, str(cells.get("status") or ""), cells.get(column or ""), target)
             if event is None:
                 waiting.append((index, pool_cells))

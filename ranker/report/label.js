@@ -47,17 +47,20 @@ function show(state, moves) {
   const news = revealed && !(shown && shown.step === state.step) && same;
   shown = state;
   const ended = !state.row;
+  part("title").textContent = document.title = state.title;
   part("progress").textContent = (state.last ? `Your last answer: ${inSentence(state.last.label)} ` : "") + state.progress;
   part("asking").hidden = ended;
   part("end").hidden = !ended;
   part("more").hidden = state.stopped;
   part("undo").disabled = !state.undoable;
   part("reveal").disabled = !state.last;
-  part("reveal").hidden = revealed;
+  part("reveal").hidden = revealed || state.blind;
   part("stop").textContent = ended ? "Close the session" : "Stop for now";
   part("last").hidden = !revealed || state.stopped;
   part("leaders").replaceChildren();
-  part("names").hidden = ended;
+  part("names").hidden = ended || state.blind;
+  part("cannot-tell").hidden = state.labels.some(({key}) => key === part("cannot-tell").dataset.key);
+  if (state.blind) part("how").textContent = "Which answer is whose is told at the end.";
   part("guide").hidden = !state.guidelines;
   part("guidelines").textContent = state.guidelines;
   part("annotator").textContent = `Answers are recorded as those of ${state.annotator || "nobody by name"}.`;
@@ -72,13 +75,72 @@ function show(state, moves) {
 }
 
 function showRow(state) {
-  part("row-title").textContent = `Row ${state.row.number}`;
+  part("row-title").textContent = `${state.noun} ${state.row.number}`;
   quoted = "";
   showSegments(part("segments"), state.row.segments);
+  part("differences").checked = false;
+  showAnswers(state.row);
   part("labels").replaceChildren(...state.labels.map(({label, text, key}) =>
     button(text, key, () => change("answer", label))));
   showBox("writing", state);
   scrollTo(0, 0);
+}
+
+function showAnswers({answers, current}, sides = []) {
+  part("reading").hidden = answers.length < 2;
+  part("differ").hidden = answers.length !== 2;
+  part("answers").replaceChildren(...answers.map(({nodes, text}, number) => {
+    const made = document.createElement("section");
+    const shown = element("div");
+    made.className = current === number ? "answer asked" : "answer";
+    const title = element("h3", `Answer ${number + 1}` + (current === number ? ": your mark?" : ""));
+    title.id = `answer-${number}`;
+    made.setAttribute("aria-labelledby", title.id);
+    if (sides.length || part("written").checked) {
+      shown.className = "plain";
+      const pieces = sides[number] || [{text, marked: false}];
+      shown.append(...pieces.map(piece => piece.marked ? element("mark", piece.text) : piece.text));
+    } else shown.append(...nodes.map(built));
+    if (!text.trim()) shown.append(element("em", "(empty)"));
+    made.append(title, shown);
+    return made;
+  }));
+  for (const shown of part("answers").querySelectorAll(".answer > div")) {
+    scrollable(shown);
+    shown.addEventListener("scroll", () => scrollOthers(shown));
+  }
+  document.querySelector(".answer.asked")?.scrollIntoView({block: "nearest"});
+}
+
+function built(node) {
+  if (typeof node === "string") return node;
+  const made = document.createElement(node[0]);
+  made.append(...node.slice(1).map(built));
+  return made;
+}
+
+function scrollOthers(moved) {
+  if (!part("together").checked || !moved.matches(":hover, :focus")) return;
+  const share = moved.scrollTop / Math.max(moved.scrollHeight - moved.clientHeight, 1);
+  for (const other of part("answers").querySelectorAll(".answer > div")) {
+    if (other !== moved) other.scrollTop = share * (other.scrollHeight - other.clientHeight);
+  }
+}
+
+function scrollable(text) {
+  if (text.scrollHeight <= text.clientHeight && text.scrollWidth <= text.clientWidth) return;
+  text.tabIndex = 0;  // the keyboard scrolls it
+  text.setAttribute("role", "group");
+  text.setAttribute("aria-label", "Long text");
+}
+
+async function showReading() {
+  const {step, row} = shown;
+  const sides = part("differences").checked ? await ask("/differences") : [];
+  if (!sides || shown.step !== step) return;
+  const unknown = part("differences").checked && !sides.length;
+  part("message").textContent = sides.problem || (unknown ? "The answers are too long to mark where they differ." : "");
+  showAnswers(row, sides.problem ? [] : sides);
 }
 
 function showEnd(state) {
@@ -119,12 +181,7 @@ function showSegments(place, segments) {
     segment.append(text);
     return segment;
   }));
-  for (const text of place.querySelectorAll("p")) {
-    if (text.scrollHeight <= text.clientHeight) continue;
-    text.tabIndex = 0;  // the keyboard scrolls it
-    text.setAttribute("role", "group");
-    text.setAttribute("aria-label", "Long text");
-  }
+  for (const text of place.querySelectorAll("p")) scrollable(text);
 }
 
 function inSentence(text) {
@@ -199,6 +256,7 @@ for (const pressed of document.querySelectorAll("[data-action]")) {
 }
 part("names").addEventListener("click", showNames);
 part("keys").addEventListener("change", showKeys);
+for (const id of ["written", "differences"]) part(id).addEventListener("change", showReading);
 document.addEventListener("keydown", event => {
   if (event.target.matches("textarea") || !part("keys").checked || event.repeat || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
   const pressed = [...document.querySelectorAll("[data-key]")].find(one =>

@@ -57,6 +57,7 @@ class LabelRanking(Result):
         shortfall: what is expected to be lost by taking the first, that ends the session, too; None where none does.
         rows_left: whether a row is left to ask.
         metric: metric by which models are ranked, in whose unit scores, intervals and margin are; "" for accuracy.
+        scale: worst and best mark, in shares of which scores, intervals and margin are; None if they are no marks.
 
     Example:
         >>> from ranker import LabelRanking
@@ -80,6 +81,7 @@ class LabelRanking(Result):
     shortfall: float | None = None
     rows_left: bool = False
     metric: str = ""
+    scale: tuple[float, float] | None = None
 
     @property
     def line(self) -> str:
@@ -131,6 +133,8 @@ class LabelRanking(Result):
     def _in_points(self, value: float) -> str:
         if self.metric:
             return f"{value:.3g} {self.metric}"
+        if self.scale is not None:
+            return f"{value * (self.scale[1] - self.scale[0]):.2g} of a mark"
         return f"{100 * value:.3g} point{'' if round(100 * value, 9) == 1 else 's'}"
 
     @property

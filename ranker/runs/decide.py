@@ -121,7 +121,8 @@ def decide_plan(
     measurements = measure_run(run_plan, collected, runtime)
     check_method(run_plan.method, measurements.left_out)
     scale = scale_of(run_plan.task)
-    beside = _beside(measurements) if judges is None else judged(measurements.table, judges, unit("", scale))
+    tells = judges is not None and judges.tells
+    beside = judged(measurements.table, judges, unit("", scale)) if judges and tells else _beside(measurements)
     with runtime.steps(f"comparing {len(measurements.table.models):,} models", len(deciding.STEPS)) as watch:
         decision = deciding.decide(
             measurements.table,

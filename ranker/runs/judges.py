@@ -240,6 +240,11 @@ class JudgedRun:
     answering: Answering | None
     runtime: Runtime = Runtime()
 
+    @property
+    def tells(self) -> bool:
+        """True if something stands beside people's marks: judges, or answers that may be alike."""
+        return bool(self.judges.references) or self.answering is not None
+
     @cached_property
     def given(self) -> GivenMarks:
         """Marks of the judges, read or asked for once; errors are those of `Judges.marks`."""
@@ -372,7 +377,7 @@ def marked_models(judge: str, marks: JudgeMarks, answering: Answering | None = N
         UsageError: the judge marked no answer of one of these.
     """
     names = marks.models if answering is None else [model.name for model in answering.models.unpinned]
-    _check_marked(judge, marks, names)
+    check_marked(judge, marks, names)
     all_marks = np.array([marks.values[model] for model in names])
     low, high = np.nanmin(all_marks), np.nanmax(all_marks)
     shares = (all_marks - low) / max(high - low, SMALLEST)
@@ -415,15 +420,15 @@ def judged(table: ScoreTable, run: JudgedRun, unit: Unit = SHARES) -> JudgeConte
     rows_beside = [*(marks.rows for marks in judges.values()), *([beside.likeness.rows] if beside.likeness else [])]
     ids = list(dict.fromkeys([*table.examples, *chain.from_iterable(rows_beside)]))
     for name, marks in judges.items():
-        _check_marked(name, marks, table.models)
+        check_marked(name, marks, table.models)
         if not {*marks.rows} & {*table.examples}:
             raise UsageError(f"`judges`: {name} marked no row that people marked", option="judges", value=name)
-    people = _aligned(dict(zip(table.models, table.outcomes, strict=True)), table.models, table.examples, ids)
-    aligned = [_aligned(marks.values, table.models, marks.rows, ids) for marks in judges.values()]
-    of_judges = np.array(aligned).reshape(len(judges), *people.shape)
+    people = aligned(dict(zip(table.models, table.outcomes, strict=True)), table.models, table.examples, ids)
+    of_each = [aligned(marks.values, table.models, marks.rows, ids) for marks in judges.values()]
+    of_judges = np.array(of_each).reshape(len(judges), *people.shape)
     if beside.confirmed:
         alike = beside.likeness
-        likeness = None if alike is None else _aligned(alike.values, table.models, alike.rows, ids)
+        likeness = None if alike is None else aligned(alike.values, table.models, alike.rows, ids)
         all_marks = JudgedMarks(people, of_judges, likeness=likeness)
         return JudgeContext(tuple(table.models), tuple(judges), all_marks, unit)
     spread = float(np.sqrt(np.nanmean((people - np.nanmean(people, axis=0)) ** 2)))
@@ -431,14 +436,14 @@ def judged(table: ScoreTable, run: JudgedRun, unit: Unit = SHARES) -> JudgeConte
     return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(nobody, of_judges, spread), unit)
 
 
-def _check_marked(judge: str, marks: JudgeMarks, models: Sequence[str]) -> None:
+def check_marked(judge: str, marks: JudgeMarks, models: Sequence[str]) -> None:
     """Refuse a judge that marked no answer of a model."""
     if missing := [model for model in models if model not in marks.values]:
         text = f"marked no answer of {listed(missing)}; it marked those of {listed(marks.models)}"
         raise UsageError(f"`judges`: {judge} {text}", option="judges", value=judge)
 
 
-def _aligned(values: Mapping[str, Floats], models: Sequence[str], rows: Sequence[str], ids: Sequence[str]) -> Floats:
+def aligned(values: Mapping[str, Floats], models: Sequence[str], rows: Sequence[str], ids: Sequence[str]) -> Floats:
     """Return (M, N) values of models on all rows, nan where there is none."""
     places = {row: place for place, row in enumerate(ids)}
     aligned = np.full((len(models), len(ids)), np.nan)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -62,6 +61,7 @@ class Labelling:
         settings: how rows are picked, and when to stop.
         failures: model -> why it could not be asked.
         prior_answers: number of answers by others; they precede all lines and are never undone.
+        scale: worst and best mark, where people mark answers; None if they do not.
 
     Example:
         >>> from ranker import label, load_set, load_suite
@@ -83,6 +83,7 @@ class Labelling:
     settings: LabelSettings = LabelSettings()
     failures: Mapping[str, str] = field(default_factory=dict)
     prior_answers: int = 0
+    scale: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         self._places = {row_key(row): place for place, row in reversed(list(enumerate(self.rows)))}
@@ -129,7 +130,14 @@ class Labelling:
         return place
 
     def tell(
-        self, row: Example, label: str, *, annotator: str = "", seconds: float | None = None, when: str = ""
+        self,
+        row: Example,
+        label: str,
+        *,
+        annotator: str = "",
+        seconds: float | None = None,
+        when: str = "",
+        picked: str = "",
     ) -> None:
         """Record an answer.
 
@@ -140,12 +148,13 @@ class Labelling:
             annotator: name of the person.
             seconds: time that the answer took.
             when: time of the answer.
+            picked: why the row was asked; "" for the session's rule.
 
         Raises:
             UsageError: no such row, no answer of the task, or the row has an answer.
         """
         event = LabelEvent(self.place(row), "answered", self._target(row, label))
-        self._add(Line(event, annotator, seconds, when, self.session.rule))
+        self._add(Line(event, annotator, seconds, when, picked or self.session.rule))
 
     def _target(self, row: Example, label: str) -> Any:
         """Return an answer as typed, as the target of a row."""
@@ -242,22 +251,18 @@ class Labelling:
             forecast=status.forecast,
             alarmed=status.alarmed,
             failures=tuple(self.failures),
-            labels=self._label_counts(),
+            labels=self.predictions.counts(self.session.answered),
             until=None if self.session.rule == RANDOM else self.session.probable,
             shortfall=None if self.session.rule == RANDOM else self.settings.shortfall,
             rows_left=status.rows_left,
             metric=self.metric,
+            scale=self.scale,
         )
 
     @property
     def own_answers(self) -> int:
         """Number of answers given in this session: those of others precede them."""
         return len(self.session.answered) - self.prior_answers
-
-    def _label_counts(self) -> Counter[str]:
-        """Count the answers of each label; none where answers are no labels, which all differ."""
-        answered = self.session.answered if has_labels(self.task) else ()
-        return Counter(self.task.cell_of(event.label) for event in answered)
 
     def opening_notes(self) -> Iterator[str]:
         """Say what is plain before an answer, in sentences."""

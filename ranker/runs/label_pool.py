@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from factors import Example
 from ranker.datasets import readers
@@ -21,6 +22,42 @@ from ranker.tasks.classes import has_labels, label_names
 from ranker.tasks.values import has_values
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Words for people who answer.
+
+    Attributes:
+        noun: what one answer of theirs is.
+        title: what they are asked.
+        keys: of the labels; "" for the usual ones.
+        texts: label -> as people read it, where that is another text.
+        blind: whether models' names are hidden while the session lasts, and so what they said.
+    """
+
+    noun: str = "row"
+    title: str = "Label rows"
+    keys: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    blind: bool = False
+
+    def of(self, label: str) -> str:
+        """Return a label as people read it."""
+        return self.texts.get(label, label)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Answers that are shown beside a row.
+
+    Attributes:
+        answers: the answers.
+        current: which of them is meant; None for all.
+    """
+
+    answers: tuple[str, ...] = ()
+    current: int | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +91,55 @@ class PoolFile:
     def cells(self) -> Mapping[Hashable, Mapping[str, str]]:
         """The cells of each row, by its key, as a session's file has them."""
         return cells_by_row(self.sheet, self.rows)
+
+    @property
+    def wording(self) -> Wording:
+        """Words for people."""
+        return Wording()
+
+    @property
+    def own_columns(self) -> Mapping[str, Sequence[str]]:
+        """Columns of a session's file by their part, where they are others than those of the pool."""
+        return {}
+
+    def panel(self, row: Example) -> Panel:
+        """Return the answers that are shown beside a row: none."""
+        return Panel()
+
+    def known(self, row: Example) -> str:
+        """Return the label that need not be asked; "" if people are to say."""
+        return ""
+
+    def whole(self, answered: Sequence[Example]) -> bool:
+        """Return whether a session may end after these rows."""
+        return True
+
+    def finder(self, rows: Sequence[Example]) -> Callable[[Example, Mapping[str, Any]], int]:
+        """Return what finds the row of a line in a session's file, or raises a ValueError.
+
+        A row is found by its id; by its text, if either has no ids.
+        """
+        by_id = {row.id: place for place, row in enumerate(rows)} if self.sheet.layout.id else {}
+        by_text: dict[tuple[str, ...], list[int]] = {}
+        for place_in_pool, row in enumerate(rows):
+            by_text.setdefault(row.segments, []).append(place_in_pool)
+
+        def place(row: Example, _: Mapping[str, Any]) -> int:
+            same_text, the_id = by_text.get(row.segments, []), f"the id {row.id!r}"
+            if row.numbered_in or not by_id:
+                places = same_text
+                count = len(places)
+                reason = (
+                    f"its text is that of {count} rows, and its id is missing" if places else "its text is not there"
+                )
+            else:
+                places = [number for number in same_text if number == by_id.get(row.id)]
+                reason = f"{the_id} has another text there" if row.id in by_id else f"{the_id} is not there"
+            if len(places) != 1:
+                raise ValueError(f"a row that {self.sheet.origin} does not have ({reason}): the pool has changed since")
+            return places[0]
+
+        return place
 
 
 def read_pool(

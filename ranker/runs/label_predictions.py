@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -107,6 +108,10 @@ class PoolPredictions(Protocol):
         """Return (M,) the answers to a row as text; "" for none."""
         ...
 
+    def counts(self, answered: Sequence[LabelEvent]) -> Counter[str]:
+        """Count the answers of each label; none where answers are no labels, which all differ."""
+        ...
+
     def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
         """Say what is plain before an answer, in sentences."""
         ...
@@ -145,6 +150,10 @@ class LabelPredictions:
     def shown(self, row: int, segments: Sequence[str]) -> list[str]:
         """Return (M,) predicted labels of a row; "" for no answer."""
         return [self.task.labels[label] if label >= 0 else "" for label in self.pool.answered_labels[:, row].tolist()]
+
+    def counts(self, answered: Sequence[LabelEvent]) -> Counter[str]:
+        """Count the answers of each label."""
+        return Counter(self.task.labels[event.label] for event in answered)
 
     def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
         """Name models that no labels can separate, and constant ones, and say whether in-domain accuracies count."""
@@ -223,6 +232,10 @@ class ValuePredictions:
         """Return (M,) the answers to a row as text; "" for none."""
         answers = [of_model[row] for of_model in self.values]
         return ["" if answer is None else self.task.show(answer, segments) for answer in answers]
+
+    def counts(self, answered: Sequence[LabelEvent]) -> Counter[str]:
+        """Return nothing: answers all differ."""
+        return Counter()
 
     def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
         """Say how far the probabilities can be trusted."""

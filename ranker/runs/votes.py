@@ -22,7 +22,7 @@ from ranker.runs.rows import UnlabelledRows
 from ranker.runtime.runtime import Runtime
 from ranker.sources.tables.raters import alpha
 from ranker.statistics import preferences as statistics
-from ranker.statistics.preferences import Preferences
+from ranker.statistics.preferences import Preferences, Unit, unit_of
 
 VoteFile = str | Path | Sequence[Mapping[str, object]]
 """Votes as a user names them: a file, or rows in memory."""
@@ -75,35 +75,51 @@ def rank_votes(
         for name, judge in inside.items()
     }
     references = {name: place for name, place in judges.references.items() if name not in inside}
-    outside = replace(judges, references=references)
     try:
-        to_ask = outside.asked if outside.references else {}
+        verdicts |= verdicts_beside(replace(judges, references=references), everyone, models, pool, limits, runtime)
     except UsageError as error:
         text = f"{error}; those who voted in {everyone.origin} are {listed(filter(None, everyone.raters))}"
-        raise UsageError(text, option="judges", value=error.value) from error
-    answering = judged_run(models, None, pool, outside, runtime).answering if to_ask else None
+        raise UsageError(text, option=error.option, value=error.value) from error
+    units = Preferences.joined(
+        len(people.models), people.row, people.first, people.second, people.value, [*verdicts.values()]
+    )
+    return _ranked(people, units, tuple(verdicts), seed)
+
+
+def verdicts_beside(
+    judges: Judges,
+    people: Votes,
+    models: InspectedModels | None,
+    pool: UnlabelledRows,
+    limits: Limits = LIMITS,
+    runtime: Runtime = Runtime(),
+) -> dict[str, dict[Unit, float]]:
+    """Return what judges say of every two models on each row: read, or asked for.
+
+    Args:
+        judges: the judges; a file of votes, of marks, or a language model each.
+        people: rows and models that are compared; the numbers of units are those of it.
+        models, pool, limits, runtime: as for `rank_votes`.
+
+    Raises:
+        UsageError, ModelError: as `rank_votes`.
+    """
+    to_ask = judges.asked if judges.references else {}
+    answering = judged_run(models, None, pool, judges, runtime).answering if to_ask else None
+    verdicts: dict[str, dict[Unit, float]] = {}
     for name, judge in to_ask.items():
-        verdicts |= _asked(judge, answering or needed(name), everyone, runtime)
-    for name, place in outside.references.items():
+        verdicts |= _asked(judge, answering or needed(name), people, runtime)
+    for name, place in judges.references.items():
         if name not in to_ask:
-            verdicts[name] = _verdicts_in(name, place, everyone, limits)
-    return _ranked(people, _units(people, [*verdicts.values()]), tuple(verdicts), seed)
-
-
-Unit = tuple[int, int, int]
-"""Row and two models, the lower number first."""
-
-
-def _key(row: int, a: int, b: int, value: float) -> tuple[Unit, float]:
-    """Return the unit of a vote, and the value for its first model."""
-    return ((row, a, b), value) if a < b else ((row, b, a), 1 - value)
+            verdicts[name] = _verdicts_in(name, place, people, limits)
+    return verdicts
 
 
 def _verdicts_of(votes: Votes) -> dict[Unit, float]:
     """Return a judge's mean verdict on each unit, from -1 to 1."""
     of_units: dict[Unit, list[float]] = {}
     for row, a, b, value in zip(*_lists(votes.row, votes.first, votes.second, votes.value), strict=True):
-        unit, for_first = _key(row, a, b, value)
+        unit, for_first = unit_of(row, a, b, value)
         of_units.setdefault(unit, []).append(2 * for_first - 1)
     return {unit: float(np.mean(values)) for unit, values in of_units.items()}
 
@@ -124,7 +140,7 @@ def _verdicts_in(name: str, reference: str | Path, people: Votes, limits: Limits
     for (row, a, b), value in _verdicts_of(judged).items():
         pair = judged.models[a], judged.models[b]
         if judged.rows[row] in rows and {*pair} <= {*models}:
-            unit, for_first = _key(rows[judged.rows[row]], models[pair[0]], models[pair[1]], (value + 1) / 2)
+            unit, for_first = unit_of(rows[judged.rows[row]], models[pair[0]], models[pair[1]], (value + 1) / 2)
             verdicts[unit] = 2 * for_first - 1
     return _some(name, verdicts, people)
 
@@ -153,7 +169,7 @@ def _asked(
     verdicts: dict[str, dict[Unit, float]] = {}
     for name, of_pairs in ask_verdicts(judge, answering, runtime).items():
         units = (
-            (*_key(rows[row], models[a], models[b], (verdict + 1) / 2),)
+            (*unit_of(rows[row], models[a], models[b], (verdict + 1) / 2),)
             for (row, a, b), verdict in of_pairs.items()
             if row in rows and {a, b} <= {*models}
         )
@@ -179,23 +195,6 @@ def _differences(marks: Mapping[int, Floats], of_rows: Sequence[tuple[int, int]]
     }
     size = max(float(np.sqrt(np.mean([value**2 for value in differences.values()]))), TINY) if differences else 1.0
     return {unit: value / size for unit, value in differences.items()}
-
-
-def _units(people: Votes, verdicts: Sequence[Mapping[Unit, float]]) -> Preferences:
-    """Join votes and verdicts on each row and two models, in each order that people saw."""
-    votes: dict[tuple[Unit, float], list[float]] = {}
-    for row, a, b, value in zip(*_lists(people.row, people.first, people.second, people.value), strict=True):
-        unit, for_first = _key(row, a, b, value)
-        votes.setdefault((unit, 1.0 if a < b else -1.0), []).append(for_first)
-    voted = {unit for unit, _ in votes}
-    judged = dict.fromkeys(unit for of_judge in verdicts for unit in of_judge if unit not in voted)
-    units = [*votes, *((unit, 0.0) for unit in judged)]
-    of_units = [[of_judge.get(unit, np.nan) for unit, _ in units] for of_judge in verdicts]
-    row, first, second = (np.array([unit[part] for unit, _ in units], dtype=np.int64) for part in range(3))
-    value = np.array([np.mean(votes[key]) if key in votes else np.nan for key in units])
-    counts, side = np.array([float(len(votes.get(key, ()))) for key in units]), np.array([side for _, side in units])
-    verdicts_of_units = np.array(of_units).reshape(len(verdicts), len(units))
-    return Preferences(len(people.models), row, first, second, value, counts, side, verdicts_of_units)
 
 
 def _ranked(people: Votes, preferences: Preferences, names: Sequence[str], seed: int) -> VoteRanking:
@@ -307,7 +306,7 @@ def _by_raters(votes: Votes) -> Floats:
     values: list[tuple[int, int, float]] = []
     arrays = _lists(votes.row, votes.first, votes.second, votes.rater, votes.value)
     for row, a, b, rater, value in zip(*arrays, strict=True):
-        unit, for_first = _key(row, a, b, value)
+        unit, for_first = unit_of(row, a, b, value)
         values.append((rater, units.setdefault(unit, len(units)), for_first))
     table = np.full((len(votes.raters), len(units)), np.nan)
     for rater, place, for_first in values:

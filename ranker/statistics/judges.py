@@ -56,6 +56,10 @@ SHAPE, SCALE = 2.0, 1.6
 FLATTERY, FLATTERED = 0.5, 1.5
 """Prior probability that the judges misjudge one of the models, and the spread of its d, in units of sigma."""
 
+USUAL, USUAL_MARKS = 0.15, 2.0
+"""Usual root mean square of people's marks within rows, and the marks that it counts as: those of one row may be equal,
+or nearly, by chance."""
+
 LEAST_SAY = 0.1
 """Least s of a judge: one that agrees with no other may yet be the only good one."""
 
@@ -198,7 +202,7 @@ def infer(marks: JudgedMarks, domain: bool = True) -> JudgedPosterior:
         inputs.append(design - design.mean(axis=0))
         targets.append(people[marked, n] - people[marked, n].mean())
     y, x = np.concatenate(targets), np.concatenate(inputs)
-    unit = max(float(np.sqrt((y**2).mean())), SAME) if len(y) else marks.unit
+    unit = np.sqrt((y @ y + USUAL_MARKS * USUAL**2) / (len(y) + USUAL_MARKS)) if len(y) else marks.unit
     y, freedom = y / unit, len(y) - (len(targets) - 1)
     open_ = ~marks.whole
     mean = np.concatenate([WEIGHT * shares, of_likeness, np.zeros(models)])
@@ -223,9 +227,7 @@ def infer(marks: JudgedMarks, domain: bool = True) -> JudgedPosterior:
     of_rows = pooled @ covariances @ pooled.T + open_.sum() / rows**2 * noise
     if domain:
         expected = np.einsum("j,jmn->mn", weights @ effects[:, :size], judges)
-        expected += (weights @ effects[:, size:] @ centring)[:, None]
-        expected[:, marks.whole] = labelled / unit
-        of_rows += (np.cov(expected, bias=True) + open_.mean() * noise) / max(rows - 1, 1)
+        of_rows += (np.cov(expected, bias=True).reshape(models, models) + noise) / max(rows - 1, 1)
     of_models = slice(size, None)
     return JudgedPosterior(
         AnchorPosterior(weights, labelled.sum(axis=1) / rows + unit * effects @ pooled.T, unit**2 * of_rows),

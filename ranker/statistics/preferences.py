@@ -20,8 +20,9 @@ order), J judges, D coefficients: J of verdicts, one of the side, M strengths.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -45,6 +46,9 @@ CORRELATION, UNITS = 0.5, 10.0
 
 CHUNK = 2_000_000
 """Logits computed at a time."""
+
+Unit: TypeAlias = tuple[int, int, int]
+"""Row and two models, the lower number first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +105,43 @@ class Preferences:
             np.ones(size),
             np.zeros(size),
             np.zeros((0, size)),
+        )
+
+    @classmethod
+    def joined(
+        cls,
+        models: int,
+        row: Sequence[int] | Ints,
+        first: Sequence[int] | Ints,
+        second: Sequence[int] | Ints,
+        value: Sequence[float] | Floats,
+        verdicts: Sequence[Mapping[Unit, float]] = (),
+    ) -> Preferences:
+        """Join votes and verdicts on each row and two models, in each order that people saw.
+
+        Args:
+            models: M.
+            row, first, second, value: (V,) of each vote; value is 1 for the first, 0 for the second, 1/2 for a tie.
+            verdicts: of each judge, from -1 for the second model of a unit to 1 for the first.
+        """
+        votes: dict[tuple[Unit, float], list[float]] = {}
+        for vote in zip(*(np.asarray(array).tolist() for array in (row, first, second, value)), strict=True):
+            unit, for_first = unit_of(*vote)
+            votes.setdefault((unit, 1.0 if unit[1] == vote[1] else -1.0), []).append(for_first)
+        voted = {unit for unit, _ in votes}
+        judged = dict.fromkeys(unit for of_judge in verdicts for unit in of_judge if unit not in voted)
+        units = [*votes, *((unit, 0.0) for unit in judged)]
+        rows, lower, higher = np.array([unit for unit, _ in units], dtype=np.int64).reshape(-1, 3).T
+        of_units = [[of_judge.get(unit, np.nan) for unit, _ in units] for of_judge in verdicts]
+        return cls(
+            models,
+            rows,
+            lower,
+            higher,
+            np.array([np.mean(votes[key]) if key in votes else np.nan for key in units]),
+            np.array([float(len(votes.get(key, ()))) for key in units]),
+            np.array([side for _, side in units]),
+            np.array(of_units).reshape(len(verdicts), len(units)),
         )
 
     @property
@@ -164,6 +205,16 @@ class Preferences:
     def by(self, judge: int) -> Preferences:
         """Return the votes, and the verdicts of one judge."""
         return replace(self, verdicts=self.verdicts[[judge]])
+
+
+def unit_of(row: int, first: int, second: int, value: float) -> tuple[Unit, float]:
+    """Return the unit of a vote, and the value for its first model.
+
+    Example:
+        >>> unit_of(7, 2, 1, 1.0)
+        ((7, 1, 2), 0.0)
+    """
+    return ((row, first, second), value) if first < second else ((row, second, first), 1 - value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,9 @@ SPELLING = NAMED | frozenset(
 )
 """Words of column names in which two columns may differ that hold the same labels, as numbers and as names."""
 
-RIGHT = frozenset(["correct", "correctness", "outcome", "outcomes", "right", "acc", "accuracy", "em", "hit"])
+RIGHT = frozenset(
+    ["correct", "correctness", "outcome", "outcomes", "right", "acc", "accuracy", "em", "hit", "mark", "marks"]
+)
 """Words that suggest outcomes."""
 
 DECISION = frozenset({"decision", "decision function", "margin", "logit", "log odds"})

@@ -11,6 +11,7 @@ from test_voters_named import write_csv
 
 from factors import Example
 from ranker import Runtime, SourceOptions, rank_votes
+from ranker.datasets.votes import read_votes
 from ranker.runs.asked_judges import Answering, ask_verdicts, inspect_judge
 from ranker.runs.inspected import inspect_references
 from ranker.sources.base import ResourceCache
@@ -219,3 +220,21 @@ def test_what_cannot_be_ranked_is_one_line(folder, rank_models, arguments, says)
     assert (status, out) == (2, "")
     assert says in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("name", "ending"), [("votes", "csv"), ("arena", "jsonl")])
+def test_votes_are_written_in_another_layout(folder, rank_models, name, ending):
+    """What is written is read as the same votes, from a file of AlpacaEval, too."""
+    write_csv("alpaca.csv", ["instruction", "generator_1", "generator_2", "preference"], [["Say.", "a", "b", "2"]])
+    for file in ("votes.csv", "alpaca.csv"):
+        status, out, err = rank_models("--votes", file, "--format", name)
+        assert (status, err) == (0, "")
+        Path(f"written.{ending}").write_text(out)
+        before, after = read_votes(Path(file)), read_votes(Path(f"written.{ending}"))
+        for field in ("models", "rows", "raters"):
+            assert getattr(before, field) == getattr(after, field)
+        for field in ("first", "second", "row", "rater", "value"):
+            assert getattr(before, field).tolist() == getattr(after, field).tolist()
+    assert json.loads(rank_models("--votes", "alpaca.csv", "--format", "arena")[1]) == {
+        "question_id": "Say.", "model_a": "a", "model_b": "b", "winner": "model_b"
+    }  # fmt: skip

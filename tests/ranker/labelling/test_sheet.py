@@ -37,7 +37,7 @@ def read_back(path):
     file = read_sheet(path, {"label": "label"}, ["text"])
     places = {row.segments: n for n, row in enumerate(ROWS)}
     return read_lines(
-        file, readers.unlabelled(file), lambda row: places[row.segments], lambda cell, segments: LABELS.index(cell)
+        file, readers.unlabelled(file), lambda row, _: places[row.segments], lambda cell, segments: LABELS.index(cell)
     )
 
 

@@ -35,7 +35,8 @@ def by_row_effects(marks, effect_sds):
     centred = np.array(
         [value - np.mean([y[i] for i in range(len(y)) if groups[i] == g]) for value, g in zip(y, groups, strict=True)]
     )
-    unit = np.sqrt((centred**2).mean())
+    usual = judges.USUAL_MARKS
+    unit = np.sqrt(((centred**2).sum() + usual * judges.USUAL**2) / (len(centred) + usual))
     wide = 1e9
     variances = np.concatenate([judges.WEIGHT_SD**2 * says, effect_sds**2, np.full(len(seen), wide)])
     mean = np.concatenate([judges.WEIGHT * says, np.zeros(models + len(seen))])

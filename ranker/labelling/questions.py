@@ -1,0 +1,132 @@
+"""Questions about models' answers, in the order in which they are asked, and a learner of what people say.
+
+A question is about the answers of two models to a row, which may be compared, or about one, which may be marked. Axis
+letters as in `engine`, and Q questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import lcm
+
+import numpy as np
+
+from factors.types import Bools
+from ranker.labelling.session import LabelEvent
+from ranker.statistics.draws import Draws
+
+MOST = 5_000
+"""Most questions that are prepared."""
+
+BALANCED = "balanced"
+"""Rule that asks questions in the order in which they were prepared."""
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """A question about answers to a row.
+
+    Attributes:
+        row: the row.
+        models: models whose answers to it are meant, in the order in which they stand.
+    """
+
+    row: int
+    models: tuple[int, ...]
+
+    @property
+    def unit(self) -> tuple[int, frozenset[int]]:
+        """The row and the models, whichever stands first."""
+        return self.row, frozenset(self.models)
+
+
+def of_pairs(present: Bools, seed: int, earlier: Sequence[Inquiry] = (), most: int = MOST) -> list[Inquiry]:
+    """Return questions which of two answers is better: earlier ones, then random ones.
+
+    Rows come in a random order, and come again once each was asked about. Two models meet as often as two others, up to
+    one time, if all models answered all rows. Which of them stands first is drawn.
+
+    Args:
+        present: (M, N) answers that there are.
+        seed: of rows, pairs and sides.
+        earlier: questions that were asked before, as they were asked.
+        most: limit on the number of questions.
+
+    Example:
+        >>> questions = of_pairs(np.ones((3, 4), dtype=bool), seed=0)
+        >>> len({question.unit for question in questions}), len({question.unit[1] for question in questions[:3]})
+        (12, 3)
+        >>> len({question.row for question in questions[:4]})
+        4
+    """
+    rng, units, questions = np.random.default_rng(seed), {question.unit for question in earlier}, [*earlier]
+    pairs = rng.permutation([*combinations(range(len(present)), 2)]).tolist()
+    rows = rng.permutation(present.shape[1]).tolist()
+    cycle = lcm(len(pairs), len(rows))  # after which a row would meet the same two models again
+    for number in range(len(pairs) * len(rows)):
+        row, pair = rows[number % len(rows)], pairs[(number + number // cycle) % len(pairs)]
+        question = Inquiry(row, (*(pair if rng.integers(2) else reversed(pair)),))
+        if present[pair, row].all() and question.unit not in units:
+            questions.append(question)
+        if len(questions) >= most:
+            break
+    return questions
+
+
+def of_rows(present: Bools, seed: int, earlier: Sequence[Inquiry] = (), most: int = MOST) -> list[Inquiry]:
+    """Return questions how good an answer is: earlier ones, then the answers of one random row after the other.
+
+    Args:
+        present, earlier, most: as for `of_pairs`; the last row is whole.
+        seed: of rows, and of the order of a row's answers.
+
+    Example:
+        >>> questions = of_rows(np.ones((2, 3), dtype=bool), seed=0)
+        >>> [question.row for question in questions[:2]] == [questions[0].row] * 2
+        True
+        >>> sorted(question.models for question in questions[:2])
+        [(0,), (1,)]
+    """
+    rng, units, questions = np.random.default_rng(seed), {question.unit for question in earlier}, [*earlier]
+    begun = dict.fromkeys(question.row for question in earlier)
+    shuffled = {row: rng.permutation(len(present)).tolist() for row in rng.permutation(present.shape[1]).tolist()}
+    for row in dict.fromkeys([*begun, *shuffled]):
+        of_row = [Inquiry(row, (model,)) for model in shuffled[row] if present[model, row]]
+        questions += [question for question in of_row if question.unit not in units]
+        if len(questions) >= most:
+            break
+    return questions
+
+
+class QuestionLearner:
+    """Questions with the same few answers; a `ranker.labelling.session.Learner`, whose rows are the questions.
+
+    Args:
+        size: Q.
+        answers: number of answers, of which an event holds one.
+        believe: answered events -> what is believed of the models.
+    """
+
+    rules: tuple[str, ...] = (BALANCED,)
+
+    def __init__(self, size: int, answers: int, believe: Callable[[Sequence[LabelEvent]], Draws]) -> None:
+        self.rows, self.answers, self.believe, self.readable = size, answers, believe, np.arange(size)
+
+    def check(self, event: LabelEvent) -> None:
+        """Raise a ValueError if there is no such answer."""
+        if event.status == "answered" and not 0 <= event.label < self.answers:
+            raise ValueError(f"an answer must be between 0 and {self.answers - 1} (got {event.label})")
+
+    def belief(self, answered: Sequence[LabelEvent], following: int | None) -> Draws:
+        """Return what is believed of the models; what a further answer adds is not known."""
+        return self.believe(answered)
+
+    def choose(self, answered: Sequence[LabelEvent], rule: str, closed: Collection[int], count: int) -> list[int]:
+        """Return the first questions that are open."""
+        return [question for question in range(self.rows) if question not in closed][:count]
+
+    def alarmed(self, answered: Sequence[LabelEvent]) -> bool:
+        """Return False: no answer has a probability before it is given."""
+        return False
