@@ -134,7 +134,8 @@ class SessionFile:
         ]
         claims = ranking.answers > 0 and not ranking.alarmed and self.pool.whole(closed)
         enough = claims and ranking.until is not None and ranking.within >= ranking.until
-        spent = budget is not None and self.labelling.own_answers >= budget
+        unasked = sum(line.picked == KNOWN for line in self.labelling.lines)
+        spent = budget is not None and self.labelling.own_answers - unasked >= budget
         limits = {"until": enough, "shortfall": claims and bool(ranking.good_enough), "budget": spent}
         return [name for name, reached in limits.items() if reached]
 

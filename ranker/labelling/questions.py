@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import lcm
 
 import numpy as np
 
@@ -45,8 +44,8 @@ class Inquiry:
 def of_pairs(present: Bools, seed: int, earlier: Sequence[Inquiry] = (), most: int = MOST) -> list[Inquiry]:
     """Return questions which of two answers is better: earlier ones, then random ones.
 
-    Rows come in a random order, and come again once each was asked about. Two models meet as often as two others, up to
-    one time, if all models answered all rows. Which of them stands first is drawn.
+    Of the pairs that met least often the next one meets on a row that was asked about least often, else a random one.
+    Which of them stands first is drawn.
 
     Args:
         present: (M, N) answers that there are.
@@ -61,17 +60,25 @@ def of_pairs(present: Bools, seed: int, earlier: Sequence[Inquiry] = (), most: i
         >>> len({question.row for question in questions[:4]})
         4
     """
-    rng, units, questions = np.random.default_rng(seed), {question.unit for question in earlier}, [*earlier]
-    pairs = rng.permutation([*combinations(range(len(present)), 2)]).tolist()
-    rows = rng.permutation(present.shape[1]).tolist()
-    cycle = lcm(len(pairs), len(rows))  # after which a row would meet the same two models again
-    for number in range(len(pairs) * len(rows)):
-        row, pair = rows[number % len(rows)], pairs[(number + number // cycle) % len(pairs)]
-        question = Inquiry(row, (*(pair if rng.integers(2) else reversed(pair)),))
-        if present[pair, row].all() and question.unit not in units:
-            questions.append(question)
-        if len(questions) >= most:
-            break
+    rng, pairs = np.random.default_rng(seed), np.array([*combinations(range(len(present)), 2)])
+    rows = rng.permutation(present.shape[1])
+    rows = rows[np.argsort(~np.isin(rows, [question.row for question in earlier]), kind="stable")][:most]
+    rng.shuffle(pairs)
+    left = (present[pairs[:, 0]] & present[pairs[:, 1]])[:, rows]  # (P, R) questions that were not asked
+    met, used = np.zeros(len(pairs)), np.zeros(len(rows))
+    questions, places = [*earlier], {row: place for place, row in enumerate(rows.tolist())}
+    numbers = {frozenset(pair): number for number, pair in enumerate(pairs.tolist())}
+    for question in earlier:
+        number, place = numbers[frozenset(question.models)], places[question.row]
+        left[number, place], met[number], used[place] = False, met[number] + 1, used[place] + 1
+    open_rows = left.sum(axis=1)
+    while open_rows.any() and len(questions) < most:
+        number = int(np.where(open_rows > 0, met, np.inf).argmin())
+        place = int(np.where(left[number], used, np.inf).argmin())
+        left[number, place], open_rows[number] = False, open_rows[number] - 1
+        met[number], used[place] = met[number] + 1, used[place] + 1
+        pair = pairs[number].tolist()
+        questions.append(Inquiry(int(rows[place]), (*(pair if rng.integers(2) else reversed(pair)),)))
     return questions
 
 
