@@ -72,7 +72,7 @@ def sampled(units: Preferences, votes: Votes, size: int, rng: np.random.Generato
 def order(file: Path, replicates: int) -> None:
     """Print how many pairs random votes put in true order, and whether probabilities keep their word."""
     votes, all_units = read(file)
-    truth = infer(all_units[""], FLAT).expected[1:]
+    truth = infer(all_units[""], FLAT).expected[-len(votes.models) :]
     ordered = np.argsort(-truth)
     rows, words = [], []
     for name, units in all_units.items():
@@ -114,7 +114,9 @@ def strengths(file: Path) -> None:
     first, second = votes.first[chosen], votes.second[chosen]
     wins = [(a, b) if value else (b, a) for a, b, value in zip(first, second, votes.value[chosen], strict=True)]
     theirs = choix.opt_pairwise(len(votes.models), wins)
-    ours = infer(Preferences.of(len(votes.models), first, second, votes.value[chosen]), FLAT).expected[1:]
+    ours = infer(Preferences.of(len(votes.models), first, second, votes.value[chosen]), FLAT).expected[
+        -len(votes.models) :
+    ]
     rows = [
         [name, f"{mine - ours.mean():.5f}", f"{theirs_of_model - theirs.mean():.5f}"]
         for name, mine, theirs_of_model in zip(votes.models, ours, theirs, strict=True)

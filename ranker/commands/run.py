@@ -102,6 +102,13 @@ EXAMPLES = {
     help="Votes, which of two answers is better: columns id, model_a, model_b, winner, and who voted; or a file of "
     "MT-bench, the arena or AlpacaEval. They rank the models alone. With --judge NAME that rater is a judge.",
 )
+@options.option(
+    Heading.ANSWERS,
+    "--length-controlled",
+    is_flag=True,
+    help="Take the effect of longer answers out of --votes. Their texts are in the file (answer_a, answer_b), or those "
+    "of --models to --pool.",
+)
 @options.OWN_ROWS
 @options.MODELS
 @options.VOTERS
@@ -256,6 +263,8 @@ def run(**values: Any) -> None:
 
         votes.run(values, format_name)
         return
+    if values["length_controlled"]:
+        raise flag_error("length_controlled", "is for `--votes`", True)
     look_up("format", format_name, report.FORMATS)
     if values["within"] is not None:
         from ranker.commands import within

@@ -36,7 +36,8 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     for name in OTHERS:
         if values[name]:
             raise flag_error(NAMES.get(name, name), "is not read beside `--votes`", values[name])
-    if bool(values["models"]) != bool(values["pool"]) or (values["pool"] and not values["judges"]):
+    reads_answers = values["judges"] or values["length_controlled"]
+    if bool(values["models"]) != bool(values["pool"]) or (values["pool"] and not reads_answers):
         text = "is beside `--votes` for a judge that marks answers: name `--models`, `--pool` and `--judge`"
         raise flag_error("models" if values["models"] else "pool", text, values["models"] or values["pool"])
     outputs.check(values)
@@ -54,6 +55,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
         ),
         models=models,
         pool=arguments.own_rows(values, "pool") or (),
+        length_controlled=values["length_controlled"],
         seed=values["seed"],
         limits=values["limits"],
         runtime=arguments.runtime(values, stderr.bars(values)),

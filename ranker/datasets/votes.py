@@ -37,6 +37,9 @@ FURTHER = ("turn", "dataset")
 RATERS = ("rater", "judge", "annotator", "rater_id", "annotator_id", "user", "worker_id")
 """Columns that say who voted, the first that there is."""
 
+ANSWERS = (("answer_a", "answer_b"), ("output_1", "output_2"), ("response_a", "response_b"))
+"""Columns that hold the two answers, the first pair that there is."""
+
 FIRST = frozenset({"model_a", "a", "first", "left", "1", "1.0", "model_1", "answer_a", "true"})
 SECOND = frozenset({"model_b", "b", "second", "right", "0", "0.0", "2", "model_2", "answer_b", "false"})
 TIE = frozenset({"tie", "tie (bothbad)", "both", "both bad", "bothbad", "neither", "equal", "draw", "0.5", ".5"})
@@ -58,6 +61,7 @@ class Votes:
         first, second: (V,) models; the first stood on the first side.
         row, rater: (V,) of each vote.
         value: (V,) 1 for the first, 0 for the second, 1/2 for a tie.
+        longer: (V,) characters that the first answer has more; nan if the file has no answers.
         notes: how the file was read, a sentence each.
     """
 
@@ -70,6 +74,7 @@ class Votes:
     row: Ints
     rater: Ints
     value: Floats
+    longer: Floats
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -115,6 +120,7 @@ def read_votes(file: Path | Sequence[Mapping[str, object]], limits: Limits = LIM
         _codes([ids[n] for n in places], rows),
         _codes(voters, raters),
         np.array([winners[n] for n in places], dtype=float),
+        _longer(cells, places),
         (f"Votes: {described}.", *([f"{by!r} says who voted."] if by else []), *left_out),
     )
 
@@ -169,6 +175,17 @@ def _ids(cells: Mapping[str, Sequence[str | None]], size: int) -> list[str]:
     return [" / ".join(cells[name][n] or "" for name in columns_of_id) for n in range(size)]
 
 
+def _longer(cells: Mapping[str, Sequence[str | None]], places: Sequence[int]) -> Floats:
+    """Return characters that the first answers have more; nan where one is missing."""
+    pair = next((pair for pair in ANSWERS if {*pair} <= {*cells}), None)
+    if pair is None:
+        return np.full(len(places), np.nan)
+    first, second = (
+        np.array([np.nan if cells[name][n] is None else len(cells[name][n] or "") for n in places]) for name in pair
+    )
+    return np.asarray(first - second)
+
+
 def _check_texts(columns: Columns, cells: Mapping[str, Sequence[str | None]], ids: Sequence[str]) -> None:
     """Refuse an id with two texts."""
     texts: dict[str, str] = {}
@@ -191,7 +208,7 @@ def _codes(cells: Sequence[Any], names: Sequence[str]) -> Ints:
 def of_raters(votes: Votes, keep: Callable[[str], bool]) -> Votes:
     """Return the votes of some raters."""
     chosen = np.array([keep(votes.raters[rater]) for rater in votes.rater.tolist()])
-    arrays = {name: getattr(votes, name)[chosen] for name in ("first", "second", "row", "rater", "value")}
+    arrays = {name: getattr(votes, name)[chosen] for name in ("first", "second", "row", "rater", "value", "longer")}
     return replace(votes, **arrays)
 
 

@@ -58,6 +58,12 @@ def answer(ranking: VoteRanking) -> list[str]:
             f"Of two equal answers the one that stands first is preferred in {percent(side.chance)} % "
             f"({percent(side.low)} to {percent(side.high)})."
         )
+    if ranking.length is not None:
+        length = ranking.length
+        facts.append(
+            f"One that is longer by a standard deviation is preferred in {percent(length.chance)} % "
+            f"({percent(length.low)} to {percent(length.high)}), which win rates leave out."
+        )
     return [*lines, *([" ".join(facts)] if facts else [])]
 
 

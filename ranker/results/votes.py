@@ -83,11 +83,11 @@ class VotingJudge:
 
 
 @dataclass(frozen=True)
-class SideEffect:
-    """Effect of standing first.
+class Effect:
+    """Effect of standing first, or of being longer.
 
     Attributes:
-        chance: that the answer on the first side is preferred to an equally good one.
+        chance: that such an answer is preferred to an equally good one.
         low, high: its 95 % interval.
     """
 
@@ -108,6 +108,7 @@ class VoteRanking(Result):
         ties: share of votes that are ties; None without votes.
         alpha: Krippendorff's, of several votes on one row and pair; None if there are none.
         side: effect of standing first; None if sides do not vary.
+        length: effect of being longer by a standard deviation; None if it is not taken out.
         judges: those whose verdicts were read.
         left_out: model -> why it is not ranked.
         notes: a sentence each.
@@ -131,7 +132,8 @@ class VoteRanking(Result):
     raters: int
     ties: Share | None = None
     alpha: float | None = None
-    side: SideEffect | None = None
+    side: Effect | None = None
+    length: Effect | None = None
     judges: tuple[VotingJudge, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

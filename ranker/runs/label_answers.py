@@ -361,7 +361,7 @@ def _votes_believed(
 ) -> Callable[[Sequence[LabelEvent]], Draws]:
     """Return what believes of votes, beside judges' verdicts."""
     nobody, ids = np.zeros(0, dtype=np.int64), tuple(row.id for row in pool.rows)
-    people = Votes("the pool", pool.names, ids, ("",), nobody, nobody, nobody, nobody, np.zeros(0))
+    people = Votes("the pool", pool.names, ids, ("",), nobody, nobody, nobody, nobody, *np.zeros((2, 0)))
     verdicts = verdicts_beside(judges, people, answering.models, pool.rows, judges.options.limits, runtime)
 
     def believe(answered: Sequence[LabelEvent]) -> Draws:

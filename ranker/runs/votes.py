@@ -14,7 +14,7 @@ from ranker.datasets.votes import Votes, of_raters, read_votes
 from ranker.errors import UsageError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
-from ranker.results.votes import PairRate, SideEffect, VotedModel, VoteRanking, VotingJudge
+from ranker.results.votes import Effect, PairRate, VotedModel, VoteRanking, VotingJudge
 from ranker.runs.asked_judges import Answering, JudgeMarks, ask, ask_verdicts, compares
 from ranker.runs.inspected import InspectedModels
 from ranker.runs.judges import Judges, judged_run, marks_of, needed
@@ -37,6 +37,7 @@ def rank_votes(
     judges: Judges | Collection[str] | Mapping[str, str | Path] = (),
     models: InspectedModels | None = None,
     pool: UnlabelledRows = (),
+    length_controlled: bool = False,
     seed: int = 0,
     limits: Limits = LIMITS,
     runtime: Runtime = Runtime(),
@@ -48,8 +49,10 @@ def rank_votes(
             `ranker.datasets.votes`.
         judges: names of raters in it that are judges, not people; or name -> a rater's name, a file with a judge's
             votes or marks of answers to the same rows, or a language model that marks the models' answers to `pool`.
-        models: the models that answer, for judges that are asked.
-        pool: rows with the ids of the votes, for judges that are asked.
+        models: the models that answer, for judges that are asked, and for the lengths of answers.
+        pool: rows with the ids of the votes, for these.
+        length_controlled: whether the effect of longer answers is taken out; their texts are in the file, or those of
+            `models`.
         seed: of the draws.
         limits: of reading.
         runtime: how models and judges are asked.
@@ -80,10 +83,37 @@ def rank_votes(
     except UsageError as error:
         text = f"{error}; those who voted in {everyone.origin} are {listed(filter(None, everyone.raters))}"
         raise UsageError(text, option=error.option, value=error.value) from error
-    units = Preferences.joined(
-        len(people.models), people.row, people.first, people.second, people.value, [*verdicts.values()]
-    )
+    arrays = people.row, people.first, people.second, people.value
+    length = _relative_lengths(people, models, pool, runtime) if length_controlled else None
+    units = Preferences.joined(len(people.models), *arrays, [*verdicts.values()], length)
     return _ranked(people, units, tuple(verdicts), seed)
+
+
+def _relative_lengths(people: Votes, models: InspectedModels | None, pool: UnlabelledRows, runtime: Runtime) -> Floats:
+    """Return (V,) how much longer the first answer of each vote is, from -1 to 1; 0 where that is unknown.
+
+    Raises:
+        UsageError: the answers are neither in the file nor known.
+        ModelError: a model cannot be asked.
+    """
+    longer = people.longer
+    answering = judged_run(models, None, pool, Judges(), runtime).answering if np.isnan(longer).all() else None
+    if answering is not None:
+        lengths = np.full((len(people.models), len(people.rows)), np.nan)
+        row_of = {row: place for place, row in enumerate(people.rows)}
+        of_models = answering.answers(runtime)
+        for place, texts in (
+            (people.models.index(name), of_models[name].answers() or ()) for name in {*of_models} & {*people.models}
+        ):
+            for row, text in zip(answering.rows, texts, strict=True):
+                if row.id in row_of and text is not None:
+                    lengths[place, row_of[row.id]] = len(text)
+        longer = lengths[people.first, people.row] - lengths[people.second, people.row]
+    spread = np.nanstd(longer) if not np.isnan(longer).all() else np.nan
+    if not spread > 0:
+        text = "needs answers of different lengths: columns answer_a and answer_b of the votes, or `models` and `pool`"
+        raise UsageError.about("length_controlled", text)
+    return np.nan_to_num(np.tanh(longer / spread))
 
 
 def verdicts_beside(
@@ -202,17 +232,7 @@ def _ranked(people: Votes, preferences: Preferences, names: Sequence[str], seed:
     ranked, *apart = statistics.parts(preferences)
     if len(ranked) < 2:
         raise UsageError("`votes`: no two models were compared", option="votes")
-    chosen = np.isin(preferences.first, ranked)
-    places = np.searchsorted(ranked, [preferences.first[chosen], preferences.second[chosen]])
-    part = Preferences(
-        *(len(ranked), preferences.row[chosen], places[0], places[1]),
-        *(
-            preferences.value[chosen],
-            preferences.votes[chosen],
-            preferences.side[chosen],
-            preferences.verdicts[:, chosen],
-        ),
-    )
+    part = preferences.among(ranked)
     rates = statistics.win_rates(part, np.random.default_rng(seed))
     belief, order = rates.belief, rates.belief.order
     models = [people.models[place] for place in ranked]
@@ -246,12 +266,17 @@ def _ranked(people: Votes, preferences: Preferences, names: Sequence[str], seed:
         raters=len({*people.rater[is_ranked].tolist()}),
         ties=float((people.value[is_ranked] == 0.5).mean()) if is_ranked.any() else None,
         alpha=None if np.isnan(agreement) else agreement,
-        side=None if np.isnan(rates.side).any() else SideEffect(*rates.side.tolist()),
+        side=_effect(rates.side),
+        length=_effect(rates.length),
         judges=tuple(_judge(part, judge, name, seed) for judge, name in enumerate(names)),
         left_out=left_out,
         notes=tuple(_notes(people, part, voted, left_out)),
         seed=seed,
     )
+
+
+def _effect(chance: Floats) -> Effect | None:
+    return None if np.isnan(chance).any() else Effect(*chance.tolist())
 
 
 def _won(part: Preferences) -> tuple[Floats, Floats]:

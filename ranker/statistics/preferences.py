@@ -2,20 +2,22 @@
 
 People look at the answers a and b of two models to a row n, and say which is better. A tie counts one half for each:
 
-    logit P(a is better on n) = d_a - d_b + s side_n + sum over judges j of c_j v_jn,
+    logit P(a is better on n) = d_a - d_b + s side_n + l z_n + sum over judges j of c_j v_jn,
 
 with strengths d ~ Normal(0, t^2), the effect s ~ Normal(0, `SIDE_SD`^2) of standing first (side is 1 if a does, -1 if b
-does), and v_jn a judge's verdict, from -1 for b to 1 for a, with c_j ~ Normal(`VERDICT` / J, `VERDICT_SD`^2 / J).
-Values of t are weighed by their marginal likelihood, by Laplace's approximation. Without side and verdicts this is the
-model of Bradley and Terry (1952). Several votes on one row and pair are not as many rows: n of them count as
-n / (1 + (n - 1) r), r their intraclass correlation.
+does), on request the effect l ~ Normal(0, `LENGTH_SD`^2) of being longer (z_n is tanh of the difference of lengths by
+their standard deviation), and v_jn a judge's verdict, from -1 for b to 1 for a, with c_j ~ Normal(`VERDICT` / J,
+`VERDICT_SD`^2 / J). Values of t are weighed by their marginal likelihood, by Laplace's approximation. Without side,
+length and verdicts this is the model of Bradley and Terry (1952). Several votes on one row and pair are not as many
+rows: n of them count as n / (1 + (n - 1) r), r their intraclass correlation.
 
 A model's value is its mean win rate against the others, over the rows that judges compared both on, and by strength
-where none did; nobody stands first. Models that never met are compared through others.
+where none did; nobody stands first, and answers are equally long. Models that never met are compared through others.
 
 Source: ours; the prior of strengths as in Caron and Doucet 2012, "Efficient Bayesian inference for generalized
-Bradley-Terry models", section 2, with a normal one. Axis letters as in `engine`; U units (a row and two models, in one
-order), J judges, D coefficients: J of verdicts, one of the side, M strengths.
+Bradley-Terry models", section 2, with a normal one; the length as in Dubois et al. 2024, "Length-controlled
+AlpacaEval", section 3. Axis letters as in `engine`; U units (a row and two models, in one
+order), J judges, D coefficients: J of verdicts, one of the side, one of the length, M strengths.
 """
 
 from __future__ import annotations
@@ -34,6 +36,9 @@ STRENGTH_SDS = (0.1, 0.3, 0.6, 1.0, 1.8)
 
 SIDE_SD = 0.5
 """Prior standard deviation of the effect of standing first."""
+
+LENGTH_SD = 1.0
+"""Prior standard deviation of the effect of being longer."""
 
 VERDICT, VERDICT_SD = 1.2, 0.8
 """Prior mean of the sum of the coefficients of verdicts, and its standard deviation."""
@@ -63,6 +68,8 @@ class Preferences:
         votes: (U,) number of votes.
         side: (U,) 1 where the first stood first, -1 where the second did, 0 where that is unknown.
         verdicts: (J, U) of judges, from -1 for the second to 1 for the first; nan where there is none.
+        length: (U,) how much longer the first one's answer is, from -1 to 1, 0 where that is unknown; None if lengths
+            are not taken out.
 
     Raises:
         ValueError: arrays of other shapes, fewer than two models, or a model against itself.
@@ -81,10 +88,12 @@ class Preferences:
     votes: Floats
     side: Floats
     verdicts: Floats
+    length: Floats | None = None
 
     def __post_init__(self) -> None:
         size = len(self.first)
-        shapes = {array.shape for array in (self.row, self.second, self.value, self.votes, self.side)}
+        arrays = (self.row, self.second, self.value, self.votes, self.side, self.lengths)
+        shapes = {array.shape for array in arrays}
         if shapes != {(size,)} or self.verdicts.ndim != 2 or self.verdicts.shape[1] != size or self.models < 2:
             raise ValueError("preferences need two models or more, and arrays of the shapes (U,) and (J, U)")
         if (self.first == self.second).any():
@@ -116,6 +125,7 @@ class Preferences:
         second: Sequence[int] | Ints,
         value: Sequence[float] | Floats,
         verdicts: Sequence[Mapping[Unit, float]] = (),
+        length: Sequence[float] | Floats | None = None,
     ) -> Preferences:
         """Join votes and verdicts on each row and two models, in each order that people saw.
 
@@ -123,11 +133,18 @@ class Preferences:
             models: M.
             row, first, second, value: (V,) of each vote; value is 1 for the first, 0 for the second, 1/2 for a tie.
             verdicts: of each judge, from -1 for the second model of a unit to 1 for the first.
+            length: (V,) how much longer the first answer is, see `Preferences`; None if lengths are not taken out.
         """
         votes: dict[tuple[Unit, float], list[float]] = {}
-        for vote in zip(*(np.asarray(array).tolist() for array in (row, first, second, value)), strict=True):
+        lengths: dict[tuple[Unit, float], float] = {}
+        longer = np.zeros(len(value)) if length is None else length
+        for *vote, of_vote in zip(
+            *(np.asarray(array).tolist() for array in (row, first, second, value, longer)), strict=True
+        ):
             unit, for_first = unit_of(*vote)
-            votes.setdefault((unit, 1.0 if unit[1] == vote[1] else -1.0), []).append(for_first)
+            side = 1.0 if unit[1] == vote[1] else -1.0
+            votes.setdefault((unit, side), []).append(for_first)
+            lengths[unit, side] = side * of_vote
         voted = {unit for unit, _ in votes}
         judged = dict.fromkeys(unit for of_judge in verdicts for unit in of_judge if unit not in voted)
         units = [*votes, *((unit, 0.0) for unit in judged)]
@@ -142,7 +159,13 @@ class Preferences:
             np.array([float(len(votes.get(key, ()))) for key in units]),
             np.array([side for _, side in units]),
             np.array(of_units).reshape(len(verdicts), len(units)),
+            None if length is None else np.array([lengths.get(key, 0.0) for key in units]),
         )
+
+    @property
+    def lengths(self) -> Floats:
+        """(U,) how much longer the first one's answer is; 0 where that is unknown or not taken out."""
+        return np.zeros(len(self.first)) if self.length is None else self.length
 
     @property
     def voted(self) -> Ints:
@@ -188,19 +211,35 @@ class Preferences:
 
     @property
     def inputs(self) -> Floats:
-        """(U, D) verdicts, side, and the two models."""
+        """(U, D) verdicts, side, length, and the two models."""
         design = np.zeros((len(self.first), self.models))
         places = np.arange(len(self.first))
         design[places, self.first], design[places, self.second] = 1.0, -1.0
         side = self.side * self.sides_vary
-        return np.concatenate([np.nan_to_num(self.verdicts).T, side[:, None], design], axis=1)
+        return np.concatenate([np.nan_to_num(self.verdicts).T, side[:, None], self.lengths[:, None], design], axis=1)
 
     def without_judges(self) -> Preferences:
         """Return the votes alone."""
         voted = self.voted
         unit = self.row[voted], self.first[voted], self.second[voted]
         votes = self.value[voted], self.votes[voted], self.side[voted]
-        return Preferences(self.models, *unit, *votes, np.zeros((0, len(voted))))
+        length = None if self.length is None else self.length[voted]
+        return Preferences(self.models, *unit, *votes, np.zeros((0, len(voted))), length)
+
+    def among(self, models: Sequence[int]) -> Preferences:
+        """Return what is said of some of the models, which are then numbered in this ascending order."""
+        chosen = np.isin(self.first, models)
+        return Preferences(
+            len(models),
+            self.row[chosen],
+            np.searchsorted(models, self.first[chosen]),
+            np.searchsorted(models, self.second[chosen]),
+            self.value[chosen],
+            self.votes[chosen],
+            self.side[chosen],
+            self.verdicts[:, chosen],
+            None if self.length is None else self.length[chosen],
+        )
 
     def by(self, judge: int) -> Preferences:
         """Return the votes, and the verdicts of one judge."""
@@ -257,11 +296,15 @@ def infer(preferences: Preferences, sds: Sequence[float] = STRENGTH_SDS) -> Pref
     """
     voted, judges = preferences.voted, len(preferences.verdicts)
     x, y, w = preferences.inputs[voted], preferences.value[voted], preferences.weights[voted]
-    mean = np.concatenate([np.full(judges, VERDICT / max(judges, 1)), np.zeros(1 + preferences.models)])
+    mean = np.concatenate([np.full(judges, VERDICT / max(judges, 1)), np.zeros(2 + preferences.models)])
     logs, modes, spreads = [], [], []
     for sd in sds:
         variances = np.concatenate(
-            [np.full(judges, VERDICT_SD**2 / max(judges, 1)), [SIDE_SD**2], np.full(preferences.models, sd**2)]
+            [
+                np.full(judges, VERDICT_SD**2 / max(judges, 1)),
+                [SIDE_SD**2, LENGTH_SD**2],
+                np.full(preferences.models, sd**2),
+            ]
         )
         prior, mode = 1 / variances, mean.copy()
         for _ in range(STEPS):
@@ -291,6 +334,7 @@ class WinRates:
         low, high: (M, M) ends of the 95 % intervals.
         side: (3,) chance that the answer that stands first is preferred to an equal one, and the ends of its interval;
             nan if the side is unknown.
+        length: (3,) the same of an answer that is longer by a standard deviation; nan if lengths are not taken out.
         verdicts: (J,) expected coefficients of the judges' verdicts.
     """
 
@@ -299,6 +343,7 @@ class WinRates:
     low: Floats
     high: Floats
     side: Floats
+    length: Floats
     verdicts: Floats
 
 
@@ -319,12 +364,16 @@ def win_rates(preferences: Preferences, rng: np.random.Generator, samples: int =
     low, high = np.quantile(rates, [0.025, 0.975], axis=0)
     mean = rates.mean(axis=0)
     np.fill_diagonal(mean, 0.5)
-    side = np.full(3, np.nan)
-    if preferences.sides_vary:
-        drawn = _logistic(coefficients[:, judges])
-        side = np.array([drawn.mean(), *np.quantile(drawn, [0.025, 0.975])])
+    side = _effect(coefficients[:, judges], preferences.sides_vary)
+    length = _effect(np.tanh(1.0) * coefficients[:, judges + 1], preferences.length is not None)
     belief = Draws(values, int(rng.integers(2**32))).as_shares()
-    return WinRates(belief, mean, low, high, side, posterior.expected[:judges])
+    return WinRates(belief, mean, low, high, side, length, posterior.expected[:judges])
+
+
+def _effect(logits: Floats, is_known: bool) -> Floats:
+    """Return (3,) the chance of (S,) drawn logits, and the ends of its interval; nan if it is unknown."""
+    chances = _logistic(logits)
+    return np.array([chances.mean(), *np.quantile(chances, [0.025, 0.975])]) if is_known else np.full(3, np.nan)
 
 
 def draw(evidence: Preferences, rng: np.random.Generator, samples: int = 0) -> Draws:
@@ -335,7 +384,7 @@ def draw(evidence: Preferences, rng: np.random.Generator, samples: int = 0) -> D
 def _rates(preferences: Preferences, coefficients: Floats) -> Floats:
     """Return (S, M, M) win rates of the row's model against the column's, over rows that judges compared; 0 alone."""
     models, judges = preferences.models, len(preferences.verdicts)
-    strengths = coefficients[:, judges + 1 :]
+    strengths = coefficients[:, judges + 2 :]
     rates = _logistic(strengths[:, :, None] - strengths[:, None])
     rates[:, np.arange(models), np.arange(models)] = 0.0
     judged = np.flatnonzero(~np.isnan(preferences.verdicts).all(axis=0)) if judges else np.zeros(0, dtype=np.int64)

@@ -238,3 +238,32 @@ def test_votes_are_written_in_another_layout(folder, rank_models, name, ending):
     assert json.loads(rank_models("--votes", "alpaca.csv", "--format", "arena")[1]) == {
         "question_id": "Say.", "model_a": "a", "model_b": "b", "winner": "model_b"
     }  # fmt: skip
+
+
+def test_lengths_are_taken_out_on_request(folder, rank_models):
+    """Of answers in the file, or of those that the models gave; without either that is refused."""
+    rng, size = np.random.default_rng(1), {"a": 20, "b": 60, "c": 40}
+    lines = [line.split(",") for line in Path("votes.csv").read_text().splitlines()[1:]]
+    answers = {(line[0], name): "x" * int(rng.poisson(size[name])) for line in lines for name in size}
+    write_csv(
+        "answered.csv", [*HEAD, "rater", "answer_a", "answer_b"],
+        [[*line, answers[line[0], line[1]], answers[line[0], line[2]]] for line in lines],
+    )  # fmt: skip
+    rows = list(dict.fromkeys(line[0] for line in lines))
+    write_csv("pool.csv", ["id", "text"], [[row, f"Say {row}."] for row in rows])
+    for name in size:
+        write_csv(f"{name}.csv", ["id", "answer"], [[row, answers[row, name]] for row in rows])
+    plain = found(rank_models("--votes", "answered.csv", "--format", "json")[1])
+    inside = found(rank_models("--votes", "answered.csv", "--length-controlled", "--format", "json")[1])
+    asked = ("--pool", "pool.csv", "--models", "a.csv", "b.csv", "c.csv")
+    outside = found(rank_models("--votes", "votes.csv", "--length-controlled", *asked, "--format", "json")[1])
+    assert plain["length"] is None
+    assert inside == outside
+    assert inside["models"] != plain["models"]
+    assert 0 < inside["length"]["low"] < inside["length"]["chance"] < inside["length"]["high"] < 1
+    out = rank_models("--votes", "answered.csv", "--length-controlled")[1]
+    assert "One that is longer by a standard deviation is preferred in " in " ".join(out.split())
+    status, _, err = rank_models("--votes", "votes.csv", "--length-controlled")
+    text = "needs answers of different lengths: columns answer_a and answer_b of the votes, or `--models` and `--pool`"
+    assert (status, err.strip()) == (2, f"rank-models: `--length-controlled` {text}")
+    assert rank_models("--data", "votes.csv", "--length-controlled")[0] == 2

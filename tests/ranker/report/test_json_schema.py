@@ -88,7 +88,7 @@ RECORDS = [
     (VOTES, "model", votes.VotedModel),
     (VOTES, "pair", votes.PairRate),
     (VOTES, "judge", votes.VotingJudge),
-    (VOTES, "side", votes.SideEffect),
+    (VOTES, "effect", votes.Effect),
     (SETS, "leader", over_sets.Leader),
     (SETS, "difference", over_sets.Difference),
     (SETS, "friedman", leaders.Friedman),

@@ -55,12 +55,12 @@ def test_the_spread_is_that_of_the_curvature():
 
     def log_posterior(coefficients):
         logits = votes.inputs @ coefficients
-        prior = (coefficients[1:] ** 2).sum() / 2 + coefficients[0] ** 2 / (2 * 0.5**2)
+        prior = (coefficients[1:] ** 2).sum() / 2 + coefficients[0] ** 2 / (2 * 0.5**2)  # length, strengths; side
         return (votes.value * logits - np.logaddexp(0, logits)).sum() - prior
 
-    hessian = np.zeros((4, 4))
-    for i, a in enumerate(step * np.eye(4)):
-        for j, b in enumerate(step * np.eye(4)):
+    hessian = np.zeros((5, 5))
+    for i, a in enumerate(step * np.eye(5)):
+        for j, b in enumerate(step * np.eye(5)):
             corners = [log_posterior(mode + s * a + t * b) * s * t for s in (1, -1) for t in (1, -1)]
             hessian[i, j] = sum(corners) / (4 * step**2)
     assert found.covariances[0] == pytest.approx(np.linalg.inv(-hessian), abs=1e-4)
@@ -135,7 +135,7 @@ def test_nothing_depends_on_the_order_of_models_or_votes():
     places = np.array([2, 0, 3, 1])
     other = Preferences.of(4, places[votes.first[shuffled]], places[votes.second[shuffled]], votes.value[shuffled])
     plain = Preferences.of(4, votes.first, votes.second, votes.value)
-    assert infer(other).expected[1:][places] == pytest.approx(infer(plain).expected[1:], abs=1e-8)
+    assert infer(other).expected[2:][places] == pytest.approx(infer(plain).expected[2:], abs=1e-8)
 
 
 def test_what_is_no_vote_is_refused():
@@ -146,3 +146,23 @@ def test_what_is_no_vote_is_refused():
         Preferences.of(1, [0], [1], [1.0])
     with pytest.raises(ValueError, match="shapes"):
         Preferences.of(2, [0], [1], [1.0, 0.0])
+
+
+def test_the_length_is_taken_out():
+    """Where longer answers are preferred, the model that writes them is no better at equal length."""
+    rng, count = np.random.default_rng(5), 1500
+    first, second = np.array([rng.choice(3, 2, replace=False) for _ in range(count)]).T
+    strengths, wordy = np.array([0.6, 0.0, -0.6]), np.array([-1.0, 0.0, 1.5])
+    longer = np.tanh(wordy[first] - wordy[second] + rng.normal(0, 0.7, count))
+    chance = 1 / (1 + np.exp(-(strengths[first] - strengths[second] + 1.5 * longer)))
+    value = (rng.random(count) < chance).astype(float)
+    plain = Preferences.joined(3, np.arange(count), first, second, value)
+    controlled = Preferences.joined(3, np.arange(count), first, second, value, length=longer)
+    found = win_rates(controlled, np.random.default_rng(0), 500)
+    assert draw(plain, np.random.default_rng(0), 500).score.argmax() == 2
+    assert found.belief.order.tolist() == [0, 1, 2]
+    truth = 1 / (1 + np.exp(-1.5 * np.tanh(1)))
+    assert found.length[1] < truth < found.length[2]
+    assert np.isnan(win_rates(plain, np.random.default_rng(0), 500).length).all()
+    turned = Preferences.joined(3, np.arange(count), second, first, 1 - value, length=-longer)
+    assert infer(turned).expected[-3:] == pytest.approx(infer(controlled).expected[-3:], abs=1e-8)
