@@ -1,11 +1,12 @@
 """Models ordered by K votes between two answers, beside a judge's verdicts, and against Bradley and Terry's model.
 
     python -m benchmarks.votes order pandalm-votes.csv.gz
+    python -m benchmarks.votes order pandalm-votes.csv.gz --asked
     python -m benchmarks.votes strengths pandalm-votes.csv.gz
 
 A file holds the votes of people and of judges: columns item, model_a, model_b, winner, rater. For each replicate K rows
-are drawn, and one person's vote on each. The truth is the order of strengths by all people's votes. `strengths` needs
-`pip install choix`.
+are drawn, or asked as `label --votes` asks them, and one person's vote on each. The truth is the order of strengths by
+all people's votes. `strengths` needs `pip install choix`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchmarks.labels import pairwise_accuracy, table
 from factors.types import Floats, Ints
 from ranker.commands.options import PATH
 from ranker.datasets.votes import Votes, read_votes
+from ranker.labelling.questions import of_pairs
 from ranker.statistics.preferences import Preferences, draw, infer
 
 SIZES = (10, 20, 50)
@@ -54,13 +56,16 @@ def read(file: Path) -> tuple[Votes, dict[str, Preferences]]:
     return votes, {"": alone} | {name: replace(alone, verdicts=2 * by[[place]] - 1) for name, place in judges.items()}
 
 
-def sampled(units: Preferences, votes: Votes, size: int, rng: np.random.Generator) -> Preferences:
+def sampled(units: Preferences, votes: Votes, size: int, rng: np.random.Generator, asked: bool) -> Preferences:
     """Return the units with one person's vote on K of them; without verdicts these alone."""
     people = [place for place, name in enumerate(votes.raters) if name.startswith(PEOPLE)]
     by = np.full((len(votes.raters), len(units.first)), np.nan)
     by[votes.rater, votes.row] = votes.value
     value, counts = np.full(len(units.first), np.nan), np.zeros(len(units.first))
-    for row in rng.permutation(len(units.first))[:size].tolist():
+    present = np.zeros((units.models, len(units.first)), dtype=bool)
+    present[units.first, np.arange(len(units.first))] = present[units.second, np.arange(len(units.first))] = True
+    rows = [question.row for question in of_pairs(present, int(rng.integers(2**32)), most=size)] if asked else []
+    for row in rows or rng.permutation(len(units.first))[:size].tolist():
         value[row], counts[row] = by[people[rng.integers(len(people))], row], 1.0
     part = replace(units, value=value, votes=counts)
     return part if len(units.verdicts) else part.without_judges()
@@ -69,7 +74,8 @@ def sampled(units: Preferences, votes: Votes, size: int, rng: np.random.Generato
 @main.command()
 @click.argument("file", type=PATH)
 @click.option("--replicates", default=1000, show_default=True)
-def order(file: Path, replicates: int) -> None:
+@click.option("--asked", is_flag=True, help="Choose rows as `label --votes` does.")
+def order(file: Path, replicates: int, asked: bool) -> None:
     """Print how many pairs random votes put in true order, and whether probabilities keep their word."""
     votes, all_units = read(file)
     truth = infer(all_units[""], FLAT).expected[-len(votes.models) :]
@@ -78,7 +84,9 @@ def order(file: Path, replicates: int) -> None:
     for name, units in all_units.items():
         cells = []
         for size in SIZES:
-            right, stated = map(np.array, zip(*_results(votes, units, size, replicates, ordered, truth), strict=True))
+            right, stated = map(
+                np.array, zip(*_results(votes, units, size, replicates, ordered, truth, asked), strict=True)
+            )
             cells.append(f"{100 * right.mean():.1f} ({100 * right.std() / np.sqrt(replicates):.1f})")
             words.append([f"{name or 'votes alone'}, K = {size}", *kept_word(stated.ravel(), ENDS)])
         rows.append([f"votes and {name}" if name else "votes alone", *cells])
@@ -92,12 +100,12 @@ ENDS = tuple(zip(CLASSES, CLASSES[1:], strict=False))
 
 
 def _results(
-    votes: Votes, units: Preferences, size: int, replicates: int, ordered: Ints, truth: Floats
+    votes: Votes, units: Preferences, size: int, replicates: int, ordered: Ints, truth: Floats, asked: bool
 ) -> Iterator[tuple[float, Floats]]:
     """Yield the share of pairs in true order, and the probabilities stated for the true order of each pair."""
     for replicate in range(replicates):
         rng = np.random.default_rng([replicate, size])
-        belief = draw(sampled(units, votes, size, rng), rng, 500)
+        belief = draw(sampled(units, votes, size, rng, asked), rng, 500)
         stated = belief.beats()[np.ix_(ordered, ordered)][np.triu_indices(len(ordered), 1)]
         yield pairwise_accuracy(belief.score[ordered], truth[ordered]), stated
 

@@ -24,6 +24,7 @@ from ranker.datasets.sheets import csv_table
 from ranker.errors import DataError, listed
 from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits
+from ranker.numbers import counted
 
 IDS = ("id", "item", "question_id", "prompt_id", "example_id", "instruction", "prompt", "question", "input", "text")
 """Columns that say which row was voted on, the first that there is."""
@@ -109,7 +110,7 @@ def read_votes(file: Path | Sequence[Mapping[str, object]], limits: Limits = LIM
     models = tuple(dict.fromkeys(name for pair_of in zip(*sides, strict=True) for name in pair_of if name))
     rows, raters = tuple(dict.fromkeys(ids[n] for n in places)), tuple(dict.fromkeys(voters))
     empty = columns.size - len(places)
-    left_out = [f"{empty:,} rows have no winner, and are left out."] if empty else []
+    left_out = [f"Left out, for want of a winner: {counted(empty, 'row')}."] if empty else []
     return Votes(
         columns.origin,
         models,

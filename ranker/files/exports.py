@@ -2,6 +2,9 @@
 
 Each annotation becomes a row: the exported columns, `label`, `annotator` and `seconds`. A row that was skipped,
 rejected or marked "cannot tell" has no label, and neither has one with several.
+
+A choice between two answers also becomes a vote: `winner`, beside the columns `model_a` and `model_b` of Label Studio's
+tasks (left and right), or those made of the ids of Prodigy's two options.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record
         cells = row if type(row) is dict else dict(row)
         if "accept" in cells and "answer" in cells:
             label = cells["accept"] if cells["answer"] == "accept" else []
-            cells = {**cells, "label": label if isinstance(label, list) else [label]}
+            cells = {**cells, "label": label if isinstance(label, list) else [label], **_vote(cells)}
             if "_annotator_id" in cells:
                 cells["annotator"] = cells["_annotator_id"]
         label = cells.get("label")
@@ -71,6 +74,24 @@ def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record
             raise DataError.at(f"{place} {number}", f"a row must have one label (got {listed(labels)})", value=labels)
         text = f"rows with several labels count as unlabelled: {len(several):,} (here {listed(labels)})"
         log.warning(Assumption(f"{place} {number}: {text}"))
+
+
+def _vote(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Return models and winner of a line of Prodigy's, whose two options have the models' names as ids; {} of others.
+
+    Example:
+        >>> options = [{"id": "old", "text": "A dog."}, {"id": "new", "text": "A cat."}]
+        >>> _vote({"options": options, "accept": ["new"], "answer": "accept"})
+        {'model_a': 'old', 'model_b': 'new', 'winner': 'new'}
+    """
+    options, accepted = cells.get("options"), cells["accept"]
+    if not (isinstance(options, list) and len(options) == 2 and isinstance(accepted, list)):
+        return {}
+    ids = [option.get("id") if isinstance(option, dict) else None for option in options]
+    if not all(isinstance(name, str) and not name.isdigit() for name in ids):
+        return {}
+    winner = accepted[0] if len(accepted) == 1 else "tie"
+    return {"model_a": ids[0], "model_b": ids[1], "winner": winner if cells["answer"] == "accept" else None}
 
 
 def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits = LIMITS) -> Iterator[Record]:
@@ -102,6 +123,9 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits 
                 choices = [] if annotation.get("was_cancelled") else _choices(annotation["result"])
                 seconds = annotation.get("lead_time")
                 beside = {"label": choices, "annotator": _who(annotation.get("completed_by")), "seconds": seconds}
+                sides = [part["value"]["selected"] for part in annotation["result"] if part["type"] == "pairwise"]
+                if sides or {"model_a", "model_b"} <= columns.keys():
+                    beside["winner"] = sides[0] if sides and not annotation.get("was_cancelled") else None
                 yield number, {**columns, "annotation_id": annotation.get("id"), **beside}
         except (AttributeError, KeyError, TypeError) as error:
             raise DataError.at(place, "no annotation as Label Studio writes it") from error

@@ -267,3 +267,41 @@ def test_lengths_are_taken_out_on_request(folder, rank_models):
     text = "needs answers of different lengths: columns answer_a and answer_b of the votes, or `--models` and `--pool`"
     assert (status, err.strip()) == (2, f"rank-models: `--length-controlled` {text}")
     assert rank_models("--data", "votes.csv", "--length-controlled")[0] == 2
+
+
+def test_choices_of_labelling_tools_are_votes(folder, rank_models):
+    """Label Studio's pairwise choice, with models in the task's columns; Prodigy's two options, named by their ids."""
+    sides = ["left", "right", "left", None]
+    tasks = [
+        {
+            "id": n,
+            "data": {"id": f"q{n}", "text1": "A.", "text2": "B.", "model_a": "old", "model_b": "new"},
+            "annotations": [
+                {
+                    "id": n,
+                    "completed_by": {"email": "ann@example.org"},
+                    "was_cancelled": side is None,
+                    "result": [{"type": "pairwise", "value": {"selected": side or "left"}}],
+                }
+            ],
+        }
+        for n, side in enumerate(sides)
+    ]
+    Path("studio.json").write_text(json.dumps(tasks))
+    options = [{"id": "old", "text": "A."}, {"id": "new", "text": "B."}]
+    answers = [["old"], ["new"], ["old"], [], ["new"]]
+    lines = [
+        {"text": f"q{n}", "options": options, "accept": accept, "answer": "ignore" if n == 4 else "accept",
+         "_annotator_id": "ann"}
+        for n, accept in enumerate(answers)
+    ]  # fmt: skip
+    Path("prodigy.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    for file, values in (("studio.json", [1, 0, 1]), ("prodigy.jsonl", [1, 0, 1, 0.5])):
+        votes = read_votes(Path(file))
+        assert (votes.models, votes.value.tolist()) == (("old", "new"), values)
+        assert [rater.partition("@")[0] for rater in votes.raters] == ["ann"]
+        assert "for want of a winner: 1 row." in " ".join(votes.notes)
+        assert found(rank_models("--votes", file, "--format", "json")[1])["votes"] == len(values)
+    numbered = [{**line, "options": [{"id": 0, "text": "A."}, {"id": 1, "text": "B."}]} for line in lines]
+    Path("numbered.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in numbered))
+    assert rank_models("--votes", "numbered.jsonl")[0] == 2  # which of them is which model is not known
