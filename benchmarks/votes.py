@@ -3,6 +3,7 @@
     python -m benchmarks.votes order pandalm-votes.csv.gz
     python -m benchmarks.votes order pandalm-votes.csv.gz --asked
     python -m benchmarks.votes strengths pandalm-votes.csv.gz
+    python -m benchmarks.votes likeness texts/*.npz
 
 A file holds the votes of people and of judges: columns item, model_a, model_b, winner, rater. For each replicate K rows
 are drawn, or asked as `label --votes` asks them, and one person's vote on each. The truth is the order of strengths by
@@ -11,20 +12,22 @@ all people's votes. `strengths` needs `pip install choix`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import click
 import numpy as np
 
+from benchmarks import anchors
 from benchmarks.judges import CLASSES, kept_word
 from benchmarks.labels import pairwise_accuracy, table
 from factors.types import Floats, Ints
 from ranker.commands.options import PATH
 from ranker.datasets.votes import Votes, read_votes
 from ranker.labelling.questions import of_pairs
-from ranker.statistics.preferences import Preferences, draw, infer
+from ranker.statistics.preferences import Preferences, draw, gains, infer
 
 SIZES = (10, 20, 50)
 
@@ -62,13 +65,21 @@ def sampled(units: Preferences, votes: Votes, size: int, rng: np.random.Generato
     by = np.full((len(votes.raters), len(units.first)), np.nan)
     by[votes.rater, votes.row] = votes.value
     value, counts = np.full(len(units.first), np.nan), np.zeros(len(units.first))
-    present = np.zeros((units.models, len(units.first)), dtype=bool)
-    present[units.first, np.arange(len(units.first))] = present[units.second, np.arange(len(units.first))] = True
-    rows = [question.row for question in of_pairs(present, int(rng.integers(2**32)), most=size)] if asked else []
-    for row in rows or rng.permutation(len(units.first))[:size].tolist():
-        value[row], counts[row] = by[people[rng.integers(len(people))], row], 1.0
     part = replace(units, value=value, votes=counts)
+    for row in chosen_rows(part, size, rng) if asked else rng.permutation(len(units.first))[:size].tolist():
+        value[row], counts[row] = by[people[rng.integers(len(people))], row], 1.0
     return part if len(units.verdicts) else part.without_judges()
+
+
+def chosen_rows(part: Preferences, size: int, rng: np.random.Generator) -> Iterator[int]:
+    """Yield units as `label --votes` asks them, by the votes that `part` has then: with verdicts what tells most."""
+    if len(part.verdicts):
+        for _ in range(size):
+            yield int(np.where(part.votes > 0, -np.inf, gains(part, part)).argmax())
+        return
+    present = np.zeros((part.models, len(part.first)), dtype=bool)
+    present[part.first, np.arange(len(part.first))] = present[part.second, np.arange(len(part.first))] = True
+    yield from (question.row for question in of_pairs(present, int(rng.integers(2**32)), most=size))
 
 
 @main.command()
@@ -130,6 +141,47 @@ def strengths(file: Path) -> None:
         for name, mine, theirs_of_model in zip(votes.models, ours, theirs, strict=True)
     ]
     click.echo(table(["", "ours", "choix"], rows))
+
+
+@main.command()
+@click.argument("files", type=PATH, nargs=-1, required=True)
+@click.option("--replicates", default=40, show_default=True)
+def likeness(files: Sequence[Path], replicates: int) -> None:
+    """Print what likeness of answers adds to votes without a judge: files as for `benchmarks.anchors`.
+
+    The answer with the higher outcome gets the vote. In the last column likeness is that of other models.
+    """
+    cells = []
+    for file in files:
+        results: dict[tuple[str, int], list[float]] = {}
+        for replicate in range(replicates):
+            world = anchors.drawn(file, replicate, 8, 100)
+            alike = np.where(world.anchors.own[:, :, None], 0.0, world.anchors.similarity).sum(axis=1)
+            shuffled = alike[np.random.default_rng(replicate).permutation(len(alike))]
+            for name, values in (("votes", None), ("and likeness", alike), ("and that of others", shuffled)):
+                for size in SIZES:
+                    part = compared(world.outcomes, values, size, replicate)
+                    score = draw(part, np.random.default_rng(replicate), 500).score
+                    results.setdefault((name, size), []).append(pairwise_accuracy(score, world.truth))
+        cells.append([file.stem, *(f"{100 * np.mean(right):.1f}" for right in results.values())])
+    click.echo(table(["", *(f"{name}, K = {size}" for name, size in results)], cells))
+
+
+def compared(outcomes: Floats, alike: Floats | None, size: int, seed: int) -> Preferences:
+    """Return K votes by (M, N) outcomes, and the likeness of answers on all rows."""
+    questions = of_pairs(np.ones(outcomes.shape, dtype=bool), seed, most=size)
+    row, first, second = np.array([(question.row, *question.models) for question in questions]).T
+    value = (1 + np.sign(np.round(outcomes[first, row] - outcomes[second, row], 9))) / 2
+    units = None
+    if alike is not None:
+        pairs = [*combinations(range(len(alike)), 2)]
+        leads = np.array([alike[a] - alike[b] for a, b in pairs]) / np.sqrt(
+            np.mean([(alike[a] - alike[b]) ** 2 for a, b in pairs])
+        )
+        units = {
+            (n, a, b): float(lead[n]) for (a, b), lead in zip(pairs, leads, strict=True) for n in range(alike.shape[1])
+        }
+    return Preferences.joined(len(outcomes), row, first, second, value, likeness=units)
 
 
 if __name__ == "__main__":

@@ -200,7 +200,7 @@ def label(**values: Any) -> None:
 def report_command() -> str:
     """Return the command that ranks the models by the answers of a session: with its options that `run` has, too.
 
-    Votes, and marks without a judge, are read without the pool; so are votes without the models.
+    Marks without a judge are read without the pool.
     """
     from ranker.commands.run import run
 
@@ -209,11 +209,8 @@ def report_command() -> str:
     shared = {parameter.name for parameter in run.params} - {"pool", "output", "force", "seed", "votes", *LOG_OPTIONS}
     flag = "--votes" if typed_values["votes"] else "--data"
     arguments = ["rank-models", flag, typed_values["output"]]
-    of_answers = typed_values["votes"] or typed_values["marks"]
-    if not of_answers or typed_values["judges"]:
+    if not typed_values["marks"] or typed_values["judges"]:
         arguments += ["--pool", typed_values["pool"]]
-    elif typed_values["votes"]:
-        return shlex.join(map(str, arguments))
     if typed_values["marks"] and typed_values["scale"] is None:
         arguments += ["--range", "1", "5"]
     for parameter in context.command.params:

@@ -36,9 +36,8 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     for name in OTHERS:
         if values[name]:
             raise flag_error(NAMES.get(name, name), "is not read beside `--votes`", values[name])
-    reads_answers = values["judges"] or values["length_controlled"]
-    if bool(values["models"]) != bool(values["pool"]) or (values["pool"] and not reads_answers):
-        text = "is beside `--votes` for a judge that marks answers: name `--models`, `--pool` and `--judge`"
+    if bool(values["models"]) != bool(values["pool"]):
+        text = "is beside `--votes` for the models' answers: name both `--models` and `--pool`"
         raise flag_error("models" if values["models"] else "pool", text, values["models"] or values["pool"])
     outputs.check(values)
     file = local_path(values["votes"], "votes", values["limits"].file)

@@ -1,10 +1,11 @@
-"""Exports of labelling tools as rows: Label Studio's JSON and CSV, doccano's JSON lines and zip, Prodigy's lines.
+"""Exports of labelling tools as rows: Label Studio's JSON and CSV, doccano's JSON lines and zip, Prodigy's lines, and
+votes in argilla's JSON.
 
 Each annotation becomes a row: the exported columns, `label`, `annotator` and `seconds`. A row that was skipped,
 rejected or marked "cannot tell" has no label, and neither has one with several.
 
 A choice between two answers also becomes a vote: `winner`, beside the columns `model_a` and `model_b` of Label Studio's
-tasks (left and right), or those made of the ids of Prodigy's two options.
+tasks (left and right) or argilla's metadata, or those made of the ids of Prodigy's two options.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _vote(cells: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits = LIMITS) -> Iterator[Record]:
-    """Yield a row for each annotation of Label Studio's tasks; other records are returned as they are.
+    """Yield a row for each annotation of Label Studio's tasks, or argilla's; other records are returned as they are.
 
     Where annotations of a task are its ground truth, the others are left out. Annotations that were cancelled have no
     label; predictions and drafts are not read.
@@ -106,6 +107,9 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits 
     first = next(tasks, None)
     if first is not None and {"annotation_id", "lead_time"} <= first.keys():
         raise DataError.at(path, "Label Studio's JSON_MIN loses rows; export JSON or CSV instead")
+    if first is not None and {"fields", "metadata", "responses"} <= first.keys():
+        yield from _argilla(path, chain([first], tasks))
+        return
     if first is None or not {"data", "annotations"} <= first.keys():
         yield from enumerate(chain([] if first is None else [first], tasks), 1)
         return
@@ -131,6 +135,32 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits 
             raise DataError.at(place, "no annotation as Label Studio writes it") from error
     if left_out:
         log.warning("%s: annotations beside those marked as ground truth are left out: %d", path, left_out)
+
+
+def _argilla(path: Path, records: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
+    """Yield a row for each response to the only question of argilla's records: a vote, where metadata names two models.
+
+    A vote is the name of a field, which ends in 1 or a, 2 or b; a word for a winner; or a ranking of these.
+
+    Raises:
+        DataError: a record has responses to several questions, or is none as argilla writes it.
+    """
+    number = 0
+    for number_of_record, record in enumerate(records, 1):
+        place = f"{path}, record {number_of_record}"
+        try:
+            fields, questions = record["fields"], record["responses"]
+            if len(questions) > 1:
+                raise DataError.at(place, f"responses to several questions: {listed(questions)}; export one alone")
+            for response in next(iter(questions.values()), []):
+                value = response["value"][0] if isinstance(response["value"], list) else response["value"]
+                side = {"1": "1", "a": "1", "2": "2", "b": "2"}.get(str(value)[-1:].casefold())
+                winner = side if value in fields and side else value
+                number += 1
+                beside = {"label": value, "winner": winner, "annotator": _who(response.get("user_id"))}
+                yield number, {"id": record.get("id"), **fields, **record["metadata"], **beside}
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            raise DataError.at(place, "no record as argilla writes it") from error
 
 
 def _is_ground_truth(annotation: Mapping[str, Any]) -> bool:

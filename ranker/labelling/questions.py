@@ -12,15 +12,15 @@ from itertools import combinations
 
 import numpy as np
 
-from factors.types import Bools
+from factors.types import Bools, Floats
 from ranker.labelling.session import LabelEvent
 from ranker.statistics.draws import Draws
 
 MOST = 5_000
 """Most questions that are prepared."""
 
-BALANCED = "balanced"
-"""Rule that asks questions in the order in which they were prepared."""
+BALANCED, INFORMATIVE = "balanced", "informative"
+"""Rules: questions in the order in which they were prepared; the one whose answer tells most."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,19 @@ class QuestionLearner:
         size: Q.
         answers: number of answers, of which an event holds one.
         believe: answered events -> what is believed of the models.
+        gains: answered events -> (Q,) how much an answer to each question tells; None to ask in order.
     """
 
-    rules: tuple[str, ...] = (BALANCED,)
-
-    def __init__(self, size: int, answers: int, believe: Callable[[Sequence[LabelEvent]], Draws]) -> None:
-        self.rows, self.answers, self.believe, self.readable = size, answers, believe, np.arange(size)
+    def __init__(
+        self,
+        size: int,
+        answers: int,
+        believe: Callable[[Sequence[LabelEvent]], Draws],
+        gains: Callable[[Sequence[LabelEvent]], Floats] | None = None,
+    ) -> None:
+        self.rows, self.answers, self.believe, self.gains = size, answers, believe, gains
+        self.readable = np.arange(size)
+        self.rules: tuple[str, ...] = (BALANCED,) if gains is None else (INFORMATIVE, BALANCED)
 
     def check(self, event: LabelEvent) -> None:
         """Raise a ValueError if there is no such answer."""
@@ -131,8 +138,11 @@ class QuestionLearner:
         return self.believe(answered)
 
     def choose(self, answered: Sequence[LabelEvent], rule: str, closed: Collection[int], count: int) -> list[int]:
-        """Return the first questions that are open."""
-        return [question for question in range(self.rows) if question not in closed][:count]
+        """Return open questions: the first ones, or by `INFORMATIVE` those that tell most."""
+        order = np.arange(self.rows)
+        if rule == INFORMATIVE and self.gains is not None:
+            order = np.argsort(-self.gains(answered), kind="stable")
+        return [*map(int, order[~np.isin(order, [*closed])][:count])]
 
     def alarmed(self, answered: Sequence[LabelEvent]) -> bool:
         """Return False: no answer has a probability before it is given."""

@@ -19,7 +19,7 @@ from ranker.datasets.identity import row_key
 from ranker.datasets.sheets import COLUMNS
 from ranker.datasets.votes import Votes
 from ranker.errors import UsageError, find_repeat
-from ranker.labelling.questions import BALANCED, Inquiry, QuestionLearner, of_pairs, of_rows
+from ranker.labelling.questions import Inquiry, QuestionLearner, of_pairs, of_rows
 from ranker.labelling.session import LabelEvent, Session
 from ranker.labelling.sheet import Line
 from ranker.runs.asked_judges import Answering
@@ -30,7 +30,7 @@ from ranker.runs.label_pool import Panel, PoolFile, Wording
 from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.pool import MAX_COMPARED_ROWS
 from ranker.runs.rows import RowsFile
-from ranker.runs.votes import verdicts_beside
+from ranker.runs.votes import likeness_beside, verdicts_beside
 from ranker.runtime.runtime import Runtime
 from ranker.statistics import judges as by_marks
 from ranker.statistics import preferences as by_votes
@@ -247,11 +247,12 @@ class AskedAnswers:
 
     Attributes:
         pool: the questions.
-        believe: answered events -> what is believed of the models.
+        believe, gains: as for `ranker.labelling.questions.QuestionLearner`.
     """
 
     pool: AnsweredPool
     believe: Callable[[Sequence[LabelEvent]], Draws]
+    gains: Callable[[Sequence[LabelEvent]], Floats] | None = None
 
     @property
     def alike(self) -> bool:
@@ -263,11 +264,9 @@ class AskedAnswers:
 
     def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
         """Build the session after all earlier answers."""
-        learner = QuestionLearner(len(self.pool.questions), len(self.pool.form.labels), self.believe)
+        learner = QuestionLearner(len(self.pool.questions), len(self.pool.form.labels), self.believe, self.gains)
         events = [*prior, *(line.event for line in lines)]
-        return Session(
-            learner, events, rule=BALANCED, margin=settings.margin, probable=settings.until, seed=settings.seed
-        )
+        return Session(learner, events, margin=settings.margin, probable=settings.until, seed=settings.seed)
 
     def shown(self, row: int, segments: Sequence[str]) -> list[str]:
         """Return []: which answer is whose is not told."""
@@ -340,8 +339,8 @@ def label_answers(
     if not questions:
         raise UsageError.about("models", "gave no answers to the same rows of this pool")
     pool = AnsweredPool(sheet, tuple(rows), form.task, (), form, names, texts, tuple(questions))
-    believe = (_votes_believed if form is VOTE else _marks_believed)(pool, judges, answering, runtime)
-    predictions = AskedAnswers(pool, believe)
+    learnt = (_votes_learnt if form is VOTE else _marks_learnt)(pool, judges, answering, runtime)
+    predictions = AskedAnswers(pool, *learnt)
     session = predictions.session((), (), settings)
     return pool, Labelling(form.task, names, pool.examples, predictions, session, settings=settings, scale=form.scale)
 
@@ -356,32 +355,48 @@ def _few(rows: Sequence[Example], earlier: Collection[str], models: InspectedMod
     return few
 
 
-def _votes_believed(
-    pool: AnsweredPool, judges: Judges, answering: Answering, runtime: Runtime
-) -> Callable[[Sequence[LabelEvent]], Draws]:
-    """Return what believes of votes, beside judges' verdicts."""
+Learnt = tuple[Callable[[Sequence[LabelEvent]], Draws], Callable[[Sequence[LabelEvent]], Floats] | None]
+"""What turns answers into a belief, and what tells which question to ask; None if all are asked in order."""
+
+
+def _votes_learnt(pool: AnsweredPool, judges: Judges, answering: Answering, runtime: Runtime) -> Learnt:
+    """Return what learns from votes, beside judges' verdicts; with these it asks what tells most."""
     nobody, ids = np.zeros(0, dtype=np.int64), tuple(row.id for row in pool.rows)
     people = Votes("the pool", pool.names, ids, ("",), nobody, nobody, nobody, nobody, *np.zeros((2, 0)))
-    verdicts = verdicts_beside(judges, people, answering.models, pool.rows, judges.options.limits, runtime)
+    verdicts = verdicts_beside(judges, people, answering, judges.options.limits, runtime)
+    first_rows = {pool.rows[question.row].id for question in pool.questions[:MAX_COMPARED_ROWS]}
+    alike, _ = likeness_beside(people, answering, first_rows, runtime)
+    units = [(question.row, *question.models) for question in pool.questions]
+
+    def joined(answered: Sequence[LabelEvent]) -> Preferences:
+        rows, first, second = np.array([units[event.row] for event in answered], dtype=np.int64).reshape(-1, 3).T
+        values, tables = [VALUES[event.label] for event in answered], [*verdicts.values()]
+        return Preferences.joined(len(pool.names), rows, first, second, values, tables, likeness=alike)
 
     def believe(answered: Sequence[LabelEvent]) -> Draws:
-        questions = [pool.questions[event.row] for event in answered]
-        votes = (
-            [question.row for question in questions],
-            [question.models[0] for question in questions],
-            [question.models[1] for question in questions],
-            [VALUES[event.label] for event in answered],
-        )
-        joined = Preferences.joined(len(pool.names), *votes, [*verdicts.values()])
-        return by_votes.draw(joined, np.random.default_rng(0))
+        return by_votes.draw(joined(answered), np.random.default_rng(0))
 
-    return believe
+    if not verdicts:
+        return believe, None
+    tables = [*verdicts.values(), *([] if alike is None else [alike])]
+    signs = [1 if first < second else -1 for _, first, second in units]
+    keys = [(row, min(pair), max(pair)) for row, *pair in units]
+    said = [[sign * table.get(key, np.nan) for sign, key in zip(signs, keys, strict=True)] for table in tables]
+    row, first, second = np.array(units).T
+    nothing = np.zeros(len(units))
+    questions = Preferences(
+        len(pool.names), row, first, second, nothing, nothing, nothing, np.array(said), alike=alike is not None
+    )
+    unasked = np.array([bool(pool.known(example)) for example in pool.examples])
+
+    def gains(answered: Sequence[LabelEvent]) -> Floats:
+        return np.where(unasked, -np.inf, by_votes.gains(joined(answered), questions))
+
+    return believe, gains
 
 
-def _marks_believed(
-    pool: AnsweredPool, judges: Judges, answering: Answering, runtime: Runtime
-) -> Callable[[Sequence[LabelEvent]], Draws]:
-    """Return what believes of marks, beside those of judges."""
+def _marks_learnt(pool: AnsweredPool, judges: Judges, answering: Answering, runtime: Runtime) -> Learnt:
+    """Return what learns from marks, beside those of judges."""
     ids = [row.id for row in pool.rows]
     row_of = {row: n for n, row in enumerate(ids)}
     marks_of = judges.marks(answering, runtime)
@@ -406,4 +421,4 @@ def _marks_believed(
         judged[0] |= not judged.any()  # nobody said anything yet
         return by_marks.draw(JudgedMarks(people[:, judged], of_judges[:, :, judged]), np.random.default_rng(0))
 
-    return believe
+    return believe, None

@@ -27,6 +27,9 @@ from ranker.statistics.preferences import Preferences, Unit, unit_of
 VoteFile = str | Path | Sequence[Mapping[str, object]]
 """Votes as a user names them: a file, or rows in memory."""
 
+LEAST_ALIKE = 3
+"""Least models whose answers are compared: of two each is as like the other."""
+
 TINY = 1e-12
 """Least difference between marks that is divided by."""
 
@@ -49,7 +52,8 @@ def rank_votes(
             `ranker.datasets.votes`.
         judges: names of raters in it that are judges, not people; or name -> a rater's name, a file with a judge's
             votes or marks of answers to the same rows, or a language model that marks the models' answers to `pool`.
-        models: the models that answer, for judges that are asked, and for the lengths of answers.
+        models: the models that answer, for judges that are asked, for the lengths of answers, and for how alike these
+            are.
         pool: rows with the ids of the votes, for these.
         length_controlled: whether the effect of longer answers is taken out; their texts are in the file, or those of
             `models`.
@@ -78,18 +82,45 @@ def rank_votes(
         for name, judge in inside.items()
     }
     references = {name: place for name, place in judges.references.items() if name not in inside}
+    answering = judged_run(models, None, pool, Judges(), runtime).answering if models and pool else None
     try:
-        verdicts |= verdicts_beside(replace(judges, references=references), everyone, models, pool, limits, runtime)
+        verdicts |= verdicts_beside(replace(judges, references=references), everyone, answering, limits, runtime)
     except UsageError as error:
         text = f"{error}; those who voted in {everyone.origin} are {listed(filter(None, everyone.raters))}"
         raise UsageError(text, option=error.option, value=error.value) from error
     arrays = people.row, people.first, people.second, people.value
-    length = _relative_lengths(people, models, pool, runtime) if length_controlled else None
-    units = Preferences.joined(len(people.models), *arrays, [*verdicts.values()], length)
-    return _ranked(people, units, tuple(verdicts), seed)
+    length = _relative_lengths(people, answering, runtime) if length_controlled else None
+    alike, notes = likeness_beside(people, answering, {people.rows[row] for row in people.row.tolist()}, runtime)
+    units = Preferences.joined(len(people.models), *arrays, [*verdicts.values()], length, alike)
+    return _ranked(replace(people, notes=(*people.notes, *notes)), units, tuple(verdicts), seed)
 
 
-def _relative_lengths(people: Votes, models: InspectedModels | None, pool: UnlabelledRows, runtime: Runtime) -> Floats:
+def likeness_beside(
+    people: Votes, answering: Answering | None, voted: Collection[str], runtime: Runtime
+) -> tuple[dict[Unit, float] | None, tuple[str, ...]]:
+    """Return how much more like others the first answer of two is, and notes; None if answers cannot be compared.
+
+    Args:
+        people: rows and models that are compared; the numbers of units are those of it.
+        answering: the models; None if they are not known.
+        voted: ids of rows that people voted on.
+        runtime: how models are asked; its store keeps comparisons.
+
+    Raises:
+        ModelError: a model cannot be asked.
+    """
+    if answering is None or len({model.name for model in answering.models.models} & {*people.models}) < LEAST_ALIKE:
+        return None, ()
+    try:
+        likeness = answering.likeness(voted, runtime)
+    except UsageError as error:  # a package is missing
+        return None, (f"How alike answers are is not read: {error}.",)
+    alike = JudgeMarks(tuple(likeness.values), likeness.rows, likeness.values)
+    note = f"Answers to {len(likeness.rows):,} rows are compared with each other."
+    return _verdicts_by("likeness", alike, people), (note,)
+
+
+def _relative_lengths(people: Votes, answering: Answering | None, runtime: Runtime) -> Floats:
     """Return (V,) how much longer the first answer of each vote is, from -1 to 1; 0 where that is unknown.
 
     Raises:
@@ -97,8 +128,7 @@ def _relative_lengths(people: Votes, models: InspectedModels | None, pool: Unlab
         ModelError: a model cannot be asked.
     """
     longer = people.longer
-    answering = judged_run(models, None, pool, Judges(), runtime).answering if np.isnan(longer).all() else None
-    if answering is not None:
+    if answering is not None and np.isnan(longer).all():
         lengths = np.full((len(people.models), len(people.rows)), np.nan)
         row_of = {row: place for place, row in enumerate(people.rows)}
         of_models = answering.answers(runtime)
@@ -119,8 +149,7 @@ def _relative_lengths(people: Votes, models: InspectedModels | None, pool: Unlab
 def verdicts_beside(
     judges: Judges,
     people: Votes,
-    models: InspectedModels | None,
-    pool: UnlabelledRows,
+    answering: Answering | None,
     limits: Limits = LIMITS,
     runtime: Runtime = Runtime(),
 ) -> dict[str, dict[Unit, float]]:
@@ -129,16 +158,16 @@ def verdicts_beside(
     Args:
         judges: the judges; a file of votes, of marks, or a language model each.
         people: rows and models that are compared; the numbers of units are those of it.
-        models, pool, limits, runtime: as for `rank_votes`.
+        answering: the models whose answers are judged; None if they are not known.
+        limits, runtime: as for `rank_votes`.
 
     Raises:
         UsageError, ModelError: as `rank_votes`.
     """
     to_ask = judges.asked if judges.references else {}
-    answering = judged_run(models, None, pool, judges, runtime).answering if to_ask else None
     verdicts: dict[str, dict[Unit, float]] = {}
     for name, judge in to_ask.items():
-        verdicts |= _asked(judge, answering or needed(name), people, runtime)
+        verdicts |= _asked(judge, needed(name, answering), people, runtime)
     for name, place in judges.references.items():
         if name not in to_ask:
             verdicts[name] = _verdicts_in(name, place, people, limits)

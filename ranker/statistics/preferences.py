@@ -2,14 +2,16 @@
 
 People look at the answers a and b of two models to a row n, and say which is better. A tie counts one half for each:
 
-    logit P(a is better on n) = d_a - d_b + s side_n + l z_n + sum over judges j of c_j v_jn,
+    logit P(a is better on n) = d_a - d_b + s side_n + l z_n + sum over judges j of c_j v_jn + k u_n,
 
 with strengths d ~ Normal(0, t^2), the effect s ~ Normal(0, `SIDE_SD`^2) of standing first (side is 1 if a does, -1 if b
 does), on request the effect l ~ Normal(0, `LENGTH_SD`^2) of being longer (z_n is tanh of the difference of lengths by
 their standard deviation), and v_jn a judge's verdict, from -1 for b to 1 for a, with c_j ~ Normal(`VERDICT` / J,
-`VERDICT_SD`^2 / J). Values of t are weighed by their marginal likelihood, by Laplace's approximation. Without side,
-length and verdicts this is the model of Bradley and Terry (1952). Several votes on one row and pair are not as many
-rows: n of them count as n / (1 + (n - 1) r), r their intraclass correlation.
+`VERDICT_SD`^2 / J). Where all models' answers are known, u_n is how much more like those of the other models a's answer
+is than b's, in units of its root mean square, and k ~ Normal(0, `LIKENESS_SD`^2): votes may switch it off. Values of t
+are weighed by their marginal likelihood, by Laplace's approximation. Without side, length and verdicts this is the
+model of Bradley and Terry (1952). Several votes on one row and pair are not as many rows: n of them count as
+n / (1 + (n - 1) r), r their intraclass correlation.
 
 A model's value is its mean win rate against the others, over the rows that judges compared both on, and by strength
 where none did; nobody stands first, and answers are equally long. Models that never met are compared through others.
@@ -17,7 +19,7 @@ where none did; nobody stands first, and answers are equally long. Models that n
 Source: ours; the prior of strengths as in Caron and Doucet 2012, "Efficient Bayesian inference for generalized
 Bradley-Terry models", section 2, with a normal one; the length as in Dubois et al. 2024, "Length-controlled
 AlpacaEval", section 3. Axis letters as in `engine`; U units (a row and two models, in one
-order), J judges, D coefficients: J of verdicts, one of the side, one of the length, M strengths.
+order), J judges, A = J + 1 with likeness, D coefficients: A, one of the side, one of the length, M strengths.
 """
 
 from __future__ import annotations
@@ -43,6 +45,9 @@ LENGTH_SD = 1.0
 VERDICT, VERDICT_SD = 1.2, 0.8
 """Prior mean of the sum of the coefficients of verdicts, and its standard deviation."""
 
+LIKENESS_SD = 0.3
+"""Prior standard deviation of the coefficient of likeness; its mean is 0."""
+
 STEPS, CLOSE = 50, 1e-10
 """Most Newton steps to the mode, and the step at which they end."""
 
@@ -67,9 +72,11 @@ class Preferences:
         value: (U,) mean vote for the first, from 0 to 1; nan where nobody voted.
         votes: (U,) number of votes.
         side: (U,) 1 where the first stood first, -1 where the second did, 0 where that is unknown.
-        verdicts: (J, U) of judges, from -1 for the second to 1 for the first; nan where there is none.
+        verdicts: (A, U) of judges, from -1 for the second to 1 for the first; nan where there is none. The last one is
+            likeness, if `alike`.
         length: (U,) how much longer the first one's answer is, from -1 to 1, 0 where that is unknown; None if lengths
             are not taken out.
+        alike: whether the last verdicts are likeness of answers, of which no judge says that it is good.
 
     Raises:
         ValueError: arrays of other shapes, fewer than two models, or a model against itself.
@@ -89,6 +96,7 @@ class Preferences:
     side: Floats
     verdicts: Floats
     length: Floats | None = None
+    alike: bool = False
 
     def __post_init__(self) -> None:
         size = len(self.first)
@@ -126,6 +134,7 @@ class Preferences:
         value: Sequence[float] | Floats,
         verdicts: Sequence[Mapping[Unit, float]] = (),
         length: Sequence[float] | Floats | None = None,
+        likeness: Mapping[Unit, float] | None = None,
     ) -> Preferences:
         """Join votes and verdicts on each row and two models, in each order that people saw.
 
@@ -134,7 +143,9 @@ class Preferences:
             row, first, second, value: (V,) of each vote; value is 1 for the first, 0 for the second, 1/2 for a tie.
             verdicts: of each judge, from -1 for the second model of a unit to 1 for the first.
             length: (V,) how much longer the first answer is, see `Preferences`; None if lengths are not taken out.
+            likeness: u of each unit; None where answers are not known.
         """
+        tables = [*verdicts, *([] if likeness is None else [likeness])]
         votes: dict[tuple[Unit, float], list[float]] = {}
         lengths: dict[tuple[Unit, float], float] = {}
         longer = np.zeros(len(value)) if length is None else length
@@ -146,10 +157,10 @@ class Preferences:
             votes.setdefault((unit, side), []).append(for_first)
             lengths[unit, side] = side * of_vote
         voted = {unit for unit, _ in votes}
-        judged = dict.fromkeys(unit for of_judge in verdicts for unit in of_judge if unit not in voted)
+        judged = dict.fromkeys(unit for of_judge in tables for unit in of_judge if unit not in voted)
         units = [*votes, *((unit, 0.0) for unit in judged)]
         rows, lower, higher = np.array([unit for unit, _ in units], dtype=np.int64).reshape(-1, 3).T
-        of_units = [[of_judge.get(unit, np.nan) for unit, _ in units] for of_judge in verdicts]
+        of_units = [[of_judge.get(unit, np.nan) for unit, _ in units] for of_judge in tables]
         return cls(
             models,
             rows,
@@ -158,8 +169,9 @@ class Preferences:
             np.array([np.mean(votes[key]) if key in votes else np.nan for key in units]),
             np.array([float(len(votes.get(key, ()))) for key in units]),
             np.array([side for _, side in units]),
-            np.array(of_units).reshape(len(verdicts), len(units)),
+            np.array(of_units).reshape(len(tables), len(units)),
             None if length is None else np.array([lengths.get(key, 0.0) for key in units]),
+            likeness is not None,
         )
 
     @property
@@ -210,6 +222,14 @@ class Preferences:
         return np.asarray(self.votes / (1 + np.maximum(totals - 1, 0) * self.correlation))
 
     @property
+    def verdict_priors(self) -> tuple[Floats, Floats]:
+        """(A,) prior means and (A,) variances of the coefficients of verdicts and of likeness."""
+        judges = len(self.verdicts) - self.alike
+        of_likeness = [LIKENESS_SD**2] * self.alike
+        means = np.append(np.full(judges, VERDICT / max(judges, 1)), [0.0] * self.alike)
+        return means, np.append(np.full(judges, VERDICT_SD**2 / max(judges, 1)), of_likeness)
+
+    @property
     def inputs(self) -> Floats:
         """(U, D) verdicts, side, length, and the two models."""
         design = np.zeros((len(self.first), self.models))
@@ -239,11 +259,12 @@ class Preferences:
             self.side[chosen],
             self.verdicts[:, chosen],
             None if self.length is None else self.length[chosen],
+            self.alike,
         )
 
     def by(self, judge: int) -> Preferences:
         """Return the votes, and the verdicts of one judge."""
-        return replace(self, verdicts=self.verdicts[[judge]])
+        return replace(self, verdicts=self.verdicts[[judge]], alike=False)
 
 
 def unit_of(row: int, first: int, second: int, value: float) -> tuple[Unit, float]:
@@ -294,17 +315,13 @@ def infer(preferences: Preferences, sds: Sequence[float] = STRENGTH_SDS) -> Pref
         >>> infer(votes).expected[-3:].argsort()[::-1].tolist()
         [0, 1, 2]
     """
-    voted, judges = preferences.voted, len(preferences.verdicts)
+    voted, means, variances_of_verdicts = preferences.voted, *preferences.verdict_priors
     x, y, w = preferences.inputs[voted], preferences.value[voted], preferences.weights[voted]
-    mean = np.concatenate([np.full(judges, VERDICT / max(judges, 1)), np.zeros(2 + preferences.models)])
+    mean = np.concatenate([means, np.zeros(2 + preferences.models)])
     logs, modes, spreads = [], [], []
     for sd in sds:
         variances = np.concatenate(
-            [
-                np.full(judges, VERDICT_SD**2 / max(judges, 1)),
-                [SIDE_SD**2, LENGTH_SD**2],
-                np.full(preferences.models, sd**2),
-            ]
+            [variances_of_verdicts, [SIDE_SD**2, LENGTH_SD**2], np.full(preferences.models, sd**2)]
         )
         prior, mode = 1 / variances, mean.copy()
         for _ in range(STEPS):
@@ -367,7 +384,7 @@ def win_rates(preferences: Preferences, rng: np.random.Generator, samples: int =
     side = _effect(coefficients[:, judges], preferences.sides_vary)
     length = _effect(np.tanh(1.0) * coefficients[:, judges + 1], preferences.length is not None)
     belief = Draws(values, int(rng.integers(2**32))).as_shares()
-    return WinRates(belief, mean, low, high, side, length, posterior.expected[:judges])
+    return WinRates(belief, mean, low, high, side, length, posterior.expected[: judges - preferences.alike])
 
 
 def _effect(logits: Floats, is_known: bool) -> Floats:
@@ -407,6 +424,50 @@ def _rates(preferences: Preferences, coefficients: Floats) -> Floats:
         low, high = np.divmod(codes, models)
         rates[part, low, high], rates[part, high, low] = means, 1 - means
     return rates
+
+
+def gains(preferences: Preferences, units: Preferences) -> Floats:
+    """Return (Q,) how much one more vote on each unit tells of the order of models that is still open.
+
+    A vote on a unit with inputs x lowers the variance of a difference a'c of two models' values, both in logits, by
+    w (a'Vx)^2 / (1 + w x'Vx), with V the covariance of the coefficients c and w = p (1 - p), p the chance of the vote.
+    The gain is the sum over pairs of models of this fall, by the variance, times exp(-z^2 / 2), z the expected
+    difference in standard deviations: pairs that are decided count little.
+
+    Args:
+        preferences: votes and verdicts so far.
+        units: that may be voted on; their votes are not read.
+
+    Example:
+        >>> votes = Preferences.of(3, [0] * 9, [1] * 9, [1.0] * 9)
+        >>> gains(votes, Preferences.of(3, [0, 1], [1, 2], [0.5, 0.5])).argmax()  # the first two are told apart
+        np.int64(1)
+
+    Source: ours; the fall as in Chaloner and Verdinelli 1995, "Bayesian experimental design", section 4.
+    """
+    posterior, models = infer(preferences), preferences.models
+    expected, verdicts = posterior.expected, len(preferences.verdicts)
+    around = posterior.means - expected
+    covariance = np.einsum("t,tij->ij", posterior.weights, posterior.covariances)
+    covariance += np.einsum("t,ti,tj->ij", posterior.weights, around, around)
+    said = np.nan_to_num(preferences.verdicts)
+    for_models = np.zeros((models, verdicts))  # mean verdict for each model
+    counts = np.bincount(preferences.first, minlength=models) + np.bincount(preferences.second, minlength=models)
+    np.add.at(for_models, preferences.first, said.T)
+    np.add.at(for_models, preferences.second, -said.T)
+    values = np.zeros((models, len(expected)))
+    values[:, :verdicts] = for_models / np.maximum(counts, 1)[:, None]
+    values[:, -models:] = np.eye(models) * models / (models - 1)
+    one, other = np.triu_indices(models, 1)
+    differences = values[one] - values[other]
+    leads, variances = differences @ expected, np.einsum("pi,ij,pj->p", differences, covariance, differences)
+    x = units.inputs
+    x[:, verdicts : verdicts + 2] = 0.0  # neither side nor length is known before
+    chance = _logistic(x @ expected)
+    w = chance * (1 - chance)
+    falls = w[:, None] * (x @ covariance @ differences.T) ** 2
+    falls /= (1 + w * np.einsum("qi,ij,qj->q", x, covariance, x))[:, None]
+    return np.asarray(falls @ (np.exp(-(leads**2) / (2 * variances)) / variances))
 
 
 def worth(preferences: Preferences, judge: int, rng: np.random.Generator) -> float:

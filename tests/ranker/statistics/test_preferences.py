@@ -1,10 +1,12 @@
 """Bradley and Terry's model with ties, sides and verdicts: strengths, win rates, and how far they are known."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ranker.statistics.preferences import Preferences, draw, infer, parts, win_rates, worth
+from ranker.statistics.preferences import Preferences, draw, gains, infer, parts, win_rates, worth
 
 
 def some_votes(seed, count=60, models=4, side=0.0, judge=None, raters=1, strength=1.0):
@@ -166,3 +168,26 @@ def test_the_length_is_taken_out():
     assert np.isnan(win_rates(plain, np.random.default_rng(0), 500).length).all()
     turned = Preferences.joined(3, np.arange(count), second, first, 1 - value, length=-longer)
     assert infer(turned).expected[-3:] == pytest.approx(infer(controlled).expected[-3:], abs=1e-8)
+
+
+def test_the_gain_of_a_vote_is_that_of_the_covariance_after_it():
+    """By the inverse of the precision with one more vote, for each pair of models; decided pairs count little."""
+    judge = np.random.default_rng(2).choice([-1.0, 0.0, 1.0], 40)
+    votes, _ = some_votes(4, count=40, models=3)
+    votes = Preferences(
+        3, *(getattr(votes, name) for name in ("row", "first", "second", "value", "votes", "side")), judge[None]
+    )
+    found, posterior = gains(votes, votes), infer(votes)
+    mean, normals = posterior.expected, zip(posterior.weights, posterior.means, posterior.covariances, strict=True)
+    before = sum(w * (c + np.outer(m - mean, m - mean)) for w, m, c in normals)
+    said = [np.mean([*judge[votes.first == m], *-judge[votes.second == m]]) for m in range(3)]
+    for unit in (0, 7, 23):
+        x = np.array([judge[unit], 0, 0, *(np.eye(3)[votes.first[unit]] - np.eye(3)[votes.second[unit]])])
+        chance = 1 / (1 + np.exp(-x @ mean))
+        after = np.linalg.inv(np.linalg.inv(before) + chance * (1 - chance) * np.outer(x, x))
+        total = 0.0
+        for a, b in combinations(range(3), 2):
+            difference = np.array([said[a] - said[b], 0, 0, *(1.5 * (np.eye(3)[a] - np.eye(3)[b]))])
+            v, v_after = difference @ before @ difference, difference @ after @ difference
+            total += (v - v_after) / v * np.exp(-((difference @ mean) ** 2) / (2 * v))
+        assert found[unit] == pytest.approx(total, rel=1e-6)
