@@ -26,8 +26,8 @@ from benchmarks.labels import pairwise_accuracy, table
 from factors.types import Floats, Ints
 from ranker.commands.options import PATH
 from ranker.datasets.votes import Votes, read_votes
-from ranker.labelling.questions import of_pairs
 from ranker.statistics.preferences import Preferences, draw, gains, infer
+from ranker.statistics.questions import of_pairs
 
 SIZES = (10, 20, 50)
 
@@ -59,16 +59,26 @@ def read(file: Path) -> tuple[Votes, dict[str, Preferences]]:
     return votes, {"": alone} | {name: replace(alone, verdicts=2 * by[[place]] - 1) for name, place in judges.items()}
 
 
-def sampled(units: Preferences, votes: Votes, size: int, rng: np.random.Generator, asked: bool) -> Preferences:
-    """Return the units with one person's vote on K of them; without verdicts these alone."""
-    people = [place for place, name in enumerate(votes.raters) if name.startswith(PEOPLE)]
-    by = np.full((len(votes.raters), len(units.first)), np.nan)
-    by[votes.rater, votes.row] = votes.value
+def sampled(units: Preferences, votes: Floats, size: int, rng: np.random.Generator, as_asked: bool) -> Preferences:
+    """Return the units with one person's vote on K of them, of (people, U) votes; without verdicts these alone."""
     value, counts = np.full(len(units.first), np.nan), np.zeros(len(units.first))
     part = replace(units, value=value, votes=counts)
-    for row in chosen_rows(part, size, rng) if asked else rng.permutation(len(units.first))[:size].tolist():
-        value[row], counts[row] = by[people[rng.integers(len(people))], row], 1.0
+    for row in chosen_rows(part, size, rng) if as_asked else rng.permutation(len(units.first))[:size].tolist():
+        value[row], counts[row] = votes[rng.integers(len(votes)), row], 1.0
     return part if len(units.verdicts) else part.without_judges()
+
+
+def votes_of_people(votes: Votes) -> Floats:
+    """Return (people, U) their votes."""
+    by = np.full((len(votes.raters), len(votes.rows)), np.nan)
+    by[votes.rater, votes.row] = votes.value
+    return by[[place for place, name in enumerate(votes.raters) if name.startswith(PEOPLE)]]
+
+
+def in_pool(units: Preferences, rows: Ints) -> Preferences:
+    """Return the units of some rows."""
+    arrays = {name: getattr(units, name)[rows] for name in ("row", "first", "second", "value", "votes", "side")}
+    return replace(units, **arrays, verdicts=units.verdicts[:, rows])
 
 
 def chosen_rows(part: Preferences, size: int, rng: np.random.Generator) -> Iterator[int]:
@@ -85,19 +95,19 @@ def chosen_rows(part: Preferences, size: int, rng: np.random.Generator) -> Itera
 @main.command()
 @click.argument("file", type=PATH)
 @click.option("--replicates", default=1000, show_default=True)
-@click.option("--asked", is_flag=True, help="Choose rows as `label --votes` does.")
-def order(file: Path, replicates: int, asked: bool) -> None:
+@click.option("--asked", "as_asked", is_flag=True, help="Choose rows as `label --votes` does.")
+@click.option("--pool", type=int, help="Rows of a replicate, drawn at random.  [default: all]")
+def order(file: Path, replicates: int, as_asked: bool, pool: int | None) -> None:
     """Print how many pairs random votes put in true order, and whether probabilities keep their word."""
     votes, all_units = read(file)
-    truth = infer(all_units[""], FLAT).expected[-len(votes.models) :]
-    ordered = np.argsort(-truth)
+    truth, of_people = infer(all_units[""], FLAT).expected[-len(votes.models) :], votes_of_people(votes)
+    pool = pool or len(votes.rows)
     rows, words = [], []
     for name, units in all_units.items():
         cells = []
         for size in SIZES:
-            right, stated = map(
-                np.array, zip(*_results(votes, units, size, replicates, ordered, truth, asked), strict=True)
-            )
+            results = _results(of_people, units, size, replicates, pool, truth, as_asked)
+            right, stated = map(np.array, zip(*results, strict=True))
             cells.append(f"{100 * right.mean():.1f} ({100 * right.std() / np.sqrt(replicates):.1f})")
             words.append([f"{name or 'votes alone'}, K = {size}", *kept_word(stated.ravel(), ENDS)])
         rows.append([f"votes and {name}" if name else "votes alone", *cells])
@@ -111,14 +121,16 @@ ENDS = tuple(zip(CLASSES, CLASSES[1:], strict=False))
 
 
 def _results(
-    votes: Votes, units: Preferences, size: int, replicates: int, ordered: Ints, truth: Floats, asked: bool
+    votes: Floats, units: Preferences, size: int, replicates: int, pool: int, truth: Floats, as_asked: bool
 ) -> Iterator[tuple[float, Floats]]:
     """Yield the share of pairs in true order, and the probabilities stated for the true order of each pair."""
+    ordered = np.argsort(-truth)
     for replicate in range(replicates):
         rng = np.random.default_rng([replicate, size])
-        belief = draw(sampled(units, votes, size, rng, asked), rng, 500)
+        rows = np.sort(rng.choice(len(units.first), pool, replace=False))
+        belief = draw(sampled(in_pool(units, rows), votes[:, rows], size, rng, as_asked), rng, 500)
         stated = belief.beats()[np.ix_(ordered, ordered)][np.triu_indices(len(ordered), 1)]
-        yield pairwise_accuracy(belief.score[ordered], truth[ordered]), stated
+        yield pairwise_accuracy(belief.score, truth), stated
 
 
 @main.command()

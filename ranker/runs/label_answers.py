@@ -19,7 +19,7 @@ from ranker.datasets.identity import row_key
 from ranker.datasets.sheets import COLUMNS
 from ranker.datasets.votes import Votes
 from ranker.errors import UsageError, find_repeat
-from ranker.labelling.questions import Inquiry, QuestionLearner, of_pairs, of_rows
+from ranker.labelling.questions import QuestionLearner
 from ranker.labelling.session import LabelEvent, Session
 from ranker.labelling.sheet import Line
 from ranker.runs.asked_judges import Answering
@@ -38,6 +38,7 @@ from ranker.statistics import rows as by_rows
 from ranker.statistics.draws import Draws
 from ranker.statistics.judges import JudgedMarks
 from ranker.statistics.preferences import Preferences
+from ranker.statistics.questions import Inquiry, of_pairs, of_rows
 from ranker.statistics.rows import RowEvidence
 from ranker.tasks.classes import ClassificationTask
 
@@ -381,11 +382,11 @@ def _votes_learnt(pool: AnsweredPool, judges: Judges, answering: Answering, runt
     tables = [*verdicts.values(), *([] if alike is None else [alike])]
     signs = [1 if first < second else -1 for _, first, second in units]
     keys = [(row, min(pair), max(pair)) for row, *pair in units]
-    said = [[sign * table.get(key, np.nan) for sign, key in zip(signs, keys, strict=True)] for table in tables]
+    of_units = [[sign * table.get(key, np.nan) for sign, key in zip(signs, keys, strict=True)] for table in tables]
     row, first, second = np.array(units).T
     nothing = np.zeros(len(units))
     questions = Preferences(
-        len(pool.names), row, first, second, nothing, nothing, nothing, np.array(said), alike=alike is not None
+        len(pool.names), row, first, second, nothing, nothing, nothing, np.array(of_units), alike=alike is not None
     )
     unasked = np.array([bool(pool.known(example)) for example in pool.examples])
 

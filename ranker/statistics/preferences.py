@@ -450,16 +450,16 @@ def gains(preferences: Preferences, units: Preferences) -> Floats:
     around = posterior.means - expected
     covariance = np.einsum("t,tij->ij", posterior.weights, posterior.covariances)
     covariance += np.einsum("t,ti,tj->ij", posterior.weights, around, around)
-    said = np.nan_to_num(preferences.verdicts)
+    verdicts_of_units = np.nan_to_num(preferences.verdicts)
     for_models = np.zeros((models, verdicts))  # mean verdict for each model
     counts = np.bincount(preferences.first, minlength=models) + np.bincount(preferences.second, minlength=models)
-    np.add.at(for_models, preferences.first, said.T)
-    np.add.at(for_models, preferences.second, -said.T)
+    np.add.at(for_models, preferences.first, verdicts_of_units.T)
+    np.add.at(for_models, preferences.second, -verdicts_of_units.T)
     values = np.zeros((models, len(expected)))
     values[:, :verdicts] = for_models / np.maximum(counts, 1)[:, None]
     values[:, -models:] = np.eye(models) * models / (models - 1)
-    one, other = np.triu_indices(models, 1)
-    differences = values[one] - values[other]
+    upper, lower = np.triu_indices(models, 1)
+    differences = values[upper] - values[lower]
     leads, variances = differences @ expected, np.einsum("pi,ij,pj->p", differences, covariance, differences)
     x = units.inputs
     x[:, verdicts : verdicts + 2] = 0.0  # neither side nor length is known before
