@@ -20,6 +20,7 @@ from ranker.files.cells import cell_text
 from ranker.files.columns import Columns, Row
 from ranker.files.draws import Draw
 from ranker.files.plain import TEXT
+from ranker.files.trec import QRELS
 from ranker.limits import LIMITS, Limits
 from ranker.records import parse_json
 from ranker.tasks.base import Task
@@ -204,7 +205,7 @@ def layout_task(columns: Columns) -> str:
     """Return the name of the only task that a file of this layout can have; "" if it may have several.
 
     Texts beside a tag for each token are of `tags`, as in CoNLL files; questions about a passage beside objects of
-    answers are of `spans`, as in SQuAD's.
+    answers are of `spans`, as in SQuAD's. Queries without a text and with grades of documents are of `ranking`.
 
     Example:
         >>> layout_task(reader.of_rows([{"text": "Ann ran", "tags": "B-PER O"}]))
@@ -218,6 +219,9 @@ def layout_task(columns: Columns) -> str:
 
 def _layout_task(columns: Columns) -> str:
     layout = layout_of(columns.order, {}, ())
+    if layout.label == QRELS and not layout.text:
+        grades = list(islice((cell for cell in columns.values(QRELS) if cell is not None), SHOWN))
+        return "ranking" if grades and all(str(cell)[:2] == '{"' for cell in grades) else ""
     if layout.label not in LISTS or not layout.text:
         return ""
     cells = list(islice((cell for cell in columns.values(layout.label) if cell is not None), SHOWN))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import DataError, UsageError
-from ranker.files import conll, exports, plain, separated, shapes, text
+from ranker.files import conll, exports, plain, separated, shapes, text, trec
 from ranker.files.columns import MEMORY, Columns
 from ranker.files.draws import Draw, draw_records, sample_rows
 from ranker.limits import LIMITS, Limits
@@ -22,6 +22,8 @@ _LINES: Mapping[str, Callable[[Path, str, Limits], Iterator[separated.Record]]] 
     ".txt": separated.by_either,
     ".conll": conll.by_tokens,
     ".bio": conll.by_tokens,
+    ".run": trec.by_queries,
+    ".qrels": trec.by_queries,
     ".jsonl": lambda path, encoding, limits: shapes.of_lines(str(path), text.nonblank_lines(path, encoding, limits)),
 }
 
@@ -229,10 +231,13 @@ def _records(path: Path, ending: str, encoding: str, limits: Limits, plain_colum
     """Yield the rows of a file that is no table of arrays."""
     if ending == ".txt" and conll.looks_like_conll(path, encoding, limits):
         ending = ".conll"
+    if ending == ".txt" and trec.looks_like_trec(path, encoding, limits):
+        ending = ".run"
     if ending == ".txt" and plain.is_plain(path, encoding, limits):
         return plain.by_lines(path, encoding, limits, plain_column)
     if ending in _LINES:
-        return exports.label_rows(_LINES[ending](path, encoding, limits), f"{path}, line")
+        records = trec.by_documents(_LINES[ending](path, encoding, limits), path)
+        return exports.label_rows(records, f"{path}, line")
     if ending == ".zip":
         return exports.label_rows(exports.doccano(path, limits), f"{path}, row")
     content = text.content(path, encoding, limits)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import DataError, Question, check_distinct, listed, reject_repeated_keys
+from ranker.files import trec
 from ranker.files.programs import ANSWER, promptfoo, unwrap_answer
 from ranker.limits import LIMITS, Limits
 
@@ -103,6 +104,8 @@ def _rows(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
     values = list(content.values())
     if all(isinstance(value, list) for value in values) and _are_columns(values):
         return (dict(zip(content, row, strict=True)) for row in zip(*values, strict=True))
+    if (rankings := trec.of_objects(content)) is not None:
+        return rankings
     if all(isinstance(value, dict) for value in values):
         numbered = list(map(str, range(len(values[0]))))
         if all(list(value) == numbered for value in values) and list(content) != numbered:  # pandas' own

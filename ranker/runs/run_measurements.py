@@ -197,6 +197,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *_small_pool_notes(plan),
             *_positive_label_notes(plan),
             *_chance_warnings(plan, answered),
+            *_judging_notes(plan, pairs),
             *copies(collected.copies),
             *_voter_notes(plan.task, collected.voters, pool),
             *(constant_models(table.models, pool.answered_labels, labels) if pool is not None and rows.pool else ()),
@@ -235,6 +236,14 @@ def _reading_notes(plan: Plan) -> tuple[str, ...]:
         return ()
     metric = "" if plan.metric is None else plan.metric.name
     return plan.task.reading_notes([row.target for row in plan.rows.population], metric)
+
+
+def _judging_notes(plan: Plan, answers: Sequence[tuple[ModelResponses, Answer]]) -> tuple[str, ...]:
+    """Say what the targets do not judge of the models' answers."""
+    if not has_values(plan.task):
+        return ()
+    by_model = {reply.model.name: answer.predictions.answers() or () for reply, answer in answers}
+    return plan.task.judging_notes(by_model, [row.target for row in plan.rows.population])
 
 
 def _voter_notes(task: Task, voting: Sequence[ModelResponses], pool: Pool | None) -> Iterator[str]:

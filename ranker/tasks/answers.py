@@ -14,6 +14,7 @@ BUILTIN = {
     "tags": "ranker.tasks.tags:TagAnswers",
     "texts": "ranker.tasks.texts:TextAnswers",
     "numbers": "ranker.tasks.numbers:NumberAnswers",
+    "rankings": "ranker.tasks.rankings:RankingAnswers",
 }
 """Built-in kinds of answers: kind -> class."""
 

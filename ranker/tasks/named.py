@@ -1,4 +1,4 @@
-"""Tasks by name whose answers are tags, texts or numbers. Tasks of labels have cards: see `ranker.datasets.sets`."""
+"""Tasks by name whose answers are no labels. Tasks of labels have cards: see `ranker.datasets.sets`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ BUILTIN = {
     "spans": "ranker.tasks.texts:SpanTask",
     "text": "ranker.tasks.texts:TextTask",
     "number": "ranker.tasks.numbers:NumberTask",
+    "ranking": "ranker.tasks.rankings:RankingTask",
 }
 """Built-in tasks: name -> class, a `ranker.tasks.values.ValueTask`."""
 

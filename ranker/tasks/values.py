@@ -195,6 +195,15 @@ class ValueTask:
         """
         return ()
 
+    def judging_notes(self, answers: Mapping[str, Sequence[Any]], targets: Sequence[Any]) -> tuple[str, ...]:
+        """Return notes on what targets do not say of answers; () where they say all.
+
+        Args:
+            answers: model -> (N,) its answers, None for none.
+            targets: (N,) of the rows, None for a row without one.
+        """
+        return ()
+
     def judged_by(self, name: str) -> Self:
         """Return the task itself, which has one outcome. See `ranker.tasks.base.Task`."""
         return self

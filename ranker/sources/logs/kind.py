@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -288,19 +289,24 @@ def _bundle_rows(log: TaskLog, judge: TextTask | None) -> BundledRows:
     return BundledRows(task, examples, log.target_hashes, questions, log.numbered, log.prompt_hashes)
 
 
+OF_TASK = re.compile(r"(?:(?P<task>[^=(]+)=)?(?P<value>.*)")
+"""A value, maybe after the name of the task that it is for."""
+
+
 def value_for_task(option: str, task: str) -> str:
     """Return the value of a per-task option for one task; "" if it has none.
 
     Example:
         >>> [value_for_task("acc,sst2=f1", task) for task in ("sst2", "rte")], value_for_task("sst2=f1", "rte")
         (['f1', 'acc'], '')
+        >>> value_for_task("map(rel=2)", "ranking")
+        'map(rel=2)'
     """
-    if "=" not in option:
+    parts = [OF_TASK.fullmatch(part.strip()) for part in option.split(",")]
+    if not any(part and part["task"] for part in parts):
         return option
-    parts = [part.strip().rpartition("=") for part in option.split(",")]
-    return {name: value for name, _, value in parts}.get(task) or next(
-        (value for name, _, value in parts if not name), ""
-    )
+    values = {part["task"] or "": part["value"] for part in reversed(parts) if part}
+    return values.get(task) or values.get("", "")
 
 
 def log_selection(options: SourceOptions, path: Path) -> LogSelection:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ranker.sources.tables.reading import ParsedTable
     from ranker.tasks.base import Predictions, Task
 
-ENDINGS = (".csv", ".tsv", ".txt", ".conll", ".bio", ".jsonl", ".json", ".parquet", ".npy", ".npz")
+ENDINGS = (".csv", ".tsv", ".txt", ".conll", ".bio", ".run", ".qrels", ".jsonl", ".json", ".parquet", ".npy", ".npz")
 """Endings of table file names; text files may be gzipped."""
 
 VALUES = "values"

@@ -1,0 +1,163 @@
+"""Systems of retrieval ordered by K judged queries, with a pool of queries and judges' grades; and how long it takes.
+
+    python -m benchmarks.rankings order dl19
+    python -m benchmarks.rankings speed
+
+A folder holds `people.qrels.gz`, the grades of judges in other files, and `runs`. The truth is the mean nDCG@10 of all
+queries that people judged, which are also the pool. In each replicate eight systems and an order of queries are drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from pathlib import Path
+
+import click
+import ir_measures
+import numpy as np
+
+from benchmarks.labels import pairwise_accuracy, table
+from factors.types import Example, Floats, Ints
+from ranker.commands.options import PATH
+from ranker.files.trec import by_queries
+from ranker.statistics import judges, likeness, rows
+from ranker.statistics.draws import Draws
+from ranker.statistics.judges import JudgedMarks
+from ranker.statistics.likeness import Anchors, LikenessEvidence
+from ranker.statistics.rows import RowEvidence
+from ranker.tasks.rankings import RankingTask
+
+SIZES, SYSTEMS = (3, 5, 10), 8
+
+BIASED = 0.9
+"""Weight by which rank-biased overlap falls from place to place."""
+
+DEEP = 20
+"""Places that it reads."""
+
+
+@click.group()
+def main() -> None:
+    """Measure rankings."""
+
+
+def overlap(ranking: tuple[str, ...], anchor: tuple[str, ...]) -> float:
+    """Return the rank-biased overlap of two rankings (Webber, Moffat, Zobel 2010), of the first places alone."""
+    shared = [len({*ranking[:depth]} & {*anchor[:depth]}) / depth for depth in range(1, DEEP + 1)]
+    return float(np.average(shared, weights=BIASED ** np.arange(DEEP)))
+
+
+@main.command()
+@click.argument("folder", type=PATH)
+@click.option("--replicates", default=200, show_default=True)
+def order(folder: Path, replicates: int) -> None:
+    """Print pairs of systems in true order, the regret in points, and the log loss of the probabilities of pairs."""
+    task = RankingTask("retrieval")
+
+    def grades(file: Path) -> dict[str, object]:
+        return {cells["id"]: task.target_of(cells["reference"]) for _, cells in by_queries(file)}
+
+    people = grades(folder / "people.qrels.gz")
+    of_judges = [grades(file) for file in sorted(folder.glob("*.qrels.gz")) if not file.name.startswith("people")]
+    runs = [
+        {cells["id"]: task.answer_of(cells["prediction"]) for _, cells in by_queries(file)}
+        for file in sorted((folder / "runs").iterdir())
+    ]
+    rankings = [[run.get(query) for query in people] for run in runs]
+
+    def outcomes(judged: dict[str, object]) -> Floats:
+        return np.array([task.judge(of_run, [judged.get(query) for query in people]) for of_run in rankings])
+
+    marks, by_judges = outcomes(people), np.array([outcomes(judged) for judged in of_judges])
+    targets = [[task.as_target(ranking) for ranking in of_run] for of_run in rankings]
+    alike = np.nan_to_num([[task.judge(of_run, of_other) for of_other in targets] for of_run in rankings])
+    overlaps = np.array(
+        [
+            [
+                [overlap(one_run or (), other_run or ()) for one_run, other_run in zip(a, b, strict=True)]
+                for b in rankings
+            ]
+            for a in rankings
+        ]
+    )
+    cells: dict[str, list[str]] = {}
+    for size in SIZES:
+        results: dict[str, list[tuple[float, float, float]]] = {}
+        for replicate in range(replicates):
+            rng = np.random.default_rng([replicate, size])
+            suite = rng.choice(len(runs), SYSTEMS, replace=False)
+            queries, people_of = rng.permutation(len(people))[:size], marks[suite]
+            marked = np.full(people_of.shape, np.nan)
+            marked[:, queries] = people_of[:, queries]
+            references = np.concatenate([alike[np.ix_(suite, suite)], by_judges[:, suite].transpose(1, 0, 2)], axis=1)
+            beliefs = {
+                "the metric alone": rows.draw(RowEvidence.of_means(people_of[:, queries]), rng, 500),
+                "with a pool": _by_likeness(alike[np.ix_(suite, suite)], people_of, queries, rng),
+                "with a pool, by rank-biased overlap": _by_likeness(
+                    overlaps[np.ix_(suite, suite)], people_of, queries, rng
+                ),
+                "with a pool and judges' grades": _by_likeness(references, people_of, queries, rng),
+                "judges' grades as marks": judges.draw(JudgedMarks(marked, by_judges[:, suite]), rng, 500),
+            }
+            truth = people_of.mean(axis=1)
+            ordered, pairs = np.argsort(-truth), np.triu_indices(SYSTEMS, 1)
+            for name, belief in beliefs.items():
+                stated = np.clip(belief.beats()[np.ix_(ordered, ordered)][pairs], 0.01, 1)
+                regret = 100 * (truth.max() - truth[belief.score.argmax()])
+                right = 100 * pairwise_accuracy(belief.score, truth)
+                results.setdefault(name, []).append((right, regret, float(-np.log(stated).mean())))
+        for name, of_replicates in results.items():
+            right, regret, loss = np.mean(of_replicates, axis=0)
+            error = np.std(of_replicates, axis=0)[0] / np.sqrt(replicates)
+            cells.setdefault(name, []).append(f"{right:.1f} ({error:.1f}), {regret:.2f}, {loss:.2f}")
+    click.echo(table(["", *(f"K = {size}" for size in SIZES)], [[name, *of_sizes] for name, of_sizes in cells.items()]))
+    for file, of_judge in zip(sorted(folder.glob("[!p]*.qrels.gz")), by_judges, strict=True):
+        right = 100 * pairwise_accuracy(of_judge.mean(axis=1), marks.mean(axis=1))
+        click.echo(f"{file.name} alone: {right:.1f} % of all pairs")
+
+
+def _by_likeness(alike: Floats, outcomes: Floats, queries: Ints, rng: np.random.Generator) -> Draws:
+    evidence = LikenessEvidence(Anchors(alike), outcomes[:, queries], queries, random=True)
+    return likeness.draw(evidence, rng, 500)
+
+
+@main.command()
+@click.option("--runs", default=100, show_default=True)
+@click.option("--queries", default=1000, show_default=True)
+@click.option("--documents", default=1000, show_default=True)
+def speed(runs: int, queries: int, documents: int) -> None:
+    """Print the seconds to judge runs, beside ir-measures alone, and the memory."""
+    rng, task = np.random.default_rng(0), RankingTask("retrieval")
+    names = [f"document-{n}" for n in range(10 * documents)]
+    qrels = {
+        f"q{n}": {name: int(rng.integers(4)) for name in rng.choice(names, 50, replace=False)} for n in range(queries)
+    }
+    rows_of = [Example(query, ("",), task.target_of(grades)) for query, grades in qrels.items()]
+    measure, ours, theirs = ir_measures.nDCG @ 10, 0.0, 0.0
+    for _ in range(runs):
+        run = {
+            query: {
+                names[place]: float(-n)
+                for n, place in enumerate(rng.choice(len(names), documents, replace=False).tolist())
+            }
+            for query in qrels
+        }
+        cells = [json.dumps(run[query]) for query in qrels]
+        start = time.perf_counter()
+        outcomes = task.outcomes(task.predictions([task.answer_of(cell) for cell in cells]), rows_of)
+        ours += time.perf_counter() - start
+        start = time.perf_counter()
+        expected = ir_measures.calc_aggregate([measure], qrels, run)[measure]
+        theirs += time.perf_counter() - start
+        if abs(outcomes.mean() - expected) > 1e-9:
+            raise AssertionError(f"{outcomes.mean()} is not {expected}")
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    click.echo(
+        f"{runs} runs: ours, from JSON, {ours:.1f} s; ir-measures alone, from objects, {theirs:.1f} s; {memory:.0f} MB"
+    )
+
+
+if __name__ == "__main__":
+    main()
