@@ -99,6 +99,14 @@ def tables(ranking: VoteRanking) -> Iterator[Table]:
             ),
             help="agrees: percent of people's votes, ties aside. worth: further votes that would tell as much.",
         )  # fmt: skip
+    if ranking.reliability:
+        yield table(
+            "Raters",
+            ["rater"],
+            ["a vote counts as"],
+            ((name, f"{weight:.2f}") for name, weight in ranking.reliability.items()),
+            help="By how far the others agree on the same rows, beside the mean rater.",
+        )
     if len(ranking.models) <= MAX_MODELS:
         yield matrix(ranking)
     yield table(

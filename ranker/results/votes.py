@@ -107,6 +107,7 @@ class VoteRanking(Result):
         votes, rows, raters: numbers of people's votes, of the rows that they are about, and of people.
         ties: share of votes that are ties; None without votes.
         alpha: Krippendorff's, of several votes on one row and pair; None if there are none.
+        reliability: rater -> votes that one counts as, by how far others agree; {} where no two voted on the same.
         side: effect of standing first; None if sides do not vary.
         length: effect of being longer by a standard deviation; None if it is not taken out.
         judges: those whose verdicts were read.
@@ -132,6 +133,7 @@ class VoteRanking(Result):
     raters: int
     ties: Share | None = None
     alpha: float | None = None
+    reliability: Mapping[str, float] = field(default_factory=dict)
     side: Effect | None = None
     length: Effect | None = None
     judges: tuple[VotingJudge, ...] = ()

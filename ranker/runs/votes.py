@@ -91,7 +91,8 @@ def rank_votes(
     arrays = people.row, people.first, people.second, people.value
     length = _relative_lengths(people, answering, runtime) if length_controlled else None
     alike, notes = likeness_beside(people, answering, {people.rows[row] for row in people.row.tolist()}, runtime)
-    units = Preferences.joined(len(people.models), *arrays, [*verdicts.values()], length, alike)
+    trust = statistics.reliability(_by_raters(people))[people.rater] if len(people) else None
+    units = Preferences.joined(len(people.models), *arrays, [*verdicts.values()], length, alike, trust)
     return _ranked(replace(people, notes=(*people.notes, *notes)), units, tuple(verdicts), seed)
 
 
@@ -295,6 +296,7 @@ def _ranked(people: Votes, preferences: Preferences, names: Sequence[str], seed:
         raters=len({*people.rater[is_ranked].tolist()}),
         ties=float((people.value[is_ranked] == 0.5).mean()) if is_ranked.any() else None,
         alpha=None if np.isnan(agreement) else agreement,
+        reliability=_reliability(people),
         side=_effect(rates.side),
         length=_effect(rates.length),
         judges=tuple(_judge(part, judge, name, seed) for judge, name in enumerate(names)),
@@ -302,6 +304,14 @@ def _ranked(people: Votes, preferences: Preferences, names: Sequence[str], seed:
         notes=tuple(_notes(people, part, voted, left_out)),
         seed=seed,
     )
+
+
+def _reliability(people: Votes) -> dict[str, float]:
+    """Return rater -> votes that one counts as; {} where no two voted on the same."""
+    by_raters = _by_raters(people)
+    if not ((~np.isnan(by_raters)).sum(axis=0) > 1).any():
+        return {}
+    return dict(zip(people.raters, statistics.reliability(by_raters).tolist(), strict=True))
 
 
 def _effect(chance: Floats) -> Effect | None:

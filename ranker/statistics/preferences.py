@@ -54,6 +54,9 @@ STEPS, CLOSE = 50, 1e-10
 CORRELATION, UNITS = 0.5, 10.0
 """Prior value of the correlation of votes on one unit, and the units that it counts as."""
 
+USUAL_SHARED, MOST_RELIABLE = 10.0, 2.0
+"""Votes that others cast, too, that a rater's usual reliability counts as, and the most that one vote counts as."""
+
 CHUNK = 2_000_000
 """Logits computed at a time."""
 
@@ -77,6 +80,7 @@ class Preferences:
         length: (U,) how much longer the first one's answer is, from -1 to 1, 0 where that is unknown; None if lengths
             are not taken out.
         alike: whether the last verdicts are likeness of answers, of which no judge says that it is good.
+        trust: (U,) votes that one on the unit counts as on average, see `reliability`; None for one.
 
     Raises:
         ValueError: arrays of other shapes, fewer than two models, or a model against itself.
@@ -97,6 +101,7 @@ class Preferences:
     verdicts: Floats
     length: Floats | None = None
     alike: bool = False
+    trust: Floats | None = None
 
     def __post_init__(self) -> None:
         size = len(self.first)
@@ -135,6 +140,7 @@ class Preferences:
         verdicts: Sequence[Mapping[Unit, float]] = (),
         length: Sequence[float] | Floats | None = None,
         likeness: Mapping[Unit, float] | None = None,
+        weight: Sequence[float] | Floats | None = None,
     ) -> Preferences:
         """Join votes and verdicts on each row and two models, in each order that people saw.
 
@@ -144,17 +150,18 @@ class Preferences:
             verdicts: of each judge, from -1 for the second model of a unit to 1 for the first.
             length: (V,) how much longer the first answer is, see `Preferences`; None if lengths are not taken out.
             likeness: u of each unit; None where answers are not known.
+            weight: (V,) votes that each counts as, see `reliability`; None for one each.
         """
         tables = [*verdicts, *([] if likeness is None else [likeness])]
-        votes: dict[tuple[Unit, float], list[float]] = {}
+        votes: dict[tuple[Unit, float], list[tuple[float, float]]] = {}
         lengths: dict[tuple[Unit, float], float] = {}
         longer = np.zeros(len(value)) if length is None else length
-        for *vote, of_vote in zip(
-            *(np.asarray(array).tolist() for array in (row, first, second, value, longer)), strict=True
-        ):
+        weights = np.ones(len(value)) if weight is None else weight
+        arrays = (row, first, second, value, longer, weights)
+        for *vote, of_vote, counts_as in zip(*(np.asarray(array).tolist() for array in arrays), strict=True):
             unit, for_first = unit_of(*vote)
             side = 1.0 if unit[1] == vote[1] else -1.0
-            votes.setdefault((unit, side), []).append(for_first)
+            votes.setdefault((unit, side), []).append((for_first, counts_as))
             lengths[unit, side] = side * of_vote
         voted = {unit for unit, _ in votes}
         judged = dict.fromkeys(unit for of_judge in tables for unit in of_judge if unit not in voted)
@@ -166,12 +173,13 @@ class Preferences:
             rows,
             lower,
             higher,
-            np.array([np.mean(votes[key]) if key in votes else np.nan for key in units]),
-            np.array([float(len(votes.get(key, ()))) for key in units]),
+            np.array([_mean_vote(votes.get(key, [])) for key in units]),
+            np.array([float(len(votes.get(key, []))) for key in units]),
             np.array([side for _, side in units]),
             np.array(of_units).reshape(len(tables), len(units)),
             None if length is None else np.array([lengths.get(key, 0.0) for key in units]),
             likeness is not None,
+            None if weight is None else np.array([np.mean([w for _, w in votes.get(key, [(0, 1)])]) for key in units]),
         )
 
     @property
@@ -219,7 +227,8 @@ class Preferences:
     def weights(self) -> Floats:
         """(U,) votes that those on a unit count as."""
         totals = np.bincount(self.together, self.votes)[self.together]
-        return np.asarray(self.votes / (1 + np.maximum(totals - 1, 0) * self.correlation))
+        votes = self.votes if self.trust is None else self.votes * self.trust
+        return np.asarray(votes / (1 + np.maximum(totals - 1, 0) * self.correlation))
 
     @property
     def verdict_priors(self) -> tuple[Floats, Floats]:
@@ -243,8 +252,8 @@ class Preferences:
         voted = self.voted
         unit = self.row[voted], self.first[voted], self.second[voted]
         votes = self.value[voted], self.votes[voted], self.side[voted]
-        length = None if self.length is None else self.length[voted]
-        return Preferences(self.models, *unit, *votes, np.zeros((0, len(voted))), length)
+        length, trust = (None if array is None else array[voted] for array in (self.length, self.trust))
+        return Preferences(self.models, *unit, *votes, np.zeros((0, len(voted))), length, trust=trust)
 
     def among(self, models: Sequence[int]) -> Preferences:
         """Return what is said of some of the models, which are then numbered in this ascending order."""
@@ -260,6 +269,7 @@ class Preferences:
             self.verdicts[:, chosen],
             None if self.length is None else self.length[chosen],
             self.alike,
+            None if self.trust is None else self.trust[chosen],
         )
 
     def by(self, judge: int) -> Preferences:
@@ -275,6 +285,40 @@ def unit_of(row: int, first: int, second: int, value: float) -> tuple[Unit, floa
         ((7, 1, 2), 0.0)
     """
     return ((row, first, second), value) if first < second else ((row, second, first), 1 - value)
+
+
+def _mean_vote(votes: Sequence[tuple[float, float]]) -> float:
+    """Return the weighted mean of votes; 1/2 without weight, nan without votes."""
+    total = sum(weight for _, weight in votes)
+    return sum(value * weight for value, weight in votes) / total if total > 0 else 0.5 if votes else np.nan
+
+
+def reliability(by_raters: Floats) -> Floats:
+    """Return (R,) votes that one of each rater counts as; 1 for all where no two voted on the same.
+
+    A rater agrees with the others by s_r, the mean of (2 v - 1) (2 m - 1) over what others voted on, too, with v the
+    rater's vote and m the others' mean. One vote counts as s_r / s, s the mean of all, where s_r is drawn to s as by
+    `USUAL_SHARED` votes; at least 0, and at most `MOST_RELIABLE`.
+
+    Args:
+        by_raters: (R, U) votes for the first of each unit's models, nan where there is none.
+
+    Example:
+        >>> votes = np.tile([1.0, 0.0, 1.0, 1.0, 0.0] * 8, (3, 1))
+        >>> votes[2, ::2] = 1 - votes[2, ::2]  # half of them are wrong
+        >>> reliability(votes).round(2).tolist()
+        [1.4, 1.4, 0.2]
+    """
+    votes = 2 * np.nan_to_num(by_raters, nan=0.5) - 1
+    present = ~np.isnan(by_raters)
+    beside = present.sum(axis=0) - present
+    shared = present & (beside > 0)
+    agrees = (votes * (votes.sum(axis=0) - votes) / np.maximum(beside, 1) * shared).sum(axis=1)
+    counts = shared.sum(axis=1)
+    mean = agrees.sum() / max(counts.sum(), 1)
+    if mean <= 0:
+        return np.ones(len(by_raters))
+    return np.asarray(np.clip((agrees + USUAL_SHARED * mean) / (counts + USUAL_SHARED) / mean, 0, MOST_RELIABLE))
 
 
 @dataclass(frozen=True, eq=False)

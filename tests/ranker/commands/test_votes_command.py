@@ -333,3 +333,21 @@ def test_responses_of_argilla_are_votes(folder, rank_models):
     status, _, err = rank_models("--votes", "argilla.json")
     assert status == 2
     assert "record 2: responses to several questions: better, faithful; export one alone" in err
+
+
+def test_a_rater_of_noise_counts_as_less(folder, rank_models):
+    """And copies of a vote change no weight; one rater alone has none."""
+    rng, lines = np.random.default_rng(3), []
+    for n in range(40):
+        first, second = rng.choice(["a", "b", "c"], 2, replace=False)
+        better = "model_a" if first < second else "model_b"
+        by = {"ann": better, "bob": better if n % 8 else "tie", "eve": rng.choice(["model_a", "model_b"])}
+        lines += [[f"q{n}", first, second, winner, rater] for rater, winner in by.items()]
+    write_csv("noisy.csv", [*HEAD, "rater"], lines)
+    content = found(rank_models("--votes", "noisy.csv", "--format", "json")[1])
+    weights = content["reliability"]
+    assert {*weights} == {"ann", "bob", "eve"}
+    assert weights["eve"] < 0.8 < min(weights["ann"], weights["bob"])
+    assert "a vote counts as" in rank_models("--votes", "noisy.csv")[1]
+    write_csv("ann.csv", [*HEAD, "rater"], [line for line in lines if line[4] == "ann"])
+    assert found(rank_models("--votes", "ann.csv", "--format", "json")[1])["reliability"] == {}
