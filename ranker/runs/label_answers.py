@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -204,11 +203,11 @@ class AnsweredPool(PoolFile):
         counts = Counter(self._by_key[row_key(example)].row for example in answered)
         return self.form is VOTE or all(count == len(self._of_row[row]) for row, count in counts.items())
 
-    def finder(self, rows: Sequence[Example]) -> Callable[[Example, Mapping[str, Any]], int]:
+    def finder(self, rows: Sequence[Example]) -> Callable[[Example, Mapping[str, object]], int]:
         """Return what finds the question of a line in a session's file, or raises a ValueError."""
         places = {(*map(str, self._identity(cells)),): n for n, cells in enumerate(map(self._cells, self.questions))}
 
-        def place(row: Example, cells: Mapping[str, Any]) -> int:
+        def place(row: Example, cells: Mapping[str, object]) -> int:
             names = self._identity(cells)
             number = places.get((*map(str, names),))
             if number is None:
@@ -222,7 +221,7 @@ class AnsweredPool(PoolFile):
 
         return place
 
-    def _identity(self, cells: Mapping[str, Any]) -> list[Any]:
+    def _identity(self, cells: Mapping[str, object]) -> list[object]:
         return [cells.get("id"), *(cells.get(column) for column in self.form.models)]
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from factors import Example
 from ranker.datasets import readers
@@ -114,7 +113,7 @@ class PoolFile:
         """Return whether a session may end after these rows."""
         return True
 
-    def finder(self, rows: Sequence[Example]) -> Callable[[Example, Mapping[str, Any]], int]:
+    def finder(self, rows: Sequence[Example]) -> Callable[[Example, Mapping[str, object]], int]:
         """Return what finds the row of a line in a session's file, or raises a ValueError.
 
         A row is found by its id; by its text, if either has no ids.
@@ -124,7 +123,7 @@ class PoolFile:
         for place_in_pool, row in enumerate(rows):
             by_text.setdefault(row.segments, []).append(place_in_pool)
 
-        def place(row: Example, _: Mapping[str, Any]) -> int:
+        def place(row: Example, _: Mapping[str, object]) -> int:
             same_text, the_id = by_text.get(row.segments, []), f"the id {row.id!r}"
             if row.numbered_in or not by_id:
                 places = same_text

@@ -381,7 +381,7 @@ FILES = [
     ("a spreadsheet", lambda folder: columns(folder, "a.xlsx", ""),
      "a.xlsx: a spreadsheet is not read; save its sheet as .csv"),
     ("no file of rows", lambda folder: columns(folder, "a.doc", ""),
-     "a.doc: a file of rows or a table ends in .csv, .tsv, .txt, .conll, .bio, .jsonl, .json, .parquet, "
+     "a.doc: a file of rows or a table ends in .csv, .tsv, .txt, .conll, .bio, .run, .qrels, .jsonl, .json, .parquet, "
      ".npy, .npz, .zip; those of text may be gzipped (.csv.gz)"),
     ("no list of rows", lambda folder: reader.of_rows(["A hut."]),
      "rows in memory must be a list of column -> value, one such a row (got a str)"),
@@ -502,7 +502,7 @@ DATASETS = [
     ("a rule that is none", lambda folder: card(folder, 'label = "label"', 'label = "label"\nmap = "starz"'),
      "toy/card.toml: there is no rule of labels 'starz'; did you mean stars?"),
     ("a task that is none", lambda folder: card(folder, 'labels = ["red", "blue"]', ""),
-     "toy/card.toml: there is no task without `labels` 'colour'; known: tags, spans, text, number"),
+     "toy/card.toml: there is no task without `labels` 'colour'; known: tags, spans, text, number, ranking"),
     ("too few rows", lambda folder: sets.load("hans-sub", limit=0), "`limit` must be at least 1 (got 0)"),
     ("a task beside a set", lambda folder: labelled([GOOD], "nli", like="paws"),
      "`task` nli is not that of paws, which is paraphrase"),

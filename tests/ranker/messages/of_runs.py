@@ -169,7 +169,7 @@ def session(*events):
 def read_answer(label, status):
     """The lines of a session's file with one row."""
     sheet = read_sheet(written("labels.csv", f"text,label,status\na,{label},{status}\n"), {"label": "label"}, ["text"])
-    return read_lines(sheet, unlabelled(sheet), lambda row: 0, lambda cell, segments: LABELS.index(cell))
+    return read_lines(sheet, unlabelled(sheet), lambda row, _: 0, lambda cell, segments: LABELS.index(cell))
 
 
 def full_disk(_):
@@ -345,7 +345,7 @@ MESSAGES = [
     ("no labels of models", lambda _: decide_task(),
      "`task=NAME` is needed (nli, msgs, paraphrase): the models name no labels, or not all the same"),
     ("models of tags", lambda _: decide_task(infos=[ModelInfo(MINI[0].source, unclear="m answers with tags")]),
-     "`task=NAME` is needed (tags, spans, text, number): m answers with tags"),
+     "`task=NAME` is needed (tags, spans, text, number, ranking): m answers with tags"),
     ("a label of no task", lambda _: decide_task(rows=labelled_sheet("maybe", "yes", "no")),
      "row 1: the label 'maybe' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
      "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/own-set.md, or say "
