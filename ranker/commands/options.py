@@ -381,8 +381,8 @@ OWN_ROWS = combine(
         Heading.ROWS,
         "--task",
         metavar="NAME",
-        help="Task of your own rows: nli, paraphrase, ...; tags, spans, text or number, if answers are no labels."
-        "  [default: that of the models' labels, or the known task that the labels fit]",
+        help="Task of your own rows: nli, paraphrase, ...; tags, spans, text, number or ranking, if answers are no "
+        "labels.  [default: that of the models' labels, or the known task that the labels fit]",
     ),
     COLUMNS,
     *(flag(TableOptions, name) for name in ROW_OPTIONS),

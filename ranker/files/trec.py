@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,9 @@ GRADES = ("grade", "relevance", "rel", "qrel")
 MOST_GRADE = 10
 """Highest whole number that is read as a grade where nothing names it."""
 
+MOST_FILLED = 0.8
+"""Share of documents that a query has of all, above which they are columns of records."""
+
 Record = tuple[int, Mapping[str, Any]]
 
 
@@ -51,7 +54,7 @@ def by_queries(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Itera
         return
     is_run, queries = bool(RUN_LINE.fullmatch(first[1])), dict[str, tuple[int, dict[str, float]]]()
     pattern = RUN_LINE if is_run else QRELS_LINE
-    for count, (number, line) in enumerate(_again(first, numbered), 1):
+    for count, (number, line) in enumerate(chain([first], numbered), 1):
         limits.check(path, "values", count)
         if not pattern.fullmatch(line):
             kind = "query, Q0, document, rank, score and tag" if is_run else "query, 0, document and grade"
@@ -61,11 +64,6 @@ def by_queries(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Itera
     column = RUN if is_run else QRELS
     for query, (number, documents) in queries.items():
         yield number, {"id": query, column: json.dumps(documents if is_run else _whole(documents))}
-
-
-def _again(first: tuple[int, str], following: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    yield first
-    yield from following
 
 
 def _whole(documents: Mapping[str, float]) -> dict[str, int]:
@@ -98,27 +96,33 @@ def looks_like_trec(path: Path, encoding: str = "", limits: Limits = LIMITS) -> 
 def by_documents(records: Iterable[Record], path: Path) -> Iterator[Record]:
     """Yield the rows of a table; a query a row, where each line holds a document and its rank, score or grade.
 
+    Such a table has queries with several lines, and names of documents without blanks: texts are no names.
+
     Raises:
         DataError: a number is none, or a document stands twice for a query.
     """
+    following = iter(records)
+    first = next(following, None)
+    if first is None:
+        return
+    names, lines = _columns(first[1]), chain([first], following)
+    if names is None:
+        yield from lines
+        return
+    table, (query, document, value) = [*lines], names
+    several = len({str(cells.get(query)) for _, cells in table}) < len(table)
+    if not several or any(" " in str(cells.get(document)) for _, cells in table):
+        yield from table
+        return
     queries: dict[str, tuple[int, dict[str, float]]] = {}
-    names: tuple[str, str, str] | None = None
-    for place, (number, cells) in enumerate(records):
-        if place == 0:
-            names = _columns(cells)
-        if names is None:
-            yield number, cells
-            continue
-        query, document, value = (cells.get(name) for name in names)
-        if query is None or document is None or value is None:
-            missing = next(name for name in names if cells.get(name) is None)
+    for number, cells in table:
+        if missing := next((name for name in names if cells.get(name) is None), None):
             raise DataError.at(f"{path}, line {number}", f"the column {missing!r} is empty")
-        _add(queries, str(query), str(document), str(value), path, number)
-    if names is not None:
-        is_rank, is_grade = names[2].casefold() == "rank", names[2].casefold() in GRADES
-        for query, (number, documents) in queries.items():
-            scores = {document: -rank for document, rank in documents.items()} if is_rank else documents
-            yield number, {"id": query, QRELS if is_grade else RUN: json.dumps(_whole(scores) if is_grade else scores)}
+        _add(queries, str(cells[query]), str(cells[document]), str(cells[value]), path, number)
+    is_rank, is_grade = value.casefold() == "rank", value.casefold() in GRADES
+    for name, (number, documents) in queries.items():
+        scores = {document: -rank for document, rank in documents.items()} if is_rank else documents
+        yield number, {"id": name, QRELS if is_grade else RUN: json.dumps(_whole(scores) if is_grade else scores)}
 
 
 def _columns(cells: Mapping[str, Any]) -> tuple[str, str, str] | None:
@@ -146,8 +150,9 @@ def of_objects(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]] | None
     numbers = [number for value in values for number in value.values()]
     if not all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers):
         return None
-    if all({*value} == {*values[0]} for value in values):
-        return None  # records by id, with the same columns
+    names, filled = {name for value in values for name in value}, sum(map(len, values))
+    if len(names) == max(map(len, values)) or filled > MOST_FILLED * len(names) * len(values):
+        return None  # records by id, most with the same columns
     are_grades = all(number == int(number) and 0 <= number <= MOST_GRADE for number in numbers if math.isfinite(number))
     column = QRELS if are_grades else RUN
     return ({"id": query, column: json.dumps(documents)} for query, documents in content.items())

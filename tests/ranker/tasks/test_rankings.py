@@ -152,6 +152,16 @@ def test_records_by_id_stay_records(folder):
     """Objects with the same keys are rows with these columns, numbers or not."""
     Path("records.json").write_text('{"r1": {"score": 0.5, "loss": 1.0}, "r2": {"score": 0.7, "loss": 0.5}}')
     assert {*read_columns(Path("records.json")).cells} == {"id", "score", "loss"}
+    Path("missing.json").write_text('{"r1": {"score": 0.5, "loss": 1.0}, "r2": {"score": 0.7}}')
+    assert {*read_columns(Path("missing.json")).cells} == {"id", "score", "loss"}
+
+
+def test_texts_with_a_score_stay_rows(folder):
+    """A document may be a text, and its score a label: queries stand once there, and names have no blanks."""
+    Path("texts.csv").write_text("id,document,score\n1,A dog ran.,0.5\n2,A cat sat.,0.7\n2,A hen sat.,0.2\n")
+    assert {*read_columns(Path("texts.csv")).cells} == {"id", "document", "score"}
+    Path("words.csv").write_text("id,document,score\n1,Lovely,0.5\n2,Dull,0.7\n")
+    assert {*read_columns(Path("words.csv")).cells} == {"id", "document", "score"}
 
 
 def write_search(rows=30):
