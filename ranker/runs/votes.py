@@ -311,7 +311,9 @@ def _reliability(people: Votes) -> dict[str, float]:
     by_raters = _by_raters(people)
     if not ((~np.isnan(by_raters)).sum(axis=0) > 1).any():
         return {}
-    return dict(zip(people.raters, statistics.reliability(by_raters).tolist(), strict=True))
+    voted = {people.raters[rater] for rater in people.rater.tolist()}
+    weights = zip(people.raters, statistics.reliability(by_raters).tolist(), strict=True)
+    return {name: weight for name, weight in weights if name in voted}
 
 
 def _effect(chance: Floats) -> Effect | None:
@@ -360,7 +362,7 @@ def _judge(part: Preferences, judge: int, name: str, seed: int) -> VotingJudge:
     is_shared = ~np.isnan(verdicts) & (part.votes > 0)
     clear = is_shared & (np.nan_to_num(verdicts) != 0) & (part.value != 0.5)
     agree = ((verdicts[clear] > 0) == (part.value[clear] > 0.5)).mean() if clear.any() else None
-    worth = statistics.worth(part, judge, np.random.default_rng(seed)) if len(part.voted) else None
+    worth = statistics.worth(part, judge) if len(part.voted) else None
     return VotingJudge(name, int((~np.isnan(verdicts)).sum()), None if agree is None else float(agree), worth)
 
 

@@ -340,6 +340,13 @@ class PreferencePosterior:
         """(D,) expected coefficients."""
         return np.asarray(self.weights @ self.means)
 
+    @property
+    def covariance(self) -> Floats:
+        """(D, D) covariance of the coefficients, of all normals together."""
+        around = self.means - self.expected
+        within = np.einsum("t,tij->ij", self.weights, self.covariances)
+        return np.asarray(within + np.einsum("t,ti,tj->ij", self.weights, around, around))
+
     def drawn(self, rng: np.random.Generator, samples: int) -> Floats:
         """Draw (S, D) coefficients."""
         counts = rng.multinomial(samples, self.weights)
@@ -490,10 +497,7 @@ def gains(preferences: Preferences, units: Preferences) -> Floats:
     Source: ours; the fall as in Chaloner and Verdinelli 1995, "Bayesian experimental design", section 4.
     """
     posterior, models = infer(preferences), preferences.models
-    expected, verdicts = posterior.expected, len(preferences.verdicts)
-    around = posterior.means - expected
-    covariance = np.einsum("t,tij->ij", posterior.weights, posterior.covariances)
-    covariance += np.einsum("t,ti,tj->ij", posterior.weights, around, around)
+    expected, verdicts, covariance = posterior.expected, len(preferences.verdicts), posterior.covariance
     verdicts_of_units = np.nan_to_num(preferences.verdicts)
     for_models = np.zeros((models, verdicts))  # mean verdict for each model
     counts = np.bincount(preferences.first, minlength=models) + np.bincount(preferences.second, minlength=models)
@@ -514,13 +518,11 @@ def gains(preferences: Preferences, units: Preferences) -> Floats:
     return np.asarray(falls @ (np.exp(-(leads**2) / (2 * variances)) / variances))
 
 
-def worth(preferences: Preferences, judge: int, rng: np.random.Generator) -> float:
+def worth(preferences: Preferences, judge: int) -> float:
     """Return how many more votes would tell as much as a judge: K (v / v' - 1), v and v' the mean variances of the
-    difference of two models' win rates by the votes alone, and with the judge.
+    difference of two models' win rates by the votes alone, and with the judge, to the first order.
     """
-    before, after = (
-        _mean_variance(draw(part, rng).values) for part in (preferences.without_judges(), preferences.by(judge))
-    )
+    before, after = map(_mean_variance, (preferences.without_judges(), preferences.by(judge)))
     return max(float(preferences.votes.sum() * (before / max(after, CLOSE) - 1)), 0.0)
 
 
@@ -542,11 +544,33 @@ def parts(preferences: Preferences) -> list[list[int]]:
     return sorted(members, key=lambda part: (-len(part), part[0]))
 
 
-def _mean_variance(values: Floats) -> float:
-    """Return the mean variance of the difference of two models, from (S, M) draws."""
-    covariance = np.cov(values.T)
-    models = len(covariance)
-    return float(2 * (models * np.trace(covariance) - covariance.sum()) / (models * (models - 1)))
+def _mean_variance(preferences: Preferences) -> float:
+    """Return the mean variance of the difference of two models' win rates, by their slopes at the expected values."""
+    posterior, models = infer(preferences), preferences.models
+    upper, lower = np.triu_indices(models, 1)
+    x = np.zeros((len(upper), len(posterior.expected)))  # of two models by strength
+    x[np.arange(len(upper)), upper - models], x[np.arange(len(upper)), lower - models] = 1.0, -1.0
+    slopes = _slopes(x, posterior.expected)
+    judged = np.flatnonzero(~np.isnan(preferences.verdicts).all(axis=0))
+    if len(judged):
+        inputs = preferences.inputs[judged]
+        inputs[:, len(preferences.verdicts)] = inputs[:, len(preferences.verdicts) + 1] = 0.0  # side and length
+        inputs *= np.where(preferences.first < preferences.second, 1.0, -1.0)[judged, None]
+        of_units, codes = _slopes(inputs, posterior.expected), preferences.pair_codes[judged]
+        for place, code in enumerate(upper * models + lower):
+            if (codes == code).any():
+                slopes[place] = of_units[codes == code].mean(axis=0)
+    values = np.zeros((models, x.shape[1]))
+    np.add.at(values, upper, slopes / (models - 1))
+    np.add.at(values, lower, -slopes / (models - 1))
+    differences = values[upper] - values[lower]
+    return float(np.einsum("pi,ij,pj->p", differences, posterior.covariance, differences).mean())
+
+
+def _slopes(inputs: Floats, coefficients: Floats) -> Floats:
+    """Return (..., D) by how much chances rise with each coefficient."""
+    chance = _logistic(inputs @ coefficients)
+    return np.asarray((chance * (1 - chance))[:, None] * inputs)
 
 
 def _logistic(logits: Floats) -> Floats:

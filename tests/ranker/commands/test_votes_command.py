@@ -347,6 +347,8 @@ def test_a_rater_of_noise_counts_as_less(folder, rank_models):
     content = found(rank_models("--votes", "noisy.csv", "--format", "json")[1])
     weights = content["reliability"]
     assert {*weights} == {"ann", "bob", "eve"}
+    beside = found(rank_models("--votes", "noisy.csv", "--judge", "eve", "--format", "json")[1])
+    assert {*beside["reliability"]} == {"ann", "bob"}
     assert weights["eve"] < 0.8 < min(weights["ann"], weights["bob"])
     assert "a vote counts as" in rank_models("--votes", "noisy.csv")[1]
     write_csv("ann.csv", [*HEAD, "rater"], [line for line in lines if line[4] == "ann"])

@@ -118,7 +118,7 @@ def test_a_judge_is_worth_votes_as_far_as_it_agrees():
     told = Preferences(4, good.row, good.first, good.second, value, few, good.side, good.verdicts)
     rng = np.random.default_rng(0)
     noise = Preferences(4, good.row, good.first, good.second, value, few, good.side, rng.choice([-1.0, 1.0], (1, 300)))
-    assert worth(told, 0, rng) > 2 * worth(noise, 0, rng)
+    assert worth(told, 0) > 2 * worth(noise, 0)
     score = draw(told, rng, 2000).score
     assert np.argsort(score).tolist() == np.argsort(strengths).tolist()
 
@@ -168,6 +168,25 @@ def test_the_length_is_taken_out():
     assert np.isnan(win_rates(plain, np.random.default_rng(0), 500).length).all()
     turned = Preferences.joined(3, np.arange(count), second, first, 1 - value, length=-longer)
     assert infer(turned).expected[-3:] == pytest.approx(infer(controlled).expected[-3:], abs=1e-8)
+
+
+def test_worth_is_that_of_many_draws():
+    """Variances of the differences of win rates, by the draws, which are of the same posterior."""
+    rng = np.random.default_rng(11)
+    votes, _ = some_votes(6, count=120, models=3)
+    judge = np.where(votes.value == 0.5, 0.0, 2 * votes.value - 1)
+    judge = np.where(rng.random(120) < 0.3, -judge, judge)
+    told = Preferences(
+        3, *(getattr(votes, name) for name in ("row", "first", "second", "value", "votes", "side")), judge[None]
+    )
+
+    def spread(part):
+        values = draw(part, np.random.default_rng(0), 100_000).values
+        return np.mean([np.var(values[:, a] - values[:, b]) for a, b in combinations(range(3), 2)])
+
+    expected = 120 * (spread(told.without_judges()) / spread(told) - 1)
+    assert expected > 5
+    assert worth(told, 0) == pytest.approx(expected, rel=0.25)
 
 
 def test_the_gain_of_a_vote_is_that_of_the_covariance_after_it():
