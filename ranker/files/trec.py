@@ -21,8 +21,8 @@ from ranker.limits import LIMITS, Limits
 RUN, QRELS = "prediction", "reference"
 """Columns of documents with scores, and with grades."""
 
-RUN_LINE = re.compile(r"\s*\S+\s+Q?0\s+\S+\s+\d+\s+[-+.\deE]+\s+\S+\s*", re.IGNORECASE)
-QRELS_LINE = re.compile(r"\s*\S+\s+Q?0\s+\S+\s+-?\d+\s*", re.IGNORECASE)
+RUN_LINE = re.compile(r"\A\s*\S+\s+Q?0\s+\S+\s+\d+\s+[-+.\deE]+\s+\S+\s*", re.IGNORECASE)
+QRELS_LINE = re.compile(r"\A\s*\S+\s+Q?0\s+\S+\s+-?\d+\s*", re.IGNORECASE)
 """Lines of TREC's files: query, Q0, document, rank, score, tag; and query, 0, document, grade."""
 
 SHOWN = 5

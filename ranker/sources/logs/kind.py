@@ -289,7 +289,7 @@ def _bundle_rows(log: TaskLog, judge: TextTask | None) -> BundledRows:
     return BundledRows(task, examples, log.target_hashes, questions, log.numbered, log.prompt_hashes)
 
 
-OF_TASK = re.compile(r"(?:(?P<task>[^=(]+)=)?(?P<value>.*)")
+OF_TASK = re.compile(r"\A(?:(?P<task>[^=(]+)=)?(?P<value>.*)")
 """A value, maybe after the name of the task that it is for."""
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranker.tasks.classes import ClassificationTask
+from ranker.tasks.names import spelled
 from ranker.tasks.numbers import NumberTask
 from ranker.tasks.precomputed import PrecomputedTask
 from ranker.tasks.tags import TagTask
@@ -14,7 +15,7 @@ WRITTEN = st.text(min_size=1).filter(str.strip)
 REFERENCES = st.lists(
     WRITTEN | st.sampled_from(["[sic]", "[1]", '["a"]', "{}", '{"text": "b"}']), min_size=1, unique=True
 )
-TYPES = st.text(min_size=1).filter(lambda name: name.strip() == name)
+TYPES = st.text(min_size=1).filter(lambda name: spelled(name).strip() == name)
 TAGS = st.lists(st.just("O") | st.builds("{}-{}".format, st.sampled_from("BI"), TYPES), min_size=1)
 
 
