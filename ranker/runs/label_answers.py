@@ -365,7 +365,9 @@ def _votes_learnt(pool: AnsweredPool, judges: Judges, answering: Answering, runt
     people = Votes("the pool", pool.names, ids, ("",), nobody, nobody, nobody, nobody, *np.zeros((2, 0)))
     verdicts = verdicts_beside(judges, people, answering, judges.options.limits, runtime)
     first_rows = {pool.rows[question.row].id for question in pool.questions[:MAX_COMPARED_ROWS]}
-    alike, _ = likeness_beside(people, answering, first_rows, runtime)
+    alike, notes = likeness_beside(people, answering, first_rows, runtime)
+    for note in notes if alike is None else ():
+        log.warning(note)
     units = [(question.row, *question.models) for question in pool.questions]
 
     def joined(answered: Sequence[LabelEvent]) -> Preferences:

@@ -91,9 +91,16 @@ def rank_votes(
     arrays = people.row, people.first, people.second, people.value
     length = _relative_lengths(people, answering, runtime) if length_controlled else None
     alike, notes = likeness_beside(people, answering, {people.rows[row] for row in people.row.tolist()}, runtime)
-    trust = statistics.reliability(_by_raters(people))[people.rater] if len(people) else None
-    units = Preferences.joined(len(people.models), *arrays, [*verdicts.values()], length, alike, trust)
-    return _ranked(replace(people, notes=(*people.notes, *notes)), units, tuple(verdicts), seed)
+    by_raters = _by_raters(people)
+    weights = statistics.reliability(by_raters)
+    units = Preferences.joined(len(people.models), *arrays, [*verdicts.values()], length, alike, weights[people.rater])
+    agreement = alpha(by_raters)
+    ranking = _ranked(replace(people, notes=(*people.notes, *notes)), units, tuple(verdicts), seed)
+    if np.isnan(agreement):
+        return ranking
+    voted = {people.raters[rater] for rater in people.rater.tolist()}
+    by_name = zip(people.raters, weights.tolist(), strict=True)
+    return replace(ranking, alpha=agreement, reliability={name: weight for name, weight in by_name if name in voted})
 
 
 def likeness_beside(
@@ -108,10 +115,13 @@ def likeness_beside(
         runtime: how models are asked; its store keeps comparisons.
 
     Raises:
+        UsageError: the models answered none of the rows.
         ModelError: a model cannot be asked.
     """
     if answering is None or len({model.name for model in answering.models.models} & {*people.models}) < LEAST_ALIKE:
         return None, ()
+    if not {row.id for row in answering.rows} & {*people.rows}:
+        raise UsageError.about("pool", "has no row of the votes: their ids must be the same")
     try:
         likeness = answering.likeness(voted, runtime)
     except UsageError as error:  # a package is missing
@@ -273,7 +283,6 @@ def _ranked(people: Votes, preferences: Preferences, names: Sequence[str], seed:
     in_part = {people.models[place] for place in ranked}
     is_ranked = np.array([people.models[first] in in_part for first in people.first.tolist()], dtype=bool)
     voted = part.voted
-    agreement = alpha(_by_raters(people))
     return VoteRanking(
         models=tuple(
             VotedModel(
@@ -295,8 +304,6 @@ def _ranked(people: Votes, preferences: Preferences, names: Sequence[str], seed:
         rows=len({*people.row[is_ranked].tolist()}),
         raters=len({*people.rater[is_ranked].tolist()}),
         ties=float((people.value[is_ranked] == 0.5).mean()) if is_ranked.any() else None,
-        alpha=None if np.isnan(agreement) else agreement,
-        reliability=_reliability(people),
         side=_effect(rates.side),
         length=_effect(rates.length),
         judges=tuple(_judge(part, judge, name, seed) for judge, name in enumerate(names)),
@@ -304,16 +311,6 @@ def _ranked(people: Votes, preferences: Preferences, names: Sequence[str], seed:
         notes=tuple(_notes(people, part, voted, left_out)),
         seed=seed,
     )
-
-
-def _reliability(people: Votes) -> dict[str, float]:
-    """Return rater -> votes that one counts as; {} where no two voted on the same."""
-    by_raters = _by_raters(people)
-    if not ((~np.isnan(by_raters)).sum(axis=0) > 1).any():
-        return {}
-    voted = {people.raters[rater] for rater in people.rater.tolist()}
-    weights = zip(people.raters, statistics.reliability(by_raters).tolist(), strict=True)
-    return {name: weight for name, weight in weights if name in voted}
 
 
 def _effect(chance: Floats) -> Effect | None:

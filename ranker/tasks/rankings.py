@@ -43,6 +43,9 @@ WITHOUT_LEVEL = ("ndcg", "judged")
 WITH_CUTOFF = ("recall", "precision", "hit", "judged")
 """Metrics that need a cutoff."""
 
+READ_UNJUDGED = ("bpref", "judged")
+"""Metrics to which a document that nobody judged is not one that is irrelevant."""
+
 METRIC = re.compile(r"(?P<name>[a-z]+)(?:\(rel=(?P<rel>\d+)\))?(?:@(?P<k>[1-9]\d*))?(?P<judged>:judged)?")
 
 USUAL = "ndcg@10"
@@ -205,6 +208,8 @@ class RankingTask(ValueTask):
 
     def judging_notes(self, answers: Mapping[str, Sequence[Any]], targets: Sequence[Any]) -> tuple[str, ...]:
         """Return how many of each model's first documents nobody judged. See `ValueTask.judging_notes`."""
+        if self._parts["name"] in READ_UNJUDGED:
+            return ()
         depth, shares = int(self._parts["k"] or DEPTH), dict[str, float]()
         for name, of_model in answers.items():
             pairs = zip(of_model, targets, strict=True)
