@@ -34,9 +34,7 @@ from ranker.runs.decide import decide_plan
 from ranker.runs.explain import Chosen, find_example, text_example
 from ranker.runs.gather import gather_with_truth, gather_without_truth
 from ranker.runs.inspected import InspectedModels, check_connected, inspect_models, inspect_references, unread_options
-from ranker.runs.judges import JudgedRun, Judges, holds_marks, with_judges
-from ranker.runs.label_answers import SCALE, VOTE, Form, marks
-from ranker.runs.label_predictions import LabelSettings
+from ranker.runs.judges import JudgedRun, holds_marks, with_judges
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
 from ranker.runs.plan import BACKEND, Plan, plan
 from ranker.runs.rank import evaluate_plan
@@ -273,7 +271,7 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         shared = ResourceCache() if inspected is None else inspected.shelf
         judges = judge_options.judges(values, source_options(values, of_answers=True), shared)
         for judge in judges.asked.values():
-            _connect(values, judge.unpinned, judge.shelf)
+            connect(values, judge.unpinned, judge.shelf)
         inspected, pool, beside = with_judges(inspected, rows, pool, judges, runtime(values, progress))
         models = inspected or InspectedModels(())
     return RunRequest(
@@ -299,124 +297,6 @@ def are_marks(values: OptionValues, rows: NamedDataset | RowsFile | None) -> Typ
     if not isinstance(rows, RowsFile) or values.get("scale") is None or values.get("task"):
         return False
     return bool(_references(values)) and holds_marks(rows, named_models(values, of_answers=True))
-
-
-@dataclass(frozen=True)
-class LabellingRequest:
-    """Inputs and settings of `rank-models label`.
-
-    Attributes:
-        models: the models to choose from.
-        pool: the rows to label, and options that name the task.
-        labelled: files of rows labelled by others.
-        batch: number of rows to write at once; None in a session.
-        label_map: True if the user maps the models' labels.
-        output: file of the session; None without one.
-        annotator: name of the person who answers; None for the user of this process.
-        budget: number of answers in `output` after which to stop; None for no limit.
-        report_command: command that reports on the models by the answers.
-        settings: how rows are picked, and when to stop.
-        runtime: how models run.
-        form: what people say of the models' answers; None if they label rows.
-        judges: that judge the same answers.
-    """
-
-    models: InspectedModels
-    pool: RowsFile
-    labelled: tuple[Path, ...]
-    batch: int | None
-    label_map: bool
-    output: Path | None
-    annotator: str | None
-    budget: int | None
-    report_command: str
-    settings: LabelSettings
-    runtime: Runtime
-    form: Form | None = None
-    judges: Judges = Judges()
-
-
-NOT_OF_ANSWERS = ("batch", "labelled", "voters", "metric", "rule", "task", "ood_name")
-"""Options of `label` that say nothing of models' answers."""
-
-
-def form_of(values: OptionValues) -> Form | None:
-    """Return what people say of the models' answers: ``--votes`` or ``--marks``; None if they label rows.
-
-    Raises:
-        UsageError: both, or an option of labels beside them.
-    """
-    option = next((name for name in ("votes", "marks") if values[name]), "")
-    if not option:
-        return None
-    if values["votes"] and values["marks"]:
-        raise flag_error("votes", "and `--marks` ask for two things; choose one", True)
-    if unread := next((name for name in NOT_OF_ANSWERS if values[name]), None):
-        raise flag_error(unread.removesuffix("_name"), f"is not read beside `--{option}`", values[unread])
-    if option == "marks":
-        return marks(values["scale"] or SCALE)
-    if values["scale"] is not None:
-        raise flag_error("range", "is for `--marks`", values["scale"])
-    return VOTE
-
-
-def answers_request(
-    values: OptionValues, form: Form, settings: LabelSettings, progress: Progress, report_command: str
-) -> LabellingRequest:
-    """Read the options of `rank-models label` where people judge the models' answers."""
-    models = named_models(values, of_answers=True)
-    if models is None:
-        raise flag_error("models", "are needed: two or more, whose answers are judged")
-    judges = judge_options.judges(values, source_options(values, of_answers=True), models.shelf)
-    for judge in judges.asked.values():
-        _connect(values, judge.unpinned, judge.shelf)
-    rows = own_rows(values, "pool")
-    assert rows is not None  # click requires it
-    return LabellingRequest(
-        models,
-        replace(rows, scale=None),
-        labelled=(),
-        batch=None,
-        label_map=False,
-        output=values["output"],
-        annotator=values["annotator"],
-        budget=values["budget"],
-        report_command=report_command,
-        settings=settings,
-        runtime=runtime(values, progress),
-        form=form,
-        judges=judges,
-    )
-
-
-def labelling_request(
-    values: OptionValues, settings: LabelSettings, progress: Progress, report_command: str = ""
-) -> LabellingRequest:
-    """Read the options of `rank-models label`, other than how rows are picked."""
-    models = inspect_models(suite(values, values["ood_name"]))
-    if values["judges"]:
-        options = source_options(values, of_answers=True)
-        voting = judge_options.judges(values, options, models.shelf).voters(models, None)
-        if not voting:
-            raise flag_error("judge", "marks answers, which `label` does not ask for: see `run`", values["judges"][0])
-        models = inspect_models(models, voters=voting)
-    point_out(values, models.infos)
-    rows = own_rows(values, "pool")
-    assert rows is not None  # click requires it
-    pool, metric = custom.judged_rows(rows, values["metric"], Machine(values["device"]))
-    return LabellingRequest(
-        models,
-        pool,
-        labelled=tuple(local_path(file, "labelled", values["limits"].file) for file in values["labelled"]),
-        batch=values["batch"],
-        label_map=values["label_map"] is not None,
-        output=values["output"],
-        annotator=values["annotator"],
-        budget=values["budget"],
-        report_command=report_command,
-        settings=replace(settings, metric=metric or ""),
-        runtime=runtime(values, progress),
-    )
 
 
 def check_example(values: OptionValues) -> None:
@@ -447,7 +327,7 @@ def suite(values: OptionValues, ood_name: str | None, shelf: ResourceCache | Non
     if not references:
         return _embedded_suite(values, ood_name)
     loaded = suites.load(references, source_options(values), shelf, values["voters"], values["trusted"])
-    _connect(values, loaded.models, loaded.shelf)
+    connect(values, loaded.models, loaded.shelf)
     return loaded
 
 
@@ -465,11 +345,11 @@ def named_models(values: OptionValues, of_answers: bool = False) -> InspectedMod
     if values.get("judges"):
         options = kinds.without_unread(options, references)
     inspected = inspect_references(references, options)
-    _connect(values, inspected.unpinned, inspected.shelf)
+    connect(values, inspected.unpinned, inspected.shelf)
     return inspected
 
 
-def _connect(values: OptionValues, models: Sequence[Model], shelf: ResourceCache) -> None:
+def connect(values: OptionValues, models: Sequence[Model], shelf: ResourceCache) -> None:
     """Refuse models of which none can be asked, before any row is read; a dry run sends nothing."""
     if not values.get("dry_run") and any(is_connected(model.source) for model in models):
         shelf.folder = store(values).folder

@@ -188,13 +188,10 @@ def label(**values: Any) -> None:
         raise flag_error("web", f"asks on a page; leave out `--{excluded}`", True)
     if values["port"] and not values["web"]:
         raise flag_error("port", "is for `--web`", values["port"])
-    from ranker.commands import arguments
-
-    form = arguments.form_of(values)
     if values["batch"]:
         _batch(values)
     else:
-        _session(values, form)
+        _session(values)
 
 
 def report_command() -> str:
@@ -240,7 +237,7 @@ def _settings(values: dict[str, Any]) -> Any:
 
 
 def _batch(values: dict[str, Any]) -> None:
-    from ranker.commands import arguments, session_files
+    from ranker.commands import label_arguments, session_files
     from ranker.datasets.identity import row_key
     from ranker.files.exports import CANNOT_TELL
     from ranker.labelling import export
@@ -256,7 +253,7 @@ def _batch(values: dict[str, Any]) -> None:
         raise UsageError(text, option="format", value=values["format_name"])
     settings = _settings(values)
     session = session_files.open_session(
-        arguments.labelling_request(values, settings, stderr.bars(values)), going_on=False
+        label_arguments.labelling_request(values, settings, stderr.bars(values)), going_on=False
     )
     rows = session.labelling.next_batch(values["batch"])
     if settings.rule != "random":
@@ -293,8 +290,8 @@ def _check_web_packages() -> None:
         raise UsageError(f"`--web` needs {', '.join(missing)}: `pip install 'rank-models[web]'`", option="web")
 
 
-def _session(values: dict[str, Any], form: Any) -> None:
-    from ranker.commands import arguments, labelling_ui, session_files
+def _session(values: dict[str, Any]) -> None:
+    from ranker.commands import label_arguments, labelling_ui, session_files
     from ranker.errors import RankModelsError
     from ranker.runtime.storage import lock_file
 
@@ -325,11 +322,8 @@ def _session(values: dict[str, Any], form: Any) -> None:
             raise UsageError(text, option="output", value=path) from error
         except OSError as error:
             raise outputs.path_error("output", path, f"cannot be written: {error.strerror}", RankModelsError) from error
-        described = settings, stderr.bars(values), report_command()
         session = session_files.open_session(
-            arguments.labelling_request(values, *described)
-            if form is None
-            else arguments.answers_request(values, form, *described),
+            label_arguments.labelling_request(values, settings, stderr.bars(values), report_command()),
             going_on=path.exists(),
         )
         ask(session, guidelines=guidelines)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from factors import Example
-from ranker.commands.arguments import LabellingRequest
+from ranker.commands.label_arguments import LabellingRequest
 from ranker.commands.outputs import path_error
 from ranker.datasets import readers
 from ranker.datasets.identity import row_key

@@ -12,8 +12,9 @@ from ranker import commands
 from ranker.cli import COMMANDS
 
 HELPERS = {
-    "__init__", "arguments", "label_web", "labelling_ui", "config", "custom", "judge_options", "session_files",
-    "session_report", "options", "outputs", "program", "stderr", "tasks", "terminal", "votes", "within",
+    "__init__", "arguments", "label_arguments", "label_web", "labelling_ui", "config", "custom", "judge_options",
+    "session_files", "session_report", "options", "outputs", "program", "stderr", "tasks", "terminal", "votes",
+    "within",
 }  # fmt: skip
 
 
