@@ -1,6 +1,7 @@
 """Systems of retrieval ordered by K judged queries, with a pool of queries and judges' grades; and how long it takes.
 
     python -m benchmarks.rankings order dl19
+    python -m benchmarks.rankings graded dl19
     python -m benchmarks.rankings speed
 
 A folder holds `people.qrels.gz`, the grades of judges in other files, and `runs`. The truth is the mean nDCG@10 of all
@@ -12,7 +13,9 @@ from __future__ import annotations
 import json
 import resource
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 import ir_measures
@@ -56,16 +59,9 @@ def order(folder: Path, replicates: int) -> None:
     """Print pairs of systems in true order, the regret in points, and the log loss of the probabilities of pairs."""
     task = RankingTask("retrieval")
 
-    def grades(file: Path) -> dict[str, object]:
-        return {cells["id"]: task.target_of(cells["reference"]) for _, cells in by_queries(file)}
-
-    people = grades(folder / "people.qrels.gz")
-    of_judges = [grades(file) for file in sorted(folder.glob("*.qrels.gz")) if not file.name.startswith("people")]
-    runs = [
-        {cells["id"]: task.answer_of(cells["prediction"]) for _, cells in by_queries(file)}
-        for file in sorted((folder / "runs").iterdir())
-    ]
-    rankings = [[run.get(query) for query in people] for run in runs]
+    people = _grades(folder / "people.qrels.gz")
+    of_judges = [_grades(file) for file in sorted(folder.glob("*.qrels.gz")) if not file.name.startswith("people")]
+    rankings = _rankings(folder, people)
 
     def outcomes(judged: dict[str, object]) -> Floats:
         return np.array([task.judge(of_run, [judged.get(query) for query in people]) for of_run in rankings])
@@ -87,7 +83,7 @@ def order(folder: Path, replicates: int) -> None:
         results: dict[str, list[tuple[float, float, float]]] = {}
         for replicate in range(replicates):
             rng = np.random.default_rng([replicate, size])
-            suite = rng.choice(len(runs), SYSTEMS, replace=False)
+            suite = rng.choice(len(rankings), SYSTEMS, replace=False)
             queries, people_of = rng.permutation(len(people))[:size], marks[suite]
             marked = np.full(people_of.shape, np.nan)
             marked[:, queries] = people_of[:, queries]
@@ -116,6 +112,71 @@ def order(folder: Path, replicates: int) -> None:
     for file, of_judge in zip(sorted(folder.glob("[!p]*.qrels.gz")), by_judges, strict=True):
         right = 100 * pairwise_accuracy(of_judge.mean(axis=1), marks.mean(axis=1))
         click.echo(f"{file.name} alone: {right:.1f} % of all pairs")
+
+
+def _grades(file: Path) -> dict[str, Any]:
+    task = RankingTask("retrieval")
+    return {cells["id"]: task.target_of(cells["reference"]) for _, cells in by_queries(file)}
+
+
+def _rankings(folder: Path, queries: Iterable[str]) -> list[list[tuple[str, ...] | None]]:
+    """Return the rankings of each run."""
+    task = RankingTask("retrieval")
+    runs = (
+        {cells["id"]: task.answer_of(cells["prediction"]) for _, cells in by_queries(file)}
+        for file in sorted((folder / "runs").iterdir())
+    )
+    return [[run.get(query) for query in queries] for run in runs]
+
+
+@main.command()
+@click.argument("folder", type=PATH)
+@click.option("--replicates", default=200, show_default=True)
+def graded(folder: Path, replicates: int) -> None:
+    """Print pairs in true order by the documents that `label` asks a person to grade, with a pool and without."""
+    people = [*_grades(folder / "people.qrels.gz").items()]
+    rankings = _rankings(folder, dict(people))
+    task = RankingTask("retrieval")
+    left_out = task.judged_by("ndcg@10:judged")
+    truth = np.array([task.judge(of_run, [grades for _, grades in people]).mean() for of_run in rankings])
+    answers = [task.predictions(of_run) for of_run in rankings]
+    alike = np.array([[task.similarity(of_model, anchor) for anchor in answers] for of_model in answers])
+    results: dict[str, list[list[float]]] = {}
+    for replicate in range(replicates):
+        rng = np.random.default_rng(replicate)
+        suite = rng.choice(len(rankings), SYSTEMS, replace=False).tolist()
+        queries = rng.permutation(len(people))[: max(SIZES)]
+        of_suite = [[rankings[m][query] for query in queries.tolist()] for m in suite]
+        all_grades = [people[query][1] for query in queries.tolist()]
+        pooled = [task.parts(of_query, replicate) for of_query in zip(*of_suite, strict=True)]
+        grades = [
+            tuple(sorted((name, dict(by_people).get(name, 0)) for name in names))
+            for by_people, names in zip(all_grades, pooled, strict=True)
+        ]
+        judgements = {
+            "all grades": (task, all_grades),
+            "the graded documents, others not relevant": (task, grades),
+            "the graded documents alone (`:judged`)": (left_out, grades),
+        }
+        for name, (judging, targets) in judgements.items():
+            outcomes = np.array([judging.judge(of_run, targets) for of_run in of_suite])
+            for beside, orders in {"": False, ", with a pool": True}.items():
+                right = []
+                for size in SIZES:
+                    score = outcomes[:, :size].mean(axis=1)
+                    if orders:
+                        evidence = LikenessEvidence(
+                            Anchors(alike[np.ix_(suite, suite)]), outcomes[:, :size], queries[:size], random=True
+                        )
+                        score = likeness.draw(evidence, rng, 500).score
+                    right.append(100 * pairwise_accuracy(score, truth[suite]))
+                results.setdefault(name + beside, []).append(right)
+    cells = []
+    for name, of_replicates in results.items():
+        errors = np.std(of_replicates, axis=0) / np.sqrt(replicates)
+        means = zip(np.mean(of_replicates, axis=0), errors, strict=True)
+        cells.append([name, *(f"{mean:.1f} ({error:.1f})" for mean, error in means)])
+    click.echo(table(["", *(f"K = {size}" for size in SIZES)], cells))
 
 
 def _by_likeness(alike: Floats, outcomes: Floats, queries: Ints, rng: np.random.Generator) -> Draws:

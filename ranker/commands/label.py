@@ -68,6 +68,13 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     help="Rows that others have labelled, as for `run --data`. Repeat for several files.",
 )
 @options.option(
+    Heading.ROWS,
+    "--documents",
+    type=options.PATH,
+    metavar="FILE",
+    help="Texts of the documents that are graded with `--task ranking`, such as BEIR's corpus.jsonl.",
+)
+@options.option(
     Heading.COMMON,
     "--ood",
     "ood_name",
@@ -223,7 +230,16 @@ def report_command() -> str:
             several = value if parameter.multiple else (value,)
             values = [()] if parameter.is_flag else [text if parameter.nargs > 1 else (text,) for text in several]
             arguments += [word for words in values for word in (flag, *words)]
+    if not typed_values["metric"] and (metric := _metric(typed_values)):
+        arguments += ["--metric", metric]
     return shlex.join(map(str, arguments))
+
+
+def _metric(values: dict[str, Any]) -> str | None:
+    """Return the metric of ``--metric``, or that of a session of the task; None for the outcome."""
+    from ranker.runs.task import label_metric
+
+    return values["metric"] or label_metric(values["task"]) or None
 
 
 def _settings(values: dict[str, Any]) -> Any:
@@ -323,7 +339,9 @@ def _session(values: dict[str, Any]) -> None:
         except OSError as error:
             raise outputs.path_error("output", path, f"cannot be written: {error.strerror}", RankModelsError) from error
         session = session_files.open_session(
-            label_arguments.labelling_request(values, settings, stderr.bars(values), report_command()),
+            label_arguments.labelling_request(
+                {**values, "metric": _metric(values)}, settings, stderr.bars(values), report_command()
+            ),
             going_on=path.exists(),
         )
         ask(session, guidelines=guidelines)

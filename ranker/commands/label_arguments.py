@@ -40,6 +40,7 @@ class LabellingRequest:
         runtime: how models run.
         form: what people say of the models' answers; None if they label rows.
         judges: that judge the same answers.
+        documents: file of the texts of documents that are graded; None to show their names.
     """
 
     models: InspectedModels
@@ -55,9 +56,10 @@ class LabellingRequest:
     runtime: Runtime
     form: Form | None = None
     judges: Judges = Judges()
+    documents: Path | None = None
 
 
-NOT_OF_ANSWERS = ("batch", "labelled", "voters", "metric", "rule", "task", "ood_name")
+NOT_OF_ANSWERS = ("batch", "labelled", "documents", "voters", "metric", "rule", "task", "ood_name")
 """Options of `label` that say nothing of models' answers."""
 
 
@@ -140,4 +142,5 @@ def labelling_request(
         report_command=report_command,
         settings=replace(settings, metric=metric or ""),
         runtime=arguments.runtime(values, progress),
+        documents=values["documents"],
     )

@@ -216,7 +216,7 @@ class LabelPage:
     async def differences(self, _: Request) -> Response:
         """Return the two answers of the row that waits, in pieces that differ or not; [] if they are no two."""
         row = self.session.ask()
-        answers = () if row is None else self.session.pool.panel(row).answers
+        answers = () if row is None else self.session.panel.answers
         sides = (differences(*answers) if len(answers) == len(TWO) else None) or ()
         return JSONResponse([[{"text": visible(text), "marked": marked} for text, marked in side] for side in sides])
 
@@ -253,7 +253,7 @@ class LabelPage:
         elif session.ask() is None:
             raise UsageError("no row waits for an answer")
         elif action == "answer":
-            session.record(labelling.tell, label)
+            session.answer(label)
         else:
             session.record(entries[action])
 
@@ -266,7 +266,7 @@ class LabelPage:
         return _page_beside(lambda: render(self.session.explain(), "html"))
 
     def _state(self) -> dict[str, Any]:
-        session, labelling, wording = self.session, self.session.labelling, self.session.pool.wording
+        session, wording = self.session, self.session.pool.wording
         row = None if self.stopped else session.ask()
         keys = wording.keys or KEYS
         return {
@@ -282,7 +282,7 @@ class LabelPage:
             "quotes": session.pool.quotes,
             "guidelines": visible(self.guidelines),
             "annotator": visible(session.annotator),
-            "progress": labelling.ranking().sentence,
+            "progress": session.sentence,
             "row": None if row is None else self._row(row),
             "ending": session.ending,
             "stopped": self.stopped,
@@ -295,11 +295,13 @@ class LabelPage:
 
     def _row(self, row: Example) -> dict[str, Any]:
         """Return the row that waits, with the answers beside it, and which of them is meant."""
-        panel = self.session.pool.panel(row)
+        panel = self.session.panel
         return {
             "number": len(self.session.labelling.lines) + 1,
             "segments": self._segments(row),
-            "answers": [{"nodes": nodes(answer), "text": visible(answer)} for answer in panel.answers],
+            "answers": [
+                {"title": title, "nodes": nodes(answer), "text": visible(answer)} for title, answer in panel.titled
+            ],
             "current": panel.current,
         }
 

@@ -134,7 +134,7 @@ def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
     anew = True
     while row := session.ask():
         if anew:
-            ui.show(row_text(session, row).append_text(answers_text(session, row)), new=True)
+            ui.show(row_text(session, row).append_text(answers_text(session)), new=True)
         key = ui.key()
         if key in ("", "q", "\x04"):
             break
@@ -149,10 +149,12 @@ def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key:
     labelling = session.labelling
     if key in keys or (key == WRITE and not keys):
         try:
-            session.record(labelling.tell, typed_answer(session, ui, keys, key))
+            session.answer(typed_answer(session, ui, keys, key))
         except UsageError as error:
             return refused(ui, error)
         ui.show(Text(f"your answer: {visible(session.last_answer)}"))
+        if session.row is not None:  # other parts of it wait
+            return True
     elif key not in actions_of(session):
         ui.show(legend(session, keys, guidelines))
         return False
@@ -178,7 +180,7 @@ def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key:
             texts["n"] = labelling.ranking().answer
         ui.show(Text(visible(texts[key])) if key in texts else legend(session, keys, guidelines))
         return False
-    ui.show(Text(labelling.ranking().line, style="green"))
+    ui.show(Text(session.line, style="green"))
     return True
 
 
@@ -205,12 +207,12 @@ def row_text(session: SessionFile, row: Example, style: str = "bold") -> Text:
     return text
 
 
-def answers_text(session: SessionFile, row: Example) -> Text:
-    """Return the answers that are shown beside a row, and which is meant; nothing without any."""
-    panel, text = session.pool.panel(row), Text()
-    for number, answer in enumerate(panel.answers):
+def answers_text(session: SessionFile) -> Text:
+    """Return the answers that are shown beside the row that waits, and which is meant; nothing without any."""
+    panel, text = session.panel, Text()
+    for number, (title, answer) in enumerate(panel.titled):
         is_meant = panel.current in (None, number)
-        text.append(f"\n\nAnswer {number + 1}: ", style="bold" if is_meant else "dim")
+        text.append(f"\n\n{title}: ", style="bold" if is_meant else "dim")
         text.append(visible(answer.replace("\r\n", "\n")) or "(empty)", style="" if is_meant else "dim")
     if panel.answers:
         now = "" if panel.current is None else f" Now answer {panel.current + 1}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import hashlib
+import json
 import logging
 import re
 import time
@@ -30,7 +31,8 @@ from ranker.results.explanation import Explanation
 from ranker.runs.label import Labelling
 from ranker.runs.label import label as labelling_of
 from ranker.runs.label_answers import label_answers
-from ranker.runs.label_pool import PoolFile, read_pool
+from ranker.runs.label_documents import graded
+from ranker.runs.label_pool import Panel, PoolFile, read_pool
 from ranker.runs.pool import MAX_COMPARED_ROWS
 
 log = logging.getLogger("ranker")
@@ -43,6 +45,9 @@ State = tuple[str, Any, Any]
 
 TRIES, PAUSE = 10, 0.05
 """Number of checks that another program has finished writing a file, and the seconds between them."""
+
+GRADES = "grades_so_far"
+"""Column of what was said of a row's parts before its last one has a label, as JSON."""
 
 KNOWN = "known"
 """What picked a row whose answer need not be asked."""
@@ -66,6 +71,7 @@ class SessionFile:
         row: the row that waits for an answer; None before it is asked.
         since: time when it was asked, in seconds.
         ending: why the session has ended; "" while it goes on.
+        grades: the labels of parts of each row that was begun, by its key.
     """
 
     request: LabellingRequest
@@ -78,6 +84,7 @@ class SessionFile:
     row: Example | None = None
     since: float = 0.0
     ending: str = ""
+    grades: dict[Hashable, dict[str, str]] = field(default_factory=dict)
     _own_rows: set[Hashable] = field(default_factory=set)  # keys of rows that this session changed
 
     def ask(self) -> Example | None:
@@ -114,8 +121,35 @@ class SessionFile:
         return next((reasons[limit] for limit in self._limits), "")
 
     @property
+    def _begun(self) -> dict[str, str]:
+        """Labels of parts of the row that waits."""
+        return {} if self.row is None else self.grades.get(row_key(self.row), {})
+
+    @property
+    def panel(self) -> Panel:
+        """The answers that are shown beside the row that waits, and which is meant."""
+        return Panel() if self.row is None else self.pool.panel(self.row, self._begun)
+
+    @property
+    def sentence(self) -> str:
+        """Certainty of the answers so far, and the number of labels that parts of rows have, as a sentence."""
+        return self.labelling.ranking().sentence + self._count_of_grades
+
+    @property
+    def line(self) -> str:
+        """The same in a line."""
+        return self.labelling.ranking().line + self._count_of_grades
+
+    @property
+    def _count_of_grades(self) -> str:
+        counts = [len(labels) for labels in self.grades.values()]
+        return f" ({counted(sum(counts), 'grade')} of {counted(len(counts), 'query', 'queries')})" if counts else ""
+
+    @property
     def last_answer(self) -> str:
         """The last answer, as people read it; "" after another entry, and without one."""
+        if self._begun:
+            return self.pool.wording.of([*self._begun.values()][-1])
         line = self.labelling.lines[-1] if self.labelling.lines else None
         label = None if line is None else line.event.label
         return self.pool.wording.of(self.labelling.text_of(label))
@@ -123,7 +157,9 @@ class SessionFile:
     @property
     def undoable(self) -> bool:
         """True if there is an entry that can be taken back."""
-        return any(line.changed_to is None and line.picked != KNOWN for line in self.labelling.lines)
+        return bool(self._begun) or any(
+            line.changed_to is None and line.picked != KNOWN for line in self.labelling.lines
+        )
 
     @property
     def _limits(self) -> list[str]:
@@ -138,6 +174,30 @@ class SessionFile:
         spent = budget is not None and self.labelling.own_answers - unasked >= budget
         limits = {"until": enough, "shortfall": claims and bool(ranking.good_enough), "budget": spent}
         return [name for name, reached in limits.items() if reached]
+
+    def answer(self, label: str) -> None:
+        """Record the label of the row that waits, or of its next part, and save it.
+
+        Raises:
+            UsageError: as for `record`.
+        """
+        assert self.row is not None  # the caller has asked
+        parts, key = self.pool.parts(self.row), row_key(self.row)
+        left = [part for part in parts if part not in self._begun]
+        if not left:
+            self.record(self.labelling.tell, label)
+            return
+        if label not in self.pool.labels:
+            raise UsageError.about("label", f"must be one of {listed(self.pool.labels)} (got {label[:50]!r})", label)
+        self.grades[key] = {**self._begun, left[0]: label}
+        if len(left) == 1:
+            self.record(self.labelling.tell, self._written(key))
+        else:
+            self.keep()
+
+    def _written(self, key: Hashable) -> str:
+        """Return the labels of a row's parts as its label."""
+        return json.dumps({part: int(label) for part, label in self.grades[key].items()}, ensure_ascii=False)
 
     def record(self, entry: Callable[..., None], *label: str) -> None:
         """Record an entry for the row that waits, and save it.
@@ -178,6 +238,9 @@ class SessionFile:
         Raises:
             UsageError: there is nothing to undo.
         """
+        if self._begun:
+            self._take_back_grade()
+            return
         row = self.labelling.undo() if self.undoable else None
         while row is not None and self.pool.known(row):
             row = self.labelling.undo()
@@ -185,6 +248,16 @@ class SessionFile:
             raise UsageError("nothing was said that could be taken back")
         self._wait_for(row)
         self.ending = ""
+        if {*self.pool.parts(row)} <= {*self._begun} != set():
+            self._take_back_grade()
+        else:
+            self.keep()
+
+    def _take_back_grade(self) -> None:
+        assert self.row is not None  # it is begun
+        key = row_key(self.row)
+        labels = [*self.grades.pop(key).items()][:-1]
+        self.grades |= {key: dict(labels)} if labels else {}
         self.keep()
 
     def reveal(self, label: str = "") -> None:
@@ -325,12 +398,50 @@ class SessionFile:
     def _serialize(self) -> bytes:
         """Return the contents of the file."""
         lines = [
-            line if line.cells is not None else replace(line, cells=self.pool.cells.get(self._key(line), {}))
+            replace(line, cells=self._cells(self._key(line), line.cells, line.event.status == "answered"))
             for line in self.labelling.lines
         ]
         keys_with_lines = {*map(self._key, lines)}
-        waiting = [cells for key, cells in self.waiting if key not in keys_with_lines]
+        waiting_cells = {**dict.fromkeys(self.grades), **dict(self.waiting)}
+        waiting = [self._cells(key, cells) for key, cells in waiting_cells.items() if key not in keys_with_lines]
         return to_csv(lines, waiting, self.labelling.task.cell_of, self.column).encode()
+
+    def _cells(self, key: Hashable, cells: Mapping[str, str] | None, answered: bool = False) -> Mapping[str, str]:
+        """Return the cells of a row, with the labels of its parts while others are missing."""
+        cells = self.pool.cells.get(key, {}) if cells is None else cells
+        if key not in self.grades:
+            return cells
+        plain_cells = {name: cell for name, cell in cells.items() if name != GRADES}
+        return plain_cells if answered else {**plain_cells, GRADES: self._written(key)}
+
+    def restore_grades(self) -> None:
+        """Take up the labels of parts that the file holds; a row that was begun waits again.
+
+        Raises:
+            DataError: a label of a part is none.
+        """
+        rows = {row_key(row): row for row in self.labelling.rows}
+        for line in self.labelling.lines:
+            if line.event.status == "answered" and self.pool.parts(self.labelling.rows[line.event.row]):
+                text = self.labelling.text_of(line.event.label)
+                self.grades[self._key(line)] = {part: str(label) for part, label in json.loads(text).items()}
+        begun = [(self._key(line), line.cells or {}) for line in self.labelling.lines if line.event.status == "skipped"]
+        for key, cells in (*begun, *self.waiting):
+            if cells.get(GRADES) and self.pool.parts(rows[key]):
+                self.grades[key] = self._read_grades(cells[GRADES])
+        waiting = [key for key, _ in self.waiting if key in self.grades]
+        if waiting:
+            self._wait_for(rows[waiting[-1]])
+
+    def _read_grades(self, cell: str) -> dict[str, str]:
+        try:
+            grades = {str(part): str(label) for part, label in json.loads(cell).items()}
+        except (ValueError, AttributeError, RecursionError):
+            grades = {}
+        if not grades or not {*grades.values()} <= {*self.pool.labels}:
+            allowed = listed(self.pool.labels)
+            raise DataError.at(self.request.output, f"{GRADES!r} must be documents with {allowed} (got {cell[:50]!r})")
+        return grades
 
 
 def open_session(request: LabellingRequest, going_on: bool) -> SessionFile:
@@ -390,10 +501,12 @@ def _of_labels(request: LabellingRequest, going_on: bool) -> SessionFile:
         compared=max(MAX_COMPARED_ROWS, request.batch or 0),
         runtime=request.runtime,
     )
+    pool = graded(pool, labelling, request.documents, request.pool.limits)
     session = SessionFile(
         request, pool, labelling, column, [(row_key(rows[place]), cells) for place, cells in waiting], digest
     )
     session.states = session._row_states(labelling.lines)
+    session.restore_grades()
     return session
 
 

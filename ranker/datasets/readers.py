@@ -62,7 +62,7 @@ USUAL = {
         ("references",),
         ("reference",),
     ),
-    "id": (("id",), ("pairID",), ("idx",), ("index",), ("guid",)),
+    "id": (("id",), ("_id",), ("pairID",), ("idx",), ("index",), ("guid",)),
     "cluster": (),
     "rationale": (),
 }

@@ -89,11 +89,11 @@ function showRow(state) {
 function showAnswers({answers, current}, sides = []) {
   part("reading").hidden = answers.length < 2;
   part("differ").hidden = answers.length !== 2;
-  part("answers").replaceChildren(...answers.map(({nodes, text}, number) => {
+  part("answers").replaceChildren(...answers.map(({title: name, nodes, text}, number) => {
     const made = document.createElement("section");
     const shown = element("div");
     made.className = current === number ? "answer asked" : "answer";
-    const title = element("h3", `Answer ${number + 1}` + (current === number ? ": your mark?" : ""));
+    const title = element("h3", name + (current === number ? ": your mark?" : ""));
     title.id = `answer-${number}`;
     made.setAttribute("aria-labelledby", title.id);
     if (sides.length || part("written").checked) {

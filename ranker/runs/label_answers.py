@@ -184,7 +184,7 @@ class AnsweredPool(PoolFile):
         """Columns of a session's file by their part."""
         return {"id": ["id"], "text": text_columns(self.sheet, self.rows[0])}
 
-    def panel(self, row: Example) -> Panel:
+    def panel(self, row: Example, graded: Collection[str] = ()) -> Panel:
         """Return the answers that people see: two, or all of a row, of which one is marked."""
         question = self._by_key[row_key(row)]
         if len(question.models) > 1:

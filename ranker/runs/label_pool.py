@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -53,10 +53,18 @@ class Panel:
     Attributes:
         answers: the answers.
         current: which of them is meant; None for all.
+        titles: of the answers; () for their numbers.
     """
 
     answers: tuple[str, ...] = ()
     current: int | None = None
+    titles: tuple[str, ...] = ()
+
+    @property
+    def titled(self) -> list[tuple[str, str]]:
+        """Each answer after its title."""
+        titles = self.titles or tuple(f"Answer {number}" for number in range(1, len(self.answers) + 1))
+        return [*zip(titles, self.answers, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -101,9 +109,13 @@ class PoolFile:
         """Columns of a session's file by their part, where they are others than those of the pool."""
         return {}
 
-    def panel(self, row: Example) -> Panel:
-        """Return the answers that are shown beside a row: none."""
+    def panel(self, row: Example, graded: Collection[str] = ()) -> Panel:
+        """Return the answers that are shown beside a row, some of whose parts are graded: none."""
         return Panel()
+
+    def parts(self, row: Example) -> tuple[str, ...]:
+        """Return the parts of a row's answer that people label one by one; () if its label is one."""
+        return ()
 
     def known(self, row: Example) -> str:
         """Return the label that need not be asked; "" if people are to say."""

@@ -20,7 +20,7 @@ from ranker.labelling.references import ReferenceLearner
 from ranker.labelling.session import RANDOM, LabelEvent, Learner, Session
 from ranker.labelling.sheet import Line
 from ranker.labelling.votes import VoteLearner
-from ranker.numbers import probability
+from ranker.numbers import counted, probability
 from ranker.runs.collect import RunResponses, collect, failed_of
 from ranker.runs.gather import RunInputs, RunRows
 from ranker.runs.inspected import Models, inspect_models
@@ -36,7 +36,7 @@ from ranker.statistics.likeness import Anchors
 from ranker.statistics.pool import Pool
 from ranker.statistics.stopping import MARGIN, PROBABLE
 from ranker.statistics.vote import LABEL_NOISE, MetricByLabel
-from ranker.tasks.base import NO_ANSWER, Task
+from ranker.tasks.base import ANSWERED, NO_ANSWER, Task
 from ranker.tasks.classes import ClassificationTask, require_labels
 from ranker.tasks.values import ValueTask, has_values
 
@@ -321,7 +321,10 @@ def pool_predictions(
     _, collected = _collect(models, task, rows, runtime)
     answered = collected.answered
     predictions_of = {reply.model.name: population_answers(reply).predictions for reply in answered}
-    pool_rows = np.flatnonzero(np.all([of_model.state <= NO_ANSWER for of_model in predictions_of.values()], axis=0))
+    states = np.array([of_model.state for of_model in predictions_of.values()])
+    pool_rows = np.flatnonzero((states <= NO_ANSWER).all(axis=0) & (states == ANSWERED).any(axis=0))
+    if unanswered := int((states == NO_ANSWER).all(axis=0).sum()):
+        log.warning("left out: %s that no model answers", counted(unanswered, "row"))
     answers = [of_model.part(pool_rows).answers() for of_model in predictions_of.values()]
     values = tuple(tuple(of_model) for of_model in answers if of_model is not None)
     if not len(pool_rows) or len(values) < len(answers):

@@ -26,7 +26,7 @@ from ranker.statistics.likeness import Anchors
 from ranker.tasks.base import Predictions
 from ranker.tasks.values import ValueTask
 
-REVISION = 1
+REVISION = 2
 """Version of the stored likeness; raised when the same sources give other numbers, those of BERTScore included."""
 
 LIBRARIES = ("rapidfuzz", "sacrebleu", "nltk", "nervaluate", "torch", "transformers")

@@ -17,7 +17,7 @@ from ranker.sources.base import ModelInfo
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassificationTask, has_labels
 from ranker.tasks.empty import empty_word_question, unlabelled_words
-from ranker.tasks.named import known_tasks, value_task
+from ranker.tasks.named import known_tasks, task_class, value_task
 from ranker.tasks.names import NameIndex, fold, is_number, number_of, with_numbers
 from ranker.tasks.texts import Score, TextTask
 
@@ -78,6 +78,17 @@ def takes_values(task: str | None) -> bool:
         (True, False, False)
     """
     return task is not None and task.casefold() in known_tasks()
+
+
+def label_metric(task: str | None) -> str:
+    """Return the metric of a labelling session of a task that names none; "" for the outcome.
+
+    Example:
+        >>> label_metric("ranking"), label_metric("text")
+        ('ndcg@10:judged', '')
+    """
+    class_of_task = None if task is None else task_class(task)
+    return "" if class_of_task is None else class_of_task.label_metric
 
 
 def task_of_texts(score: Score) -> Task:

@@ -7,6 +7,7 @@ from importlib import import_module, metadata
 from typing import cast
 
 from ranker.tasks.base import Task
+from ranker.tasks.values import ValueTask
 
 BUILTIN = {
     "tags": "ranker.tasks.tags:TagTask",
@@ -40,8 +41,22 @@ def value_task(name: str, scale: tuple[float, float] | None = None) -> Task | No
         >>> value_task("Text").metric, value_task("nli") is None, value_task("number", (0, 5)).high
         ('ROUGE-L', True, 5)
     """
+    task = task_class(name)
+    return None if task is None else cast("Task", task.named(name.casefold(), scale))
+
+
+def task_class(name: str) -> type[ValueTask] | None:
+    """Return the class of a task's name, whose case does not matter; None where no such task has it.
+
+    Raises:
+        ImportError: the class cannot be imported.
+
+    Example:
+        >>> task_class("Ranking").label_metric, task_class("nli")
+        ('ndcg@10:judged', None)
+    """
     place = known_tasks().get(name.casefold())
     if place is None:
         return None
     module, _, task = place.partition(":")
-    return cast("Task", getattr(import_module(module), task).named(name.casefold(), scale))
+    return cast("type[ValueTask]", getattr(import_module(module), task))

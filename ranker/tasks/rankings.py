@@ -48,10 +48,16 @@ READ_UNJUDGED = ("bpref", "judged")
 
 METRIC = re.compile(r"(?P<name>[a-z]+)(?:\(rel=(?P<rel>\d+)\))?(?:@(?P<k>[1-9]\d*))?(?P<judged>:judged)?")
 
+JUDGED = ":judged"
+"""Ending of metrics that leave out documents that nobody judged."""
+
 USUAL = "ndcg@10"
 
 DEPTH = 10
 """Documents of another model's ranking that count as relevant where rankings are compared without judgements."""
+
+MOST_POOLED = 20
+"""Most documents of a query that people grade."""
 
 
 class RankingAnswers(ValueAnswers):
@@ -89,6 +95,8 @@ class RankingTask(ValueTask):
     """
 
     answers = RankingAnswers.kind
+    graded = True
+    label_metric = USUAL + JUDGED  # people grade few of the documents
 
     score: str = USUAL
 
@@ -172,6 +180,14 @@ class RankingTask(ValueTask):
         """Return the first documents of a ranking as relevant ones; None without any."""
         return tuple(sorted((document, 1) for document in answer[:DEPTH])) if answer else None
 
+    def similarity(self, answers: Predictions, anchors: Predictions) -> Floats:
+        """Return (N,) outcomes, were the first documents of another model the relevant ones. See `ValueTask`.
+
+        What a model found is all that its ranking says, so documents that it did not find count as not relevant.
+        """
+        score = USUAL if self._parts["name"] in READ_UNJUDGED else self.score.removesuffix(JUDGED)
+        return ValueTask.similarity(replace(self, score=score), answers, anchors)
+
     def predictions(self, answers: Sequence[Any], state: Ints | None = None) -> Predictions:
         """Return answers; a query that is missing from a run has none, and counts 0 (`trec_eval -c`)."""
         absent = None if state is None else np.where(state == MISSING, NO_ANSWER, state)
@@ -205,6 +221,19 @@ class RankingTask(ValueTask):
         level = f"(rel={parts['rel']})" if parts["rel"] else ""
         cutoff = f"@{parts['k']}" if parts["k"] else ""
         return _ir_measures().parse_measure(f"{MEASURES[str(parts['name'])]}{level}{cutoff}")
+
+    def parts(self, answers: Sequence[Any], seed: int) -> tuple[str, ...]:
+        """Return the documents of a query to grade, in random order: the first ones of all models, place by place.
+
+        No more than the metric reads, and than `MOST_POOLED`. Of a place that is not all among them, models are drawn.
+
+        Source: Spärck Jones and van Rijsbergen 1975, for pools of the first documents of several systems.
+        """
+        rng, depth = np.random.default_rng(seed), int(self._parts["k"] or DEPTH)
+        rankings = [answers[model] or () for model in rng.permutation(len(answers)).tolist()]
+        by_place = (ranking[place] for place in range(depth) for ranking in rankings if place < len(ranking))
+        documents = [*dict.fromkeys(by_place)][:MOST_POOLED]
+        return tuple(documents[place] for place in rng.permutation(len(documents)).tolist())
 
     def judging_notes(self, answers: Mapping[str, Sequence[Any]], targets: Sequence[Any]) -> tuple[str, ...]:
         """Return how many of each model's first documents nobody judged. See `ValueTask.judging_notes`."""

@@ -109,6 +109,10 @@ class ValueTask:
     outputs: ClassVar[tuple[str, ...]] = ()
     quotes: ClassVar[bool] = False
     """Whether a correct answer is a part of the row's texts."""
+    graded: ClassVar[bool] = False
+    """Whether people grade `parts` of models' answers, instead of typing a correct one."""
+    label_metric: ClassVar[str] = ""
+    """Metric of a labelling session that names none; "" for the outcome."""
 
     name: str
 
@@ -158,6 +162,10 @@ class ValueTask:
     def as_target(self, answer: Any) -> Any:
         """Return an answer as the target that it would be, were it right; None for one that none can be like."""
         return answer
+
+    def parts(self, answers: Sequence[Any], seed: int) -> tuple[str, ...]:
+        """Return what people grade of the models' answers to a row, in random order; () where they type an answer."""
+        return ()
 
     def similarity(self, answers: Predictions, anchors: Predictions) -> Floats:
         """Return (N,) outcomes of the answers, were those of another model the truth; 0 where it gave none.

@@ -1,5 +1,7 @@
 """docs/rankings.md: its commands print what it shows, on runs whose first lines it has."""
 
+import io
+import json
 import re
 import shlex
 from pathlib import Path
@@ -31,7 +33,9 @@ def write_runs():
             ordered = sorted(scores, key=lambda name: -scores[name])
             lines += [f"q{query} Q0 {name} {n + 1} {scores[name]:.4f} {system}" for n, name in enumerate(ordered)]
         Path(f"{system}.run").write_text("\n".join(lines) + "\n")
-    Path("queries.csv").write_text("id\n" + "".join(f"q{query}\n" for query in range(40)))
+    Path("queries.csv").write_text("id,text\n" + "".join(f"q{query},What of {query}?\n" for query in range(40)))
+    lines = [json.dumps({"_id": f"d{n}", "title": f"Title of d{n}", "text": "A text."}) for n in range(12)]
+    Path("corpus.jsonl").write_text("\n".join(lines))
 
 
 def test_the_commands_print_what_is_shown(tmp_path, monkeypatch, rank_models):
@@ -41,7 +45,8 @@ def test_the_commands_print_what_is_shown(tmp_path, monkeypatch, rank_models):
     text = " ".join(PAGE.split())
     assert all(line in text for lines in FIRST.values() for line in lines)
     blocks = re.findall(r"(?s)```console\n\$ (.*?)\n```", PAGE)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
+    monkeypatch.setattr("sys.stdin", io.StringIO("2\nq\n"))
     for block in blocks:
         command, *lines = block.splitlines()
         status, out, _ = rank_models(*shlex.split(command)[1:])

@@ -1,12 +1,15 @@
 """The page of `rank-models label --votes` and `--marks` in a real browser."""
 
 import csv
+import json
 
 import axe
 import pytest
 from chromium import CHROMIUM, browser
 from test_label import kept
 from test_label_answers import MODELS, NAMES, write_answers
+from test_label_documents import NAMES as SYSTEMS
+from test_label_documents import write_search
 from test_label_in_browser import ROW, TITLE, press
 from test_label_web import Served
 
@@ -193,3 +196,35 @@ def test_answers_are_read_side_by_side(folder, chromium, serve):
     (left, top), (right, beside) = page.ask(boxes)
     assert left == right
     assert top < beside
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_documents_are_graded_by_keys(tmp_path, chromium, width):
+    """Document by document, a reload and an undo between; the file has what was seen; no fault at both widths."""
+    write_search(tmp_path)
+    served = Served(
+        tmp_path, "--task", "ranking", "--documents", "corpus.jsonl", pool="queries.jsonl",
+        models=[f"{name}.run" for name in SYSTEMS], output="grades.csv",
+    )  # fmt: skip
+    try:
+        page = shown(chromium, served, width)
+        heading = "document.querySelector('.answer h3').innerText"
+        count, seen = int(page.ask(heading).split()[-1]), {}
+        for number in range(count):
+            page.until(f"{heading} === 'Document {number + 1} of {count}' && !document.body.hasAttribute('aria-busy')")
+            name = page.ask(ANSWERS)[0].split("\n")[0].removeprefix("On ")
+            seen[name] = number % 4
+            if number == 2:
+                press(page, "3")
+                page.until(f"{heading} === 'Document {number + 2} of {count}'")
+                press(page, "u")
+                page.until(f"{heading} === 'Document {number + 1} of {count}'")
+                page = shown(chromium, served, width)  # the other tab stays behind
+                page.until(f"{heading} === 'Document {number + 1} of {count}'")
+                assert axe.faults(page) == []
+            press(page, str(number % 4))
+        page.until(f"{TITLE} === 'Query 2' || !document.getElementById('end').hidden")
+        assert json.loads(kept(tmp_path, "grades.csv")[0]["label"]) == seen
+        assert not [name for name in SYSTEMS for body in sent(page) if f"{name}.run" in body]
+    finally:
+        served.close(kill=True)

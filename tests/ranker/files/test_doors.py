@@ -4,6 +4,7 @@ import csv
 from functools import cache
 from importlib import metadata
 
+import ir_measures
 import pytest
 from calling import called
 from corpus import KINDS, UNQUOTED, asked, plain, records, saved, separated
@@ -199,6 +200,39 @@ def test_rows_to_label(folder, kind):
     chosen = [row for row in written if not row["label"]]
     assert len(chosen) == 3
     assert {row["id"]: row["text"] for row in chosen}.items() <= known.items()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rankings(folder, kind):
+    """`--task ranking`: lists of documents as references and as answers, each in a file of the kind."""
+    data = saved(kind, {"id": IDS, "text": texts_of(kind), "label": RELEVANT}, folder, "queries")
+    answers = [saved(kind, {"id": IDS, "prediction": ranked}, folder, name) for name, ranked in RANKED.items()]
+    models = [f"{name}={path}" for name, path in zip(RANKED, answers, strict=True)]
+    arguments = ["run", "--data", data, "--models", *models, "--task", "ranking", *asked(kind)]
+    ended = done(called(*arguments, "-q", output=folder / "o.json"))
+    assert ended.accuracies == pytest.approx(gains(), abs=1e-12)
+
+
+RELEVANT = [f"d{n} d{n + 1}" if n % 3 else None for n in range(len(TEXTS))]
+RANKED = {
+    "bm25": [f"d{n + 1} x d{n}" if n % 4 else None for n in range(len(TEXTS))],
+    "dense": [f"y d{n + n % 2}" for n in range(len(TEXTS))],
+}
+"""Relevant documents of queries, and what two systems found."""
+
+
+def gains():
+    """The mean nDCG@10 of each system by ir-measures; a query without an answer counts 0."""
+    qrels = {str(n): dict.fromkeys(relevant.split(), 1) for n, relevant in enumerate(RELEVANT) if relevant}
+    means = {}
+    for system, ranked in RANKED.items():
+        found = {
+            query: {name: -place for place, name in enumerate((ranked[int(query)] or "").split())} for query in qrels
+        }
+        run = {query: scores for query, scores in found.items() if scores}
+        each = {result.query_id: result.value for result in ir_measures.iter_calc([ir_measures.nDCG @ 10], qrels, run)}
+        means[system] = sum(each.get(query, 0.0) for query in qrels) / len(qrels)
+    return means
 
 
 @pytest.mark.parametrize("kind", KINDS)

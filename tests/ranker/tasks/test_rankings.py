@@ -65,6 +65,17 @@ def test_lists_of_judged_documents_leave_the_others_out():
     assert RankingTask("s").judged_by("ndcg@2").outcomes(answers, rows).tolist() == [0.0]
 
 
+@pytest.mark.parametrize("metric", ["ndcg@2:judged", "bpref", "judged@2"])
+def test_rankings_are_alike_by_what_both_found(metric):
+    """A metric that leaves out unjudged documents would find all rankings alike, since others' documents are all."""
+    task = RankingTask("s").judged_by(metric)
+    rankings = [task.predictions([task.answer_of(documents)]) for documents in (["a", "b"], ["b", "c"], ["c", "d"])]
+    alike = [[float(task.similarity(one, other)[0]) for other in rankings] for one in rankings]
+    plain = RankingTask("s").judged_by("ndcg@2" if "ndcg" in metric else "ndcg@10")
+    assert alike == [[float(plain.similarity(one, other)[0]) for other in rankings] for one in rankings]
+    assert alike[0][0] == 1 > alike[0][1] > alike[0][2] == 0
+
+
 @pytest.mark.parametrize(
     ("metric", "error", "text"),
     [
