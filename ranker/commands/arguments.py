@@ -116,6 +116,8 @@ def own_rows(values: OptionValues, option: str) -> RowsFile | None:
         limits,
         table.empty_words,
         values.get("scale"),
+        separator=values.get("separator"),
+        threshold=values.get("threshold"),
     )
 
 

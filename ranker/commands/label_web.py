@@ -36,7 +36,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from factors import Example
-from ranker.commands.labelling_ui import KEYS
+from ranker.commands.labelling_ui import KEYS, WRITE
 from ranker.commands.program import flag_error, say
 from ranker.commands.session_files import SessionFile
 from ranker.commands.session_report import report_page
@@ -53,6 +53,9 @@ HOST = "127.0.0.1"
 
 ACTIONS = ("answer", "skip", "cannot-tell", "undo", "reveal", "stop")
 """Changes that the page can ask for."""
+
+BOX_KEYS = KEYS.replace(WRITE, "")
+"""Keys of boxes; the other one saves them."""
 
 TWO = ("first", "second")
 """Answers whose differences can be marked."""
@@ -277,6 +280,10 @@ class LabelPage:
             "labels": [
                 {"label": label, "text": visible(wording.of(label)), "key": keys[number : number + 1]}
                 for number, label in enumerate(session.pool.labels)
+            ],
+            "boxes": [
+                {"label": label, "text": visible(label), "key": BOX_KEYS[number : number + 1]}
+                for number, label in enumerate(session.pool.boxes)
             ],
             "hint": session.pool.hint,
             "quotes": session.pool.quotes,

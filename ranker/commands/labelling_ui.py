@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from typing import Protocol
@@ -32,7 +33,10 @@ ACTIONS = {
 
 
 WRITE = "t"
-"""Key that lets one type an answer, where answers are no labels and so have no keys."""
+"""Key that lets one type an answer, where answers are no labels and so have no keys; that saves ticked boxes."""
+
+ENTER = ("\r", "\n")
+"""Keys that save ticked boxes, too."""
 
 
 class LabellingUI(Protocol):
@@ -111,7 +115,7 @@ def keys_of(labels: tuple[str, ...], keys: str = "") -> dict[str, str]:
         {'1': 'bad', '2': 'good'}
     """
     if len(labels) > len(keys or KEYS):
-        text = f"a terminal has keys for {len(KEYS)} labels (got {len(labels)}); write rows with `--batch`"
+        text = f"a terminal has keys for {len(keys or KEYS)} labels (got {len(labels)}); write rows with `--batch`"
         raise UsageError(text, option="batch", value=len(labels))
     return dict(zip(keys or KEYS, labels, strict=False))
 
@@ -125,7 +129,8 @@ def actions_of(session: SessionFile) -> dict[str, str]:
 
 def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
     """Ask for labels until there are enough, no row is left, or the user quits; save each before the next row."""
-    keys = keys_of(session.pool.labels, session.pool.wording.keys)
+    boxes, wording = session.pool.boxes, session.pool.wording
+    keys = keys_of(session.pool.labels or boxes, wording.keys or (KEYS.replace(WRITE, "") if boxes else ""))
     session.keep()
     labelling = session.labelling
     for sentence in labelling.opening_notes():
@@ -135,6 +140,8 @@ def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
     while row := session.ask():
         if anew:
             ui.show(row_text(session, row).append_text(answers_text(session)), new=True)
+            if boxes:
+                ui.show(ticks(session, keys))
         key = ui.key()
         if key in ("", "q", "\x04"):
             break
@@ -146,8 +153,12 @@ def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
 
 def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key: str, guidelines: str) -> bool:
     """Handle a key; return True if the row that waits then is to be shown."""
-    labelling = session.labelling
-    if key in keys or (key == WRITE and not keys):
+    labelling, boxes = session.labelling, session.pool.boxes
+    if boxes and key in keys:
+        session.ticked ^= {keys[key]}
+        ui.show(ticks(session, keys))
+        return False
+    if key in keys or (key == WRITE and not keys) or (boxes and key in (WRITE, *ENTER)):
         try:
             session.answer(typed_answer(session, ui, keys, key))
         except UsageError as error:
@@ -185,8 +196,16 @@ def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key:
 
 
 def typed_answer(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key: str) -> str:
-    """Return the label of a key, or read an answer that has none."""
-    return keys[key] if keys else ui.line(session.pool.hint)
+    """Return the label of a key, or the ticked boxes, or read an answer that has none."""
+    if session.pool.boxes and keys:
+        return json.dumps(sorted(session.ticked), ensure_ascii=False)
+    return keys[key] if key in keys else ui.line(session.pool.hint)
+
+
+def ticks(session: SessionFile, keys: dict[str, str]) -> Text:
+    """Return the boxes, and which are ticked."""
+    signs = (f"[{'x' if label in session.ticked else ' '}] {key} {visible(label)}" for key, label in keys.items())
+    return Text("  ".join((*signs, f"{WRITE} save")))
 
 
 def refused(ui: LabellingUI, error: UsageError) -> bool:
@@ -223,14 +242,19 @@ def answers_text(session: SessionFile) -> Text:
 def legend(session: SessionFile, keys: dict[str, str], guidelines: str) -> Text:
     """Return the list of keys."""
     words = session.pool.wording.of
-    labels = "  ".join(f"{key} {visible(words(label))}" for key, label in keys.items()) or f"{WRITE} type the answer"
+    if session.pool.boxes:
+        labels = ticks(session, keys).plain
+    else:
+        labels = (
+            "  ".join(f"{key} {visible(words(label))}" for key, label in keys.items()) or f"{WRITE} type the answer"
+        )
     other_keys = "  ".join(f"{key} {action}" for key, action in actions_of(session).items() if key != "g" or guidelines)
     return Text(f"{labels}\n{other_keys}")
 
 
 def reveal(session: SessionFile, ui: LabellingUI, keys: dict[str, str]) -> None:
     """Show the models' predictions for the last answered row; a label given now is marked as later."""
-    labelling = session.labelling
+    labelling, keys = session.labelling, {} if session.pool.boxes else keys
     try:
         session.reveal()
     except UsageError as error:

@@ -384,6 +384,19 @@ OWN_ROWS = combine(
         help="Task of your own rows: nli, paraphrase, ...; tags, spans, text, number or ranking, if answers are no "
         "labels.  [default: that of the models' labels, or the known task that the labels fit]",
     ),
+    option(
+        Heading.ROWS,
+        "--separator",
+        metavar="SIGN",
+        help="Sign between the labels of a row, with `--task label-sets`, such as ';'.",
+    ),
+    option(
+        Heading.ROWS,
+        "--threshold",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="P",
+        help="Least probability of a label that is given, with `--task label-sets`.  [default: 0.5]",
+    ),
     COLUMNS,
     *(flag(TableOptions, name) for name in ROW_OPTIONS),
 )

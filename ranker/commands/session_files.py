@@ -31,7 +31,7 @@ from ranker.results.explanation import Explanation
 from ranker.runs.label import Labelling
 from ranker.runs.label import label as labelling_of
 from ranker.runs.label_answers import label_answers
-from ranker.runs.label_documents import graded
+from ranker.runs.label_parts import in_parts
 from ranker.runs.label_pool import Panel, PoolFile, read_pool
 from ranker.runs.pool import MAX_COMPARED_ROWS
 
@@ -72,6 +72,7 @@ class SessionFile:
         since: time when it was asked, in seconds.
         ending: why the session has ended; "" while it goes on.
         grades: the labels of parts of each row that was begun, by its key.
+        ticked: boxes that are ticked of the row that waits.
     """
 
     request: LabellingRequest
@@ -85,6 +86,7 @@ class SessionFile:
     since: float = 0.0
     ending: str = ""
     grades: dict[Hashable, dict[str, str]] = field(default_factory=dict)
+    ticked: frozenset[str] = frozenset()
     _own_rows: set[Hashable] = field(default_factory=set)  # keys of rows that this session changed
 
     def ask(self) -> Example | None:
@@ -104,7 +106,7 @@ class SessionFile:
         return self.row
 
     def _wait_for(self, row: Example | None) -> None:
-        self.row, self.since = row, time.monotonic()
+        self.row, self.since, self.ticked = row, time.monotonic(), frozenset()
 
     def _ending(self) -> str:
         """Return the reason to stop; "" to go on."""
@@ -501,7 +503,7 @@ def _of_labels(request: LabellingRequest, going_on: bool) -> SessionFile:
         compared=max(MAX_COMPARED_ROWS, request.batch or 0),
         runtime=request.runtime,
     )
-    pool = graded(pool, labelling, request.documents, request.pool.limits)
+    pool = in_parts(pool, labelling, request.documents, request.pool.limits)
     session = SessionFile(
         request, pool, labelling, column, [(row_key(rows[place]), cells) for place, cells in waiting], digest
     )

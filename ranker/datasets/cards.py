@@ -172,7 +172,7 @@ def _task(content: Any) -> Task:
     if isinstance(name, str) and "labels" not in values:
         scale = typed(values.pop("range", ()), tuple[float, ...], "range")
         if values.keys() == {"name"} and len(scale) in (0, 2):
-            task = value_task(name, (scale[0], scale[1]) if scale else None)
+            task = value_task(name, scale=(scale[0], scale[1]) if scale else None)
             if task is not None:
                 return task
         if name not in BUILTIN:

@@ -144,7 +144,8 @@ def read_sheet(
             pandas ``DataFrame``; or columns read of them (see `content`).
         columns: "text" -> one or two columns; "label", "id" and "cluster" (groups of dependent rows) -> one;
             "rationale" -> one for each annotator, see `datasets.rationales`; other roles are found by `USUAL` names.
-            Several columns of labels are several references of a row.
+            Several columns of labels are several references of a row; if all hold 0 and 1 alone, each is a label of a
+            set, which a row has or not.
         required: the parts that there must be columns for.
         encoding: of a file that is not UTF-8 and does not say what it is: see `ranker.files.reader.read_columns`.
         limits: size limits for reading.
@@ -173,8 +174,9 @@ def read_sheet(
         if column in file.unread and column not in file.nested:
             raise DataError.of_column(column, f"holds {file.unread[column]}, which are not read", place=file.origin)
     rows = tuple(file.rows())
-    if len(references := roles.get("label", ())) > 1:
-        rows = tuple(row._replace(cells=_merge_references(row.cells, references)) for row in rows)
+    if len(columns_of_labels := roles.get("label", ())) > 1:
+        merge = _merge_indicators if _are_indicators(rows, columns_of_labels) else _merge_references
+        rows = tuple(row._replace(cells=merge(row.cells, columns_of_labels)) for row in rows)
     return Sheet(file.origin, rows, layout, limits, file.file_size)
 
 
@@ -182,6 +184,19 @@ def _merge_references(cells: Mapping[str, Any], columns: Sequence[str]) -> dict[
     """Return cells with those of some columns in the first of them, as a list without blank ones; None for none."""
     filled = [cells[column] for column in columns if not is_blank(cells.get(column))]
     return {name: cell for name, cell in cells.items() if name not in columns} | {columns[0]: filled or None}
+
+
+def _are_indicators(rows: Iterable[Row], columns: Sequence[str]) -> bool:
+    """Return whether all cells of some columns are 0 or 1, which say of a label each whether a row has it."""
+    cells = {row.cells.get(column) for row in rows for column in columns if not is_blank(row.cells.get(column))}
+    return all(isinstance(cell, (str, int, float)) and number_of(cell) in (0, 1) for cell in cells)
+
+
+def _merge_indicators(cells: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+    """Return cells with those of some columns in the first of them, as an object; None where one is blank."""
+    filled = {column: number_of(cells[column]) for column in columns if not is_blank(cells.get(column))}
+    kept_cells = {name: cell for name, cell in cells.items() if name not in columns}
+    return kept_cells | {columns[0]: filled if len(filled) == len(columns) else None}
 
 
 def content(
@@ -220,16 +235,16 @@ def layout_task(columns: Columns) -> str:
 def _layout_task(columns: Columns) -> str:
     layout = layout_of(columns.order, {}, ())
     if layout.label == QRELS and not layout.text:
-        grades = list(islice((cell for cell in columns.values(QRELS) if cell is not None), SHOWN))
+        grades = list(islice((cell for cell in columns.values(QRELS) if not is_blank(cell)), SHOWN))
         return "ranking" if grades and all(str(cell)[:2] == '{"' for cell in grades) else ""
     if layout.label not in LISTS or not layout.text:
         return ""
-    cells = list(islice((cell for cell in columns.values(layout.label) if cell is not None), SHOWN))
+    cells = list(islice((cell for cell in columns.values(layout.label) if not is_blank(cell)), SHOWN))
     if layout.text[0] == "question" and len(layout.text) == 2:
         return "spans" if cells and all(isinstance(cell, dict) and "text" in cell for cell in cells) else ""
     texts = columns.values(layout.text[0])
     pairs = zip(texts, columns.values(layout.label), strict=True)
-    filled = islice(((text, cell) for text, cell in pairs if text is not None and cell is not None), SHOWN)
+    filled = islice(((text, cell) for text, cell in pairs if not (is_blank(text) or is_blank(cell))), SHOWN)
     return "tags" if len(layout.text) == 1 and cells and all(has_tags(*pair) for pair in filled) else ""
 
 
@@ -303,7 +318,7 @@ def raw_labels(sheet: Sheet) -> list[str | None]:
 
 def _label(cell: Any, names: Sequence[str]) -> str | None:
     """Convert a cell of labels to text; a number that has a name becomes that name."""
-    if is_blank(cell):
+    if is_blank(cell) and cell != []:  # which may be a set of no labels
         return None
     if isinstance(cell, (list, dict)):
         return type(cell).__name__  # which is no label

@@ -55,6 +55,7 @@ def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", 
     unread: dict[str, str] = {}
     deep: dict[str, list[Any]] = {}
     unnamed: dict[str, list[int]] = {}
+    empty: dict[str, list[int]] = {}
     stands = array("q")
     inside = 0
     for block, values in _blocks(records, origin, unit, limits):
@@ -66,6 +67,8 @@ def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", 
         for row, (_, cells) in enumerate(block, size):
             for name in order.keys() - cells.keys() if len(cells) < len(order) else ():
                 unnamed.setdefault(name, []).append(row)
+            for name in [name for name, cell in cells.items() if type(cell) is list and not cell]:
+                empty.setdefault(name, []).append(row)
         flat = [shapes.flatten_row(cells, groups, unread, limits.list) for _, cells in block]
         for name in dict.fromkeys(chain.from_iterable(flat)):
             parts.setdefault(name, [pa.nulls(size)] if size else [])
@@ -97,9 +100,22 @@ def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", 
     for name in unread:
         for part in (name, *groups_of_parts.pop(name, ())):
             cells.pop(part, None)
-    absent = {name: np.isin(np.arange(len(stands)), rows) for name, rows in unnamed.items()}
+    numbers = np.arange(len(stands))
+    absent = {name: np.isin(numbers, rows) for name, rows in unnamed.items()}
+    empty_lists = {name: np.isin(numbers, rows) for name, rows in empty.items() if name in groups_of_parts}
     return Columns(
-        origin, len(stands), cells, groups_of_parts, unread, {}, nested, tuple(order), stands, unit, limits, absent
+        origin,
+        len(stands),
+        cells,
+        groups_of_parts,
+        unread,
+        nested=nested,
+        order=tuple(order),
+        stands=stands,
+        unit=unit,
+        limits=limits,
+        absent=absent,
+        empty_lists=empty_lists,
     )
 
 

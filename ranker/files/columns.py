@@ -47,6 +47,7 @@ class Columns:
         unit: unit of these numbers.
         limits: bounds of what was read.
         absent: column of the file -> (n,) the rows that do not name it, as rows of JSON may; none where all do.
+        empty_lists: column of lists in `groups` -> (n,) the rows whose list is there, and empty.
         numbers: (n,) number of each row among all rows of the file, from 1; None where all rows are here.
         total: number of rows of the file, of which these were drawn; 0 where all rows are here.
         files: (file, number of rows before its first) for each file of a table in several; () for one file.
@@ -65,6 +66,7 @@ class Columns:
     unit: str = "row"
     limits: Limits = LIMITS
     absent: Mapping[str, Any] = field(default_factory=dict)
+    empty_lists: Mapping[str, Any] = field(default_factory=dict)
     numbers: Ints | None = None
     total: int = 0
     files: tuple[tuple[str, int], ...] = ()
@@ -114,6 +116,7 @@ class Columns:
             nested=nested,
             stands=stands,
             absent={name: rows for name, rows in absent.items() if rows.any()},
+            empty_lists={name: rows[places] for name, rows in self.empty_lists.items()},
             numbers=numbers,
             total=total,
         )
@@ -136,7 +139,7 @@ class Columns:
             yield Row(self.place(row), self.number(row), dict(zip(names, cells, strict=True)))
 
     def values(self, name: str) -> list[Any]:
-        """Return (n,) cells of one column of the file, as Python values; None where one is empty."""
+        """Return (n,) cells of one column of the file, as Python values; None where one is empty, but for a list."""
         from ranker.files.arrow import python_values
 
         if name in self.nested:
@@ -149,7 +152,10 @@ class Columns:
         several: list[Any] = [_trim(row) for row in rows]
         if not all(part.isdecimal() for part in parts):
             several = [row and dict(zip_longest(parts, row)) for row in several]
-        return [cell if row is None else row for cell, row in zip(single, several, strict=True)]
+        cells = [cell if row is None else row for cell, row in zip(single, several, strict=True)]
+        for row in self.empty_lists[name].nonzero()[0].tolist() if name in self.empty_lists else ():
+            cells[row] = []
+        return cells
 
 
 def _trim(row: Sequence[Any]) -> list[Any] | None:

@@ -54,13 +54,14 @@ class UnpackedColumns:
     """Columns of a file after unpacking.
 
     Attributes:
-        cells, groups, unread, nested: as in `Columns`.
+        cells, groups, unread, nested, empty_lists: as in `Columns`.
     """
 
     cells: dict[str, Any] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     nested: dict[str, Any] = field(default_factory=dict)
+    empty_lists: dict[str, Any] = field(default_factory=dict)
 
 
 def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) -> Columns:
@@ -102,6 +103,7 @@ def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) ->
         parts.nested,
         order,
         limits=limits,
+        empty_lists=parts.empty_lists,
     )
 
 
@@ -199,6 +201,8 @@ def unpack(path: Path, name: str, column: Any, parts: UnpackedColumns, limits: L
         parts.unread[name] = str(kind)[:50]
         return
     parts.groups[name] = tuple(f"{name}/{part}" for part in arrays)
+    if not pa.types.is_struct(kind):
+        parts.empty_lists[name] = np.array(pc.equal(pc.list_value_length(_whole(column)), 0).fill_null(False))
     parts.cells.update({f"{name}/{part}": compact(mask_empty(array)) for part, array in arrays.items()})
 
 

@@ -223,6 +223,7 @@ def _columns(
         order,
         limits=limits,
         files=tuple((str(part.path), part.start) for part in parts) if parts[1:] else (),
+        empty_lists=unpacked.empty_lists,
     )
 
 

@@ -96,6 +96,8 @@ def tables(ranking: Ranking) -> Iterator[Table]:
         yield judges(decision)
     if skewed(counts) and len(counts) <= MAX_LABEL_COLUMNS:
         yield by_label(decision, judged_rows(ranking, decision), balanced=True)
+    if decision.labels:
+        yield by_label_of_sets(decision)
     if ranking.table.factors and decision.models[0].scores:
         yield by_factor(decision, ranking.table)
     if many:
@@ -247,6 +249,20 @@ def _page_columns(decision: Decision) -> Sequence[int]:
     rank, model, tied, score, outcome, ends, near = range(7)
     repeated = all(model.score == model.outcome for model in decision.models)
     return [rank, model, near, outcome, ends, *([] if repeated else [score]), tied]
+
+
+def by_label_of_sets(decision: Decision) -> Table:
+    """Tabulate the F1 of each label of a set on the labelled rows, the most frequent labels first."""
+    shown = decision.labels[:MAX_LABEL_COLUMNS]
+    rows = [(model.name, *(percent(label.f1[model.name]) for label in shown)) for model in decision.models]
+    hidden = len(decision.labels) - len(shown)
+    more = f" {counted(hidden, 'rarer label')} not shown." if hidden else ""
+    formats = ("markdown", "html", "pairs")
+    return table(
+        *("F1 by label", ["model"], [f"{label.label}, {counted(label.rows, 'row')}" for label in shown], rows),
+        help=f"F1 of each label on the labelled rows, in percent, and the number of rows with it.{more}",
+        formats=("table", *formats) if len(shown) <= MAX_TERMINAL_LABELS else formats,
+    )
 
 
 def by_factor(decision: Decision, scores: ScoreTable) -> Table:

@@ -82,8 +82,20 @@ function showRow(state) {
   showAnswers(state.row);
   part("labels").replaceChildren(...state.labels.map(({label, text, key}) =>
     button(text, key, () => change("answer", label))));
-  showBox("writing", state);
+  part("boxes").hidden = !state.boxes.length;
+  part("ticks").replaceChildren(...state.boxes.map(tick));
+  showBox("writing", state.boxes.length ? {...state, hint: ""} : state);
   scrollTo(0, 0);
+}
+
+function tick({label, text, key}) {
+  const made = document.createElement("label");
+  const box = document.createElement("input");
+  box.type = "checkbox";
+  box.value = label;
+  if (key) made.dataset.key = key;
+  made.append(box, element("span", text));
+  return made;
 }
 
 function showAnswers({answers, current}, sides = []) {
@@ -254,6 +266,11 @@ document.addEventListener("selectionchange", noteSelection);
 for (const pressed of document.querySelectorAll("[data-action]")) {
   pressed.addEventListener("click", () => change(pressed.dataset.action));
 }
+part("boxes").addEventListener("submit", event => {
+  event.preventDefault();
+  const ticked = [...part("ticks").querySelectorAll(":checked")].map(box => box.value);
+  change("answer", JSON.stringify(ticked));
+});
 part("names").addEventListener("click", showNames);
 part("keys").addEventListener("change", showKeys);
 for (const id of ["written", "differences"]) part(id).addEventListener("change", showReading);

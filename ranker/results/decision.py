@@ -77,6 +77,21 @@ class RowResult:
     text: str = ""
 
 
+@dataclass(frozen=True)
+class LabelResult:
+    """Label of a set, and how well each model tells it on the labelled rows.
+
+    Attributes:
+        label: its name.
+        rows: number of labelled rows with it.
+        f1: model -> F1 of the label.
+    """
+
+    label: str
+    rows: int
+    f1: Mapping[str, Share]
+
+
 @dataclass(frozen=True, repr=False)
 class Decision(Result):
     """Evidence of K labelled rows about models whose truth is unknown. Models are in the predicted order, best first.
@@ -104,6 +119,7 @@ class Decision(Result):
         judges: those that marked the models' answers beside people.
         scale: worst and best mark, where outcomes are marks; None for shares.
         confirmed: False if no person labelled or marked a row: outcomes are then the marks of the first judge.
+        labels: the labels that rows may have beside each other; empty where a row has one, or answers are none.
         mode: "decision".
         methods: (): no method is measured where the truth is unknown.
 
@@ -137,6 +153,7 @@ class Decision(Result):
     judges: tuple[JudgeResult, ...] = ()
     scale: tuple[float, float] | None = None
     confirmed: bool = True
+    labels: tuple[LabelResult, ...] = ()
 
     def __post_init__(self) -> None:
         size = len(self.models)
@@ -185,6 +202,8 @@ class Decision(Result):
                 self.names,
                 "`models`",
             )
+        for label in self.labels:
+            same(f"the F1 of {label.label}", label.f1, self.names, "the models")
         for row in (row for row in self.rows if row.predicted or row.label):
             same(f"what is predicted of {row.id}", row.predicted, self.names, "the models")
 

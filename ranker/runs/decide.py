@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ranker.datasets.sets import LabelledDataset
@@ -141,6 +142,7 @@ def decide_plan(
             scale=scale,
             watch=watch,
         )
+    decision = replace(decision, labels=measurements.of_labels)
     probe = len(measurements.table.examples)
     return assemble_ranking(
         run_plan, collected, measurements, decision, seed=seed, probe=probe, machine=runtime.machine

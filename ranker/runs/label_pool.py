@@ -85,6 +85,11 @@ class PoolFile:
         return label_names(self.task)
 
     @property
+    def boxes(self) -> tuple[str, ...]:
+        """Labels of which any number is ticked; () where answers are given otherwise."""
+        return self.task.boxes if has_values(self.task) else ()
+
+    @property
     def hint(self) -> str:
         """Form of an answer that is typed; "" where it is a label."""
         return self.task.hint if has_values(self.task) else ""

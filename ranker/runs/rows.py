@@ -63,6 +63,8 @@ class RowsFile:
             decides.
         scale: worst and best number, where the task's answers are numbers; None if not stated.
         draw: the rows that are read of a file of any size; None reads all.
+        separator, threshold: sign between labels, and least probability of one, where answers are sets of labels; None
+            if not stated.
     """
 
     file: Path | Collection[Mapping[str, object]]
@@ -75,6 +77,8 @@ class RowsFile:
     empty_words: tuple[str, ...] | None = None
     scale: tuple[float, float] | None = None
     draw: Draw | None = None
+    separator: str | None = None
+    threshold: float | None = None
 
     @property
     def name(self) -> str:
@@ -85,7 +89,8 @@ class RowsFile:
     def named_task(self) -> NamedTask:
         """The options that name the task, or else the only one that the file's layout has."""
         of_layout = "" if self.task or self.like else readers.layout_task(self.content)
-        return NamedTask(self.task or of_layout or None, self.like, self.include, scale=self.scale)
+        name = self.task or of_layout or None
+        return NamedTask(name, self.like, self.include, self.scale, self.separator, self.threshold)
 
     @cached_property
     def content(self) -> Columns:

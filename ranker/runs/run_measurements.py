@@ -18,7 +18,7 @@ from ranker.attribution.settings import Attributing, Settings, settle
 from ranker.errors import Assumption, ModelError, UsageError, listed
 from ranker.numbers import counted, percent
 from ranker.results.agreement import Agreement
-from ranker.results.decision import Decision, RowResult
+from ranker.results.decision import Decision, LabelResult, RowResult
 from ranker.results.evaluation import Evaluation
 from ranker.results.explanation import Explanation
 from ranker.results.header import Data, Header, Provenance, Quality
@@ -102,6 +102,7 @@ class RunMeasurements:
         answers: answers to the rows of a pool that are no labels, and how alike they are; None without.
         by_metric: what the population adds to a metric that is no mean over rows; None for the mean outcome.
         agreement: how far attribution backends agree, each two; empty for one backend.
+        of_labels: the labels that rows may have beside each other, on those that all models were judged on.
     """
 
     table: ScoreTable
@@ -122,6 +123,7 @@ class RunMeasurements:
     answers: AnswerContext | None = None
     by_metric: MetricRows | None = None
     agreement: tuple[Agreement, ...] = ()
+    of_labels: tuple[LabelResult, ...] = ()
 
 
 def measure_run(plan: Plan, collected: RunResponses, runtime: Runtime = Runtime()) -> RunMeasurements:
@@ -213,6 +215,26 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         if rows.places is not None
         else None,
         by_metric=None if plan.metric is None else _metric_rows(plan, plan.metric, [answer for _, answer in pairs]),
+        of_labels=() if rows.truth else _label_results(plan, table, pairs),
+    )
+
+
+def _label_results(
+    plan: Plan, table: ScoreTable, answers: Sequence[tuple[ModelResponses, Answer]]
+) -> tuple[LabelResult, ...]:
+    """Return how well models tell each label on the rows that all were judged on; () where a row has no set of them."""
+    if not has_values(plan.task):
+        return ()
+    places, examples = np.flatnonzero(np.isfinite(table.outcomes).all(axis=0)), plan.rows.population
+    targets = [examples[place].target for place in places.tolist()]
+    of_models = {
+        reply.model.name: plan.task.by_label(answer.predictions.part(places).answers() or (), targets)
+        for reply, answer in answers
+    }
+    counts = {label: rows for of_model in of_models.values() for label, (rows, _) in of_model.items()}
+    return tuple(
+        LabelResult(label, rows, {name: of_model[label][1] for name, of_model in of_models.items()})
+        for label, rows in sorted(counts.items(), key=lambda label_count: -label_count[1])
     )
 
 

@@ -20,6 +20,7 @@ from ranker.tasks.empty import empty_word_question, unlabelled_words
 from ranker.tasks.named import known_tasks, task_class, value_task
 from ranker.tasks.names import NameIndex, fold, is_number, number_of, with_numbers
 from ranker.tasks.texts import Score, TextTask
+from ranker.tasks.values import has_values
 
 SHARED = "own labels"
 """Name of a task made of the models' own labels."""
@@ -40,6 +41,7 @@ class NamedTask:
         like: an OOD set with the same task; None if not named.
         include: folders of the user's own sets, whose tasks are known as well.
         scale: worst and best number, for tasks whose answers are numbers; None if not stated.
+        separator, threshold: of label sets; None if not stated.
 
     Example:
         >>> NamedTask("NLI").lookup().labels, NamedTask().lookup()
@@ -50,6 +52,8 @@ class NamedTask:
     like: str | None = None
     include: tuple[str | Path, ...] = ()
     scale: tuple[float, float] | None = None
+    separator: str | None = None
+    threshold: float | None = None
 
     @property
     def card(self) -> Card | None:
@@ -59,10 +63,14 @@ class NamedTask:
     def lookup(self) -> Task | None:
         """Look up the task; None if none is named. Raises a UsageError: no such task, or the set has another."""
         card, task = self.card, self.task
+        if task is None and self.separator is not None:
+            raise UsageError.about("separator", "is for sets of labels: name them by `task=label-sets`", self.separator)
+        if task is None and self.threshold is not None:
+            raise UsageError.about("threshold", "is for sets of labels: name them by `task=label-sets`", self.threshold)
         of_set = None if card is None else card.task
         if isinstance(task, str):
             of_labels = sets.tasks(self.include) | ({of_set.name: of_set} if of_set else {})
-            of_values = value_task(task, self.scale)
+            of_values = value_task(task, scale=self.scale, separator=self.separator, threshold=self.threshold)
             task = of_values or look_up("task", task, of_labels | dict.fromkeys(known_tasks()))
         if card is not None and task not in (None, of_set):
             predicate = f"{task.name} is not that of {card.name}, which is {card.task.name}"
@@ -126,6 +134,12 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
         'paraphrase'
     """
     task = choice.lookup() or _infer_task(choice, rows, infos)
+    if has_values(task):
+        column = None if rows is None else rows.layout.label
+        cells = (row.cells.get(column) for row in rows.rows) if rows is not None and column else ()
+        return task.fitted(
+            (cell for cell in cells if cell is not None), (name for info in infos for name in info.outputs)
+        )
     stated = rows.layout.numbers if rows is not None else ()
     return replace(task, numbers=stated) if stated and has_labels(task) else task
 
@@ -208,6 +222,7 @@ def mask_empty_words(
         Question: no labels are declared, and a usual word may be one.
     """
     task = choice.lookup()
+    rows = rows if task is not None and has_values(task) and task.empty_lists else _without_empty_lists(rows)
     if words is None and task is not None and not has_labels(task):
         return rows, ()  # where any text may be an answer, no word means nothing
     labels = raw_labels(rows)
@@ -230,6 +245,15 @@ def mask_empty_words(
     ]
     notes = (f"{_cells(count)} {word!r} in {column!r}: no label." for word, count in counts.items())
     return rows._replace(rows=tuple(masked)), tuple(notes)
+
+
+def _without_empty_lists(rows: Sheet) -> Sheet:
+    """Return rows of which those with an empty list have no label."""
+    column = rows.layout.label or ""
+    masked = (
+        row._replace(cells={**row.cells, column: None}) if row.cells.get(column) == [] else row for row in rows.rows
+    )
+    return rows._replace(rows=tuple(masked))
 
 
 def _cells(count: int) -> str:

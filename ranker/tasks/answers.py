@@ -15,6 +15,7 @@ BUILTIN = {
     "texts": "ranker.tasks.texts:TextAnswers",
     "numbers": "ranker.tasks.numbers:NumberAnswers",
     "rankings": "ranker.tasks.rankings:RankingAnswers",
+    "label-sets": "ranker.tasks.label_sets:LabelSetAnswers",
 }
 """Built-in kinds of answers: kind -> class."""
 

@@ -23,15 +23,15 @@ INVALID = "[invalid]"
 
 
 def is_blank(cell: Any) -> bool:
-    """Return whether a cell is empty: None, nan, or a text of blanks.
+    """Return whether a cell is empty: None, nan, a text of blanks or an empty list.
 
     Example:
-        >>> [is_blank(cell) for cell in (None, float("nan"), " ", 0, "-", "N/A")]
-        [True, True, True, False, False, False]
+        >>> [is_blank(cell) for cell in (None, float("nan"), " ", [], 0, "-", "N/A")]
+        [True, True, True, True, False, False, False]
     """
     if isinstance(cell, str):
         return not cell.strip()
-    return cell is None or (isinstance(cell, float) and cell != cell)
+    return cell is None or cell == [] or (isinstance(cell, float) and cell != cell)
 
 
 def is_empty_word(text: str, words: Collection[str] | None = None) -> bool:

@@ -51,6 +51,7 @@ class NumberTask(ValueTask):
     """
 
     answers = NumberAnswers.kind
+    options = ("scale",)
 
     low: float = 0.0
     high: float = 1.0
@@ -62,8 +63,9 @@ class NumberTask(ValueTask):
             raise UsageError.about("range", predicate, (self.low, self.high))
 
     @classmethod
-    def named(cls, name: str, scale: tuple[float, float] | None = None) -> Self:
+    def named(cls, name: str, **stated: Any) -> Self:
         """Make the task of numbers on a scale. See `ValueTask.named`."""
+        scale = stated.get("scale")
         if scale is None:
             raise UsageError(f"`task={name}` needs `scale`: the lower and the upper end of the numbers", option="scale")
         return cls(name, *scale)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeGuard
 
@@ -113,21 +113,34 @@ class ValueTask:
     """Whether people grade `parts` of models' answers, instead of typing a correct one."""
     label_metric: ClassVar[str] = ""
     """Metric of a labelling session that names none; "" for the outcome."""
+    empty_lists: ClassVar[bool] = False
+    """Whether an empty list is an answer; else it is none."""
+    options: ClassVar[tuple[str, ...]] = ()
+    """Options of `named` that it reads."""
 
     name: str
 
     @classmethod
-    def named(cls, name: str, scale: tuple[float, float] | None = None) -> Self:
+    def named(cls, name: str, **stated: Any) -> Self:
         """Make the task that a user names.
 
         Args:
             name: of the task.
-            scale: worst and best number, for tasks whose answers are numbers.
+            stated: `options` that the user states.
 
         Raises:
-            UsageError: the task needs a scale.
+            UsageError: the task needs an option that is not stated.
         """
-        return cls(name)
+        return cls(name, **stated)
+
+    def fitted(self, cells: Iterable[Any], names: Iterable[str]) -> Self:
+        """Return the task with what the cells of labels, and the names of checkpoints' outputs, tell of it."""
+        return self
+
+    @property
+    def boxes(self) -> tuple[str, ...]:
+        """Labels of which people tick any number; () where they answer otherwise."""
+        return ()
 
     @property
     def metric(self) -> str:
@@ -202,6 +215,15 @@ class ValueTask:
             UsageError: it can read less than half of them.
         """
         return ()
+
+    def by_label(self, answers: Sequence[Any], targets: Sequence[Any]) -> dict[str, tuple[int, float]]:
+        """Return label -> number of rows with it, and the F1 of answers; {} where answers hold no labels.
+
+        Args:
+            answers: (N,) None for none.
+            targets: (N,) of the rows.
+        """
+        return {}
 
     def judging_notes(self, answers: Mapping[str, Sequence[Any]], targets: Sequence[Any]) -> tuple[str, ...]:
         """Return notes on what targets do not say of answers; () where they say all.

@@ -10,6 +10,7 @@ from typing import Any
 from ranker.sources.hf import checkpoints
 from ranker.sources.hf.files import Files
 from ranker.tasks.classes import ClassificationTask
+from ranker.tasks.label_sets import LabelSetTask
 from ranker.tasks.tags import TagTask
 from ranker.tasks.texts import SpanTask
 
@@ -48,6 +49,10 @@ LABELS = Head(
     *("a trained sequence classifier", "AutoModelForSequenceClassification", "labels", ClassificationTask),
     *("ranker.sources.hf.classifiers:TextClassifier", "SEQ_CLS", "classifier"),
 )
+LABEL_SETS = Head(
+    *("a trained sequence classifier", "AutoModelForSequenceClassification", "sets of labels", LabelSetTask),
+    *("ranker.sources.hf.set_classifiers:SetClassifier", "SEQ_CLS", "classifier"),
+)
 TAGS = Head(
     *("a trained token classifier", "AutoModelForTokenClassification", "tags", TagTask),
     *("ranker.sources.hf.taggers:Tagger", "TOKEN_CLS", "classifier"),
@@ -59,6 +64,9 @@ SPANS = Head(
 ENCODER = Head("an encoder", "AutoModel", optional=("pooler",))
 CAUSAL = Head("a causal language model", "AutoModelForCausalLM", "texts", adapter="CAUSAL_LM", module="lm_head")
 SEQ2SEQ = Head("a text-to-text model", "AutoModelForSeq2SeqLM", "texts", adapter="SEQ_2_SEQ_LM", module="lm_head")
+
+SEVERAL = "multi_label_classification"
+"""Problem type, in a configuration, of classifiers whose labels do not exclude each other."""
 
 WRITING = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 """Endings of architectures that write text."""
@@ -91,15 +99,18 @@ def head_of(config: Mapping[str, Any], adapter: Mapping[str, Any] | None = None)
         ('tags', 'labels')
         >>> head_of({"architectures": ["BertForMaskedLM"]}, {"task_type": "QUESTION_ANS"}).answers
         'spans of a passage'
+        >>> head_of({"problem_type": "multi_label_classification"}).answers
+        'sets of labels'
     """
     task_type = (adapter or {}).get("task_type")
     architectures = config.get("architectures")
     names = architectures if isinstance(architectures, list) else []
-    for head in (TAGS, SPANS, LABELS):
+    of_texts = LABEL_SETS if config.get("problem_type") == SEVERAL else LABELS
+    for head in (TAGS, SPANS, of_texts):
         if head.adapter == task_type:
             return head
     endings = {head.auto.removeprefix("AutoModel"): head for head in (TAGS, SPANS)}
-    return next((head for name in names for ending, head in endings.items() if ending in str(name)), LABELS)
+    return next((head for name in names for ending, head in endings.items() if ending in str(name)), of_texts)
 
 
 def head_of_files(files: Files) -> Head:

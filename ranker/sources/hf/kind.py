@@ -14,7 +14,7 @@ from ranker.errors import ModelError, UsageError
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions, version
 from ranker.sources.hf import align, checkpoints
 from ranker.sources.hf.files import Files, open_checkpoint_files
-from ranker.sources.hf.heads import LABELS, SPANS, Head, head_of, head_of_files, writing_head
+from ranker.sources.hf.heads import LABEL_SETS, LABELS, SPANS, Head, head_of, head_of_files, writing_head
 from ranker.sources.hf.labels import check_inverse, mapped_outputs, meanings
 from ranker.sources.hf.options import CheckpointOptions
 from ranker.sources.options import non_defaults
@@ -35,6 +35,9 @@ LIBRARIES = ("torch", "transformers", "tokenizers")
 
 PRELOAD = ("torch", "transformers", "ranker.sources.hf.classifiers", "ranker.sources.hf.preload")
 """Modules that every checkpoint needs; its network's own module is added."""
+
+OF_TEXTS = (LABELS, LABEL_SETS)
+"""Heads that answer to a whole text, which is cut at the model's limit, by the task."""
 
 WINDOWS = 1
 """Version of reading long rows in windows, part of the store's key of heads that do so."""
@@ -122,7 +125,7 @@ class Checkpoint:
             (*PRELOAD, *_modules(config), *(("peft",) if base else ())),
             self.options.of_others(CheckpointOptions) | of_spans | ({"label_map"} if idle else frozenset()),
             unclear="" if head is LABELS else f"{self.name} answers with {head.answers}",
-            outputs=tuple(names.values()) if head is LABELS else (),
+            outputs=tuple(names.values()) if head in OF_TEXTS else (),
             needs=Needs(accelerator=True),
         )
 
@@ -135,7 +138,7 @@ class Checkpoint:
             "content": files.digest,
             "label_map": None,
             **self._of_head(head),
-            **({} if head is LABELS else {"windows": WINDOWS}),
+            **({} if head in OF_TEXTS else {"windows": WINDOWS}),
             "own_code": self.trusted and files.brings_code(),
             **adapter,
             "alignment": align.REVISION,
@@ -154,7 +157,7 @@ class Checkpoint:
         task = require_task(task, head.task, head.answers, self.name)
         loaded = head.model_class().load(
             self._folders(shelf)[0],
-            *((task,) if head is LABELS else ()),
+            *((task,) if head in OF_TEXTS else ()),
             **self._of_head(head),
             device=machine.device,
             dtype=machine.dtype,

@@ -20,7 +20,7 @@ from ranker.errors import LabelError, ModelError, RankModelsError, first_line, l
 from ranker.limits import LIMITS, Limits
 from ranker.sources.hf import checkpoints, settings, tensors
 from ranker.sources.hf.files import Files
-from ranker.sources.hf.heads import Head
+from ranker.sources.hf.heads import SEVERAL, Head
 
 if TYPE_CHECKING:
     from peft import PeftConfig
@@ -257,22 +257,26 @@ def _check_class(files: Files) -> None:
             )
 
 
-def label_names(model: PreTrainedModel) -> dict[int, str]:
+def label_names(model: PreTrainedModel, several: bool = False) -> dict[int, str]:
     """Return the labels of a network's outputs, by index.
 
+    Args:
+        model: the network.
+        several: whether a text may have several labels.
+
     Raises:
-        LabelError: it is no classifier of one label.
+        LabelError: it is no classifier, or one of texts with one label.
     """
     names: dict[int, str] = model.config.id2label or {}  # type: ignore[assignment]
-    if len(names) < 2:
+    if len(names) < 2 and not several:
         raise LabelError.of(model.name_or_path, "has one output: a regression, where a classifier is needed")
     kind = getattr(model.config, "problem_type", None)
-    if kind == "regression":
-        raise LabelError.of(model.name_or_path, "says that it is a regression, where a classifier is needed")
-    if kind == "multi_label_classification":
+    if kind == SEVERAL and not several:
         raise LabelError.of(
             model.name_or_path, "says that labels do not exclude each other; a classifier of one label is needed"
         )
+    if kind == "regression":
+        raise LabelError.of(model.name_or_path, "says that it is a regression, where a classifier is needed")
     if sorted(names) != list(range(len(names))):
         numbers = listed(sorted(names))
         raise LabelError.at(

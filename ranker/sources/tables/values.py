@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from ranker.sources.tables.reading import (
     runs_question,
 )
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task
+from ranker.tasks.values import has_values
 
 OUTCOMES_APART = (
     "`prediction` names columns of answers; a table of outcomes is read by `answers=outcomes`, without rows"
@@ -60,14 +63,18 @@ def collect_values(
         problem = f"{keys.run!r} tells runs apart, and such answers have no mean; `runs` is newest or each"
         raise Question.at(columns.origin, problem, option="runs", value="mean", allowed=("newest", "each"))
     held = _columns_of_answers(columns, hints, keys)
-    table = entries.find(columns, keys, rows, hints.empty_words, held)
+    table = entries.find(
+        columns, keys, rows, hints.empty_words, [part for name in held for part in held[name] or [name]]
+    )
     if keys.run and not hints.runs:
         raise runs_question(columns, keys, table)
     models = []
-    for column in held:
-        failed, note = failures.rows_of(columns, keys.failures, (column,), len(held) == 1)
-        cells = np.fromiter(columns.values(column), dtype=object, count=columns.size)
+    for column, parts in held.items():
+        failed, note = failures.rows_of(columns, keys.failures, parts or (column,), len(held) == 1)
+        cells = np.fromiter(_cells(columns, column, parts), dtype=object, count=columns.size)
         cells[failed] = None
+        if hints.empty_words:
+            cells[[isinstance(cell, str) and cell.strip() in hints.empty_words for cell in cells]] = None
         filled = np.array([cell is not None for cell in cells], dtype=bool)
         of_column = name or "model" if len(held) == 1 and not hints.prediction else column
         answers = TableAnswerColumn(of_column, "values", 0, cells, states(filled, NO_ANSWER)).failed(failed, note)
@@ -78,12 +85,29 @@ def collect_values(
         by_model = group_runs(models, table, len(held))
         models = [newest_run(of_model, runs, keys.run) for of_model, runs in by_model.items()]
     texts = {segment: tuple(cells_at(columns, column, table.first)) for segment, column in keys.texts.items()}
-    notes = (*keys_of.describe_keys(keys), f"{some(held)} hold{'s' if len(held) == 1 else ''} the answers")
+    in_columns = [part for parts in held.values() for part in parts] or [*held]
+    notes = (*keys_of.describe_keys(keys), f"{some(in_columns)} hold{'' if in_columns[1:] else 's'} the answers")
     return ParsedTable(columns.origin, tuple(models), table.ids, texts, None, None, notes)
 
 
-def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> list[str]:
-    """Return the named columns, else those whose names suggest answers, else the only one left."""
+def _cells(columns: Columns, name: str, parts: Sequence[str]) -> Sequence[Any]:
+    """Return the cells of a column; of several the objects of their names and numbers, None without any."""
+    if not parts:
+        return columns.values(name)
+    names = [part.removeprefix(f"{name}/") for part in parts]
+    rows = zip(*(columns.values(part) for part in parts), strict=True)
+    return [dict(zip(names, map(float, row), strict=True)) if None not in row else None for row in rows]
+
+
+def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> dict[str, tuple[str, ...]]:
+    """Return the named columns, else those whose names suggest answers, else the only one left, else numbers.
+
+    Numbers from 0 to 1 in several columns are one answer, an object of these; or, where each column is named
+    ``model/part``, that of each model.
+
+    Returns:
+        Column, or model -> its columns; () for the column of that name.
+    """
     readable = [name for name in columns.order if name not in columns.unread or name in columns.nested]
     if missing := next((name for name in hints.prediction if name not in readable), ""):
         raise UnknownName("column", missing, readable, place=columns.origin)
@@ -96,10 +120,22 @@ def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> list
     if hints.answers == "outcomes" or (right and not hints.prediction):
         problem = f"{some(right or free, 5)} may say how right answers are, and this task judges the answers themselves"
         raise DataError.at(columns.origin, f"{problem}; {OUTCOMES_APART}", option="prediction")
+    if not held and len(left) > 1 and all(map(partial(_holds_units, columns), left)):
+        before = {name.rpartition("/")[0] for name in left}
+        models = before if "" not in before else {""}
+        return {
+            model: tuple(name for name in left if not model or name.startswith(f"{model}/")) for model in sorted(models)
+        }
     if not held:
         several = f"which columns hold answers is not known (columns: {some(free, 5)})"
         raise DataError.at(columns.origin, f"{several}; `prediction` names them", option="prediction")
-    return held
+    return dict.fromkeys(held, ())
+
+
+def _holds_units(columns: Columns, name: str) -> bool:
+    """Return whether the cells of a column are numbers from 0 to 1."""
+    cells = [cell for cell in columns.values(name) if cell is not None]
+    return bool(cells) and all(map(_in_unit, cells))
 
 
 def read_values(
@@ -121,6 +157,8 @@ def read_values(
     """
     _check_no_outcomes(task, column, examples)
     answers, state, wrong = [], state.copy(), {}
+    if not (has_values(task) and task.empty_lists):
+        state[[cell == [] for cell in column.answers]] = NO_ANSWER
     for row, (cell, of_row, example) in enumerate(zip(column.answers, state.tolist(), examples, strict=True)):
         segments = example.segments if any(example.segments) else ()
         try:

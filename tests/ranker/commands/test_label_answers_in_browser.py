@@ -11,6 +11,8 @@ from test_label_answers import MODELS, NAMES, write_answers
 from test_label_documents import NAMES as SYSTEMS
 from test_label_documents import write_search
 from test_label_in_browser import ROW, TITLE, press
+from test_label_sets_in_label import MODELS as SETS_OF
+from test_label_sets_in_label import SETS, write_sets
 from test_label_web import Served
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH")]
@@ -226,5 +228,27 @@ def test_documents_are_graded_by_keys(tmp_path, chromium, width):
         page.until(f"{TITLE} === 'Query 2' || !document.getElementById('end').hidden")
         assert json.loads(kept(tmp_path, "grades.csv")[0]["label"]) == seen
         assert not [name for name in SYSTEMS for body in sent(page) if f"{name}.run" in body]
+    finally:
+        served.close(kill=True)
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_boxes_are_ticked_by_keys_and_clicks(tmp_path, chromium, width):
+    """Ticked, unticked and saved; the next row has no tick; no fault at both widths."""
+    write_sets(tmp_path)
+    served = Served(tmp_path, *SETS, models=SETS_OF, output="labels.csv")
+    ticked = "[...document.querySelectorAll('#ticks :checked')].map(box => box.value)"
+    try:
+        page = shown(chromium, served, width)
+        for key in "1322":
+            press(page, key)
+        assert page.until(f"({ticked}).length === 2 && {ticked}") == ["anger", "love"]
+        page.ask("document.querySelectorAll('#ticks label')[3].click()")
+        assert page.ask(ticked) == ["anger", "love", "sadness"]
+        assert axe.faults(page) == []
+        press(page, "t")
+        page.until(f"{TITLE} === 'Row 2'")
+        assert page.ask(ticked) == []
+        assert [row["label"] for row in kept(tmp_path, "labels.csv")] == ['["anger", "love", "sadness"]']
     finally:
         served.close(kill=True)

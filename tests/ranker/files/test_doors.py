@@ -8,6 +8,7 @@ import ir_measures
 import pytest
 from calling import called
 from corpus import KINDS, UNQUOTED, asked, plain, records, saved, separated
+from sklearn.metrics import f1_score
 
 TEXTS = [
     "The ferry was late, and nobody said why.",
@@ -219,6 +220,33 @@ RANKED = {
     "dense": [f"y d{n + n % 2}" for n in range(len(TEXTS))],
 }
 """Relevant documents of queries, and what two systems found."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_label_sets(folder, kind):
+    """`--task label-sets`: labels with a separator, and columns of 0 and 1, in files of the kind."""
+    data = saved(kind, {"id": IDS, "text": texts_of(kind), "label": SETS["true"]}, folder, "sets")
+    answers = [saved(kind, {"id": IDS, "prediction": SETS[name]}, folder, name) for name in ("svm", "knn")]
+    models = [f"{name}={path}" for name, path in zip(("svm", "knn"), answers, strict=True)]
+    columns = {label: [int(label in (cell or "").split("+")) for cell in SETS["svm"]] for label in "abc"}
+    models.append(f"columns={saved(kind, {'id': IDS, **columns}, folder, 'indicators')}")
+    arguments = ["run", "--data", data, "--models", *models, "--task", "label-sets", "--separator", "+", *asked(kind)]
+    ended = done(called(*arguments, "-q", output=folder / "o.json"))
+    rows = [n for n, cell in enumerate(SETS["true"]) if cell]
+    true, svm, knn = (
+        [[label in (SETS[name][n] or "").split("+") for label in "abc"] for n in rows]
+        for name in ("true", "svm", "knn")
+    )
+    expected = {"svm": f1_score(true, svm, average="micro"), "knn": f1_score(true, knn, average="micro")}
+    assert ended.accuracies == pytest.approx({**expected, "columns": expected["svm"]}, abs=1e-12)
+
+
+SETS = {
+    "true": ["a+b" if n % 4 == 0 else "c" if n % 4 == 1 else "b" if n % 4 == 2 else None for n in range(len(TEXTS))],
+    "svm": ["a+b" if n % 4 == 0 else "c+a" if n % 4 == 1 else None for n in range(len(TEXTS))],
+    "knn": ["b" if n % 2 else "a+c" for n in range(len(TEXTS))],
+}
+"""Labels of rows, and what two systems say of them."""
 
 
 def gains():

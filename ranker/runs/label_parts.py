@@ -1,10 +1,10 @@
-"""Grade the documents that models found for the queries of a pool, one after the other."""
+"""Answers in parts: grades of the documents that models found for a query, and boxes for the labels of a row."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from factors import Example
@@ -68,8 +68,10 @@ class GradedPool(PoolFile):
         return Panel((self.documents.get(left[0], left[0]),), titles=(title,))
 
 
-def graded(pool: PoolFile, labelling: Labelling, documents: Path | None, limits: Limits = LIMITS) -> PoolFile:
-    """Return a pool of queries whose documents people grade; the pool itself where they answer otherwise.
+def in_parts(pool: PoolFile, labelling: Labelling, documents: Path | None, limits: Limits = LIMITS) -> PoolFile:
+    """Return a pool of queries whose documents people grade, or whose boxes have the labels of models' answers.
+
+    It is the pool itself where people answer otherwise.
 
     Args:
         pool: the queries.
@@ -82,10 +84,13 @@ def graded(pool: PoolFile, labelling: Labelling, documents: Path | None, limits:
         DataError: the file cannot be read, or has two texts of a document.
     """
     task, predictions = labelling.task, labelling.predictions
-    if not (has_values(task) and task.graded and isinstance(predictions, ValuePredictions)):
-        if documents is not None:
-            raise UsageError.about("documents", "is for rankings", documents)
+    is_graded = has_values(task) and task.graded
+    if documents is not None and not is_graded:
+        raise UsageError.about("documents", "is for rankings", documents)
+    if not (has_values(task) and isinstance(predictions, ValuePredictions)):
         return pool
+    if not is_graded:
+        return replace(pool, task=task.fitted((answer for row in predictions.values for answer in row if answer), ()))
     rankings, seed = zip(*predictions.values, strict=True), labelling.settings.seed
     parts_of = {
         row_key(row): task.parts(of_row, seed + place)
