@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 from factors.types import Attributions, Example
 from ranker.attribution.abilities import check
 from ranker.attribution.settings import (
+    Attributing,
     IGSettings,
     LIMESettings,
     OcclusionSettings,
@@ -31,7 +32,37 @@ if TYPE_CHECKING:
 SETTINGS: dict[str, type[Settings]] = {
     kind.name: kind for kind in (Settings, IGSettings, SHAPSettings, LIMESettings, OcclusionSettings, PhraseSettings)
 }
-"""Settings classes of every backend, by its name; they name the function that does the work."""
+"""Settings classes of the built-in backends, by name; they name the function that does the work."""
+
+GROUP = "rank_models.attributions"
+"""Entry point group of packages with backends; each names the class of its settings."""
+
+
+def backends() -> dict[str, type[Settings]]:
+    """Return the settings classes of all backends, those of installed packages too, by name.
+
+    Raises:
+        UsageError: a package brings something else, or claims a name that is taken.
+
+    Example:
+        >>> [*backends()][:4]
+        ['none', 'ig', 'shap', 'lime']
+    """
+    by_name = dict(SETTINGS)
+    for point in metadata.entry_points(group=GROUP):
+        kind, name = point.load(), point.name
+        if not (isinstance(kind, type) and issubclass(kind, Attributing) and kind.name == name and kind.function):
+            text = f"it must be a class of settings, an `Attributing` whose `name` is {name!r}, with a `function`"
+            raise UsageError.at(point.value, text, value=point.value)
+        if name in by_name:
+            raise UsageError.at(point.value, f"another attribution backend is named {name}", value=name)
+        by_name[name] = kind
+    return by_name
+
+
+def _kind_of(name: str) -> type[Settings]:
+    """Return the settings class of a backend; packages are loaded only for other names than built-in ones."""
+    return SETTINGS.get(name) or look_up("attribution backend", name, backends())
 
 
 def settings_of(attribution: str | Settings) -> Settings:
@@ -51,7 +82,7 @@ def settings_of(attribution: str | Settings) -> Settings:
     """
     if isinstance(attribution, str):
         name, _, values = attribution.partition(":")
-        kind = look_up("attribution backend", name.strip().casefold(), SETTINGS)
+        kind = _kind_of(name.strip().casefold())
         pairs = [part.partition("=") for part in values.split(",") if part]
         values_by_name, line = {key.strip(): _value(value.strip()) for key, _, value in pairs}, attribution
     elif isinstance(attribution, Settings):
@@ -96,7 +127,7 @@ def settings_line(method: str, settings: Mapping[str, object]) -> str:
         >>> settings_line("lime", asdict(LIMESettings(hide="mask", samples=100)))
         'lime:hide=mask,samples=100'
     """
-    defaults = asdict(SETTINGS.get(method, Settings)())
+    defaults = asdict(_kind_of(method)())
     changed = [f"{name}={value}" for name, value in settings.items() if value not in (None, defaults.get(name))]
     return f"{method}:{','.join(changed)}" if changed else method
 

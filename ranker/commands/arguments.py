@@ -49,6 +49,7 @@ from ranker.scoring.gate import MARGIN
 from ranker.scoring.score import Evidence
 from ranker.sources import kinds, suites
 from ranker.sources.base import Machine, ModelInfo, ResourceCache, SourceOptions, is_connected
+from ranker.sources.metrics import LabelScore
 from ranker.sources.options import from_flags
 from ranker.sources.suites import Model, Suite
 from ranker.sources.tables.options import TableOptions
@@ -194,7 +195,7 @@ class RunRequest:
     in_domain: RowsFile | None
     evidence: Evidence
     method: str | None
-    metric: str | None
+    metric: str | LabelScore | None
     probe: int | None
     draws: int | Literal["exact"]
     seed: int

@@ -22,7 +22,7 @@ from ranker.runs.rows import RowsFile
 from ranker.runs.task import task_of_texts
 from ranker.sources.base import Machine
 from ranker.sources.hf import bertscore
-from ranker.sources.metrics import installed_metrics
+from ranker.sources.metrics import OF_LABELS, LabelScore, answers_of, installed_metrics
 from ranker.sources.packages import load_entry_points
 from ranker.statistics import combined
 from ranker.statistics import methods as methods_
@@ -120,8 +120,8 @@ def methods(names: Sequence[str]) -> list[PoolMethod]:
     return _choose("method", names, registry, read, default)
 
 
-def metric(place: str, machine: Machine = Machine()) -> Callable[[str, str], float] | None:
-    """Return the metric of texts of ``--metric FILE.py:NAME``, ``bertscore:ENCODER`` or a package; None for others.
+def metric(place: str, machine: Machine = Machine()) -> Callable[..., float] | None:
+    """Return the metric of ``--metric FILE.py:NAME``, ``bertscore:ENCODER`` or a package; None for others.
 
     Raises:
         UsageError: the file or the package cannot be loaded or has no such function, or no encoder is named.
@@ -136,8 +136,9 @@ def metric(place: str, machine: Machine = Machine()) -> Callable[[str, str], flo
     return installed_metrics().get(place.casefold())
 
 
-def judged_rows(rows: R, metric_name: str | None, machine: Machine) -> tuple[R, str | None]:
-    """Return rows whose task judges by a metric of one's own, and None; both unchanged for another metric.
+def judged_rows(rows: R, metric_name: str | None, machine: Machine) -> tuple[R, str | LabelScore | None]:
+    """Return rows whose task judges by a metric of texts of one's own, and None; rows, and one of labels; or both as
+    they are.
 
     Args:
         rows: of a file, or of a set.
@@ -149,12 +150,14 @@ def judged_rows(rows: R, metric_name: str | None, machine: Machine) -> tuple[R, 
     """
     if not metric_name or not (score := metric(metric_name, machine)):
         return rows, metric_name
+    if answers_of(score) == OF_LABELS:
+        return rows, score
     if not (isinstance(rows, RowsFile) and rows.task == "text"):
         raise UsageError(f"`--metric {metric_name}` is for `--task text`", option="metric", value=metric_name)
     return replace(rows, task=task_of_texts(score)), None
 
 
-def _file_metric(file: str, name: str) -> Callable[[str, str], float]:
+def _file_metric(file: str, name: str) -> Callable[..., float]:
     """Return a function of a file; without a name its only public one."""
     module = _module(Path(file).resolve(), "metric")
     functions = {

@@ -87,9 +87,9 @@ def backends() -> Iterator[str]:
     """Yield the attribution backends: name, description, and settings with their defaults."""
     from dataclasses import fields
 
-    from ranker.attribution import SETTINGS
+    from ranker.attribution import backends as all_backends
 
-    for name, settings in SETTINGS.items():
+    for name, settings in all_backends().items():
         yield f"{name:<9}  {(settings.__doc__ or '').strip().partition(chr(10))[0]}"
         defaults = ",".join(f"{field.name}={field.default}" for field in fields(settings))
         if defaults:
@@ -103,6 +103,39 @@ def prompts() -> Iterator[str]:
     for name, file in builtin().items():
         prompt = read(file)
         yield f"{name:<24}  {'chat  ' if prompt.chat else '      '}{prompt.template!r}"
+
+
+def tasks() -> Iterator[str]:
+    """Yield the tasks: name, and its labels, or what an answer is and the names of its metrics."""
+    from ranker.datasets.sets import tasks as tasks_of_labels
+    from ranker.runs.task import kinds_of_values
+
+    for name, task in tasks_of_labels(()).items():
+        yield f"{name:<13}  labels: {', '.join(task.labels)}"
+    for name, kind in kinds_of_values().items():
+        about = (kind.__doc__ or "").strip().partition(".")[0].partition(";")[0]
+        yield f"{name:<13}  {about}. Metrics: {', '.join(kind.metrics)}"
+
+
+def logs() -> Iterator[str]:
+    """Yield the formats of logs: the program, and what its files are."""
+    from ranker.sources.logs.formats import formats as log_formats
+
+    for form in log_formats().values():
+        yield f"{form.name:<13}  {form.about}"
+
+
+def metrics() -> Iterator[str]:
+    """Yield the metrics: name, and the task whose answers it judges; then those of packages."""
+    from ranker.runs.task import kinds_of_values
+    from ranker.sources.metrics import OF_LABELS, installed_metrics, metrics_of_labels
+
+    for name in metrics_of_labels():
+        yield f"{name:<19}  {OF_LABELS}"
+    for task, kind in kinds_of_values().items():
+        yield from (f"{name:<19}  {task}" for name in kind.metrics)
+    for metric in installed_metrics().values():
+        yield f"{metric.entry_point:<19}  {metric.answers}, by a package"
 
 
 def formats() -> Iterator[str]:
@@ -120,17 +153,27 @@ LISTS: dict[str, Callable[[], Iterator[str]]] = {
     "backends": backends,
     "prompts": prompts,
     "formats": formats,
+    "tasks": tasks,
+    "metrics": metrics,
+    "logs": logs,
 }
 """Argument of `ls` -> its lines."""
 
 
+def names(list_name: str) -> Iterator[str]:
+    """Yield the names in a list, with which its lines begin, each once."""
+    yield from dict.fromkeys(line.split()[0] for line in LISTS[list_name]() if not line.startswith(" "))
+
+
 @click.command()
-@click.argument("what", metavar="[ood|suites|factors|methods|backends|prompts|formats]", default="ood")
+@click.argument("what", metavar=f"[{'|'.join(LISTS)}]", default="ood")
 @click.option(
     "--catalogue", metavar="NAME", help="Catalogue whose sets are listed: boss, domainsum, glue-x, squadshifts."
 )
 def ls(what: str, catalogue: str | None) -> None:
-    """List OOD sets, embedded suites, factors, methods, attribution backends, built-in prompts, or report formats."""
+    """List OOD sets, embedded suites, factors, methods, attribution backends, built-in prompts, report formats, tasks,
+    metrics, or formats of logs. What installed packages add is among them.
+    """
     list_of = look_up("list", what, LISTS)
     if catalogue is not None and list_of is not ood_sets:
         raise flag_error("catalogue", "is for `ls ood`", catalogue)

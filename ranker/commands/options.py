@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, reduce
@@ -99,10 +100,21 @@ def _option_lines(entries: list[tuple[str, str]], width: int) -> Iterator[str]:
     for names, text in entries:
         yield names
         indent = " " * 6
+        with_names = LISTED.sub(_names_in_list, text)
         yield from fill(
-            text, width - 2, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False,
+            with_names, width - 2, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False,
             break_long_words=False,
         ).splitlines()  # fmt: skip
+
+
+LISTED = re.compile(r"\{([a-z]+)\}")
+"""Place of a help text where the names in a list of `rank-models ls` stand, packages' names too."""
+
+
+def _names_in_list(match: re.Match[str]) -> str:
+    from ranker.commands.ls import names
+
+    return ", ".join(names(match[1]))
 
 
 def set_names(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -156,7 +168,7 @@ MODELS = combine(
         metavar="PATH ...",
         help="Models to compare: directories, folders of checkpoints, hub ids (org/name@revision), GGUF files, "
         "suite.json files, embedded suites; or files of answers: tables of predictions (answers.csv, "
-        "wide.parquet#gpt), logs of lm-evaluation-harness and Inspect. NAME=PATH names a model.  [default: the "
+        "wide.parquet#gpt), logs ({logs}). NAME=PATH names a model.  [default: the "
         "set's embedded mini suite]",
     ),
     click.argument("more_models", nargs=-1, metavar="", shell_complete=files),
@@ -337,8 +349,8 @@ ATTRIBUTION = combine(
         Heading.METHODS,
         "--attribution",
         metavar="NAME[:KEY=VALUE,...][,NAME ...]",
-        help="Attribution backend, with settings to change: ig:steps=50,baseline=pad; or several side by side: "
-        "shap,lime,ig. See `rank-models ls backends`.  [default: shap, if something reads attributions]",
+        help="Attribution backend ({backends}), with settings to change: ig:steps=50,baseline=pad; or several side by "
+        "side: shap,lime,ig. See `rank-models ls backends`.  [default: shap, if something reads attributions]",
     ),
     option(
         Heading.METHODS,
@@ -381,8 +393,8 @@ OWN_ROWS = combine(
         Heading.ROWS,
         "--task",
         metavar="NAME",
-        help="Task of your own rows: nli, paraphrase, ...; tags, spans, text, number or ranking, if answers are no "
-        "labels.  [default: that of the models' labels, or the known task that the labels fit]",
+        help="Task of your own rows: {tasks}. See `rank-models ls tasks`.  [default: that of the models' labels, or "
+        "the known task that the labels fit]",
     ),
     option(
         Heading.ROWS,

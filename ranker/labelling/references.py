@@ -28,6 +28,7 @@ class ReferenceLearner:
         anchors: likeness of the models' answers on the pool.
         outcomes: (row, reference) -> (M,) outcomes of the models' answers to a row, were that the truth. Of several
             references of a row the mean outcome counts.
+        believe: answered events -> what is believed of the models; None for what outcomes and likeness tell.
 
     Example:
         >>> from ranker.labelling.session import Session
@@ -43,7 +44,13 @@ class ReferenceLearner:
 
     rules = RULES
 
-    def __init__(self, anchors: Anchors, outcomes: Callable[[int, Any], Floats]) -> None:
+    def __init__(
+        self,
+        anchors: Anchors,
+        outcomes: Callable[[int, Any], Floats],
+        believe: Callable[[Sequence[LabelEvent]], Draws] | None = None,
+    ) -> None:
+        self.believe = believe
         self.anchors, self.outcomes, self.rows = anchors, cache(outcomes), anchors.rows
         self.readable = np.arange(anchors.rows)
 
@@ -52,6 +59,8 @@ class ReferenceLearner:
 
     def belief(self, answered: Sequence[LabelEvent], following: int | None) -> Draws:
         """Return what is believed of the differences between the models; what a further answer adds is not known."""
+        if self.believe is not None:
+            return self.believe(answered)
         outcomes: dict[int, list[Floats]] = {}
         for event in answered:
             outcomes.setdefault(event.row, []).append(self.outcomes(event.row, event.label))

@@ -253,15 +253,15 @@ def _page_columns(decision: Decision) -> Sequence[int]:
 
 def by_label_of_sets(decision: Decision) -> Table:
     """Tabulate the F1 of each label of a set on the labelled rows, the most frequent labels first."""
-    shown = decision.labels[:MAX_LABEL_COLUMNS]
-    rows = [(model.name, *(percent(label.f1[model.name]) for label in shown)) for model in decision.models]
-    hidden = len(decision.labels) - len(shown)
-    more = f" {counted(hidden, 'rarer label')} not shown." if hidden else ""
+    labels = decision.labels[:MAX_LABEL_COLUMNS]
+    rows = [(model.name, *(percent(label.f1[model.name]) for label in labels)) for model in decision.models]
+    hidden = len(decision.labels) - len(labels)
+    rare = f" {counted(hidden, 'rarer label')} not shown." if hidden else ""
     formats = ("markdown", "html", "pairs")
     return table(
-        *("F1 by label", ["model"], [f"{label.label}, {counted(label.rows, 'row')}" for label in shown], rows),
-        help=f"F1 of each label on the labelled rows, in percent, and the number of rows with it.{more}",
-        formats=("table", *formats) if len(shown) <= MAX_TERMINAL_LABELS else formats,
+        *("F1 by label", ["model"], [f"{label.label}, {counted(label.rows, 'row')}" for label in labels], rows),
+        help=f"F1 of each label on the labelled rows, in percent, and the number of rows with it.{rare}",
+        formats=("table", *formats) if len(labels) <= MAX_TERMINAL_LABELS else formats,
     )
 
 

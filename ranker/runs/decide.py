@@ -23,6 +23,7 @@ from ranker.scoring import decision as deciding
 from ranker.scoring.by_metric import MeanRows
 from ranker.scoring.score import Evidence
 from ranker.scoring.unlabelled import LabelContext, UnlabelledContext
+from ranker.tasks.metrics import LabelScore
 from ranker.tasks.precomputed import scale_of
 
 log = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ def decide(
     pool: UnlabelledRows = (),
     probe: int | None = None,
     method: str | None = None,
-    metric: str | None = None,
+    metric: str | LabelScore | None = None,
     seed: int = 0,
     evidence: Evidence = Evidence(),
     in_domain: LabelledDataset | RowsFile | None = None,

@@ -24,6 +24,7 @@ from ranker.runs.label_predictions import (
     PoolPredictions,
     check_rule,
     judged_task,
+    metric_of_values,
     pool_predictions,
     prediction_plan,
 )
@@ -32,7 +33,7 @@ from ranker.runs.rows import RowsFile, UnlabelledRows, as_pool, read_pool_rows
 from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.tasks.base import Task
-from ranker.tasks.classes import has_labels, label_names
+from ranker.tasks.classes import has_labels, label_names, metric_by
 
 log = logging.getLogger(__name__)
 
@@ -90,8 +91,9 @@ class Labelling:
 
     @property
     def metric(self) -> str:
-        """Name of the metric by which models are ranked; "" for accuracy, and where answers are no labels."""
-        metric = self.task.metric_named(self.settings.metric) if has_labels(self.task) else None
+        """Name of the metric by which models are ranked; "" for accuracy, and for the mean of an outcome."""
+        of_labels = metric_by(self.task, self.settings.metric) if has_labels(self.task) else None
+        metric = of_labels or metric_of_values(self.task, self.settings.metric)
         return "" if metric is None else metric.name
 
     @property
@@ -346,7 +348,15 @@ def label(
     session = answers.session(prior, shifted, settings)
     names = tuple(model.name for model in inspected.ranked if model.name not in failures)
     return Labelling(
-        decided, names, tuple(rows[n] for n in answered_rows), answers, session, shifted, settings, failures, len(prior)
+        answers.task,
+        names,
+        tuple(rows[n] for n in answered_rows),
+        answers,
+        session,
+        shifted,
+        settings,
+        failures,
+        len(prior),
     )
 
 

@@ -255,6 +255,11 @@ class AskedAnswers:
     gains: Callable[[Sequence[LabelEvent]], Floats] | None = None
 
     @property
+    def task(self) -> ClassificationTask:
+        """Votes, or marks."""
+        return self.pool.form.task
+
+    @property
     def alike(self) -> bool:
         """True if all models give the same answers."""
         return all(

@@ -90,7 +90,7 @@ def in_parts(pool: PoolFile, labelling: Labelling, documents: Path | None, limit
     if not (has_values(task) and isinstance(predictions, ValuePredictions)):
         return pool
     if not is_graded:
-        return replace(pool, task=task.fitted((answer for row in predictions.values for answer in row if answer), ()))
+        return replace(pool, task=task)
     rankings, seed = zip(*predictions.values, strict=True), labelling.settings.seed
     parts_of = {
         row_key(row): task.parts(of_row, seed + place)

@@ -27,17 +27,20 @@ from ranker.runs.inspected import Models, inspect_models
 from ranker.runs.likeness import compare_answers
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan, plan
-from ranker.runs.pool import pool_of, population_answers
+from ranker.runs.pool import label_votes_of, pool_of, population_answers
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.diagnostics import constant_models, voter_notes
 from ranker.scoring.score import Evidence
+from ranker.statistics import label_votes
 from ranker.statistics.acquisition import ALIKE, one_label_probability
+from ranker.statistics.draws import Draws
 from ranker.statistics.likeness import Anchors
 from ranker.statistics.pool import Pool
 from ranker.statistics.stopping import MARGIN, PROBABLE
 from ranker.statistics.vote import LABEL_NOISE, MetricByLabel
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Task
-from ranker.tasks.classes import ClassificationTask, require_labels
+from ranker.tasks.classes import ClassificationTask, metric_by, require_labels
+from ranker.tasks.metrics import LabelScore, Metric
 from ranker.tasks.values import ValueTask, has_values
 
 log = logging.getLogger(__name__)
@@ -82,7 +85,7 @@ class LabelSettings:
     margin: float = MARGIN
     until: float = PROBABLE
     seed: int = 0
-    metric: str = ""
+    metric: str | LabelScore = ""
     shortfall: float | None = None
 
     def __post_init__(self) -> None:
@@ -95,6 +98,10 @@ class LabelSettings:
 
 class PoolPredictions(Protocol):
     """Answers of M models to the N rows of a pool, as a session learns from them."""
+
+    @property
+    def task(self) -> Task:
+        """Task of the answers."""
 
     @property
     def alike(self) -> bool:
@@ -220,9 +227,20 @@ class ValuePredictions:
         return all(of_model == self.values[0] for of_model in self.values)
 
     def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
-        """Build the session after all earlier answers. Label noise is for labels."""
+        """Build the session after all earlier answers; of label sets by the vote of each label."""
         events = [*prior, *(line.event for line in lines)]
-        return _session(ReferenceLearner(self.anchors, self._outcomes), events, settings)
+        metric = metric_of_values(self.task, settings.metric)
+
+        def believe(answered: Sequence[LabelEvent]) -> Draws:
+            places = np.array([event.row for event in answered], dtype=np.int64)
+            targets = [event.label for event in answered]
+            assert metric is not None  # or there is no vote
+            evidence = label_votes_of(self.task, self.values, places, targets, metric.name)
+            assert evidence is not None  # it has a metric of label sets
+            return label_votes.draw(evidence, settings.label_noise)
+
+        learner = ReferenceLearner(self.anchors, self._outcomes, None if metric is None else believe)
+        return _session(learner, events, settings)
 
     def _outcomes(self, row: int, reference: Any) -> Floats:
         """Return (M,) outcomes of the answers to a row, were a reference the truth."""
@@ -267,7 +285,7 @@ def label_metric(task: ClassificationTask, settings: LabelSettings) -> MetricByL
         UnknownName: there is no such metric.
         UsageError: the labels do not give it.
     """
-    metric = task.metric_named(settings.metric)
+    metric = metric_by(task, settings.metric)
     if metric is None:
         return None
     statistics = metric.by_label()
@@ -276,7 +294,7 @@ def label_metric(task: ClassificationTask, settings: LabelSettings) -> MetricByL
     return MetricByLabel(statistics, metric.value)
 
 
-def judged_task(task: Task, metric: str) -> Task:
+def judged_task(task: Task, metric: str | LabelScore) -> Task:
     """Return the task with the outcome by which answers that are no labels are compared; its own for "".
 
     Raises:
@@ -284,10 +302,18 @@ def judged_task(task: Task, metric: str) -> Task:
     """
     if not has_values(task) or not metric:
         return task
-    if task.metric_named(metric) is not None:
+    named_metric = metric_by(task, metric)
+    assert not callable(metric)  # which are for labels alone
+    if named_metric is not None and named_metric.by_label() is None:
         text = f"{metric} is of all rows together, and rows are chosen one by one; name a metric of rows"
         raise UsageError.about("metric", text, metric)
     return task.judged_by(metric)
+
+
+def metric_of_values(task: Task, name: str | LabelScore) -> Metric | None:
+    """Return the metric of label sets by which a session ranks models; None for the mean of an outcome."""
+    metric = metric_by(task, name) if has_values(task) else None
+    return None if metric is None or metric.by_label() is None else metric
 
 
 def check_rule(task: Task, rule: str) -> None:
@@ -331,6 +357,7 @@ def pool_predictions(
         raise _nothing_to_compare(pool_rows)
     for note in task.reading_notes([task.as_target(answer) for of_model in values for answer in of_model[:READ]]):
         log.warning(note)
+    task = task.fitted((answer for of_model in values for answer in of_model if answer), ())
     compared = {name: of_model.part(pool_rows) for name, of_model in predictions_of.items()}
     with nullcontext() if runtime.store is None else runtime.open_store() as store:
         voting = collected.voters

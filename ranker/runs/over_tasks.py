@@ -21,6 +21,7 @@ from ranker.sources import kinds, suites
 from ranker.sources.base import ResourceCache, SourceOptions
 from ranker.sources.logs.options import LogOptions
 from ranker.sources.references import parse
+from ranker.tasks.metrics import LabelScore
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def over_tasks(
     options: SourceOptions = SourceOptions(),
     *,
     seed: int = 0,
-    metric: str | None = None,
+    metric: str | LabelScore | None = None,
     evidence: Evidence = Evidence(),
     runtime: Runtime = Runtime(),
 ) -> OverTasks:

@@ -28,8 +28,8 @@ from ranker.sources.suites import Model, Suite
 from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod
 from ranker.tasks.base import Task
-from ranker.tasks.classes import label_names
-from ranker.tasks.metrics import Metric
+from ranker.tasks.classes import label_names, metric_by
+from ranker.tasks.metrics import LabelScore, Metric
 from ranker.tasks.precomputed import is_recorded
 from ranker.tasks.values import has_values
 
@@ -230,7 +230,10 @@ def _words(row: Example) -> tuple[Ints, Ints]:
 
 
 def plan(
-    inputs: RunInputs, evidence: Evidence = Evidence(), method: str | None = None, metric: str | None = None
+    inputs: RunInputs,
+    evidence: Evidence = Evidence(),
+    method: str | None = None,
+    metric: str | LabelScore | None = None,
 ) -> Plan:
     """Settle what models are asked, limited to what some method reads.
 
@@ -247,7 +250,7 @@ def plan(
             pool beside it.
     """
     metric = metric or inputs.rows.ood.metric or None
-    inputs = inputs.judged_by(metric or "").with_shortcut(evidence.shortcut)
+    inputs = inputs.judged_by("" if callable(metric) else metric or "").with_shortcut(evidence.shortcut)
     rows, task = inputs.rows, inputs.rows.ood.task
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
@@ -297,14 +300,12 @@ def plan(
     return draft
 
 
-def metric_of(name: str | None, rows: RunRows) -> Metric | None:
-    """Resolve a metric by name; None if it is the mean outcome: accuracy, or the metric that a log records."""
+def metric_of(name: str | LabelScore | None, rows: RunRows) -> Metric | None:
+    """Resolve a metric by name, or by its function; None if it is the mean outcome: accuracy, or what a log records."""
     task = rows.ood.task
-    if rows.pool and not name and has_values(task):
-        return None  # a pool tells of means alone
-    resolved = task.metric_named(value_for_task(name or "", task.name))
-    if resolved is None:
-        return None
+    resolved = metric_by(task, name if callable(name) else value_for_task(name or "", task.name))
+    if resolved is None or (rows.pool and not name and has_values(task) and resolved.by_label() is None):
+        return None  # a pool tells of means, and of what labels give
     if rows.truth and not resolved.higher_is_better:
         raise UsageError.about("metric", f"{resolved.name} is for a decision: less of it is better", resolved.name)
     if rows.pool and resolved.by_label() is None:

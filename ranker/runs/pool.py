@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,11 @@ from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer
 from ranker.scoring.unlabelled import AnswerContext
+from ranker.statistics.label_votes import LabelVotes
 from ranker.statistics.pool import InDomain, Pool, Targets, Voters
 from ranker.tasks.base import NO_ANSWER, Task
 from ranker.tasks.classes import label_names, labels_of
-from ranker.tasks.values import has_values
+from ranker.tasks.values import ValueTask, has_values
 
 SMALL_POOL = 500
 """Rows below which a pool is small: labels do more with a larger one (docs/results/labels.md)."""
@@ -178,7 +180,38 @@ def answer_context(
     answers = {reply.model.name: reply.answers["pool"].predictions.part(pool_rows[rows]) for reply in answered}
     references = {reply.model.name: reply.answers["votes"].predictions.part(pool_rows[rows]) for reply in voting}
     anchors = compare_answers(task, answers, measuring.runtime, measuring.store, references)
-    return AnswerContext(anchors, targets.outcomes[:, labelled], np.searchsorted(rows, labelled))
+    sets = None if measuring.plan.metric is None else _label_votes(measuring.plan, answered, pool_rows)
+    return AnswerContext(anchors, targets.outcomes[:, labelled], np.searchsorted(rows, labelled), sets)
+
+
+def _label_votes(plan: Plan, answered: Sequence[ModelResponses], pool_rows: Ints) -> LabelVotes | None:
+    """Return what models give to all rows of the pool, and the metric; None where answers are no sets of labels."""
+    if not has_values(plan.task) or plan.rows.places is None or plan.metric is None:
+        return None
+    places = positions_among(plan.rows.places, pool_rows, len(plan.rows.pool))
+    of_models = [reply.answers["pool"].predictions.part(pool_rows).answers() or () for reply in answered]
+    labelled = [row.target for row, place in zip(plan.rows.population, places.tolist(), strict=True) if place >= 0]
+    return label_votes_of(plan.task, of_models, places[places >= 0], labelled, plan.metric.name)
+
+
+def label_votes_of(
+    task: ValueTask, answers: Sequence[Sequence[Any]], places: Ints, targets: Sequence[Any], metric: str
+) -> LabelVotes | None:
+    """Return label sets of models and of labelled rows, by the labels of all of them; None where answers are no sets.
+
+    Args:
+        task: that judges them.
+        answers: (M,) of the models, each to the N rows of a pool; None for none.
+        places: (K,) the labelled rows.
+        targets: (K,) their labels.
+        metric: name of a metric of all rows together.
+    """
+    task = task.fitted((answer for of_model in answers for answer in of_model if answer), ())
+    truth, named_metric = task.indicators(targets), task.metric_named(metric)
+    if truth is None or named_metric is None:
+        return None
+    matrices = [task.indicators(of_model) for of_model in answers]
+    return LabelVotes(np.array(matrices), places, truth, named_metric.value)
 
 
 def targets_of(plan: Plan, table: ScoreTable, pool_rows: Ints, places: Ints | None) -> Targets:

@@ -18,6 +18,7 @@ from ranker.runs.run_measurements import assemble_ranking, measure_run
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.evaluation import STEPS, evaluate
 from ranker.scoring.score import Evidence
+from ranker.tasks.metrics import LabelScore
 
 
 def rank(
@@ -27,7 +28,7 @@ def rank(
     probe: int = 10,
     draws: int | Literal["exact"] = "exact",
     seed: int = 0,
-    metric: str | None = None,
+    metric: str | LabelScore | None = None,
     evidence: Evidence = Evidence(),
     in_domain: LabelledDataset | RowsFile | None = None,
     voters: Models = (),

@@ -287,7 +287,7 @@ def voter_weights(voting: Sequence[ModelResponses], pool: Pool | None) -> dict[s
 def _mean_metric_notes(plan: Plan) -> Iterator[str]:
     """Say that a pool is read by the mean outcome, where the task's default metric is none."""
     default = plan.task.metric_named("")
-    if plan.rows.pool and default is not None:
+    if plan.rows.pool and default is not None and default.by_label() is None:
         yield f"Beside a pool models are compared by {plan.task.metric}, a mean over rows; {default.name} is none."
 
 

@@ -20,7 +20,7 @@ from ranker.tasks.empty import empty_word_question, unlabelled_words
 from ranker.tasks.named import known_tasks, task_class, value_task
 from ranker.tasks.names import NameIndex, fold, is_number, number_of, with_numbers
 from ranker.tasks.texts import Score, TextTask
-from ranker.tasks.values import has_values
+from ranker.tasks.values import ValueTask, has_values
 
 SHARED = "own labels"
 """Name of a task made of the models' own labels."""
@@ -97,6 +97,11 @@ def label_metric(task: str | None) -> str:
     """
     class_of_task = None if task is None else task_class(task)
     return "" if class_of_task is None else class_of_task.label_metric
+
+
+def kinds_of_values() -> dict[str, type[ValueTask]]:
+    """Return the tasks whose answers are no labels, those of packages too: name -> class."""
+    return {name: kind for name in known_tasks() if (kind := task_class(name)) is not None}
 
 
 def task_of_texts(score: Score) -> Task:

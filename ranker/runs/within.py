@@ -18,6 +18,7 @@ from ranker.runs.rows import RowsFile
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.over_tasks import TaskOutcomes, parts, task_outcomes
 from ranker.scoring.score import Evidence
+from ranker.tasks.metrics import LabelScore
 
 
 def decide_within(
@@ -26,7 +27,7 @@ def decide_within(
     column: str,
     *,
     seed: int = 0,
-    metric: str | None = None,
+    metric: str | LabelScore | None = None,
     evidence: Evidence = Evidence(),
     runtime: Runtime = Runtime(),
 ) -> OverTasks:

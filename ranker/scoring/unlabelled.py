@@ -13,10 +13,11 @@ from factors.rounding import level
 from factors.types import Floats, Ints
 from ranker.numbers import SHARES, Unit, counted
 from ranker.results.judged import JudgeBias, JudgeResult
-from ranker.statistics import judges, likeness, rows
+from ranker.statistics import judges, label_votes, likeness, rows
 from ranker.statistics.draws import Draws
 from ranker.statistics.engine import none_if_nan
 from ranker.statistics.judges import JudgedMarks
+from ranker.statistics.label_votes import LabelVotes
 from ranker.statistics.likeness import Anchors, LikenessEvidence
 from ranker.statistics.pool import Kind, Pool, PoolMethod, Targets, possible
 from ranker.statistics.rows import RowEvidence
@@ -34,8 +35,11 @@ Part = Literal["in-domain", "voters", "judges"]
 LEAST_ROWS, SURE = 3, 2.0
 """Rows that a judge left out, and marked, from which people's marks of both are compared; standard errors apart."""
 
+LABEL_VOTES = "LABEL-VOTES"
+"""Method that ranks models by a metric of label sets: each label's own vote."""
+
 OF_ANSWERS = (ANCHORS, AGREEMENT)
-"""These, in the order of their use."""
+"""Methods of likeness, in the order of their use."""
 
 
 @dataclass(frozen=True)
@@ -148,24 +152,32 @@ class AnswerContext(UnlabelledContext):
         anchors: likeness of the models' answers to the rows.
         outcomes: (M, K) outcomes on the labelled rows, 0 for a missing answer.
         places: (K,) places of the labelled rows among the rows, each once.
+        sets: what models give to all rows of the pool, if models are compared by a metric of label sets; else None.
     """
 
     anchors: Anchors
     outcomes: Floats
     places: Ints
+    sets: LabelVotes | None = None
 
     @property
     def unlabelled(self) -> int:
         """Number of rows without a label."""
+        if self.sets is not None:
+            return int(self.sets.answers.shape[1]) - len({*self.sets.places.tolist()})
         return self.anchors.rows - len(self.places)
 
     @property
     def methods(self) -> dict[str, Kind]:
-        """ANCHORS and AGREEMENT."""
-        return {ANCHORS: "pool", AGREEMENT: "label-free"}
+        """LABEL-VOTES for a metric of label sets, ANCHORS and AGREEMENT."""
+        votes: dict[str, Kind] = {} if self.sets is None else {LABEL_VOTES: "pool"}
+        return {**votes, ANCHORS: "pool", AGREEMENT: "label-free"}
 
     def order(self, method: str, seed: int, metric: MetricByLabel | None = None) -> ModelOrder:
-        """Order the models by one of the methods, which know means alone. See `UnlabelledContext`."""
+        """Order the models by one of the methods; those of likeness know means alone. See `UnlabelledContext`."""
+        if method == LABEL_VOTES and self.sets is not None:
+            belief = label_votes.draw(self.sets)
+            return ModelOrder(LABEL_VOTES, "pool", belief.score, belief, "takes labels of a row for independent")
         if method == AGREEMENT:
             warning = "puts models first that err alike"
             return ModelOrder(AGREEMENT, "label-free", self.anchors.mean_agreement, None, warning)

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Self, TypeGuard
 import numpy as np
 
 from factors.types import Example, Floats, Frozen, Ints
-from ranker.errors import LabelError, UnknownName, find_repeat, listed
+from ranker.errors import LabelError, UnknownName, UsageError, find_repeat, listed
 from ranker.tasks import metrics
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task, require_task, states_of
+from ranker.tasks.metrics import LabelScore, Metric
 from ranker.tasks.names import NameIndex, are_counted, fold, in_scale_order, is_number, number_of, spelled, with_numbers
 
 
@@ -208,6 +209,20 @@ def require_labels(task: Task, model: str) -> ClassificationTask:
         LabelError: its answers are no classes.
     """
     return require_task(task, ClassificationTask, "labels", model)
+
+
+def metric_by(task: Task, metric: str | LabelScore) -> Metric | None:
+    """Return the metric of a name, or of a function of one's own for labels; None for the mean of an outcome.
+
+    Raises:
+        UsageError: there is no such metric, or the answers have no labels.
+    """
+    if not callable(metric):
+        return task.metric_named(metric)
+    if not label_names(task):
+        text = f"{metric.__name__} reads how labels are confused, and answers to {task.name} are none"
+        raise UsageError.about("metric", text, metric.__name__)
+    return metrics.confusion_metric(metric, label_names(task))
 
 
 def label_names(task: Task) -> tuple[str, ...]:

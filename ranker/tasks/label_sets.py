@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from factors.types import Floats
+from factors.types import Bools, Floats
 from ranker.errors import Assumption, UnknownName, UsageError, find_repeat
 from ranker.tasks.metrics import F1, SHARE, Metric, Values, f1_of, macro_f1_of, micro_f1_of, weighted_f1_of
 from ranker.tasks.names import NameIndex, spelled
@@ -97,6 +97,7 @@ class LabelSetTask(ValueTask):
 
     answers = LabelSetAnswers.kind
     empty_lists = True
+    metrics = (MICRO_F1, *OUTCOMES, *(name for name in OF_SETS if name != MICRO_F1), f"{F1}:LABEL")
     options = ("separator", "threshold")
 
     score: str = SAMPLES_F1
@@ -198,7 +199,7 @@ class LabelSetTask(ValueTask):
         if folded in OF_SETS:
             return SetMetric(folded, self.possible, OF_SETS[folded])
         if of_label.casefold() != F1 or not label:
-            raise UnknownName(f"metric of {self.name}", name, [*OUTCOMES, *OF_SETS, f"{F1}:LABEL"])
+            raise UnknownName(f"metric of {self.name}", name, self.metrics)
         number = self._index.find(label)
         if number is None:
             raise UnknownName("label", label, self.possible)
@@ -211,6 +212,10 @@ class LabelSetTask(ValueTask):
         counts = Counter(label for target in targets for label in target)
         of_label = (float(f1_of(means[:-1], label)) for label in range(len(metric.labels)))
         return {label: (counts[label], value) for label, value in zip(metric.labels, of_label, strict=True)}
+
+    def indicators(self, sets: Sequence[Any]) -> Bools:
+        """Return (N, L) whether a row has each of the `possible` labels; none where it is None."""
+        return _indicators(sets, self.possible) > 0
 
     def judging_notes(self, answers: Mapping[str, Sequence[Any]], targets: Sequence[Any]) -> tuple[str, ...]:
         """Return which labels no row has, and which no model answers with. See `ValueTask.judging_notes`."""
@@ -274,9 +279,13 @@ class SetMetric:
         """Return None: an answer may have any number of wrong labels."""
         return
 
-    def by_label(self) -> None:
-        """Return None: answers are no labels."""
-        return
+    def by_label(self) -> Floats:
+        """Return (3, 2, 3) statistics of one label, which is a label of two classes."""
+        return COUNTS
+
+
+COUNTS = np.array([[[0, 0, 0], [0, 0, 1]], [[0, 1, 0], [1, 1, 1]], [[0, 0, 0], [0, 0, 1]]], dtype=np.float64)
+"""Whether both, the answer and the truth have a label, for an answer without it, with it and none, and each truth."""
 
 
 def _probability(name: object, value: object) -> float:

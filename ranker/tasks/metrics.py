@@ -38,6 +38,10 @@ FARTHEST = 1e4
 SHARE = (0.0, 1.0)
 CORRELATION = (-1.0, 1.0)
 
+LabelScore = Callable[[Floats], float]
+"""(C, C + 1) shares of rows with each true label and each answer, the last column for none -> a value, in [0, 1] unless
+the function has a `range`; higher is better unless its `lower_is_better` is true."""
+
 Values = Callable[[Floats], Floats]
 """(..., k) means of statistics -> (...) values."""
 
@@ -302,6 +306,42 @@ def metric_named(name: str, labels: Sequence[str] = (), ordered: bool = False) -
             raise UnknownName("label", label, labels)
         return _f1_of(labels, index, f"{F1}:{labels[index]}")
     return look_up("metric", name, METRICS)(labels, ordered)
+
+
+def confusion_metric(score: LabelScore, labels: Sequence[str]) -> LabelMetric:
+    """Return the metric of a function of one's own: of the confusion matrix, in shares of rows.
+
+    Example:
+        >>> def worst_recall(confusion):
+        ...     recalls = confusion.diagonal() / confusion.sum(axis=1).clip(1e-12)
+        ...     return recalls.min()
+        >>> metric = confusion_metric(worst_recall, ("no", "yes"))
+        >>> rows = metric.statistics(np.array([0, 1, 1, -1]), np.array([0, 1, 0, 1]))
+        >>> metric.name, float(metric.value(rows.mean(axis=0)))
+        ('worst_recall', 0.5)
+    """
+    low, high = getattr(score, "range", SHARE)
+    better = not getattr(score, "lower_is_better", False)
+    of_means = partial(_of_confusion, score=score, labels=len(labels), bounds=(low, high))
+    return LabelMetric(score.__name__, len(labels), _confused, of_means, (low, high), better)
+
+
+def _confused(answers: Ints, targets: Ints, labels: int) -> Floats:
+    """Return (N, C (C + 1)) in which cell of the confusion matrix each row is."""
+    cells = np.where(targets < 0, 0, targets) * (labels + 1) + np.where(answers < 0, labels, answers)
+    return np.asarray(cells[:, None] == np.arange(labels * (labels + 1)), dtype=np.float64)
+
+
+def _of_confusion(means: Floats, score: LabelScore, labels: int, bounds: tuple[float, float]) -> Floats:
+    """Return (...) values of (..., C (C + 1)) means; the function sees one matrix at a time."""
+    matrices = np.asarray(means).reshape(-1, labels, labels + 1)
+    values = np.array([float(score(matrix)) for matrix in matrices])
+    if wrong := [value for value in values.tolist() if not bounds[0] - 1e-9 <= value <= bounds[1] + 1e-9]:
+        text = (
+            f"{score.__name__} gives {wrong[0]:g}, and must lie between {bounds[0]:g} and {bounds[1]:g} (its `range`)"
+        )
+        raise UsageError.about("metric", text, wrong[0])
+    return values.reshape(np.shape(means)[:-1])
 
 
 def is_metric(name: str) -> bool:

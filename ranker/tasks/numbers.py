@@ -11,8 +11,9 @@ import numpy as np
 
 from factors.types import Example, Floats
 from ranker.errors import UnknownName, UsageError
-from ranker.tasks import metrics
+from ranker.tasks import metrics as metrics_
 from ranker.tasks.base import Predictions
+from ranker.tasks.metrics import Metric
 from ranker.tasks.values import ValueAnswers, ValueTask
 
 SCORES = {"1-mae": 1, "1-mse": 2}
@@ -52,6 +53,7 @@ class NumberTask(ValueTask):
 
     answers = NumberAnswers.kind
     options = ("scale",)
+    metrics = (*SCORES, *OF_SETS)
 
     low: float = 0.0
     high: float = 1.0
@@ -79,12 +81,12 @@ class NumberTask(ValueTask):
         """Return the task with another outcome. See `ranker.tasks.base.Task`."""
         return replace(self, score=name.casefold()) if name.casefold() in SCORES else self
 
-    def metric_named(self, name: str) -> metrics.Metric | None:
+    def metric_named(self, name: str) -> Metric | None:
         """Return a metric of all rows together; None for the mean of an outcome. See `ranker.tasks.base.Task`."""
         if name.casefold() in OF_SETS:
-            return metrics.metric_named(name)
+            return metrics_.metric_named(name)
         if name.casefold() not in ("", *SCORES):
-            raise UnknownName(f"metric of {self.name}", name, [*SCORES, *OF_SETS])
+            raise UnknownName(f"metric of {self.name}", name, self.metrics)
         return None
 
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> float:

@@ -96,6 +96,7 @@ class RankingTask(ValueTask):
 
     answers = RankingAnswers.kind
     graded = True
+    metrics = tuple(f"{name}@10" if name != "map" else name for name in MEASURES)
     label_metric = USUAL + JUDGED  # people grade few of the documents
 
     score: str = USUAL
@@ -119,7 +120,7 @@ class RankingTask(ValueTask):
         match = METRIC.fullmatch(self.score)
         name = "" if match is None else match["name"]
         if match is None or name not in MEASURES:
-            raise UnknownName("metric of rankings", self.score, [f"{name}@10" for name in MEASURES])
+            raise UnknownName("metric of rankings", self.score, self.metrics)
         if name in WITH_CUTOFF and not match["k"]:
             raise UsageError.about("metric", f"{name} needs a cutoff, such as {name}@10", self.score)
         if match["rel"] and name in WITHOUT_LEVEL:

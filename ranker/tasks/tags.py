@@ -65,6 +65,7 @@ class TagTask(ValueTask):
     """
 
     answers = TagAnswers.kind
+    metrics = (SPAN_F1, *(f"{SPAN_F1}:{mode}" for mode in (STRICT, *MODES)), ROW_F1)
     outputs = ("the first predicted span (mean log-odds of its tags)",)
 
     @property
@@ -106,9 +107,8 @@ class TagTask(ValueTask):
         if name == ROW_F1:
             return None
         _, _, mode = name.partition(":")
-        names = [SPAN_F1, *(f"{SPAN_F1}:{mode}" for mode in (STRICT, *MODES)), ROW_F1]
-        if name not in names:
-            raise UnknownName(f"metric of {self.name}", name, names)
+        if name not in self.metrics:
+            raise UnknownName(f"metric of {self.name}", name, self.metrics)
         if mode in MODES:
             return ModeF1(name, mode)
         return ItemF1(name, partial(entities, strict=True) if mode == STRICT else entities)

@@ -76,8 +76,10 @@ class TextTask(ValueTask):
     """
 
     answers = TextAnswers.kind
-    scores: ClassVar[tuple[str, ...]] = ()
-    """Names of the outcomes that the task knows; () for all."""
+    metrics: ClassVar[tuple[str, ...]] = (
+        *("rouge-l", "rouge-1", "rouge-2", "rouge-l:stem", "rouge-1:stem", "rouge-2:stem", "chrf", "sentence-bleu"),
+        *("token-f1", "exact-match", "equal", "bleu"),
+    )
 
     score: str | Score = "rouge-l"
 
@@ -94,11 +96,10 @@ class TextTask(ValueTask):
     def metric_named(self, name: str) -> Metric | None:
         """Return the metric of all rows together; None for the mean of an outcome. See `ranker.tasks.base.Task`."""
         name = name.casefold()
-        if name == BLEU and not self.scores:
+        if name == BLEU and BLEU in self.metrics:
             return CorpusBleu()
-        names = [*self._scores, *(() if self.scores else (BLEU,))]
-        if name not in ("", *names):
-            raise UnknownName(f"metric of {self.name}", name, names)
+        if name not in ("", *self.metrics):
+            raise UnknownName(f"metric of {self.name}", name, self.metrics)
         return None
 
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> str:
@@ -170,7 +171,7 @@ class TextTask(ValueTask):
         most = sum(number > MOST_LOST * len(of_text) for number, of_text in zip(lost, letters, strict=True))
         if sum(lost) <= FEW_LOST * total and not most:
             return ()
-        advice = "`metric=exact-match` compares them whole" if self.scores else "`metric=chrf` reads any"
+        advice = "`metric=exact-match` compares them whole" if "chrf" not in self.metrics else "`metric=chrf` reads any"
         share = f"{100 * sum(lost) / total:.0f} % of the references' letters are {reading.kind}"
         text = f"{name} {reading.rule}: {share}, and most of them in {most:,} of {len(texts):,} texts; {advice}"
         if reading.drops and (sum(lost) > MOST_LOST * total or most > MOST_LOST * len(texts)):
@@ -191,7 +192,7 @@ class TextTask(ValueTask):
 
     @property
     def _scores(self) -> tuple[str, ...]:
-        return self.scores or tuple(SCORES)
+        return tuple(name for name in self.metrics if name != BLEU)
 
 
 def _parsed(cell: str) -> Any:
@@ -220,7 +221,7 @@ class SpanTask(TextTask):
     Source: Rajpurkar, Jia, Liang 2018, "Know what you don't know: unanswerable questions for SQuAD".
     """
 
-    scores = ("token-f1", "exact-match")
+    metrics = ("token-f1", "exact-match")
     quotes = True
     outputs = ("the predicted span (log-probability)",)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
-from factors.types import Example, Floats, Ints
+from factors.types import Bools, Example, Floats, Ints
 from ranker.errors import UsageError
 from ranker.tasks.answers import answer_class
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task, states_of
@@ -118,6 +118,9 @@ class ValueTask:
     options: ClassVar[tuple[str, ...]] = ()
     """Options of `named` that it reads."""
 
+    metrics: ClassVar[tuple[str, ...]] = ()
+    """Names of its metrics, the usual one first."""
+
     name: str
 
     @classmethod
@@ -224,6 +227,14 @@ class ValueTask:
             targets: (N,) of the rows.
         """
         return {}
+
+    def indicators(self, sets: Sequence[Any]) -> Bools | None:
+        """Return (N, L) whether a row has each label; None where answers are no sets of labels.
+
+        Args:
+            sets: (N,) answers or targets; None for none.
+        """
+        return None
 
     def judging_notes(self, answers: Mapping[str, Sequence[Any]], targets: Sequence[Any]) -> tuple[str, ...]:
         """Return notes on what targets do not say of answers; () where they say all.

@@ -10,7 +10,8 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,12 +51,40 @@ class LogSelection:
     limits: Limits = LIMITS
 
 
+@dataclass(frozen=True)
+class FoundLog:
+    """A log in a folder.
+
+    Attributes:
+        path: its file.
+        program: that wrote it: a name of `formats`.
+        model: its name; "" if neither the log nor the results beside it state it.
+        task: its name.
+        time: of the run, as far as its name tells: later times are greater.
+        arguments: of the run, by name, as JSON.
+        trouble: why the log is incomplete; "" if it is complete, or the only one of its model and task.
+    """
+
+    path: Path
+    program: str
+    model: str
+    task: str
+    time: str
+    arguments: Mapping[str, str] = field(default_factory=dict, compare=False)
+    trouble: str = field(default="", compare=False)
+
+    @property
+    def run_key(self) -> tuple[str, str, str]:
+        """Program, model and task, which several runs share."""
+        return self.program, self.model, self.task
+
+
 @dataclass(frozen=True, eq=False)
 class TaskLog:
     """One task in one log. Arrays are read-only; row n of one is row n of all.
 
     Attributes:
-        program: that wrote it: "lm-eval" or "inspect".
+        program: that wrote it: a name of `formats`.
         version: of that program; "" if not stated.
         task: its name in that program.
         model: its name in that program; "" if not stated.

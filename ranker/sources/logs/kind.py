@@ -40,15 +40,13 @@ from ranker.tasks.texts import TextAnswers, TextTask, is_text_metric
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
-    from ranker.sources.logs.base import LogSelection, TaskLog
-    from ranker.sources.logs.folders import FoundLog, Listing
+    from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog
+    from ranker.sources.logs.folders import Listing
+    from ranker.sources.logs.formats import LogFormat
     from ranker.tasks.base import Predictions, Task
 
 Options = LogOptions
 """Options of logs."""
-
-PROGRAM = {"filter": "lm-eval", "scorer": "inspect", "reducer": "inspect"}
-"""Option -> the only program whose logs it concerns."""
 
 _LOG, _LISTING = "log at", "logs in"
 """Cache keys of a parsed log, and of the list of a folder."""
@@ -114,7 +112,7 @@ class LogModel:
             rows = _bundle_rows(log, judge)
         except (DataError, UsageError) as error:
             return ModelInfo(pinned, trouble=str(error))
-        of_other = {name for name in non_defaults(self.log_options) if PROGRAM.get(name, log.program) != log.program}
+        of_other = {*non_defaults(self.log_options)} & _options_of_others(log.program)
         label_map = {"label_map"} if self.options.label_map else set()
         metric = value_for_task(self.log_options.metric, log.task)
         recorded = any(metric in name.split(".") for name in log.candidates)
@@ -267,6 +265,19 @@ def _text_notes(log: TaskLog, rows: BundledRows) -> Iterator[str]:
         yield Assumption(f"{unknown:,} of {len(log):,} rows have no reference, and are left out.")
 
 
+def _format(program: str) -> LogFormat:
+    from ranker.sources.logs.formats import formats
+
+    return formats()[program]
+
+
+def _options_of_others(program: str) -> set[str]:
+    """Return options that only logs of other programs read."""
+    from ranker.sources.logs.formats import formats
+
+    return {name for form in formats().values() for name in form.options if form.name != program}
+
+
 def _reference(log: TaskLog, row: int, task: TextTask) -> Any:
     """Return the references of a row; None if the log has none."""
     try:
@@ -283,7 +294,7 @@ def _bundle_rows(log: TaskLog, judge: TextTask | None) -> BundledRows:
         targets = [_reference(log, row, judge) for row in range(len(log))]
     rows = zip(log.keys, log.texts, targets, groups, strict=True)
     examples = tuple(Example(key, (text,), target, group=group) for key, text, target, group in rows)
-    questions = log.texts if log.program == "inspect" else ()
+    questions = log.texts if _format(log.program).by_text else ()
     word = "_".join(log.metric.replace(",", " ").split())  # a column name
     task: Task = judge or PrecomputedTask(log.task, word, log.labels)
     return BundledRows(task, examples, log.target_hashes, questions, log.numbered, log.prompt_hashes)
@@ -312,7 +323,7 @@ def value_for_task(option: str, task: str) -> str:
 def log_selection(options: SourceOptions, path: Path) -> LogSelection:
     """Convert the options of a run to the choices for one log."""
     from ranker.sources.logs.base import LogSelection
-    from ranker.sources.logs.folders import task_of
+    from ranker.sources.logs.formats import task_of
 
     log_options = options.of(LogOptions)
     task = task_of(path, options.limits) if "=" in log_options.metric + log_options.filter else ""
@@ -332,7 +343,8 @@ def claims(reference: Reference, options: SourceOptions) -> bool:
     Raises:
         DataError: the folder holds too many files.
     """
-    from ranker.sources.logs.folders import holds_logs, program_of
+    from ranker.sources.logs.folders import holds_logs
+    from ranker.sources.logs.formats import program_of
 
     path = Path(reference.place)
     if os.path.isfile(path):
@@ -429,9 +441,10 @@ def _listing(folder: Path, shelf: ResourceCache, limits: Limits) -> Listing:
 
 
 def _name_in_folder(log: FoundLog) -> str:
-    """Name a log of a folder: by its model for Inspect, which mixes models in a folder, else by the folder."""
+    """Name a log of a folder: by its model if it states one, since a folder may mix models, else by the folder."""
     # before 0.4.3 lm-evaluation-harness named a log after the model and the task
-    return log.model if log.program == "inspect" and log.model else _name(log.path).removesuffix(f"_{log.task}")
+    states_model = _format(log.program).names_models and log.model
+    return log.model if states_model else _name(log.path).removesuffix(f"_{log.task}")
 
 
 def _name(path: Path) -> str:

@@ -34,10 +34,9 @@ class LogOptions(AnswerOptions):
 
     metric: str = option(
         "",
-        "Metric to compare models by. For logs: the recorded metric, for several tasks acc,sst2=f1. For "
-        "labels: macro-f1, micro-f1, weighted-f1, f1, f1:LABEL, mcc, kappa, balanced-accuracy; if they are "
-        "numbers or ordered, pearson, spearman, mae. For texts: rouge-l, chrf, exact-match, bertscore:ENCODER, ..., or "
-        "FILE.py with a function.  [default: accuracy]",
+        "Metric to compare models by: {metrics}; bertscore:ENCODER of texts; FILE.py with a function of your own; for "
+        "logs the recorded one, for several tasks acc,sst2=f1. See `rank-models ls metrics`.  [default: accuracy, or "
+        "the first of the task]",
         metavar="NAME",
         of_run=True,
         heading=Heading.COMMON,

@@ -1,6 +1,6 @@
-"""Read logs of lm-evaluation-harness and Inspect into one record of arrays; neither program is needed.
+"""Read logs of evaluation programs into one record of arrays; no such program is needed.
 
-`program_of` detects the program, `read_inspect_log` reads a file, and `list_logs` lists a folder.
+`program_of` detects the program, `read_log` reads a file, and `list_logs` lists a folder.
 """
 
 from __future__ import annotations
@@ -10,21 +10,20 @@ from pathlib import Path
 from ranker.errors import DataError
 from ranker.sources.logs import inspect_ai, lm_eval
 from ranker.sources.logs.base import LogSelection, TaskLog
-from ranker.sources.logs.folders import Listing, list_logs, program_of
+from ranker.sources.logs.folders import Listing, list_logs
+from ranker.sources.logs.formats import formats, program_of
 
 __all__ = ["Listing", "LogSelection", "TaskLog", "list_logs", "program_of", "read_log"]
 
-_READERS = {lm_eval.PROGRAM: lm_eval.read_lm_eval_log, inspect_ai.PROGRAM: inspect_ai.read_inspect_log}
-
 
 def read_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
-    """Read a log of either program.
+    """Read a log of any program that is by_name.
 
     Raises:
         DataError: it is no log, or cannot be read: see the readers.
     """
-    program = program_of(path, choice.limits) or _by_name(path)
-    return _READERS[program](path, choice)
+    by_name = formats()
+    return by_name[program_of(path, choice.limits, by_name) or _by_name(path)].read(path, choice)
 
 
 def _by_name(path: Path) -> str:

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ranker.errors import Absence, Assumption, DataError, UsageError, listed
-from ranker.sources.logs.base import TaskLog
-from ranker.sources.logs.folders import FoundLog
+from ranker.sources.logs.base import FoundLog, TaskLog
 from ranker.sources.logs.labels import no_labels
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 

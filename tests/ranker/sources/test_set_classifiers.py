@@ -117,7 +117,7 @@ def test_checkpoints_are_ranked_as_their_table_is(folder, monkeypatch, rank_mode
         "--data", "rows.jsonl", "--task", "label-sets", "--pool", "pool.jsonl", "--models", "good", "poor"
     )
     assert status == 0, err
-    assert "ANCHORS puts good first" in out
+    assert "LABEL-VOTES puts good first" in out
 
 
 def test_a_task_of_other_answers_is_refused(folder, monkeypatch, rank_models, checkpoint, tmp_path):

@@ -241,15 +241,20 @@ def test_a_threshold_is_read(folder, rank_models):
 
 
 def test_a_pool_and_metrics(folder, rank_models):
-    """A pool compares rows by samples-F1; other metrics of rows by name; those of sets are refused by name."""
+    """Beside a pool metrics of all rows have a posterior by each label's vote, means of rows one by likeness."""
     Path("pool.csv").write_text("id,text\n" + "".join(f"{row},Text {row}.\n" for row in ROWS))
     Path("three.jsonl").write_text("\n".join(Path("rows.jsonl").read_text().splitlines()[:3]))
     command = ("--data", "three.jsonl", "--pool", "pool.csv", "--models", "good.jsonl", "poor.jsonl", *TASK)
-    out = rank_models(*command)[1]
-    assert "mean SAMPLES-F1 on the 3 rows" in " ".join(out.split())
-    assert "mean JACCARD on the 3 rows" in " ".join(rank_models(*command, "--metric", "jaccard")[1].split())
-    status, _, err = rank_models(*command, "--metric", "macro-f1")
-    assert (status, "macro-f1 is for labelled rows alone, and a pool is read, too" in err) == (2, True)
+    for metric, method, words in (
+        ((), "LABEL-VOTES", "Its micro-f1 on the 3 rows"),
+        (("--metric", "macro-f1"), "LABEL-VOTES", "Its macro-f1 on the 3 rows"),
+        (("--metric", "f1:love"), "LABEL-VOTES", "Its f1:love on the 3 rows"),
+        (("--metric", "jaccard"), "ANCHORS", "Its mean JACCARD on the 3 rows"),
+    ):
+        out = " ".join(rank_models(*command, *metric)[1].split())
+        assert f"{method} puts good first. {words}" in out
+        assert "The pool adds 3 rows, read without labels." in out
+    assert "none." not in out
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,125 @@
+"""Formats of logs by the program that writes them: the built-in ones, and those of installed packages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from ranker.errors import DataError, UsageError
+from ranker.files.text import read_start
+from ranker.limits import LIMITS, Limits
+from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog
+from ranker.sources.logs.records import RecordFormat, RecordModule
+from ranker.sources.packages import load_entry_points
+
+BUILTIN = {"lm-eval": "ranker.sources.logs.lm_eval_format", "inspect": "ranker.sources.logs.inspect_format"}
+"""Name of a program -> the module of its format; the first one that claims a file reads it."""
+
+GROUP = "rank_models.logs"
+"""Entry point group of packages with formats of logs, each a `RecordModule`: the name is the program's."""
+
+LOOK = 1 << 16
+"""Bytes of a file by which formats know it."""
+
+
+class LogFormat(Protocol):
+    """Format of one program's logs."""
+
+    @property
+    def name(self) -> str:
+        """Name of the program in logs and options."""
+
+    @property
+    def program(self) -> str:
+        """Name of the program in messages."""
+
+    @property
+    def about(self) -> str:
+        """Description of its files."""
+
+    @property
+    def options(self) -> frozenset[str]:
+        """Options of logs that it alone reads."""
+
+    @property
+    def by_text(self) -> bool:
+        """True if the texts of rows must be the same in all logs of a task."""
+
+    @property
+    def names_models(self) -> bool:
+        """True if a log states its model; else its folder has the model's name."""
+
+    def claims(self, path: Path, start: bytes, limits: Limits) -> bool:
+        """Return True if a file, of which the first bytes are given, is a log of the program; or raise a DataError."""
+        ...
+
+    def is_named(self, file: str) -> bool:
+        """Return True if a file of that name should be a log of the program."""
+        ...
+
+    def task_of(self, path: Path, limits: Limits) -> str:
+        """Return the name of a log's task; "" if it cannot be read."""
+        ...
+
+    def find(self, folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
+        """List the logs of a folder among files that it claims, and errors of those that cannot be read."""
+        ...
+
+    def groups(self, folder: Path, logs: Sequence[FoundLog], limits: Limits) -> Mapping[str, tuple[str, ...]]:
+        """Return group of tasks -> its tasks."""
+        ...
+
+    def trouble(self, log: FoundLog, limits: Limits) -> str:
+        """Return why a log is incomplete; "" if it is complete."""
+        ...
+
+    def read(self, path: Path, choice: LogSelection) -> TaskLog:
+        """Read a log, or raise a DataError."""
+        ...
+
+
+def formats() -> dict[str, LogFormat]:
+    """Return the formats by name.
+
+    Raises:
+        UsageError: a package brings something else, or claims a name that is taken.
+
+    Example:
+        >>> [*formats()][:2]
+        ['lm-eval', 'inspect']
+    """
+    by_name = {name: cast("LogFormat", import_module(module)) for name, module in BUILTIN.items()}
+    for name, origin, target, module in load_entry_points(GROUP):
+        if not all(callable(getattr(module, part, None)) for part in ("claims", "read")) or not hasattr(
+            module, "about"
+        ):
+            text = "it must have the functions `claims` and `read`, and `about`, what its files are"
+            raise UsageError.at(origin, f"{text} (got {target})", value=target)
+        if name in by_name:
+            raise UsageError.at(origin, f"another format of logs is named {name}", value=name)
+        by_name[name] = RecordFormat(name, cast("RecordModule", module))
+    return by_name
+
+
+def program_of(path: Path, limits: Limits = LIMITS, by_name: Mapping[str, LogFormat] | None = None) -> str | None:
+    """Return the name of the program that wrote a file, by its content; None if it is no log.
+
+    Args:
+        path: the file.
+        limits: size limits of reading.
+        by_name: the formats, where many files are asked about.
+    """
+    try:
+        start = read_start(path, LOOK)
+        return next((form.name for form in (by_name or formats()).values() if form.claims(path, start, limits)), None)
+    except DataError:
+        return None
+
+
+def task_of(path: Path, limits: Limits = LIMITS) -> str:
+    """Return the name of a log's task; "" if it cannot be read."""
+    by_name = formats()
+    program = program_of(path, limits, by_name)
+    return "" if program is None else by_name[program].task_of(path, limits)

@@ -1,0 +1,198 @@
+"""Logs of other programs, as records that a package's format yields; see docs/extending.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from ranker.errors import DataError, UsageError
+from ranker.limits import Limits
+from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog, hashed, number, number_repeats
+from ranker.sources.logs.labels import no_labels
+from ranker.sources.logs.measures import MetricInfo
+from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """Row of a log.
+
+    Attributes:
+        id: of the row, the same in all logs of the task.
+        outcome: value of the metric; None if the answer was not scored.
+        text: of the row, such as the question; "" if unknown.
+        response: text that the model wrote; "" for none.
+        reference: right answer, a text or a list; None if unknown.
+        answered: False if the model was asked, and gave no answer.
+    """
+
+    id: str
+    outcome: float | None
+    text: str = ""
+    response: str = ""
+    reference: Any = None
+    answered: bool = True
+
+
+@dataclass(frozen=True)
+class LogRecords:
+    """Log of one model on one task.
+
+    Attributes:
+        task, model: their names.
+        metric: name of the outcomes' metric.
+        records: the rows.
+        higher_is_better: False if a lower outcome is better.
+        time: of the run: later times are greater.
+        complete: False if the run did not end.
+    """
+
+    task: str
+    model: str
+    metric: str
+    records: Iterable[LogRecord]
+    higher_is_better: bool = True
+    time: str = ""
+    complete: bool = True
+
+
+class RecordModule(Protocol):
+    """Module, or object, that an entry point of `ranker.sources.logs.formats.GROUP` names."""
+
+    about: str
+
+    def claims(self, path: Path, start: bytes) -> bool:
+        """Return True if a file, of which the first 65,536 bytes are given, is a log of the program."""
+
+    def read(self, path: Path) -> LogRecords:
+        """Read a log, or raise a ValueError that says what is wrong with it."""
+        ...
+
+
+@dataclass(frozen=True)
+class RecordFormat:
+    """Format of logs that a package brings; a `ranker.sources.logs.formats.LogFormat`.
+
+    Attributes:
+        name: of the program.
+        module: reads its logs.
+    """
+
+    name: str
+    module: RecordModule
+
+    options = frozenset[str]()
+    by_text, names_models = True, True
+
+    @property
+    def program(self) -> str:
+        """Name of the program in messages."""
+        return self.name
+
+    @property
+    def about(self) -> str:
+        """Description of its files."""
+        return self.module.about
+
+    def claims(self, path: Path, start: bytes, limits: Limits) -> bool:
+        """Return True if a file is a log of the program."""
+        return bool(self.module.claims(path, start))
+
+    def is_named(self, file: str) -> bool:
+        """Return False: no name tells."""
+        return False
+
+    def task_of(self, path: Path, limits: Limits) -> str:
+        """Return the name of a log's task; "" if it cannot be read."""
+        try:
+            return self._read(path, limits).task
+        except DataError:
+            return ""
+
+    def find(self, folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
+        """List logs, and errors of those that cannot be read."""
+        logs, broken = [], []
+        for file in names:
+            try:
+                log = self._read(folder / file, limits)
+            except DataError as error:
+                broken.append(str(error))
+                continue
+            logs.append(FoundLog(folder / file, self.name, log.model, log.task, log.time))
+        return logs, broken
+
+    def groups(self, folder: Path, logs: Sequence[FoundLog], limits: Limits) -> Mapping[str, tuple[str, ...]]:
+        """Return {}: tasks are in no group."""
+        return {}
+
+    def trouble(self, log: FoundLog, limits: Limits) -> str:
+        """Return why a log is incomplete."""
+        try:
+            return "" if self._read(log.path, limits).complete else "its run did not end well"
+        except DataError as error:
+            return str(error)
+
+    def read(self, path: Path, choice: LogSelection) -> TaskLog:
+        """Read a log.
+
+        Raises:
+            DataError: it is malformed, holds no row or too much, or another metric is asked for.
+        """
+        log = self._read(path, choice.limits)
+        rows = []
+        for count, row in enumerate(log.records, 1):
+            choice.limits.check(path, "log_rows", count)
+            rows.append(row)
+        if not rows:
+            raise DataError.of(path, "holds no row")
+        if choice.metric not in (None, log.metric):
+            raise DataError.of(path, f"has no metric {choice.metric!r}; it has {log.metric}", option="metric")
+        values = [None if row.outcome is None else number(row.outcome) for row in rows]
+        outcomes = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+        if np.isinf(outcomes).any():
+            raise DataError.of(
+                path, f"has an outcome that is infinite (row {rows[int(np.isinf(outcomes).argmax())].id!r})"
+            )
+        answered = [ANSWERED if row.answered else NO_ANSWER for row in rows]
+        references = ["" if row.reference is None else json.dumps(row.reference, default=str) for row in rows]
+        return TaskLog(
+            program=self.name,
+            version="",
+            task=log.task,
+            model=log.model,
+            metric=log.metric,
+            scorer="",
+            candidates=(log.metric,),
+            measure=MetricInfo(log.metric, log.higher_is_better, certain=True, aggregate="mean"),
+            keys=number_repeats(str(row.id) for row in rows),
+            numbered=False,
+            responses=tuple(row.response for row in rows),
+            references=tuple(row.reference for row in rows),
+            texts=tuple(row.text for row in rows),
+            target_hashes=tuple(hashed(text) if text else "" for text in references),
+            prompt_hashes=("",) * len(rows),
+            outcomes=outcomes,
+            counts=np.where(np.isnan(outcomes), 0, 1),
+            epochs=1,
+            state=np.where(np.isnan(outcomes), ERROR, answered),
+            **no_labels(len(rows))._asdict(),
+            cluster="",
+            clusters=None,
+            notes=(),
+        )
+
+    def _read(self, path: Path, limits: Limits) -> LogRecords:
+        """Return a log as the package reads it, whose faults are the file's."""
+        limits.check(path, "log_whole", path.stat().st_size)
+        try:
+            log = self.module.read(path)
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise DataError.at(path, f"{type(error).__name__}: {error}") from error
+        if not isinstance(log, LogRecords):
+            raise UsageError(f"the format {self.name} must read a log as `LogRecords` (got {type(log).__name__})")
+        return log
