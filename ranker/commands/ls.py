@@ -172,7 +172,7 @@ def names(list_name: str) -> Iterator[str]:
 )
 def ls(what: str, catalogue: str | None) -> None:
     """List OOD sets, embedded suites, factors, methods, attribution backends, built-in prompts, report formats, tasks,
-    metrics, or formats of logs. What installed packages add is among them.
+    metrics, or formats of logs; installed packages may add to them.
     """
     list_of = look_up("list", what, LISTS)
     if catalogue is not None and list_of is not ood_sets:
