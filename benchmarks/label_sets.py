@@ -34,6 +34,7 @@ from ranker.statistics.draws import Draws
 from ranker.statistics.label_votes import LabelVotes
 from ranker.statistics.likeness import Anchors, LikenessEvidence, choose_rows
 from ranker.statistics.rows import RowEvidence
+from ranker.statistics.vote import MetricByLabel
 from ranker.tasks.label_sets import LabelSetTask
 
 LABELS = ("location", "organisation", "other", "person")
@@ -150,6 +151,9 @@ def _replicate(answers: Bools, truth: Bools, replicate: int) -> list[tuple[tuple
     for metric_name in METRICS:
         metric = task.metric_named(metric_name)
         assert metric is not None
+        statistics_by_label = metric.by_label()
+        assert statistics_by_label is not None
+        by_label = MetricByLabel(statistics_by_label, metric.value)
         of_all = [[tuple(np.array(LABELS)[row].tolist()) for row in matrix] for matrix in (*answers[suite], truth)]
         values = np.array(
             [metric.value(metric.statistics(sets_of_model, of_all[-1]).mean(axis=0)) for sets_of_model in of_all[:-1]]
@@ -164,8 +168,8 @@ def _replicate(answers: Bools, truth: Bools, replicate: int) -> list[tuple[tuple
                 "ANCHORS by samples-f1": likeness.draw(
                     LikenessEvidence(alike, outcomes[:, :size], first, random=True), rng, 500
                 ),
-                "LABEL-VOTES": label_votes.draw(LabelVotes(ours, first, true[:size], metric.value)),
-                "LABEL-VOTES, asked rows": label_votes.draw(LabelVotes(ours, chosen, true[chosen], metric.value)),
+                "LABEL-VOTES": label_votes.draw(LabelVotes(ours, first, true[:size], by_label)),
+                "LABEL-VOTES, asked rows": label_votes.draw(LabelVotes(ours, chosen, true[chosen], by_label)),
             }
             for name, belief in beliefs.items():
                 results.append(((metric_name, name, size), _judged(belief, values)))

@@ -17,7 +17,7 @@ from ranker.errors import ModelError, UsageError, listed
 from ranker.runs.collect import RawResponses, RequestMatrix, estimate_lines, run_models
 from ranker.runs.inspected import InspectedModels, inspect_references
 from ranker.runs.likeness import compare_answers
-from ranker.runs.pool import compared_rows
+from ranker.runs.pool import compared_rows, most_compared
 from ranker.runtime.base import Request
 from ranker.runtime.runtime import Runtime
 from ranker.sources.base import ResourceCache, SourceOptions
@@ -116,7 +116,8 @@ class Answering:
         answers, task = self.answers(runtime), text_task()
         assert has_values(task)
         is_marked = np.array([row.id in marked for row in self.rows])
-        places = np.sort(np.append(np.flatnonzero(is_marked), compared_rows(np.flatnonzero(~is_marked))))
+        most = most_compared(task, len(answers))
+        places = compared_rows(self.rows, np.flatnonzero(is_marked), most)
         parts = {name: of_model.part(places) for name, of_model in answers.items()}
         with runtime.open_store() as store:
             similarity = compare_answers(task, parts, runtime, store).similarity

@@ -28,12 +28,13 @@ from ranker.runs.label_predictions import (
     pool_predictions,
     prediction_plan,
 )
-from ranker.runs.pool import MAX_COMPARED_ROWS, positions_among, small_pool_notes
+from ranker.runs.pool import MAX_COMPARED_ROWS, compared_rows, most_compared, positions_among, small_pool_notes
 from ranker.runs.rows import RowsFile, UnlabelledRows, as_pool, read_pool_rows
 from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.tasks.base import Task
 from ranker.tasks.classes import has_labels, label_names, metric_by
+from ranker.tasks.values import has_values
 
 log = logging.getLogger(__name__)
 
@@ -370,20 +371,24 @@ def _sample_large_pool(
     runtime: Runtime,
 ) -> tuple[list[Example], Ints, Sequence[Line]]:
     """Draw a seeded part of a large pool, with all labelled rows: of labels, if predictions are not stored yet."""
-    candidates = np.arange(len(rows))
     if has_labels(task):
         most, note = MAX_FIRST_ROWS, FIRST_ROWS
         draws = len(rows) > most and unanswered(
             inspected, task, prediction_plan(inspected, task, rows).request_matrix, runtime
         )
     else:
-        candidates, most, note = np.setdiff1d(candidates, places), compared, COMPARED_ROWS
-        draws = len(candidates) > most
+        assert has_values(task)  # answers are labels, or compared
+        count = len(inspected.ranked)
+        affordable = most_compared(task, count, len(inspected.models) - count)
+        most, note = min(compared, affordable) if compared <= MAX_COMPARED_ROWS else compared, COMPARED_ROWS
+        draws = len(rows) > most
     if not draws:
         return rows, places, lines
-    labelled_at = np.array([line.event.row for line in lines], dtype=np.int64)
-    drawn = np.random.default_rng(0).choice(candidates, most, replace=False)
-    chosen = np.union1d(drawn, np.concatenate([places, labelled_at]))
+    labelled = np.concatenate([places, np.array([line.event.row for line in lines], dtype=np.int64)])
+    if has_labels(task):
+        chosen = np.union1d(np.random.default_rng(0).choice(len(rows), most, replace=False), labelled)
+    else:
+        chosen = compared_rows(rows, labelled, most)
     log.warning(note, len(chosen), len(rows))
     new_positions = positions_among(np.arange(len(rows)), chosen, len(rows))
     moved = [replace(line, event=replace(line.event, row=int(new_positions[line.event.row]))) for line in lines]

@@ -27,7 +27,6 @@ from ranker.runs.judges import Judges, aligned, check_marked
 from ranker.runs.label import Labelling
 from ranker.runs.label_pool import Panel, PoolFile, Wording
 from ranker.runs.label_predictions import LabelSettings
-from ranker.runs.pool import MAX_COMPARED_ROWS
 from ranker.runs.rows import RowsFile
 from ranker.runs.votes import likeness_beside, verdicts_beside
 from ranker.runtime.runtime import Runtime
@@ -42,6 +41,9 @@ from ranker.statistics.rows import RowEvidence
 from ranker.tasks.classes import ClassificationTask
 
 log = logging.getLogger(__name__)
+
+ANSWERED_ROWS = 100
+"""Rows of a pool that models are asked to answer, where no file has their answers."""
 
 MOST_MARKS = 9
 """Most marks of a scale: each has a digit as its key."""
@@ -352,9 +354,9 @@ def label_answers(
 
 def _few(rows: Sequence[Example], earlier: Collection[str], models: InspectedModels, seed: int) -> Sequence[Example]:
     """Return rows that models answer: all if they are answered already, else some, and those that were asked about."""
-    if models.precomputed or len(rows) <= MAX_COMPARED_ROWS:
+    if models.precomputed or len(rows) <= ANSWERED_ROWS:
         return rows
-    drawn = {*np.random.default_rng(seed).choice(len(rows), MAX_COMPARED_ROWS, replace=False).tolist()}
+    drawn = {*np.random.default_rng(seed).choice(len(rows), ANSWERED_ROWS, replace=False).tolist()}
     few = [row for place, row in enumerate(rows) if place in drawn or row.id in earlier]
     log.warning("the models answer %d of the %d rows of the pool, drawn at random", len(few), len(rows))
     return few
@@ -369,7 +371,7 @@ def _votes_learnt(pool: AnsweredPool, judges: Judges, answering: Answering, runt
     nobody, ids = np.zeros(0, dtype=np.int64), tuple(row.id for row in pool.rows)
     people = Votes("the pool", pool.names, ids, ("",), nobody, nobody, nobody, nobody, *np.zeros((2, 0)))
     verdicts = verdicts_beside(judges, people, answering, judges.options.limits, runtime)
-    first_rows = {pool.rows[question.row].id for question in pool.questions[:MAX_COMPARED_ROWS]}
+    first_rows = {pool.rows[question.row].id for question in pool.questions[:ANSWERED_ROWS]}
     alike, notes = likeness_beside(people, answering, first_rows, runtime)
     for note in notes if alike is None else ():
         log.warning(note)

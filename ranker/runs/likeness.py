@@ -64,18 +64,25 @@ def compare_answers(
     return Anchors(np.stack([of_rows[name].values.reshape(shape) for name in names], axis=2))
 
 
+TEXTS = 1 << 8
+"""Answers that are compared with each other before others are, so that what a metric counts of a text is at hand."""
+
+
 def _compare(
     task: ValueTask, answers: Mapping[str, Predictions], anchors: Mapping[str, Predictions], runtime: Runtime
 ) -> Floats:
     """Return (N, M * A) likeness of each answer of a model to each anchor."""
-    pairs: list[Floats] = []
-    if not len(next(iter(answers.values()))):
-        return np.zeros((0, len(answers) * len(anchors)))
-    with runtime.steps(f"comparing {len(answers):,} models' answers", len(answers)) as watch:
-        for name, of_model in answers.items():
-            pairs += [task.similarity(of_model, of_other) for of_other in anchors.values()]
-            watch(f"those of {name} are done", 1)
-    return np.array(pairs).T
+    rows = len(next(iter(answers.values())))
+    size, parts = max(TEXTS // len(anchors), 1), [np.zeros((0, len(answers) * len(anchors)))]
+    with runtime.steps(f"comparing {len(answers):,} models' answers", rows) as watch:
+        for start in range(0, rows, size):
+            places = range(start, min(start + size, rows))
+            of_models, of_anchors = (
+                [predictions.part(places) for predictions in several.values()] for several in (answers, anchors)
+            )
+            parts.append(task.likeness(of_models, of_anchors).reshape(-1, len(places)).T)
+            watch(f"{places.stop:,} of {rows:,} rows are done", len(places))
+    return np.concatenate(parts)
 
 
 def _entry(task: ValueTask, store: Store) -> Entry | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from factors.types import Example, Floats, Ints
+from ranker.datasets.identity import text_or_place
 from ranker.errors import UsageError
 from ranker.numbers import counted
 from ranker.results.table import ScoreTable
@@ -20,6 +22,7 @@ from ranker.runtime.base import Answer
 from ranker.scoring.unlabelled import AnswerContext
 from ranker.statistics.label_votes import LabelVotes
 from ranker.statistics.pool import InDomain, Pool, Targets, Voters
+from ranker.statistics.vote import MetricByLabel
 from ranker.tasks.base import NO_ANSWER, Task
 from ranker.tasks.classes import label_names, labels_of
 from ranker.tasks.values import ValueTask, has_values
@@ -140,15 +143,40 @@ def _pad_classes(probs: Floats, classes: int) -> Floats:
     return np.pad(probs, ((0, 0), (0, 0), (0, classes - probs.shape[2])))
 
 
-MAX_COMPARED_ROWS = 100
-"""Most rows without a label on which answers are compared: more add little (docs/results/anchors.md)."""
+MAX_COMPARED_ROWS, LEAST_COMPARED_ROWS = 600, 50
+"""Rows of a pool on which answers are compared: most, and least of a metric that is slow for so many models."""
+
+MOST_SECONDS = 120.0
+"""Time that comparisons may take, by what a task states of a metric."""
 
 
-def compared_rows(unlabelled: Ints) -> Ints:
-    """Return rows without a label on which answers are compared: of more than `MAX_COMPARED_ROWS` some, drawn."""
-    if len(unlabelled) <= MAX_COMPARED_ROWS:
-        return unlabelled
-    return np.random.default_rng(0).choice(unlabelled, MAX_COMPARED_ROWS, replace=False)
+def most_compared(task: ValueTask, models: int, anchors: int = 0) -> int:
+    """Return the number of rows on which answers are compared: fewer where a metric is slow for so many models.
+
+    Args:
+        task: compares answers.
+        models: number of models that are ranked.
+        anchors: number of those that are not.
+
+    Example:
+        >>> from ranker.tasks.texts import TextTask
+        >>> [most_compared(TextTask("news", "sentence-bleu"), models) for models in (10, 60)]
+        [600, 66]
+    """
+    affordable = int(MOST_SECONDS / task.seconds_to_compare(models, models + anchors))
+    return min(max(affordable, LEAST_COMPARED_ROWS), MAX_COMPARED_ROWS)
+
+
+def compared_rows(rows: Sequence[Example], labelled: Ints, most: int = MAX_COMPARED_ROWS) -> Ints:
+    """Return rows of a pool on which answers are compared: the labelled ones, and of more than `most` some.
+
+    Which ones depends on each row's texts alone, so a session, a run and a report compare the same.
+    """
+    if len(rows) <= most:
+        return np.arange(len(rows))
+    digests = [hashlib.sha256(repr(text_or_place(row)).encode()).digest() for row in rows]
+    first = sorted(range(len(rows)), key=lambda place: digests[place])[:most]
+    return np.union1d(np.array(first, dtype=np.int64), np.asarray(labelled, dtype=np.int64))
 
 
 def answer_context(
@@ -160,7 +188,7 @@ def answer_context(
 ) -> AnswerContext | None:
     """Compare the models' answers to the rows of a pool with each other; None if they are labels or scores.
 
-    Of rows without a label those of `compared_rows` are read.
+    The rows of `compared_rows` are read.
 
     Args:
         measuring: of the run.
@@ -173,15 +201,17 @@ def answer_context(
     if not has_values(task):
         return None
     labelled = np.flatnonzero(~np.isnan(targets.outcomes).any(axis=0))
-    unlabelled = compared_rows(np.setdiff1d(np.arange(len(pool_rows)), labelled))
-    rows = np.sort(np.concatenate([labelled, unlabelled]))
+    examples, most = measuring.plan.rows.pool, most_compared(task, len(answered), len(voting))
+    rows = compared_rows([examples[place] for place in pool_rows.tolist()], labelled, most)
     if len(rows) == 0:
         return None
     answers = {reply.model.name: reply.answers["pool"].predictions.part(pool_rows[rows]) for reply in answered}
     references = {reply.model.name: reply.answers["votes"].predictions.part(pool_rows[rows]) for reply in voting}
     anchors = compare_answers(task, answers, measuring.runtime, measuring.store, references)
     sets = None if measuring.plan.metric is None else _label_votes(measuring.plan, answered, pool_rows)
-    return AnswerContext(anchors, targets.outcomes[:, labelled], np.searchsorted(rows, labelled), sets)
+    slow = f"{task.metric} of {len(answered):,} models is slow" if most < MAX_COMPARED_ROWS else ""
+    places = np.searchsorted(rows, labelled)
+    return AnswerContext(anchors, targets.outcomes[:, labelled], places, sets, len(pool_rows) - len(labelled), slow)
 
 
 def _label_votes(plan: Plan, answered: Sequence[ModelResponses], pool_rows: Ints) -> LabelVotes | None:
@@ -211,7 +241,9 @@ def label_votes_of(
     if truth is None or named_metric is None:
         return None
     matrices = [task.indicators(of_model) for of_model in answers]
-    return LabelVotes(np.array(matrices), places, truth, named_metric.value)
+    statistics = named_metric.by_label()
+    assert statistics is not None  # each metric of label sets has them
+    return LabelVotes(np.array(matrices), places, truth, MetricByLabel(statistics, named_metric.value))
 
 
 def targets_of(plan: Plan, table: ScoreTable, pool_rows: Ints, places: Ints | None) -> Targets:

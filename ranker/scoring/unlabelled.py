@@ -153,12 +153,27 @@ class AnswerContext(UnlabelledContext):
         outcomes: (M, K) outcomes on the labelled rows, 0 for a missing answer.
         places: (K,) places of the labelled rows among the rows, each once.
         sets: what models give to all rows of the pool, if models are compared by a metric of label sets; else None.
+        unlabelled_pool: number of rows of the pool without a label, of which some are read; 0 if all are.
+        slow: why fewer are read than usual, in words; "" if not.
     """
 
     anchors: Anchors
     outcomes: Floats
     places: Ints
     sets: LabelVotes | None = None
+    unlabelled_pool: int = 0
+    slow: str = ""
+
+    @property
+    def adds(self) -> str:
+        """A sentence on what these rows add to the labelled ones. See `UnlabelledContext`."""
+        of_pool = f"{self.unlabelled:,} of its {self.unlabelled_pool:,} rows" if self._in_part else ""
+        reason = f": {self.slow}" if self.slow and self._in_part else ""
+        return f"The pool adds {of_pool or counted(self.unlabelled, 'row')}, read without labels{reason}."
+
+    @property
+    def _in_part(self) -> bool:
+        return self.unlabelled < self.unlabelled_pool
 
     @property
     def unlabelled(self) -> int:

@@ -9,19 +9,14 @@ Axis letters as in `ranker.statistics.vote`: M models, N rows, S worlds; L label
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from factors.types import Bools, Floats, Ints
+from factors.types import Bools, Ints
 from ranker.statistics.draws import Draws, kinds_of
 from ranker.statistics.patterns import fold
 from ranker.statistics.vote import LABEL_NOISE, MetricByLabel, believe, draw_values
-
-COUNTS = np.array([[[0, 0, 0], [0, 0, 1]], [[0, 1, 0], [1, 1, 1]], [[0, 0, 0], [0, 0, 1]]], dtype=np.float64)
-"""(3, 2, 3) whether both, the answer and the truth have a label, for an answer without it, with it and none, and each
-truth."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +27,15 @@ class LabelVotes:
         answers: (M, N, L) whether a model gives a label to a row.
         places: (K,) the labelled rows; a row may occur several times.
         truth: (K, L) whether they have a label.
-        value: (..., 3 L + 1) means of t, p and l of all labels, and of other labels answered -> (...) values.
+        metric: (3, 2, 3) whether both, the answer and the truth have a label, of an answer without it, with it and
+            none, and each truth; and (..., 3 L + 1) means of these of all labels, and of other labels answered -> (...)
+            values.
     """
 
     answers: Bools
     places: Ints
     truth: Bools
-    value: Callable[[Floats], Floats]
+    metric: MetricByLabel
 
 
 def draw(evidence: LabelVotes, label_noise: float = LABEL_NOISE) -> Draws:
@@ -52,17 +49,19 @@ def draw(evidence: LabelVotes, label_noise: float = LABEL_NOISE) -> Draws:
         >>> rng = np.random.default_rng(0)
         >>> truth = rng.random((1, 40, 2)) < 0.5
         >>> answers = truth ^ (rng.random((3, 40, 2)) < np.array([0.1, 0.2, 0.4])[:, None, None])
-        >>> f1 = lambda means: 2 * means[..., :2].sum(-1) / means[..., 2:6].sum(-1)
-        >>> draw(LabelVotes(answers, np.arange(5), truth[0, :5], f1)).order.tolist()
+        >>> from ranker.tasks.label_sets import LabelSetTask
+        >>> metric = LabelSetTask("moods", possible=("joy", "love")).metric_named("macro-f1")
+        >>> by_label = MetricByLabel(metric.by_label(), metric.value)
+        >>> draw(LabelVotes(answers, np.arange(5), truth[0, :5], by_label)).order.tolist()
         [0, 1, 2]
     """
     models, _, labels = evidence.answers.shape
-    counts = MetricByLabel(COUNTS, lambda means: means)
-    parts = []
+    statistics, value = evidence.metric
+    counts, parts = MetricByLabel(statistics, lambda means: means), []
     for label in range(labels):
         patterns = fold(evidence.answers[:, :, label].astype(np.int64), 2)
         beliefs = believe(patterns, evidence.places, evidence.truth[:, label].astype(np.int64), label_noise)
-        parts.append(draw_values(beliefs.label_shares(counts), COUNTS, counts.value, beliefs.rng(1)))
+        parts.append(draw_values(beliefs.label_shares(counts), statistics, counts.value, beliefs.rng(1)))
     means = np.stack(parts, axis=-1).reshape(-1, models, 3 * labels)  # (S, M, 3, L), whose last axes are joined
-    drawn = evidence.value(np.concatenate([means, np.zeros_like(means[..., :1])], axis=-1))
+    drawn = value(np.concatenate([means, np.zeros_like(means[..., :1])], axis=-1))
     return Draws(drawn, 0, kinds_of(evidence.answers.reshape(models, -1).astype(np.int64)))

@@ -6,16 +6,18 @@ import json
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
+from itertools import chain
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from factors.types import Floats
 from ranker.errors import Assumption, UnknownName, UsageError, first_line
+from ranker.tasks.base import Predictions
 from ranker.tasks.metrics import SHARE, Metric
 from ranker.tasks.values import ValueAnswers, ValueTask
 
@@ -27,6 +29,21 @@ Score = Callable[[str, str], float]
 
 BLOCK = 256
 """Rows whose texts are embedded together."""
+
+OWN = "own"
+"""Name of a score that is a function, in `SECONDS_A_PAIR`."""
+
+SECONDS_A_PAIR = {
+    **dict.fromkeys(("rouge-l", "rouge-l:stem", "rouge-1", "rouge-2", "rouge-1:stem", "rouge-2:stem"), 2e-5),
+    **dict.fromkeys(("token-f1", "exact-match", "equal"), 3e-5),
+    "chrf": 1e-4,
+    "sentence-bleu": 5e-4,
+    OWN: 5e-4,
+}
+"""Time to compare two texts of some sentences, on one core, as measured once."""
+
+SECONDS_A_TEXT = 0.03
+"""Time to embed a text."""
 
 
 @runtime_checkable
@@ -153,6 +170,24 @@ class TextTask(ValueTask):
         score = SCORES[self.score] if isinstance(self.score, str) else partial(_checked, self.score)
         return max(score(answer, reference) for reference in target) if answer.strip() else 0.0
 
+    def seconds_to_compare(self, models: int, anchors: int) -> float:
+        """Return about how long a row takes. See `ValueTask.seconds_to_compare`, and docs/results/anchors.md."""
+        if isinstance(self.score, EmbeddingScore):
+            return models * SECONDS_A_TEXT + models * anchors * SECONDS_A_PAIR[OWN]
+        return models * anchors * SECONDS_A_PAIR.get(str(self.score), SECONDS_A_PAIR[OWN])
+
+    def likeness(self, answers: Sequence[Predictions], anchors: Sequence[Predictions]) -> Floats:
+        """Return (M, A, N) likeness; counted parts are compared for all answers to a row at once. See `ValueTask`."""
+        score = SCORES.get(self.score) if isinstance(self.score, str) else None
+        if not isinstance(score, BagScore):
+            return super().likeness(answers, anchors)
+        alike = np.zeros((len(answers), len(anchors), len(answers[0])))
+        for row, (texts, references) in enumerate(zip(_by_rows(answers), _by_rows(anchors), strict=True)):
+            if texts and references:
+                pairs = score.compare([*texts.values()], [*references.values()])
+                alike[np.ix_([*texts], [*references], [row])] = pairs[..., None]
+        return alike
+
     def reading_notes(self, targets: Sequence[Any], metric: str = "") -> tuple[str, ...]:
         """Return a note on the letters that a metric loses. See `ValueTask.reading_notes`.
 
@@ -193,6 +228,12 @@ class TextTask(ValueTask):
     @property
     def _scores(self) -> tuple[str, ...]:
         return tuple(name for name in self.metrics if name != BLEU)
+
+
+def _by_rows(answers: Sequence[Predictions]) -> Iterator[dict[int, str]]:
+    """Yield the texts of each row that are not blank, by the places of their models."""
+    for row in zip(*(of_model.answers() or () for of_model in answers), strict=True):
+        yield {place: text for place, text in enumerate(row) if text is not None and text.strip()}
 
 
 def _parsed(cell: str) -> Any:
@@ -258,6 +299,10 @@ class SpanTask(TextTask):
         """Return 1 where there is no answer."""
         return float(not any(map(normalise, target)))
 
+    def likeness(self, answers: Sequence[Predictions], anchors: Sequence[Predictions]) -> Floats:
+        """Return (M, A, N) likeness, pair by pair, since empty answers may be right. See `ValueTask.likeness`."""
+        return ValueTask.likeness(self, answers, anchors)
+
     def as_target(self, answer: str | None) -> References:
         """Return an answer as the only reference; () for none, which says that there is no answer."""
         return (answer,) if answer is not None and normalise(answer) else ()
@@ -298,22 +343,80 @@ def exact_match(answer: str, reference: str) -> float:
     return float(normalise(answer) == normalise(reference))
 
 
-def token_f1(answer: str, reference: str) -> float:
-    """Return F1 of the words of two texts, once normalised; 1 if neither has a word."""
-    answered, true = (tuple(normalise(text).split()) for text in (answer, reference))
-    return _f1_of_counts(_counts(answered, 1), _counts(true, 1)) if answered or true else 1.0
+@dataclass(frozen=True)
+class BagScore:
+    """Score of two texts by what both have of counted parts, such as words; a `Score`.
 
+    Many texts are compared at once by `compare`, with the same numbers.
 
-def rouge_n(answer: str, reference: str, n: int, stem: bool = False) -> float:
-    """Return ROUGE-N, F1 of the sequences of `n` words of two texts.
+    Attributes:
+        count: a text -> counts of its parts, of O kinds.
+        value: (..., O) parts that both have, that the answer has, and that the reference has -> (...) scores.
 
     Example:
-        >>> round(rouge_n("The dog sat.", "The dog ran.", 1), 3), rouge_n("The dog sat.", "The dog ran.", 2)
-        (0.667, 0.5)
+        >>> round(rouge_1("The dog sat.", "The dog ran."), 3)
+        0.667
+        >>> rouge_1.compare(["The dog sat."], ["The dog ran.", "A cat"]).round(3).tolist()
+        [[0.667, 0.0]]
+    """
+
+    count: Callable[[str], Sequence[Mapping[Any, int]]]
+    value: Callable[[Floats, Floats, Floats], Floats]
+
+    def __call__(self, answer: str, reference: str) -> float:
+        """Return the score of an answer against one reference."""
+        return float(self.compare([answer], [reference])[0, 0])
+
+    def compare(self, answers: Sequence[str], references: Sequence[str]) -> Floats:
+        """Return (A, R) scores of each answer against each reference."""
+        of_answers, of_references = (list(map(self.count, texts)) for texts in (answers, references))
+        shared = []
+        for kind in range(len(of_answers[0])):
+            counts = [[of_text[kind] for of_text in of_texts] for of_texts in (of_answers, of_references)]
+            places = {part: place for place, part in enumerate(dict.fromkeys(chain.from_iterable(counts[0])))}
+            left, right = (_count_matrix(of_texts, places) for of_texts in counts)
+            shared.append(np.array([np.minimum(row, right).sum(axis=1) for row in left]))
+        totals = (
+            np.array([[sum(part.values()) for part in of_text] for of_text in of_texts], dtype=np.float64)
+            for of_texts in (of_answers, of_references)
+        )
+        answered, true = totals
+        return self.value(np.stack(shared, axis=-1), answered[:, None], true[None])
+
+
+def _count_matrix(texts: Sequence[Mapping[Any, int]], places: Mapping[Any, int]) -> Floats:
+    """Return (T, P) counts of the parts that have a place."""
+    matrix = np.zeros((len(texts), len(places)))
+    for row, counts in enumerate(texts):
+        known_parts = counts.keys() & places.keys()
+        matrix[row, [places[part] for part in known_parts]] = [counts[part] for part in known_parts]
+    return matrix
+
+
+def _f1(shared: Floats, answered: Floats, true: Floats, empty: float = 0.0) -> Floats:
+    """Return (...) F1 of (..., 1) counts; `empty` where neither text has a part."""
+    total = (answered + true)[..., 0]
+    return np.where(total > 0, 2 * shared[..., 0] / np.maximum(total, 1.0), empty)
+
+
+def _sequences(text: str, n: int, stem: bool = False) -> Sequence[Mapping[Any, int]]:
+    """Count the sequences of n words of a text that ROUGE reads."""
+    words = words_of(text, stem)
+    return [Counter(zip(*(words[start:] for start in range(n)), strict=False))]
+
+
+def _rouge_n(n: int, stem: bool = False) -> BagScore:
+    """Return ROUGE-N, F1 of the sequences of `n` words of two texts.
 
     Source: Lin 2004, "ROUGE: a package for automatic evaluation of summaries".
     """
-    return _f1_of_counts(*(_counts(words_of(text, stem), n) for text in (answer, reference)))
+    return BagScore(partial(_sequences, n=n, stem=stem), _f1)
+
+
+rouge_1 = _rouge_n(1)
+
+token_f1 = BagScore(lambda text: [Counter(normalise(text).split())], partial(_f1, empty=1.0))
+"""F1 of the words of two texts, once normalised; 1 if neither has a word."""
 
 
 def rouge_l(answer: str, reference: str, stem: bool = False) -> float:
@@ -352,19 +455,6 @@ def words_of(text: str, stem: bool = False) -> tuple[str, ...]:
 _WORDS = re.compile(r"[a-z0-9]+")
 
 
-@lru_cache(maxsize=1 << 12)
-def _counts(words: tuple[str, ...], n: int) -> Mapping[tuple[str, ...], int]:
-    """Count the sequences of n words."""
-    return Counter(zip(*(words[start:] for start in range(n)), strict=False))
-
-
-def _f1_of_counts(answered: Mapping[Any, int], true: Mapping[Any, int]) -> float:
-    """Return F1 of counted items; 0 where nothing is shared."""
-    total = sum(answered.values()) + sum(true.values())
-    shared = sum(min(count, true.get(ngram, 0)) for ngram, count in answered.items())
-    return 2 * shared / total if total else 0.0
-
-
 def _needed(metric: str, package: str) -> UsageError:
     return UsageError.about("metric", f"{metric} needs {package}: pip install 'rank-models[texts]'", metric)
 
@@ -389,12 +479,34 @@ def _stem() -> Callable[[str], str]:
     return lru_cache(maxsize=1 << 16)(PorterStemmer().stem)
 
 
-def chrf(answer: str, reference: str) -> float:
-    """Return chrF2 of two texts, in [0, 1], by sacrebleu.
+CHRF_BETA, CHRF_ORDER = 2, 6
+"""Weight of recall, and the longest sequences of letters."""
 
-    Source: Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation".
-    """
-    return float(_sacrebleu().CHRF().sentence_score(answer, [reference]).score) / 100
+
+def _letter_sequences(text: str) -> Sequence[Mapping[Any, int]]:
+    """Count the sequences of 1 to `CHRF_ORDER` letters of a text without blanks."""
+    try:
+        from sacrebleu.metrics.helpers import extract_all_char_ngrams
+    except ModuleNotFoundError as error:
+        raise _needed("chrf", error.name or "sacrebleu") from error
+    counts: list[Counter[str]] = extract_all_char_ngrams(text, CHRF_ORDER)
+    return counts
+
+
+def _chrf(shared: Floats, answered: Floats, true: Floats) -> Floats:
+    """Return (...) chrF of (..., 6) counts: means over the orders that both texts have."""
+    both = (answered > 0) & (true > 0)
+    orders = np.maximum(both.sum(axis=-1), 1)
+    precision, recall = (
+        np.where(both, shared / np.maximum(total, 1.0), 0.0).sum(axis=-1) / orders for total in (answered, true)
+    )
+    weight, total = CHRF_BETA**2, precision + recall
+    value = (1 + weight) * precision * recall / np.where(total > 0, weight * precision + recall, 1.0)
+    return np.asarray(np.where(total > 0, value, 0.0))
+
+
+chrf = BagScore(_letter_sequences, _chrf)
+"""chrF2 of two texts, in [0, 1], as sacrebleu has it. Source: Popović 2015, "chrF: character n-gram F-score"."""
 
 
 def sentence_bleu(answer: str, reference: str) -> float:
@@ -421,11 +533,11 @@ def _equal(answer: str, reference: str) -> float:
 
 SCORES: dict[str, Score] = {
     "rouge-l": rouge_l,
-    "rouge-1": lambda answer, reference: rouge_n(answer, reference, 1),
-    "rouge-2": lambda answer, reference: rouge_n(answer, reference, 2),
+    "rouge-1": rouge_1,
+    "rouge-2": _rouge_n(2),
     f"rouge-l{STEM}": lambda answer, reference: rouge_l(answer, reference, stem=True),
-    f"rouge-1{STEM}": lambda answer, reference: rouge_n(answer, reference, 1, stem=True),
-    f"rouge-2{STEM}": lambda answer, reference: rouge_n(answer, reference, 2, stem=True),
+    f"rouge-1{STEM}": _rouge_n(1, stem=True),
+    f"rouge-2{STEM}": _rouge_n(2, stem=True),
     "chrf": chrf,
     "sentence-bleu": sentence_bleu,
     "token-f1": token_f1,

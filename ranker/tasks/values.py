@@ -15,6 +15,9 @@ from ranker.tasks.answers import answer_class
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task, states_of
 from ranker.tasks.metrics import Metric
 
+SECONDS_A_PAIR = 5e-5
+"""Time to compare two answers, where a task states no other."""
+
 
 @dataclass(frozen=True, eq=False)
 class ValueAnswers:
@@ -194,6 +197,14 @@ class ValueTask:
         """
         targets = [self.as_target(anchor) for anchor in anchors.answers() or ()]
         return np.nan_to_num(self.judge(answers.answers() or (), targets))
+
+    def seconds_to_compare(self, models: int, anchors: int) -> float:
+        """Return about how long it takes to compare the answers of models to a row with others: a rule, no clock."""
+        return models * anchors * SECONDS_A_PAIR
+
+    def likeness(self, answers: Sequence[Predictions], anchors: Sequence[Predictions]) -> Floats:
+        """Return (M, A, N) `similarity` of each of M models' answers to N rows to each of A others."""
+        return np.array([[self.similarity(of_model, anchor) for anchor in anchors] for of_model in answers])
 
     def judge(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
         """Return (N,) outcomes of answers, None where none was given; nan where the target is None, as unknown."""

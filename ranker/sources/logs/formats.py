@@ -40,6 +40,10 @@ class LogFormat(Protocol):
         """Description of its files."""
 
     @property
+    def endings(self) -> tuple[str, ...]:
+        """Endings of file names by which its reader reports the fault of a file that no format claims."""
+
+    @property
     def options(self) -> frozenset[str]:
         """Options of logs that it alone reads."""
 

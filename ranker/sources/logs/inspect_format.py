@@ -13,6 +13,7 @@ from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog
 
 name, program = inspect_ai.PROGRAM, "Inspect"
 about = "Inspect: NAME.eval, or NAME.json if its log format is json"
+endings: tuple[str, ...] = (".eval", ".json")
 options = frozenset({"scorer", "reducer"})
 by_text = names_models = True
 

@@ -16,6 +16,7 @@ from ranker.sources.logs.results import ResultsFiles, results_of, task_and_time
 
 name, program = lm_eval.PROGRAM, "lm-evaluation-harness"
 about = "lm-evaluation-harness with log_samples: samples_TASK_TIME.jsonl, beside results_TIME.json"
+endings: tuple[str, ...] = (".jsonl",)
 options = frozenset({"filter"})
 by_text = names_models = False
 

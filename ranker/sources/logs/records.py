@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -86,6 +86,7 @@ class RecordFormat:
     name: str
     module: RecordModule
 
+    endings: ClassVar[tuple[str, ...]] = ()
     options = frozenset[str]()
     by_text, names_models = True, True
 

@@ -13,6 +13,7 @@ from test_label_web import served_in, texts, timeless
 
 from ranker import LabelSettings, Runtime, decide, label, load_suite
 from ranker.cli import main
+from ranker.runs.pool import MAX_COMPARED_ROWS
 from ranker.runs.rows import RowsFile
 from ranker.tasks.texts import TextTask
 
@@ -22,11 +23,11 @@ MODELS = ("one.csv", "two.csv", "three.csv")
 TEXT = ("--task", "text")
 
 
-def write_texts(folder):
+def write_texts(folder, rows=ROWS):
     """Write a pool of documents, and three systems' texts for them: the first is nearest to the truth."""
     rng = np.random.default_rng(0)
-    truth = [rng.choice(WORDS, 6).tolist() for _ in range(ROWS)]
-    (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Document {n}\n" for n in range(ROWS)))
+    truth = [rng.choice(WORDS, 6).tolist() for _ in range(rows)]
+    (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Document {n}\n" for n in range(rows)))
     for name, wrong in zip(MODELS, (0.1, 0.4, 0.8), strict=True):
         said = [" ".join(str(rng.choice(WORDS)) if rng.random() < wrong else w for w in words) for words in truth]
         (folder / name).write_text("id,prediction\n" + "".join(f"{n},{text}\n" for n, text in enumerate(said)))
@@ -80,8 +81,10 @@ def test_typed_texts_make_the_file_that_a_filled_batch_is(folder, rule):
     assert found[0].decision.models[0].name == "one"
 
 
-def test_a_session_says_what_a_decision_by_its_answers_says(folder):
-    """The order and P(best) are those of ANCHORS on the same rows and pool."""
+@pytest.mark.parametrize("rows", [ROWS, MAX_COMPARED_ROWS + 200])
+def test_a_session_says_what_a_decision_by_its_answers_says(folder, rows):
+    """The order and P(best) are those of ANCHORS on the same rows and pool; of a large pool the same ones are read."""
+    write_texts(folder, rows)
     truth = json.loads((folder / "truth.json").read_text())
     with contextlib.chdir(folder):
         runtime, task = Runtime(store=None), TextTask("text")
@@ -227,20 +230,22 @@ def test_several_lines_come_back_as_they_were_typed(folder, monkeypatch):
     assert (folder / "labels.csv").read_bytes().startswith(written)
 
 
-def test_answers_are_compared_on_a_hundred_rows_of_a_large_pool(folder):
+def test_answers_are_compared_on_some_rows_of_a_large_pool(folder):
     """Always the same, and those that have an answer; a larger batch compares as many as it writes."""
-    rows = range(120)
+    rows = range(MAX_COMPARED_ROWS + 20)
     (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Document {n}\n" for n in rows))
     for name in MODELS:
         (folder / name).write_text("id,prediction\n" + "".join(f"{n},{name} {n % 7}\n" for n in rows))
-    said = "answers are compared on 100 of the 120 rows of the pool, among which rows are chosen"
+    said = f"answers are compared on {len(rows) - 20} of the {len(rows)} rows of the pool, among which rows are chosen"
     status, out, err = typed(folder, ["a dog", "q"])
     assert (status, err.strip()) == (0, said)
     again, other, err = typed(folder, ["q"])
     assert (again, err.strip()) == (0, said)
     assert other.split("Document")[-1] == out.split("Document")[-1]
-    status, _, err = plain(folder, "", *TEXT, "--batch", "110", "--rule", "random", models=MODELS, output="b.csv")
-    assert (status, len({row["id"] for row in kept(folder, "b.csv")})) == (0, 110)
+    status, _, err = plain(
+        folder, "", *TEXT, "--batch", f"{len(rows) - 10}", "--rule", "random", models=MODELS, output="b.csv"
+    )
+    assert (status, len({row["id"] for row in kept(folder, "b.csv")})) == (0, len(rows) - 10)
 
 
 def test_the_report_of_numbers_names_both_ends_of_their_range(folder, rank_models, monkeypatch):

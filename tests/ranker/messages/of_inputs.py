@@ -950,7 +950,8 @@ LOGS = [
     ("no such field of documents", lambda folder: log(folder, CHOICE, cluster="kin"),
      "a.jsonl, line 1: its document has no 'kin'; it has text"),
     ("no ending of a log", lambda folder: read_log(written(folder / "a.csv", "a")),
-     "a.csv is no log: of lm-evaluation-harness *.jsonl, of Inspect *.eval or *.json; or these and .gz"),
+     "a.csv is no log (lm-evaluation-harness with log_samples: samples_TASK_TIME.jsonl, beside results_TIME.json; "
+     "Inspect: NAME.eval, or NAME.json if its log format is json; these may be gzipped)"),
     ("neither header nor samples", lambda folder: read_log(written(folder / "a.eval", archive([]))),
      "a.eval is an archive, and no log of Inspect: it has neither a header nor samples"),
     ("a list of parts that is short", lambda folder: read_log(written(folder / "a.eval", archive(PARTS, count=9))),

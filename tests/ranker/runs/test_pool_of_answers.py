@@ -2,6 +2,7 @@
 
 import csv
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from ranker import decide
 from ranker.errors import Question, RankModelsError, UnknownName, UsageError
 from ranker.runs.likeness import _entry
-from ranker.runs.pool import MAX_COMPARED_ROWS
+from ranker.runs.pool import LEAST_COMPARED_ROWS, MAX_COMPARED_ROWS, most_compared
 from ranker.runs.rows import RowsFile
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
@@ -112,7 +113,10 @@ def test_a_metric_may_be_named_as_the_method_too(files):
 
 
 def test_of_a_large_pool_some_rows_are_compared_the_same_ones_each_time(files, tmp_path):
-    """The labelled rows are among them; the note counts these rows, and a second run gives the same numbers."""
+    """The labelled rows are among them; the note counts these rows, and a second run gives the same numbers.
+
+    The order of the rows in the file makes no difference.
+    """
     rows, _, models, _, answers = files
     ids = [f"r{n}" for n in range(KNOWN)] + [f"s{n}" for n in range(3 * MAX_COMPARED_ROWS)]
     rng = random.Random(1)
@@ -121,11 +125,24 @@ def test_of_a_large_pool_some_rows_are_compared_the_same_ones_each_time(files, t
         more = [" ".join(rng.choices(WORDS, k=8)) for _ in ids[KNOWN:]]
         with open(path, "w", newline="") as file:
             csv.writer(file).writerows([("id", "prediction"), *zip(ids, said[:KNOWN] + more, strict=True)])
-    first, second = (
-        decide(models, RowsFile(rows, "text"), pool=RowsFile(tmp_path / "large.csv")).decision for _ in "ab"
+    write(tmp_path / "turned.csv", id=ids[::-1], text=[f"document {name}" for name in ids[::-1]])
+    first, second, turned = (
+        decide(models, RowsFile(rows, "text"), pool=RowsFile(tmp_path / name)).decision
+        for name in ("large.csv", "large.csv", "turned.csv")
     )
-    assert f"The pool adds {MAX_COMPARED_ROWS} rows, read without labels." in first.notes
+    (note,) = [note for note in first.notes if note.startswith("The pool adds")]
+    count, total = (int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", note.partition(" rows")[0]))
+    assert MAX_COMPARED_ROWS - KNOWN <= count <= MAX_COMPARED_ROWS
+    assert total == 3 * MAX_COMPARED_ROWS
     assert first == second
+    assert [model.p_best for model in turned.models] == pytest.approx([model.p_best for model in first.models])
+
+
+def test_fewer_rows_are_compared_where_a_metric_is_slow():
+    """By a rule that states seconds, and reads no clock: so a machine makes no difference."""
+    assert most_compared(TextTask("t", "rouge-l"), 60) == MAX_COMPARED_ROWS
+    assert most_compared(TextTask("t", "sentence-bleu"), 60) == 66
+    assert most_compared(TextTask("t", lambda answer, reference: 1.0), 200) == LEAST_COMPARED_ROWS
 
 
 def test_tags_beside_a_pool_are_compared_by_the_mean_of_rows(tmp_path):

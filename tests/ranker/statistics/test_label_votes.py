@@ -8,7 +8,7 @@ from ranker.statistics.label_votes import LabelVotes
 from ranker.statistics.patterns import fold
 from ranker.statistics.vote import MetricByLabel, VoteEvidence
 from ranker.tasks.label_sets import LabelSetTask
-from ranker.tasks.metrics import f1_of, metric_named
+from ranker.tasks.metrics import metric_named
 
 LABELS = ("a", "b", "c")
 
@@ -21,16 +21,17 @@ def suite(seed, models=6, rows=200, labels=3):
     return truth, truth ^ (rng.random((models, rows, labels)) < wrong[:, None, None])
 
 
-def value(name):
-    """The metric of that name, of means."""
-    return LabelSetTask("t", possible=LABELS).metric_named(name).value
+def by_label(name, labels=LABELS):
+    """The metric of that name, as a vote takes it."""
+    metric = LabelSetTask("t", possible=labels).metric_named(name)
+    return MetricByLabel(metric.by_label(), metric.value)
 
 
 def test_one_label_is_the_vote_on_two_classes():
     """The draws are those of the positive class's F1, number for number."""
     truth, answers = suite(1, labels=3)
     places = np.arange(5)
-    evidence = LabelVotes(answers[:, :, :1], places, truth[places, :1], lambda means: f1_of(means[..., :-1], 0))
+    evidence = LabelVotes(answers[:, :, :1], places, truth[places, :1], by_label("f1:a", LABELS[:1]))
     metric = metric_named("f1:yes", ("no", "yes"))
     beliefs = vote.believe(fold(answers[:, :, 0].astype(np.int64), 2), places, truth[places, 0].astype(np.int64))
     expected = vote.draw(VoteEvidence(beliefs, MetricByLabel(metric.by_label(), metric.value)), beliefs.rng(1))
@@ -43,7 +44,7 @@ def test_with_all_labels_the_values_are_those_of_the_pool(name):
     truth, answers = suite(2, rows=80)
     task = LabelSetTask("t", possible=LABELS)
     metric = task.metric_named(name)
-    evidence = LabelVotes(answers, np.arange(80), truth, metric.value)
+    evidence = LabelVotes(answers, np.arange(80), truth, by_label(name))
     sets = [[tuple(np.array(LABELS)[row].tolist()) for row in matrix] for matrix in (*answers, truth)]
     known = [float(metric.value(metric.statistics(said, sets[-1]).mean(axis=0))) for said in sets[:-1]]
     assert label_votes.draw(evidence, label_noise=0.0).expected == pytest.approx(known, abs=0.02)
@@ -59,7 +60,7 @@ def test_it_knows_more_than_the_labelled_rows():
         sets = [[tuple(np.array(LABELS)[row].tolist()) for row in matrix] for matrix in (*answers, truth)]
         true = np.array([metric.value(metric.statistics(said, sets[-1]).mean(axis=0)) for said in sets[:-1]])
         few = np.array([metric.value(metric.statistics(said[:5], sets[-1][:5]).mean(axis=0)) for said in sets[:-1]])
-        belief = label_votes.draw(LabelVotes(answers, np.arange(5), truth[:5], metric.value))
+        belief = label_votes.draw(LabelVotes(answers, np.arange(5), truth[:5], by_label("macro-f1")))
         pairs = np.triu_indices(len(true), 1)
         for name, score in (("pool", belief.score), ("alone", few)):
             right[name].append(
@@ -73,7 +74,7 @@ def test_it_depends_on_no_order():
     truth, answers = suite(3)
     answers[1] = answers[0]
     places, rng = np.array([7, 3, 90]), np.random.default_rng(0)
-    belief = label_votes.draw(LabelVotes(answers, places, truth[places], value("micro-f1")))
+    belief = label_votes.draw(LabelVotes(answers, places, truth[places], by_label("micro-f1")))
     assert belief.beats()[0, 1] == 0.5
     assert belief.expected[0] == belief.expected[1]
     models, rows, labels = (rng.permutation(size) for size in answers.shape)
@@ -81,7 +82,7 @@ def test_it_depends_on_no_order():
         answers[models][:, rows][:, :, labels],
         np.array([rows.tolist().index(place) for place in places]),
         truth[places][:, labels],
-        value("micro-f1"),
+        by_label("micro-f1"),
     )
     np.testing.assert_allclose(label_votes.draw(moved).expected, belief.expected[models], atol=0.01)
 
@@ -89,6 +90,6 @@ def test_it_depends_on_no_order():
 def test_without_labelled_rows_it_is_the_vote_alone():
     """As a session is before the first answer."""
     truth, answers = suite(4)
-    belief = label_votes.draw(LabelVotes(answers, np.zeros(0, np.int64), np.zeros((0, 3), bool), value("micro-f1")))
+    belief = label_votes.draw(LabelVotes(answers, np.zeros(0, np.int64), np.zeros((0, 3), bool), by_label("micro-f1")))
     assert belief.values.shape[1] == len(answers)
     assert ((belief.values >= 0) & (belief.values <= 1)).all()
