@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ranker.attribution import attribute
+    from ranker.attribution.perturb import explained_values, share_among_tokens, token_masks
+    from ranker.attribution.settings import Hiding
     from ranker.datasets.marks import marker
     from ranker.datasets.sets import LabelledDataset, unlabelled
     from ranker.datasets.sets import from_rows as set_from_rows
@@ -54,12 +56,14 @@ if TYPE_CHECKING:
     from ranker.sources.lm.options import LMOptions
     from ranker.sources.lm.prompts import Prompt
     from ranker.sources.logs.options import LogOptions
+    from ranker.sources.logs.records import LogRecord, LogRecords
     from ranker.sources.options import option
     from ranker.sources.suites import Suite
     from ranker.sources.suites import load as load_suite
     from ranker.sources.tables.options import TableOptions
     from ranker.sources.texts import TextSource
     from ranker.tasks.classes import ClassificationTask
+    from ranker.tasks.values import ValueAnswers, ValueTask
 
 __all__ = [
     "USER_STORE",
@@ -72,12 +76,15 @@ __all__ = [
     "Evaluation",
     "Evidence",
     "Explanation",
+    "Hiding",
     "LMOptions",
     "LabelRanking",
     "LabelSettings",
     "LabelledDataset",
     "Labelling",
     "LogOptions",
+    "LogRecord",
+    "LogRecords",
     "Machine",
     "MethodResult",
     "ModelError",
@@ -99,12 +106,15 @@ __all__ = [
     "TableOptions",
     "TextSource",
     "UsageError",
+    "ValueAnswers",
+    "ValueTask",
     "VoteRanking",
     "attribute",
     "compare",
     "decide",
     "decide_within",
     "explain",
+    "explained_values",
     "label",
     "labelled",
     "load_set",
@@ -116,14 +126,18 @@ __all__ = [
     "rank_votes",
     "select_sets",
     "set_from_rows",
+    "share_among_tokens",
     "shift",
     "silent",
+    "token_masks",
     "unlabelled",
     "what_changed",
 ]
 
 _HOME = {
     "ranker.attribution": ("attribute",),
+    "ranker.attribution.perturb": ("explained_values", "share_among_tokens", "token_masks"),
+    "ranker.attribution.settings": ("Hiding",),
     "ranker.datasets.marks": ("marker",),
     "ranker.datasets.sets": ("LabelledDataset", "unlabelled"),
     "ranker.domains.compare": ("compare",),
@@ -163,11 +177,13 @@ _HOME = {
     "ranker.sources.lm.options": ("LMOptions",),
     "ranker.sources.lm.prompts": ("Prompt",),
     "ranker.sources.logs.options": ("LogOptions",),
+    "ranker.sources.logs.records": ("LogRecord", "LogRecords"),
     "ranker.sources.options": ("option",),
     "ranker.sources.suites": ("Suite",),
     "ranker.sources.tables.options": ("TableOptions",),
     "ranker.sources.texts": ("TextSource",),
     "ranker.tasks.classes": ("ClassificationTask",),
+    "ranker.tasks.values": ("ValueAnswers", "ValueTask"),
 }
 """Module -> its public names."""
 

@@ -10,7 +10,14 @@ from ranker.attribution.output import explained_output
 
 
 def token_masks(word_masks: Bools, word: Ints) -> Bools:
-    """Return (R, T) tokens that are seen, from (R, W) words that are and the (T,) word of each; others always are."""
+    """Return (R, T) tokens that are seen, from (R, W) words that are and the (T,) word of each; others always are.
+
+    Example:
+        >>> import numpy as np
+        >>> from ranker import token_masks
+        >>> token_masks(np.array([[True, False]]), np.array([-1, 0, 1, 1])).tolist()  # -1: a token of no word
+        [[True, True, False, False]]
+    """
     inside = word != SPECIAL
     masks = np.ones((len(word_masks), len(word)), bool)
     masks[:, inside] = word_masks[:, np.unique(word[inside], return_inverse=True)[1]]
@@ -18,7 +25,14 @@ def token_masks(word_masks: Bools, word: Ints) -> Bools:
 
 
 def share_among_tokens(scores: Floats, word: Ints) -> Floats:
-    """Return (T,) scores of tokens from (W,) scores of the words with tokens; those of a word add up to its score."""
+    """Return (T,) scores of tokens from (W,) scores of the words with tokens; those of a word add up to its score.
+
+    Example:
+        >>> import numpy as np
+        >>> from ranker import share_among_tokens
+        >>> share_among_tokens(np.array([0.5, 1.0]), np.array([-1, 0, 1, 1])).tolist()
+        [0.0, 0.5, 0.5, 0.5]
+    """
     inside = word != SPECIAL
     _, place, pieces = np.unique(word[inside], return_inverse=True, return_counts=True)
     of_tokens = np.zeros(len(word))
@@ -27,5 +41,12 @@ def share_among_tokens(scores: Floats, word: Ints) -> Floats:
 
 
 def explained_values(logits: Floats, target: int, output: Output) -> Floats:
-    """Return (R,) explained outputs of (R, C) logits, in float64."""
+    """Return (R,) explained outputs of (R, C) logits, in float64.
+
+    Example:
+        >>> import numpy as np
+        >>> from ranker import explained_values
+        >>> explained_values(np.array([[0.0, 2.0]]), 1, "margin").tolist()
+        [2.0]
+    """
     return np.asarray(explained_output(torch.from_numpy(logits), target, output).numpy())

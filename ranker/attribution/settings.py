@@ -272,6 +272,11 @@ class Hiding(Attributing):
 
     Attributes:
         separators: True to hide separators, too, each as a word of its own. Without, they score 0.
+
+    Example:
+        >>> from ranker import Hiding
+        >>> Hiding(target=1, separators=True).output
+        'margin'
     """
 
     separators: bool = False

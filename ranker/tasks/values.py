@@ -31,6 +31,7 @@ class ValueAnswers:
         ValueError: the lengths differ, or an answer that was given is None.
 
     Example:
+        >>> from ranker import ValueAnswers
         >>> class Tags(ValueAnswers):
         ...     kind = "tags"
         >>> two = Tags([("B", "O"), None])
@@ -97,6 +98,8 @@ class ValueTask:
     where words can be attributed a number of an answer.
 
     Example:
+        >>> from factors import Example
+        >>> from ranker import ValueAnswers, ValueTask
         >>> class Yards(ValueTask):
         ...     answers, metric = "numbers", "WITHIN-1"
         ...     def answer_of(self, cell, segments=()): return float(cell)

@@ -317,7 +317,7 @@ def written_run(folder: Path, truth: Truth, writing: Writing, seed: int) -> Plan
         answers = "labels" if truth.kind == "labels" and set(truth.labels) <= {"0", "1"} else ""
         options = TableOptions(answers=answers, prediction=() if truth.kind == "labels" else tuple(truth.answers))
     tasks = {"texts": "text", "tags": "tags", "numbers": "number"}
-    task = value_task(tasks[truth.kind], SCALE) if truth.kind in tasks else None
+    task = value_task(tasks[truth.kind], scale=SCALE) if truth.kind in tasks else None
     own = truth.kind == "marks" or writing.layout == "wide"
     rows, pool = None if own else RowsFile(files.rows(), task), files.pool()
     models = inspect_models(load_suite(files.models(), SourceOptions(kinds=[options])))

@@ -70,7 +70,8 @@ def list_logs(folder: Path, limits: Limits = LIMITS) -> Listing:
             )
         if not inside:
             reason = f": {broken[0]}" if broken else ""
-            raise DataError.of(folder, f"holds no log of {listed([form.program for form in by_name.values()])}{reason}")
+            programs = " or ".join(form.program for form in by_name.values())
+            raise DataError.of(folder, f"holds no log of {programs}{reason}")
         folder, (direct, broken) = inside[0]
     runs: dict[tuple[str, str, str], list[FoundLog]] = {}
     for log in sorted(direct, key=lambda log: (log.time, log.path.name)):

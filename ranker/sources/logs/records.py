@@ -29,6 +29,11 @@ class LogRecord:
         response: text that the model wrote; "" for none.
         reference: right answer, a text or a list; None if unknown.
         answered: False if the model was asked, and gave no answer.
+
+    Example:
+        >>> from ranker import LogRecord
+        >>> LogRecord("q1", 0.5, text="What is 2 + 2?", response="Four").answered
+        True
     """
 
     id: str
@@ -50,6 +55,12 @@ class LogRecords:
         higher_is_better: False if a lower outcome is better.
         time: of the run: later times are greater.
         complete: False if the run did not end.
+
+    Example:
+        >>> from ranker import LogRecord, LogRecords
+        >>> log = LogRecords("sums", "model-a", "points", [LogRecord("q1", 1.0), LogRecord("q2", None)])
+        >>> [record.id for record in log.records if record.outcome is None]
+        ['q2']
     """
 
     task: str

@@ -502,7 +502,8 @@ DATASETS = [
     ("a rule that is none", lambda folder: card(folder, 'label = "label"', 'label = "label"\nmap = "starz"'),
      "toy/card.toml: there is no rule of labels 'starz'; did you mean stars?"),
     ("a task that is none", lambda folder: card(folder, 'labels = ["red", "blue"]', ""),
-     "toy/card.toml: there is no task without `labels` 'colour'; known: tags, spans, text, number, ranking"),
+     "toy/card.toml: there is no task without `labels` 'colour'; known: tags, spans, text, number, ranking, "
+     "label-sets"),
     ("too few rows", lambda folder: sets.load("hans-sub", limit=0), "`limit` must be at least 1 (got 0)"),
     ("a task beside a set", lambda folder: labelled([GOOD], "nli", like="paws"),
      "`task` nli is not that of paws, which is paraphrase"),

@@ -345,7 +345,7 @@ MESSAGES = [
     ("no labels of models", lambda _: decide_task(),
      "`task=NAME` is needed (nli, msgs, paraphrase): the models name no labels, or not all the same"),
     ("models of tags", lambda _: decide_task(infos=[ModelInfo(MINI[0].source, unclear="m answers with tags")]),
-     "`task=NAME` is needed (tags, spans, text, number, ranking): m answers with tags"),
+     "`task=NAME` is needed (tags, spans, text, number, ranking, label-sets): m answers with tags"),
     ("a label of no task", lambda _: decide_task(rows=labelled_sheet("maybe", "yes", "no")),
      "row 1: the label 'maybe' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
      "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/own-set.md, or say "

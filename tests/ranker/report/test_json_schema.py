@@ -64,6 +64,7 @@ RECORDS = [
     (RUN, "decided_model", decision.DecidedModel),
     (RUN, "versus", paired.PairedComparison),
     (RUN, "row", decision.RowResult),
+    (RUN, "label", decision.LabelResult),
     (RUN, "parts", model_parts.ModelParts),
     (RUN, "model_part", model_parts.ModelPart),
     (RUN, "level", model_parts.PartLevel),

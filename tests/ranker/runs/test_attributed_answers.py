@@ -260,7 +260,7 @@ def test_a_text_of_ones_own_is_tagged_and_explained(tagger, rank_models):
     assert f"judge({attribution.word_scores[2]:+.2f})" in text
     status, _, err = rank_models("explain", *common)
     assert status
-    assert "`--task NAME` is needed (tags, spans, text, number, ranking)" in err
+    assert "`--task NAME` is needed (tags, spans, text, number, ranking, label-sets)" in err
 
 
 def test_a_label_cannot_be_explained_of_answers_that_are_none(tagger, files, rank_models):

@@ -20,6 +20,7 @@ from factors.types import Example
 from ranker.errors import UnknownName, UsageError
 from ranker.sources import kinds, suites
 from ranker.sources.base import Machine, Needs, ResourceCache, Source, SourceOptions
+from ranker.sources.logs import formats as logs
 from ranker.sources.references import Reference
 from ranker.sources.texts import TextSource
 from ranker.tasks.base import Task
@@ -245,7 +246,7 @@ def test_kinds_are_looked_up_once_a_run(monkeypatch, made):
     monkeypatch.setattr(metadata, "entry_points", lambda group: (asked.append(group), find(group=group))[1])
     places = [str(made[kind].place) for kind in ("hf", "table")]
     suites.name_models(places, SourceOptions(), ResourceCache())
-    assert asked == [kinds.GROUP]
+    assert asked == [kinds.GROUP, logs.GROUP]
 
 
 def test_a_package_adds_a_kind(monkeypatch, made):
