@@ -376,8 +376,9 @@ def _sample_large_pool(
         draws = len(rows) > most and unanswered(
             inspected, task, prediction_plan(inspected, task, rows).request_matrix, runtime
         )
+    elif not has_values(task):
+        return rows, places, lines  # which is refused
     else:
-        assert has_values(task)  # answers are labels, or compared
         count = len(inspected.ranked)
         affordable = most_compared(task, count, len(inspected.models) - count)
         most, note = min(compared, affordable) if compared <= MAX_COMPARED_ROWS else compared, COMPARED_ROWS

@@ -495,10 +495,10 @@ def _letter_sequences(text: str) -> Sequence[Mapping[Any, int]]:
 
 def _chrf(shared: Floats, answered: Floats, true: Floats) -> Floats:
     """Return (...) chrF of (..., 6) counts: means over the orders that both texts have."""
-    both = (answered > 0) & (true > 0)
-    orders = np.maximum(both.sum(axis=-1), 1)
+    in_both = (answered > 0) & (true > 0)
+    orders = np.maximum(in_both.sum(axis=-1), 1)
     precision, recall = (
-        np.where(both, shared / np.maximum(total, 1.0), 0.0).sum(axis=-1) / orders for total in (answered, true)
+        np.where(in_both, shared / np.maximum(total, 1.0), 0.0).sum(axis=-1) / orders for total in (answered, true)
     )
     weight, total = CHRF_BETA**2, precision + recall
     value = (1 + weight) * precision * recall / np.where(total > 0, weight * precision + recall, 1.0)
