@@ -338,11 +338,6 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
-def exact_match(answer: str, reference: str) -> float:
-    """Return 1 if two texts are equal once normalised."""
-    return float(normalise(answer) == normalise(reference))
-
-
 @dataclass(frozen=True)
 class BagScore:
     """Score of two texts by what both have of counted parts, such as words; a `Score`.
@@ -403,6 +398,10 @@ def _sequences(text: str, n: int, stem: bool = False) -> Sequence[Mapping[Any, i
     """Count the sequences of n words of a text that ROUGE reads."""
     words = words_of(text, stem)
     return [Counter(zip(*(words[start:] for start in range(n)), strict=False))]
+
+
+exact_match = BagScore(lambda text: [Counter([normalise(text)])], lambda shared, *_: shared[..., 0])
+"""1 if two texts are equal once normalised."""
 
 
 def _rouge_n(n: int, stem: bool = False) -> BagScore:
