@@ -63,14 +63,13 @@ class NamedTask:
     def lookup(self) -> Task | None:
         """Look up the task; None if none is named. Raises a UsageError: no such task, or the set has another."""
         card, task = self.card, self.task
-        if task is None and self.separator is not None:
-            raise UsageError.about("separator", "is for sets of labels: name them by `task=label-sets`", self.separator)
-        if task is None and self.threshold is not None:
-            raise UsageError.about("threshold", "is for sets of labels: name them by `task=label-sets`", self.threshold)
+        of_sets = {"separator": self.separator, "threshold": self.threshold}
+        if task is None and (unread := next((name for name, value in of_sets.items() if value is not None), "")):
+            raise UsageError.about(unread, "is for sets of labels: name them by `task=label-sets`", of_sets[unread])
         of_set = None if card is None else card.task
         if isinstance(task, str):
             of_labels = sets.tasks(self.include) | ({of_set.name: of_set} if of_set else {})
-            of_values = value_task(task, scale=self.scale, separator=self.separator, threshold=self.threshold)
+            of_values = value_task(task, scale=self.scale, **of_sets)
             task = of_values or look_up("task", task, of_labels | dict.fromkeys(known_tasks()))
         if card is not None and task not in (None, of_set):
             predicate = f"{task.name} is not that of {card.name}, which is {card.task.name}"

@@ -47,8 +47,8 @@ def holds_logs(folder: Path, limits: Limits = LIMITS) -> bool:
         DataError: the folder cannot be read, or one of them holds too many files.
     """
     places = [folder, *(below for below in _folders(folder, limits) if os.access(below, os.R_OK | os.X_OK))]
-    files_of, by_name = ((place / name for place in places for name in _candidates(place, limits)), formats())
-    return any(program_of(file, limits, by_name) is not None for file in files_of)
+    paths, known_formats = (place / name for place in places for name in _candidates(place, limits)), formats().values()
+    return any(program_of(path, limits, known_formats) is not None for path in paths)
 
 
 def list_logs(folder: Path, limits: Limits = LIMITS) -> Listing:
@@ -130,7 +130,7 @@ def _logs(folder: Path, limits: Limits, by_name: Mapping[str, LogFormat]) -> tup
     by_program: dict[str, list[str]] = {program: [] for program in by_name}
     broken = []
     for name in names:
-        program = program_of(folder / name, limits, by_name)
+        program = program_of(folder / name, limits, by_name.values())
         if program is not None:
             by_program[program].append(name)
         elif any(form.is_named(name) for form in by_name.values()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -94,36 +94,47 @@ def formats() -> dict[str, LogFormat]:
         >>> [*formats()][:2]
         ['lm-eval', 'inspect']
     """
-    by_name = {name: cast("LogFormat", import_module(module)) for name, module in BUILTIN.items()}
+    return {form.name: form for form in _in_order()}
+
+
+def _in_order() -> Iterator[LogFormat]:
+    """Yield the built-in formats, and then those of packages, for which all that is installed is gone through."""
+    for place in BUILTIN.values():
+        yield cast("LogFormat", import_module(place))
+    taken = {*BUILTIN}
     for name, origin, target, module in load_entry_points(GROUP):
         if not all(callable(getattr(module, part, None)) for part in ("claims", "read")) or not hasattr(
             module, "about"
         ):
             text = "it must have the functions `claims` and `read`, and `about`, what its files are"
             raise UsageError.at(origin, f"{text} (got {target})", value=target)
-        if name in by_name:
+        if name in taken:
             raise UsageError.at(origin, f"another format of logs is named {name}", value=name)
-        by_name[name] = RecordFormat(name, cast("RecordModule", module))
-    return by_name
+        taken.add(name)
+        yield RecordFormat(name, cast("RecordModule", module))
 
 
-def program_of(path: Path, limits: Limits = LIMITS, by_name: Mapping[str, LogFormat] | None = None) -> str | None:
+def format_named(name: str) -> LogFormat:
+    """Return the format of a program, such as `program_of` detects."""
+    return next(form for form in _in_order() if form.name == name)
+
+
+def program_of(path: Path, limits: Limits = LIMITS, known_formats: Collection[LogFormat] = ()) -> str | None:
     """Return the name of the program that wrote a file, by its content; None if it is no log.
 
     Args:
         path: the file.
         limits: size limits of reading.
-        by_name: the formats, where many files are asked about.
+        known_formats: all of them, where many files are asked about that may be no logs.
     """
     try:
         start = read_start(path, LOOK)
-        return next((form.name for form in (by_name or formats()).values() if form.claims(path, start, limits)), None)
+        return next((form.name for form in known_formats or _in_order() if form.claims(path, start, limits)), None)
     except DataError:
         return None
 
 
 def task_of(path: Path, limits: Limits = LIMITS) -> str:
     """Return the name of a log's task; "" if it cannot be read."""
-    by_name = formats()
-    program = program_of(path, limits, by_name)
-    return "" if program is None else by_name[program].task_of(path, limits)
+    program = program_of(path, limits)
+    return "" if program is None else format_named(program).task_of(path, limits)

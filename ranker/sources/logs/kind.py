@@ -9,7 +9,7 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -112,7 +112,7 @@ class LogModel:
             rows = _bundle_rows(log, judge)
         except (DataError, UsageError) as error:
             return ModelInfo(pinned, trouble=str(error))
-        of_other = {*non_defaults(self.log_options)} & _options_of_others(log.program)
+        of_other = _of_others(non_defaults(self.log_options), log.program)
         label_map = {"label_map"} if self.options.label_map else set()
         metric = value_for_task(self.log_options.metric, log.task)
         recorded = any(metric in name.split(".") for name in log.candidates)
@@ -266,16 +266,18 @@ def _text_notes(log: TaskLog, rows: BundledRows) -> Iterator[str]:
 
 
 def _format(program: str) -> LogFormat:
+    from ranker.sources.logs.formats import format_named
+
+    return format_named(program)
+
+
+def _of_others(options: Collection[str], program: str) -> set[str]:
+    """Return those of some options that only logs of other programs read."""
     from ranker.sources.logs.formats import formats
 
-    return formats()[program]
-
-
-def _options_of_others(program: str) -> set[str]:
-    """Return options that only logs of other programs read."""
-    from ranker.sources.logs.formats import formats
-
-    return {name for form in formats().values() for name in form.options if form.name != program}
+    if not options:
+        return set()
+    return {*options} & {name for form in formats().values() for name in form.options if form.name != program}
 
 
 def _reference(log: TaskLog, row: int, task: TextTask) -> Any:

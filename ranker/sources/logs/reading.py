@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 
 from ranker.errors import DataError
 from ranker.sources.logs.base import LogSelection, TaskLog
 from ranker.sources.logs.folders import Listing, list_logs
-from ranker.sources.logs.formats import LogFormat, formats, program_of
+from ranker.sources.logs.formats import LogFormat, format_named, formats, program_of
 
 __all__ = ["Listing", "LogSelection", "TaskLog", "list_logs", "program_of", "read_log"]
 
@@ -22,14 +21,13 @@ def read_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
     Raises:
         DataError: it is no log, or cannot be read: see the readers.
     """
-    by_name = formats()
-    program = program_of(path, choice.limits, by_name)
-    return (_guessed(path, by_name.values()) if program is None else by_name[program]).read(path, choice)
+    program = program_of(path, choice.limits)
+    return (_guessed(path) if program is None else format_named(program)).read(path, choice)
 
 
-def _guessed(path: Path, by_order: Collection[LogFormat]) -> LogFormat:
+def _guessed(path: Path) -> LogFormat:
     """Guess the format from a file's name, so that its reader reports the fault."""
-    bare = path.name.removesuffix(".gz")
+    bare, by_order = path.name.removesuffix(".gz"), formats().values()
     of_name = [form for form in by_order if form.is_named(bare)]
     for form in (*of_name, *(form for form in by_order if bare.endswith(form.endings))):
         return form

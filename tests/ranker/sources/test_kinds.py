@@ -249,6 +249,14 @@ def test_kinds_are_looked_up_once_a_run(monkeypatch, made):
     assert asked == [kinds.GROUP, logs.GROUP]
 
 
+def test_a_built_in_log_is_read_without_a_look_at_packages(monkeypatch, made):
+    """Which takes longer than a small log: a folder may hold hundreds."""
+    asked, find = [], metadata.entry_points
+    monkeypatch.setattr(metadata, "entry_points", lambda group: (asked.append(group), find(group=group))[1])
+    assert made["log"].source.inspect(ResourceCache()).trouble == ""
+    assert logs.GROUP not in asked
+
+
 def test_a_package_adds_a_kind(monkeypatch, made):
     """It claims references of its own, before or behind ours, and is named by its entry point."""
     source = made["hf"].source
