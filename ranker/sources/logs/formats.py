@@ -101,16 +101,16 @@ def _in_order() -> Iterator[LogFormat]:
     """Yield the built-in formats, and then those of packages, for which all that is installed is gone through."""
     for place in BUILTIN.values():
         yield cast("LogFormat", import_module(place))
-    taken = {*BUILTIN}
+    names = {*BUILTIN}
     for name, origin, target, module in load_entry_points(GROUP):
         if not all(callable(getattr(module, part, None)) for part in ("claims", "read")) or not hasattr(
             module, "about"
         ):
             text = "it must have the functions `claims` and `read`, and `about`, what its files are"
             raise UsageError.at(origin, f"{text} (got {target})", value=target)
-        if name in taken:
+        if name in names:
             raise UsageError.at(origin, f"another format of logs is named {name}", value=name)
-        taken.add(name)
+        names.add(name)
         yield RecordFormat(name, cast("RecordModule", module))
 
 
