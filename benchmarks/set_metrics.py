@@ -28,7 +28,8 @@ from ranker.numbers import percent
 from ranker.statistics.likeness import Anchors, infer_differences
 from ranker.tasks.metrics import Metric
 from ranker.tasks.tags import SPAN_F1, TagTask
-from ranker.tasks.texts import BLEU, TextTask
+from ranker.tasks.text_scores import BLEU
+from ranker.tasks.texts import TextTask
 from ranker.tasks.values import ValueTask
 
 SIZES = (3, 5, 10, 20, 50)

@@ -19,7 +19,8 @@ from ranker.tasks.classes import ClassificationTask, has_labels
 from ranker.tasks.empty import empty_word_question, unlabelled_words
 from ranker.tasks.named import known_tasks, task_class, value_task
 from ranker.tasks.names import NameIndex, fold, is_number, number_of, with_numbers
-from ranker.tasks.texts import Score, TextTask
+from ranker.tasks.text_scores import Score
+from ranker.tasks.texts import TextTask
 from ranker.tasks.values import ValueTask, has_values
 
 SHARED = "own labels"

@@ -12,7 +12,7 @@ from ranker.sources.hf.bertscore import NAME as BERTSCORE
 from ranker.sources.packages import load_entry_points
 from ranker.tasks.metrics import METRICS, SHARE, is_metric
 from ranker.tasks.metrics import LabelScore as LabelScore
-from ranker.tasks.texts import is_text_metric
+from ranker.tasks.text_scores import is_text_metric
 
 GROUP = "rank_models.metrics"
 """Entry point group of packages with metrics; each names a function, of texts (`Score`) or labels (`LabelScore`)."""

@@ -29,7 +29,7 @@ MAX_CACHED = 1 << 28
 
 @dataclass(frozen=True)
 class BertScore:
-    """BERTScore by one encoder; a `ranker.tasks.texts.EmbeddingScore`.
+    """BERTScore by one encoder; a `ranker.tasks.text_scores.EmbeddingScore`.
 
     With unit vectors a_i of the answer's tokens and r_j of the reference's, P is the mean over i of max_j a_i r_j, R
     the mean over j of max_i a_i r_j, and the score is F1 = 2 P R / (P + R); 0 where P or R is not positive, or a text

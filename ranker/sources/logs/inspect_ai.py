@@ -34,7 +34,7 @@ from ranker.sources.logs.labels import (
 from ranker.sources.logs.measures import AGGREGATES, INSPECT_AGGREGATES, SCORERS, SPREADS, MetricInfo
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
-from ranker.tasks.texts import is_text_metric
+from ranker.tasks.text_scores import is_text_metric
 
 PROGRAM = "inspect"
 

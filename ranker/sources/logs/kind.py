@@ -36,7 +36,8 @@ from ranker.tasks.base import failures_as_wrong
 from ranker.tasks.classes import has_labels, require_labels
 from ranker.tasks.metrics import is_metric
 from ranker.tasks.precomputed import PrecomputedTask
-from ranker.tasks.texts import TextAnswers, TextTask, is_text_metric
+from ranker.tasks.text_scores import is_text_metric
+from ranker.tasks.texts import TextAnswers, TextTask
 
 if TYPE_CHECKING:
     from ranker.progress import Advance

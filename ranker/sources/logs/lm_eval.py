@@ -34,7 +34,7 @@ from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, MetricInfo, check
 from ranker.sources.logs.results import Results, results_of
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
-from ranker.tasks.texts import is_text_metric
+from ranker.tasks.text_scores import is_text_metric
 
 PROGRAM = "lm-eval"
 

@@ -13,7 +13,8 @@ from factors import Example
 from ranker import decide, report
 from ranker.errors import Assumption, DataError, UnknownName, UsageError
 from ranker.runs.rows import RowsFile, labelled
-from ranker.tasks.texts import SCORES, SpanTask, TextTask, normalise
+from ranker.tasks.text_scores import SCORES, normalise
+from ranker.tasks.texts import SpanTask, TextTask
 
 WORDS = """the a An dogs dog running ran Dogs' New York 12 3.5 café not-so well , . ! agreed relational""".split()  # noqa: SIM905
 
