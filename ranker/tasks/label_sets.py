@@ -245,7 +245,7 @@ class SetMetric:
     Example:
         >>> metric = SetMetric("micro-f1", ("a", "b"), micro_f1_of)
         >>> rows = metric.statistics([("a",), None], [("a", "b"), ("b",)])
-        >>> rows.tolist(), float(metric.value(rows.mean(axis=0)))
+        >>> rows.tolist(), round(float(metric.value(rows.mean(axis=0))), 9)
         ([[1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]], 0.5)
     """
 
