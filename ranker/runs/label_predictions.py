@@ -31,6 +31,7 @@ from ranker.runs.pool import label_votes_of, pool_of, population_answers
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.diagnostics import constant_models, voter_notes
 from ranker.scoring.score import Evidence
+from ranker.scoring.unlabelled import family_notes
 from ranker.statistics import label_votes
 from ranker.statistics.acquisition import ALIKE, one_label_probability
 from ranker.statistics.draws import Draws
@@ -256,7 +257,8 @@ class ValuePredictions:
         return Counter()
 
     def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
-        """Say how far the probabilities can be trusted."""
+        """Say which models answer alike, and how far the probabilities can be trusted."""
+        yield from family_notes(models, self.anchors)
         yield (
             "The probabilities are too bold among models that are nearly as good, and misled by models that err "
             "alike. When such a session stops has not been measured."
@@ -362,7 +364,8 @@ def pool_predictions(
     with nullcontext() if runtime.store is None else runtime.open_store() as store:
         voting = collected.voters
         anchoring = {reply.model.name: reply.answers["votes"].predictions.part(pool_rows) for reply in voting}
-        anchors = compare_answers(task, compared, runtime, store, anchoring)
+        families = [reply.model.family for reply in answered]
+        anchors = compare_answers(task, compared, runtime, store, anchoring, families)
     return ValuePredictions(task, values, anchors), pool_rows, collected.failures
 
 

@@ -39,6 +39,7 @@ def compare_answers(
     runtime: Runtime,
     store: Store | None = None,
     references: Mapping[str, Predictions] = {},  # noqa: B006  # it is only read
+    families: Sequence[str] = (),
 ) -> Anchors:
     """Compute how alike models' answers to the same rows are, where that is not stored.
 
@@ -48,6 +49,7 @@ def compare_answers(
         runtime: shows progress.
         store: store of earlier comparisons; None to store nothing.
         references: name -> answers to the same rows that are not ranked, which those of models are compared with, too.
+        families: (M,) the models' families, which count if each has one; "" where unknown.
     """
     anchors = {**answers, **references}
     entry = None if store is None else _entry(task, store)
@@ -61,7 +63,8 @@ def compare_answers(
         entry.add(shards.scores(list(new), list(new.values())))
         entry.compact()
     of_rows, shape = stored | new, (len(answers), len(anchors))
-    return Anchors(np.stack([of_rows[name].values.reshape(shape) for name in names], axis=2))
+    similarity = np.stack([of_rows[name].values.reshape(shape) for name in names], axis=2)
+    return Anchors(similarity, tuple(families) if all(families) else ())
 
 
 TEXTS = 1 << 8

@@ -207,11 +207,13 @@ def answer_context(
         return None
     answers = {reply.model.name: reply.answers["pool"].predictions.part(pool_rows[rows]) for reply in answered}
     references = {reply.model.name: reply.answers["votes"].predictions.part(pool_rows[rows]) for reply in voting}
-    anchors = compare_answers(task, answers, measuring.runtime, measuring.store, references)
+    declared = [reply.model.family for reply in answered]
+    anchors = compare_answers(task, answers, measuring.runtime, measuring.store, references, declared)
     sets = None if measuring.plan.metric is None else _label_votes(measuring.plan, answered, pool_rows)
     slow = f"{task.metric} of {len(answered):,} models is slow" if most < MAX_COMPARED_ROWS else ""
     places = np.searchsorted(rows, labelled)
-    return AnswerContext(anchors, targets.outcomes[:, labelled], places, sets, len(pool_rows) - len(labelled), slow)
+    outcomes, left = targets.outcomes[:, labelled], len(pool_rows) - len(labelled)
+    return AnswerContext(tuple(answers), anchors, outcomes, places, sets, left, slow)
 
 
 def _label_votes(plan: Plan, answered: Sequence[ModelResponses], pool_rows: Ints) -> LabelVotes | None:

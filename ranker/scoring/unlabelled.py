@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Protocol
@@ -11,6 +11,7 @@ import numpy as np
 
 from factors.rounding import level
 from factors.types import Floats, Ints
+from ranker.errors import listed
 from ranker.numbers import SHARES, Unit, counted
 from ranker.results.judged import JudgeBias, JudgeResult
 from ranker.statistics import judges, label_votes, likeness, rows
@@ -34,6 +35,9 @@ Part = Literal["in-domain", "voters", "judges"]
 
 LEAST_ROWS, SURE = 3, 2.0
 """Rows that a judge left out, and marked, from which people's marks of both are compared; standard errors apart."""
+
+LEAST_FAMILY = 3
+"""Models that answer alike from which on a note says so."""
 
 LABEL_VOTES = "LABEL-VOTES"
 """Method that ranks models by a metric of label sets: each label's own vote."""
@@ -149,6 +153,7 @@ class AnswerContext(UnlabelledContext):
     """Answers of any kind to the rows of a pool, and how alike they are; an `UnlabelledContext`.
 
     Attributes:
+        models: (M,) names.
         anchors: likeness of the models' answers to the rows.
         outcomes: (M, K) outcomes on the labelled rows, 0 for a missing answer.
         places: (K,) places of the labelled rows among the rows, each once.
@@ -157,6 +162,7 @@ class AnswerContext(UnlabelledContext):
         slow: why fewer are read than usual, in words; "" if not.
     """
 
+    models: tuple[str, ...]
     anchors: Anchors
     outcomes: Floats
     places: Ints
@@ -202,7 +208,23 @@ class AnswerContext(UnlabelledContext):
             of_models = replace(evidence, anchors=self.anchors.of_models)
             without["voters"] = likeness.draw(of_models, np.random.default_rng(seed))
         warning = "is too bold among models that are nearly as good, and misled by models that err alike"
-        return ModelOrder(ANCHORS, "pool", belief.score, belief, warning, without)
+        notes = (*family_notes(self.models, self.anchors),)
+        return ModelOrder(ANCHORS, "pool", belief.score, belief, warning, without, notes=notes)
+
+
+def family_notes(models: Sequence[str], anchors: Anchors) -> Iterator[str]:
+    """Say which models answer alike, if these are half of all or more: their order may be that of one mistake.
+
+    Example:
+        >>> alike = np.array([[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1]])[:, :, None]
+        >>> [*family_notes(["a", "b", "c", "d"], Anchors(alike))]
+        ['3 of 4 models answer alike: a, b, c. If they err alike, the order is theirs.']
+    """
+    sizes = np.bincount(anchors.families)
+    alike = anchors.families == sizes.argmax()
+    if LEAST_FAMILY <= alike.sum() < len(models) <= 2 * alike.sum():
+        names = listed(name for name, is_alike in zip(models, alike.tolist(), strict=True) if is_alike)
+        yield f"{alike.sum()} of {len(models)} models answer alike: {names}. If they err alike, the order is theirs."
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,21 @@ are relative agreement and a row's spread. y_mn, a row's outcomes less their mea
 
 Answers that are not ranked (a judge's references) are anchors, too: x_mqn is S_mqn less its mean over all m, and their
 weights, of J together, are w_q ~ Normal(`REFERENCE` / J, `REFERENCE_SD`^2 / J). The effects d let outcomes overrule
-agreement. Values of s and t are weighed by their marginal likelihood. sigma^2 is
-the variance of y_n / z_n about its mean over labelled rows, drawn toward a prior value. It is too large by what
-agreement explains of it, so probabilities are somewhat too cautious. Given s, t and sigma, this is a Gaussian
-regression. Each model's mean outcome over the pool, less that of the mean model, is what labelled rows show and what is
-predicted of the rest. Two models agree with each other alike, so of them only outcomes tell.
+agreement.
 
-Source: ours. Axis letters as in `engine`, and G pairs of s and t.
+Models of one family agree because they err alike. So a second prior is weighed, in which families count once: the
+mean and the deviations of w_k are multiplied by c_k, and s^2 by c_k, with c_k proportional to 1 / the size of k's
+family and 1 on average; and families' effects are shared, d_m ~ Normal(0, t^2) with a correlation of `SHARED` within a
+family. Its odds beforehand are `FAMILY_ODDS`. Families are declared, or are chains of models whose answers are nearer
+than `KIN` of the median distance, 1 less the mean similarity.
+
+Values of s and t, and the priors, are weighed by their marginal likelihood. sigma^2 is the variance of y_n / z_n about
+its mean over labelled rows, drawn toward a prior value. It is too large by what agreement explains of it, so
+probabilities are somewhat too cautious. Given s, t, sigma and the prior, this is a Gaussian regression. Each model's
+mean outcome over the pool, less that of the mean model, is what labelled rows show and what is predicted of the rest.
+Two models agree with each other alike, so of them only outcomes tell.
+
+Source: ours. Axis letters as in `engine`, and G pairs of s and t, twice if there are families.
 """
 
 from __future__ import annotations
@@ -45,6 +53,15 @@ WEIGHT_SDS, EFFECT_SDS = (0.3, 1.0), (0.05, 0.1, 0.2, 0.4, 0.8)
 
 PLANNED_SDS = (0.5, 0.25)
 """s and t by which rows are chosen, before outcomes weigh them."""
+
+KIN = 0.8
+"""Share of the median distance between two models' answers below which they are of one family."""
+
+SHARED = 0.5
+"""Correlation of the effects d of a family's models."""
+
+FAMILY_ODDS = 1 / 3
+"""Prior odds that families count once, to that each model does."""
 
 NOISE = 0.7
 """Prior value of sigma."""
@@ -76,6 +93,7 @@ class Anchors:
     Attributes:
         similarity: (M, A, N) at [m, k, n] the outcome of m's answer to row n, were the answer of k the truth: of the
             models themselves, then of answers that are not ranked. The diagonal, [k, k, n], is not read.
+        declared: (M,) names of the models' families; () to find families by how near answers are.
 
     Raises:
         ValueError: another shape, fewer than two models, no row, or a value that is not finite.
@@ -84,9 +102,12 @@ class Anchors:
         >>> alike = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]])  # the third answer is unlike the others
         >>> Anchors(alike[:, :, None]).mean_agreement.round(9).tolist()
         [0.5, 0.5, 0.0]
+        >>> Anchors(alike[:, :, None]).families.tolist()
+        [0, 0, 1]
     """
 
     similarity: Floats
+    declared: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         shape = np.shape(self.similarity)
@@ -118,7 +139,19 @@ class Anchors:
     @property
     def of_models(self) -> Anchors:
         """The same without answers that are not ranked."""
-        return Anchors(self.similarity[:, : self.models])
+        return Anchors(self.similarity[:, : self.models], self.declared)
+
+    @cached_property
+    def families(self) -> Ints:
+        """(M,) number of each model's family: declared, or found from how near answers are."""
+        from scipy.sparse.csgraph import connected_components
+
+        if self.declared:
+            return np.unique(self.declared, return_inverse=True)[1]
+        means = self.similarity[:, : self.models].mean(axis=2)
+        distance = np.round(1 - (means + means.T) / 2, 12)
+        median = np.median(distance[~np.eye(self.models, dtype=bool)])
+        return np.asarray(connected_components(distance < KIN * median, directed=False)[1])
 
     @cached_property
     def relative(self) -> Floats:
@@ -307,7 +340,7 @@ def infer_differences(
         >>> anchors = Anchors((answers[:, None] == answers).astype(float))
         >>> posterior = infer_differences(anchors, (answers[:, :5] == truth[:5]).astype(float), range(5))
         >>> posterior.score.round(2).tolist()
-        [0.11, 0.05, -0.15]
+        [0.11, 0.05, -0.16]
         >>> posterior.beats()[0].round(2).tolist()
         [0.5, 0.84, 1.0]
     """
@@ -320,19 +353,22 @@ def infer_differences(
     uneven = anchors.uneven[rows]
     targets = (centred / anchors.spread[rows]).T[uneven]
     variance = _noise_variance(targets)
-    prior_mean, prior_covariances = _prior(models, anchors.references, *np.meshgrid(WEIGHT_SDS, EFFECT_SDS))
-    inputs = anchors.inputs[rows[uneven]].reshape(-1, len(prior_mean))
+    log_odds, prior_means, prior_covariances = _priors(anchors)
+    inputs = anchors.inputs[rows[uneven]].reshape(-1, prior_means.shape[1])
 
     prior_precisions = np.linalg.inv(prior_covariances)
     precisions = prior_precisions + inputs.T @ inputs / variance
     covariances = np.linalg.inv(precisions)
-    gradient = inputs.T @ (targets.ravel() - inputs @ prior_mean) / variance
+    residuals = targets.ravel() - prior_means @ inputs.T
+    gradients = residuals @ inputs / variance
+    moves = (covariances @ gradients[:, :, None])[:, :, 0]
     determinants = np.linalg.slogdet(prior_precisions)[1] - np.linalg.slogdet(precisions)[1]
-    log_likelihood = (gradient @ covariances @ gradient + determinants) / 2
-    weights = np.exp(log_likelihood - log_likelihood.max())
+    explained = (gradients * moves).sum(axis=1) - (residuals**2).sum(axis=1) / variance
+    log_posterior = (explained + determinants) / 2 + log_odds
+    weights = np.exp(log_posterior - log_posterior.max())
 
     weights /= weights.sum()
-    effects = prior_mean + covariances @ gradient
+    effects = prior_means + moves
 
     unlabelled = np.setdiff1d(np.arange(anchors.rows), rows)
     pooled = anchors.pooled(unlabelled)
@@ -368,7 +404,7 @@ def choose_rows(
         >>> choose_rows(Anchors(similarity), 2).tolist()
         [4, 1]
     """
-    _, (covariance,) = _prior(anchors.models, anchors.references, *map(np.array, PLANNED_SDS))
+    _, (covariance,) = _prior(np.eye(anchors.models), anchors.references, *map(np.array, PLANNED_SDS))
     noise, pooled = NOISE**2 * np.eye(anchors.models), anchors.pooled(np.arange(anchors.rows))
     open_ = np.ones(anchors.rows, dtype=bool)
     open_[np.asarray([*labelled, *closed], dtype=np.int64)] = False
@@ -393,17 +429,36 @@ def _centring(models: int) -> Floats:
     return np.eye(models) - 1 / models
 
 
-def _prior(models: int, references: int, weight_sd: Floats, effect_sd: Floats) -> tuple[Floats, Floats]:
-    """Return (A + M,) prior means of w and d, and their (G, A + M, A + M) covariances for G pairs of s and t."""
-    weight_variance, effect_variance = np.ravel(weight_sd) ** 2, np.ravel(effect_sd) ** 2
-    size = 2 * models + references
+def _priors(anchors: Anchors) -> tuple[Floats, Floats, Floats]:
+    """Return (G,) log prior odds, (G, A + M) prior means of w and d, and their (G, A + M, A + M) covariances."""
+    families, models = anchors.families, anchors.models
+    kin, each_own = (families == families[:, None]).astype(np.float64), np.eye(models)
+    choices = (
+        {0.0: each_own} if len(set(families.tolist())) in (1, models) else {0.0: each_own, np.log(FAMILY_ODDS): kin}
+    )
+    parts = [_prior(of, anchors.references, *np.meshgrid(WEIGHT_SDS, EFFECT_SDS)) for of in choices.values()]
+    means, covariances = zip(*parts, strict=True)
+    pairs = len(WEIGHT_SDS) * len(EFFECT_SDS)
+    return np.repeat([*choices], pairs), np.repeat(means, pairs, axis=0), np.concatenate(covariances)
+
+
+def _prior(kin: Floats, references: int, weight_sd: Floats, effect_sd: Floats) -> tuple[Floats, Floats]:
+    """Return (A + M,) prior means of w and d, and their (G, A + M, A + M) covariances for G pairs of s and t.
+
+    The (M, M) kin are 1 for models of one family.
+    """
+    models, weight_variance, effect_variance = len(kin), np.ravel(weight_sd) ** 2, np.ravel(effect_sd) ** 2
+    share = 1 / kin.sum(axis=1)
+    share /= share.mean()
+    anchors, size = models + references, 2 * models + references
+    of_weights = SLOPE_SD**2 * np.outer(share, share) + weight_variance[:, None, None] * np.diag(share)
     covariances = np.zeros((len(weight_variance), size, size))
-    identity, anchors = np.eye(models), models + references
-    covariances[:, :models, :models] = (SLOPE_SD**2 + weight_variance[:, None, None] * identity) / (models - 1) ** 2
+    covariances[:, :models, :models] = of_weights / (models - 1) ** 2
     covariances[:, models:anchors, models:anchors] = REFERENCE_SD**2 / max(references, 1) * np.eye(references)
-    covariances[:, anchors:, anchors:] = effect_variance[:, None, None] * identity
-    means = [SLOPE / (models - 1), REFERENCE / max(references, 1), 0.0]
-    return np.repeat(means, [models, references, models]), covariances
+    shared = (1 - SHARED) * np.eye(models) + SHARED * kin
+    covariances[:, anchors:, anchors:] = effect_variance[:, None, None] * shared
+    of_references = np.full(references, REFERENCE / max(references, 1))
+    return np.concatenate([SLOPE * share / (models - 1), of_references, np.zeros(models)]), covariances
 
 
 def _noise_variance(targets: Floats) -> float:
