@@ -4,6 +4,7 @@
     python -m benchmarks.anchors texts/*.npz --models 4
     python -m benchmarks.anchors texts/*.npz --best 10
     python -m benchmarks.anchors matrices/*.npz --replicates 20
+    python -m benchmarks.anchors texts/*.npz --ends ends.jsonl && python -m benchmarks.sequential stopped ends.jsonl
 
 A file holds `Y` (M, N) outcomes and `S` (M, M, N), at [m, k, n] the outcome of model m's answer to row n, were the
 answer of model k the truth; or classes, as for `benchmarks.sequential`, whose likeness is agreement. For each replicate
@@ -17,6 +18,7 @@ much other pools and labelled rows would change, and nothing of other files.
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +41,8 @@ from ranker.numbers import interval as interval_text
 from ranker.numbers import percent, points
 from ranker.statistics import posterior
 from ranker.statistics.draws import SAMPLES, Draws
-from ranker.statistics.likeness import AnchorPosterior, Anchors, choose_rows, infer_differences
+from ranker.statistics.likeness import AnchorPosterior, Anchors, LikenessEvidence, choose_rows, draw, infer_differences
+from ranker.statistics.stopping import MARGIN
 from ranker.tasks.base import Predictions
 from ranker.tasks.values import ValueTask
 
@@ -340,6 +343,19 @@ def part_lines(part: str, suites: Sequence[Judged], names: Sequence[str], places
         yield [f"{part}, {name}", *cells]
 
 
+def session(world: AnswerWorld, most: int) -> dict[str, Any]:
+    """Run one session: after 0, 1, 2 ... references return its certainty, what it expects to lose, and the regret."""
+    said: dict[str, Any] = {"within": [], "shortfall": [], "regret": [], "behind": []}
+    for size in range(most + 1):
+        rows = world.chosen[:size]
+        evidence = LikenessEvidence(world.anchors, world.outcomes[:, rows], rows, random=False)
+        belief = draw(evidence, np.random.default_rng(0))
+        said["within"].append(round(belief.within(MARGIN), 4))
+        said["shortfall"].append(round(float(belief.shortfall()[belief.order[0]]), 5))
+        said["regret"].append(round(float(world.truth.max() - world.truth[belief.order[0]]), 5))
+    return {**said, "gap": float(np.diff(np.sort(world.truth)[-2:])[0])}
+
+
 @click.command()
 @click.argument("files", type=PATH, nargs=-1, required=True)
 @click.option("--replicates", default=40, show_default=True)
@@ -347,8 +363,15 @@ def part_lines(part: str, suites: Sequence[Judged], names: Sequence[str], places
 @click.option("--pool", "rows", default=300, show_default=True)
 @click.option("--labels", default=max(SIZES), show_default=True, help="Most labelled rows.")
 @click.option("--best", type=int, help="Draw suites from so many of the best models, of texts.  [default: all]")
-def main(files: Sequence[Path], replicates: int, models: int, rows: int, labels: int, best: int | None) -> None:
+@click.option("--ends", type=PATH, help="Write how sure sessions are after each reference here, and no tables.")
+def main(
+    files: Sequence[Path], replicates: int, models: int, rows: int, labels: int, best: int | None, ends: Path | None
+) -> None:
     """Measure, and print the tables."""
+    if ends is not None:
+        worlds = (drawn(file, replicate, models, rows, best) for file in files for replicate in range(replicates))
+        ends.write_text("".join(f"{json.dumps(session(world, labels))}\n" for world in worlds), encoding="utf-8")
+        return
     sizes = [size for size in SIZES if size <= labels]
     measured = {
         file.stem: [

@@ -104,7 +104,8 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     "--shortfall",
     type=click.FloatRange(0, 100),
     metavar="POINTS",
-    help="Points that are expected to be lost by taking the leader, at which to stop as well.",
+    help="Points that are expected to be lost by taking the leader, at which to stop as well.  [default: 1 if answers "
+    "are no labels, else none]",
 )
 @options.option(
     Heading.METHODS,
@@ -243,12 +244,12 @@ def _metric(values: dict[str, Any]) -> str | None:
 
 
 def _settings(values: dict[str, Any]) -> Any:
-    from ranker.runs.label_predictions import RULES, LabelSettings
+    from ranker.runs.label_predictions import RULES, SHORTFALL, LabelSettings
     from ranker.runs.task import takes_values
 
-    usual = "order" if takes_values(values["task"]) else "best"
+    usual, lost = ("order", SHORTFALL) if takes_values(values["task"]) else ("best", None)
     rule_name = look_up("rule", values["rule"] or usual, dict(zip(RULES, RULES, strict=True)))
-    lost = None if values["shortfall"] is None else values["shortfall"] / 100
+    lost = lost if values["shortfall"] is None else values["shortfall"] / 100
     return LabelSettings(rule_name, values["label_noise"], values["margin"], values["until"], values["seed"], "", lost)
 
 

@@ -313,8 +313,8 @@ class SessionFile:
     @property
     def where_kept(self) -> str:
         """Place of the answers, and how to go on, if that is possible."""
-        options = " and ".join(f"--{name}" for name in self._limits)
-        to_continue = f"; to go on, raise {options} in the same command" if options else ""
+        options = " and ".join(f"{'lower' if name == 'shortfall' else 'raise'} --{name}" for name in self._limits)
+        to_continue = f"; to go on, {options} in the same command" if options else ""
         return f"saved in {self.request.output}{to_continue if self.ending else '; the same command resumes'}"
 
     def segment_names(self, row: Example) -> tuple[str, ...]:

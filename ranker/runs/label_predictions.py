@@ -49,6 +49,9 @@ log = logging.getLogger(__name__)
 READ = 100
 """Rows of each model whose answers show if a metric of texts can read them."""
 
+SHORTFALL = 0.01
+"""What may be expected to be lost at the end of a session where answers are no labels (docs/results/anchors.md)."""
+
 RULES = ("order", "best", RANDOM)
 """Rules that pick rows."""
 
@@ -259,10 +262,7 @@ class ValuePredictions:
     def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
         """Say which models answer alike, and how far the probabilities can be trusted."""
         yield from family_notes(models, self.anchors)
-        yield (
-            "The probabilities are too bold among models that are nearly as good, and misled by models that err "
-            "alike. When such a session stops has not been measured."
-        )
+        yield "P is too bold among models that are nearly as good, and misled by models that err alike."
 
     def balance(self, session: Session, places: Ints) -> str:
         """Return "": there are no labels."""

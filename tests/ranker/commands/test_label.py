@@ -444,7 +444,7 @@ def test_it_ends_when_little_is_lost_by_any_of_the_best(folder):
     assert len(kept(folder)) == 5
     assert re.search(r"enough: take any of alpha, gamma, beta: at most [\d.]+ points are expected to be lost", out)
     *_, saved, _ = out.splitlines()
-    assert saved == "saved in labels.csv; to go on, raise --shortfall in the same command"
+    assert saved == "saved in labels.csv; to go on, lower --shortfall in the same command"
     status, out, _ = plain(folder, "1" * ROWS, "--shortfall", "0", "--until", "1")
     assert "expected to be lost" not in out
     assert len(kept(folder)) > 5

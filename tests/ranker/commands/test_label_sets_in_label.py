@@ -46,9 +46,9 @@ def test_boxes_are_ticked_by_keys(folder, monkeypatch, rank_models):
     """Each row has the labels that were ticked and not unticked, none too; the report reads the file."""
     truth = json.loads((folder / "truth.json").read_text())
     for _ in range(6):
-        row = ROW.search(ticked(folder, ["q"])[1])[0]
+        row = ROW.search(ticked(folder, ["q"], "--shortfall", "0")[1])[0]
         keys = [KEYS[label] for label in truth[row]]
-        _, out, _ = ticked(folder, [*keys, "1", "1", "t", "q"])
+        _, out, _ = ticked(folder, [*keys, "1", "1", "t", "q"], "--shortfall", "0")
         assert "[ ] 1 anger  [ ] 2 joy  [ ] 3 love  [ ] 4 sadness  t save" in out
         assert f"your answer: {json.dumps(truth[row])}" in out
     rows = kept(folder)

@@ -108,6 +108,20 @@ def test_a_session_says_what_a_decision_by_its_answers_says(folder, rows):
     assert session.next() == answered[-1]
 
 
+def test_a_session_of_texts_ends_once_little_is_lost(folder):
+    """By default at a point, after five answers or more; with none allowed it goes on until it is certain."""
+    truth = json.loads((folder / "truth.json").read_text())
+    answers = [truth[text] for text in batch(folder, ROWS)]
+    status, out, err = typed(folder, answers)
+    assert (status, err) == (0, "")
+    assert len(kept(folder)) == (first := 5)
+    assert "enough: take one: at most" in out
+    assert "to go on, lower --shortfall in the same command" in out
+    _, out, _ = typed(folder, answers[first:], "--shortfall", "0", "--until", "1")
+    assert "enough: P(the leader is within 1 point of the best) has reached 1.0" in out
+    assert len(kept(folder)) > first
+
+
 def test_what_is_no_answer_is_said_and_the_row_waits(folder):
     """An empty text, one that no file gives back, and one that is too long change nothing; so does another number."""
     (folder / "limits.toml").write_text("[limits]\ncell = 40\n")
