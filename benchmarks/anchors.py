@@ -345,15 +345,15 @@ def part_lines(part: str, suites: Sequence[Judged], names: Sequence[str], places
 
 def session(world: AnswerWorld, most: int) -> dict[str, Any]:
     """Run one session: after 0, 1, 2 ... references return its certainty, what it expects to lose, and the regret."""
-    said: dict[str, Any] = {"within": [], "shortfall": [], "regret": [], "behind": []}
+    course: dict[str, Any] = {"within": [], "shortfall": [], "regret": [], "behind": []}
     for size in range(most + 1):
         rows = world.chosen[:size]
         evidence = LikenessEvidence(world.anchors, world.outcomes[:, rows], rows, random=False)
         belief = draw(evidence, np.random.default_rng(0))
-        said["within"].append(round(belief.within(MARGIN), 4))
-        said["shortfall"].append(round(float(belief.shortfall()[belief.order[0]]), 5))
-        said["regret"].append(round(float(world.truth.max() - world.truth[belief.order[0]]), 5))
-    return {**said, "gap": float(np.diff(np.sort(world.truth)[-2:])[0])}
+        course["within"].append(round(belief.within(MARGIN), 4))
+        course["shortfall"].append(round(float(belief.shortfall()[belief.order[0]]), 5))
+        course["regret"].append(round(float(world.truth.max() - world.truth[belief.order[0]]), 5))
+    return {**course, "gap": float(np.diff(np.sort(world.truth)[-2:])[0])}
 
 
 @click.command()

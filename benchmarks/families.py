@@ -41,10 +41,10 @@ STATED = ((0.5, 0.75), (0.75, 0.9), (0.9, 0.97), (0.97, 1.01))
 
 @dataclass(frozen=True)
 class Judged:
-    """Pairs of one suite: the share in their true order, and the probability that each true order was given."""
+    """Pairs of one suite: the share in their true order, and the probability of each true order."""
 
     pairs: float
-    given: Floats
+    chances: Floats
 
 
 def labels(rng: np.random.Generator, ability: Floats) -> tuple[Floats, Floats]:
@@ -90,15 +90,15 @@ def judge(world: AnswerWorld, anchors: Anchors, size: int, chosen: bool) -> Judg
 
 def log_loss(judged: Sequence[Judged]) -> float:
     """Return the mean log loss of all pairs."""
-    return float(-np.log(np.maximum(np.concatenate([of.given for of in judged]), 1e-9)).mean())
+    return float(-np.log(np.maximum(np.concatenate([suite.chances for suite in judged]), 1e-9)).mean())
 
 
 def kept_word(judged: Sequence[Judged]) -> str:
     """Return the shares of pairs that are right, in per cent, by what they were given."""
-    given = np.concatenate([of.given for of in judged])
-    stated = np.maximum(given, 1 - given)
-    shares = [given[(stated >= low) & (stated < high)] > 0.5 for low, high in STATED]
-    return ", ".join(f"{100 * of.mean():.0f}" if len(of) else "" for of in shares)
+    chances = np.concatenate([suite.chances for suite in judged])
+    stated = np.maximum(chances, 1 - chances)
+    right = [chances[(stated >= low) & (stated < high)] > 0.5 for low, high in STATED]
+    return ", ".join(f"{100 * pairs.mean():.0f}" if len(pairs) else "" for pairs in right)
 
 
 def compare(worlds: Mapping[str, Sequence[AnswerWorld]], chosen: bool) -> str:
@@ -109,12 +109,15 @@ def compare(worlds: Mapping[str, Sequence[AnswerWorld]], chosen: bool) -> str:
         for size in SIZES
         for has_families in (False, True)
     }
-    both = {
-        size: [[of for name in worlds for of in judged[name, size, has]] for has in (False, True)] for size in SIZES
+    with_each_prior = {
+        size: [[suite for name in worlds for suite in judged[name, size, has]] for has in (False, True)]
+        for size in SIZES
     }
     lines = [[name, *(cell(judged[name, size, False], judged[name, size, True]) for size in SIZES)] for name in worlds]
-    lines.append(["all", *(cell(*both[size]) for size in SIZES)])
-    lines.append(["given 50 to 75, to 90, to 97, more: right", *(" -> ".join(map(kept_word, both[s])) for s in SIZES)])
+    lines.append(["all", *(cell(*with_each_prior[size]) for size in SIZES)])
+    lines.append(
+        ["given 50 to 75, to 90, to 97, more: right", *(" -> ".join(map(kept_word, with_each_prior[s])) for s in SIZES)]
+    )
     return table(["", *(f"K = {size}" for size in SIZES)], lines)
 
 

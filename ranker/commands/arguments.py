@@ -329,7 +329,8 @@ def suite(values: OptionValues, ood_name: str | None, shelf: ResourceCache | Non
     references = _references(values)
     if not references:
         return _embedded_suite(values, ood_name)
-    loaded = suites.load(references, source_options(values), shelf, values["voters"], values["trusted"])
+    trusted = () if values.get("judges") else values["trusted"]  # else they are judges
+    loaded = suites.load(references, source_options(values), shelf, values["voters"], trusted)
     connect(values, loaded.models, loaded.shelf)
     return loaded
 

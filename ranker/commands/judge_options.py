@@ -55,4 +55,4 @@ def judges(values: Mapping[str, Any], options: SourceOptions, shelf: ResourceCac
             raise flag_error("judge_direction", text, direction, allowed=("lower", "higher"))
         look_up("judge", name, references)
     lower = frozenset(name for name, _, direction in directions if direction == "lower")
-    return Judges(references, values["judge_prompts"], lower, options, shelf)
+    return Judges(references, values["judge_prompts"], lower, options, shelf, tuple(values.get("trusted", ())))

@@ -193,7 +193,7 @@ VOTERS = combine(
         multiple=True,
         several=True,
         metavar="NAME ...",
-        help="Voters that are known to be better than the models, until labels say otherwise.",
+        help="Voters, or judges that label rows or write references, that are known to be better than the models.",
     ),
 )
 

@@ -72,9 +72,10 @@ class Judges:
         lower: names of those whose lower marks are better.
         options: of the models that are asked, and limits of reading.
         shelf: cache of what was opened, which may be that of the models.
+        trusted: names of those that label rows or write references, and are known to be better than the models.
 
     Raises:
-        UsageError: a name of `lower` is none of a judge.
+        UsageError: a name of `lower` or `trusted` is none of a judge.
     """
 
     references: Mapping[str, str | Path] = field(default_factory=dict)
@@ -82,9 +83,10 @@ class Judges:
     lower: Collection[str] = ()
     options: SourceOptions = SourceOptions()
     shelf: ResourceCache = field(default_factory=ResourceCache, compare=False, repr=False)
+    trusted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in self.lower:
+        for name in (*self.lower, *self.trusted):
             look_up("judge", name, self.references)
 
     @cached_property
@@ -112,7 +114,7 @@ class Judges:
             rows: labelled rows, or people's marks.
 
         Raises:
-            UsageError: other judges mark answers, or people do, which is not read together.
+            UsageError: other judges mark answers, or people do, which is not read together; or one of these is trusted.
         """
         voting: list[Model] = []
         for name, reference in self.references.items():
@@ -127,7 +129,10 @@ class Judges:
         if voting and len(voting) < len(self.references):
             text = "either mark answers, or label rows and write references; both together are not read"
             raise UsageError.about("judges", text, voting[0].name)
-        return tuple(voting)
+        if self.trusted and not voting:
+            text = "marks answers, and its weight is learnt; trusted are judges that label rows or write references"
+            raise UsageError.about("trusted", f"{self.trusted[0]} {text}", self.trusted[0])
+        return tuple(replace(model, role="trusted") if model.name in self.trusted else model for model in voting)
 
     def rows(self, models: InspectedModels) -> Sequence[Example]:
         """Return the rows of the first judge with a file, which are a pool; () if all are asked."""

@@ -365,7 +365,8 @@ def pool_predictions(
         voting = collected.voters
         anchoring = {reply.model.name: reply.answers["votes"].predictions.part(pool_rows) for reply in voting}
         families = [reply.model.family for reply in answered]
-        anchors = compare_answers(task, compared, runtime, store, anchoring, families)
+        trusted = [reply.model.name for reply in voting if reply.model.role == "trusted"]
+        anchors = compare_answers(task, compared, runtime, store, anchoring, families, trusted)
     return ValuePredictions(task, values, anchors), pool_rows, collected.failures
 
 

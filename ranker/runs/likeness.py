@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -40,6 +40,7 @@ def compare_answers(
     store: Store | None = None,
     references: Mapping[str, Predictions] = {},  # noqa: B006  # it is only read
     families: Sequence[str] = (),
+    trusted: Collection[str] = (),
 ) -> Anchors:
     """Compute how alike models' answers to the same rows are, where that is not stored.
 
@@ -50,6 +51,7 @@ def compare_answers(
         store: store of earlier comparisons; None to store nothing.
         references: name -> answers to the same rows that are not ranked, which those of models are compared with, too.
         families: (M,) the models' families, which count if each has one; "" where unknown.
+        trusted: names of the references that are known to be better than the models.
     """
     anchors = {**answers, **references}
     entry = None if store is None else _entry(task, store)
@@ -64,7 +66,7 @@ def compare_answers(
         entry.compact()
     of_rows, shape = stored | new, (len(answers), len(anchors))
     similarity = np.stack([of_rows[name].values.reshape(shape) for name in names], axis=2)
-    return Anchors(similarity, tuple(families) if all(families) else ())
+    return Anchors(similarity, tuple(families) if all(families) else (), tuple(name in trusted for name in references))
 
 
 TEXTS = 1 << 8

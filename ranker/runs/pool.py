@@ -208,7 +208,8 @@ def answer_context(
     answers = {reply.model.name: reply.answers["pool"].predictions.part(pool_rows[rows]) for reply in answered}
     references = {reply.model.name: reply.answers["votes"].predictions.part(pool_rows[rows]) for reply in voting}
     declared = [reply.model.family for reply in answered]
-    anchors = compare_answers(task, answers, measuring.runtime, measuring.store, references, declared)
+    trusted = [reply.model.name for reply in voting if reply.model.role == "trusted"]
+    anchors = compare_answers(task, answers, measuring.runtime, measuring.store, references, declared, trusted)
     sets = None if measuring.plan.metric is None else _label_votes(measuring.plan, answered, pool_rows)
     slow = f"{task.metric} of {len(answered):,} models is slow" if most < MAX_COMPARED_ROWS else ""
     places = np.searchsorted(rows, labelled)

@@ -11,8 +11,9 @@ are relative agreement and a row's spread. y_mn, a row's outcomes less their mea
     w_k = (b + g_k) / (M - 1),    b ~ Normal(0.6, 0.4^2),    g_k ~ Normal(0, s^2),    d_m ~ Normal(0, t^2).
 
 Answers that are not ranked (a judge's references) are anchors, too: x_mqn is S_mqn less its mean over all m, and their
-weights, of J together, are w_q ~ Normal(`REFERENCE` / J, `REFERENCE_SD`^2 / J). The effects d let outcomes overrule
-agreement.
+weights, of J together, are w_q ~ Normal(`REFERENCE` / J, `REFERENCE_SD`^2 / J); for those that are trusted, such as
+outputs of a strong system, `TRUSTED` stands for `REFERENCE`, and J counts them apart. The effects d let outcomes
+overrule agreement.
 
 Models of one family agree because they err alike. So a second prior is weighed, in which families count once: the
 mean and the deviations of w_k are multiplied by c_k, and s^2 by c_k, with c_k proportional to 1 / the size of k's
@@ -47,6 +48,9 @@ SLOPE, SLOPE_SD = 0.6, 0.4
 
 REFERENCE, REFERENCE_SD = 0.2, 0.3
 """Prior mean of the sum of the weights of answers that are not ranked, and its standard deviation."""
+
+TRUSTED = 0.6
+"""The same mean, of those that are known to be better than the models."""
 
 WEIGHT_SDS, EFFECT_SDS = (0.3, 1.0), (0.05, 0.1, 0.2, 0.4, 0.8)
 """Values of s and t that are weighed."""
@@ -94,6 +98,7 @@ class Anchors:
         similarity: (M, A, N) at [m, k, n] the outcome of m's answer to row n, were the answer of k the truth: of the
             models themselves, then of answers that are not ranked. The diagonal, [k, k, n], is not read.
         declared: (M,) names of the models' families; () to find families by how near answers are.
+        trusted: (J,) whether answers that are not ranked are known to be better than the models'; () for none.
 
     Raises:
         ValueError: another shape, fewer than two models, no row, or a value that is not finite.
@@ -108,6 +113,7 @@ class Anchors:
 
     similarity: Floats
     declared: tuple[str, ...] = ()
+    trusted: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         shape = np.shape(self.similarity)
@@ -130,6 +136,11 @@ class Anchors:
     def references(self) -> int:
         """J, the number of anchors that are not ranked."""
         return int(self.similarity.shape[1]) - self.models
+
+    @property
+    def trust(self) -> Bools:
+        """(J,) whether anchors that are not ranked are trusted."""
+        return np.array(self.trusted or [False] * self.references, dtype=bool)
 
     @property
     def own(self) -> Bools:
@@ -404,7 +415,7 @@ def choose_rows(
         >>> choose_rows(Anchors(similarity), 2).tolist()
         [4, 1]
     """
-    _, (covariance,) = _prior(np.eye(anchors.models), anchors.references, *map(np.array, PLANNED_SDS))
+    _, (covariance,) = _prior(np.eye(anchors.models), anchors.trust, *map(np.array, PLANNED_SDS))
     noise, pooled = NOISE**2 * np.eye(anchors.models), anchors.pooled(np.arange(anchors.rows))
     open_ = np.ones(anchors.rows, dtype=bool)
     open_[np.asarray([*labelled, *closed], dtype=np.int64)] = False
@@ -433,20 +444,19 @@ def _priors(anchors: Anchors) -> tuple[Floats, Floats, Floats]:
     """Return (G,) log prior odds, (G, A + M) prior means of w and d, and their (G, A + M, A + M) covariances."""
     families, models = anchors.families, anchors.models
     kin, each_own = (families == families[:, None]).astype(np.float64), np.eye(models)
-    choices = (
-        {0.0: each_own} if len(set(families.tolist())) in (1, models) else {0.0: each_own, np.log(FAMILY_ODDS): kin}
-    )
-    parts = [_prior(of, anchors.references, *np.meshgrid(WEIGHT_SDS, EFFECT_SDS)) for of in choices.values()]
-    means, covariances = zip(*parts, strict=True)
-    pairs = len(WEIGHT_SDS) * len(EFFECT_SDS)
-    return np.repeat([*choices], pairs), np.repeat(means, pairs, axis=0), np.concatenate(covariances)
+    groupings = [each_own, kin] if 1 < len(np.unique(families)) < models else [each_own]
+    grid = np.meshgrid(WEIGHT_SDS, EFFECT_SDS)
+    means, covariances = zip(*(_prior(grouping, anchors.trust, *grid) for grouping in groupings), strict=True)
+    log_odds = np.log([1.0, FAMILY_ODDS][: len(groupings)])
+    return np.repeat(log_odds, grid[0].size), np.repeat(means, grid[0].size, axis=0), np.concatenate(covariances)
 
 
-def _prior(kin: Floats, references: int, weight_sd: Floats, effect_sd: Floats) -> tuple[Floats, Floats]:
+def _prior(kin: Floats, trust: Bools, weight_sd: Floats, effect_sd: Floats) -> tuple[Floats, Floats]:
     """Return (A + M,) prior means of w and d, and their (G, A + M, A + M) covariances for G pairs of s and t.
 
-    The (M, M) kin are 1 for models of one family.
+    The (M, M) kin are 1 for models of one family, and (J,) trust says which references are trusted.
     """
+    references = len(trust)
     models, weight_variance, effect_variance = len(kin), np.ravel(weight_sd) ** 2, np.ravel(effect_sd) ** 2
     share = 1 / kin.sum(axis=1)
     share /= share.mean()
@@ -454,10 +464,11 @@ def _prior(kin: Floats, references: int, weight_sd: Floats, effect_sd: Floats) -
     of_weights = SLOPE_SD**2 * np.outer(share, share) + weight_variance[:, None, None] * np.diag(share)
     covariances = np.zeros((len(weight_variance), size, size))
     covariances[:, :models, :models] = of_weights / (models - 1) ** 2
-    covariances[:, models:anchors, models:anchors] = REFERENCE_SD**2 / max(references, 1) * np.eye(references)
+    counts = np.where(trust, trust.sum(), (~trust).sum())
+    covariances[:, models:anchors, models:anchors] = np.diag(REFERENCE_SD**2 / counts)
     shared = (1 - SHARED) * np.eye(models) + SHARED * kin
     covariances[:, anchors:, anchors:] = effect_variance[:, None, None] * shared
-    of_references = np.full(references, REFERENCE / max(references, 1))
+    of_references = np.where(trust, TRUSTED, REFERENCE) / counts
     return np.concatenate([SLOPE * share / (models - 1), of_references, np.zeros(models)]), covariances
 
 

@@ -194,6 +194,15 @@ def test_references_of_a_judge_are_anchors(folder, rank_models):
     notes = " ".join(json.loads(out)["header"]["notes"] + decision["notes"])
     assert "The answers of gpt are read as references that may be wrong." in notes
     assert "ANCHORS reads what models say that are not ranked, and labels can overrule them. Without them" in notes
+    status, out, err = rank_models(*shlex.split(run), "--trusted", "gpt")
+    assert status == 0, err
+    assert abs(found(out)["p_beats"][0][1] - decision["p_beats"][0][1]) > 0.01
+    status, _, err = rank_models(*shlex.split(f"{MARKS} --judge marks.csv --trusted marks"))
+    assert (status, err) == (
+        2,
+        "rank-models: `--trusted` marks marks answers, and its weight is learnt; trusted are judges that label rows or "
+        "write references\n",
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,12 @@ from ranker.statistics.likeness import (
     NOISE,
     NOISE_VALUES,
     PLANNED_SDS,
+    REFERENCE,
     SHARED,
     SLOPE,
     SLOPE_SD,
     SPREAD_FLOOR,
+    TRUSTED,
     WEIGHT_SDS,
     AnchorPosterior,
     Anchors,
@@ -472,6 +474,21 @@ def test_what_cannot_be_compared_is_refused(similarity, outcomes, rows, message)
     """One line says what is wrong with the arrays."""
     with pytest.raises(ValueError, match=message):
         infer_differences(Anchors(similarity), outcomes, rows)
+
+
+def test_a_reference_that_is_trusted_weighs_more():
+    """Before outcomes by the difference of the prior means, shared among those of one kind; outcomes overrule it."""
+    rng = np.random.default_rng(22)
+    similarity = rng.random((4, 7, 30))
+    none, two = Anchors(similarity), Anchors(similarity, trusted=(True, False, True))
+    untold = [infer_differences(anchors, np.zeros((4, 0)), NONE) for anchors in (none, two)]
+    x = similarity[:, 4:].mean(axis=2) - similarity[:, 4:].mean(axis=(0, 2))
+    more = x @ [TRUSTED / 2, REFERENCE, TRUSTED / 2] - x.sum(axis=1) * REFERENCE / 3
+    assert untold[1].score - untold[0].score == pytest.approx(more, abs=1e-9)
+    outcomes = np.repeat([[0.9], [0.6], [0.3], [0.0]], 30, axis=1) + 0.05 * rng.random((4, 30))
+    told = [infer_differences(anchors, outcomes[:, :20], range(20)).score for anchors in (none, two)]
+    assert told[1] == pytest.approx(told[0], abs=0.02)
+    assert np.argsort(-told[1]).tolist() == [0, 1, 2, 3]
 
 
 def simulated_family(rng):
