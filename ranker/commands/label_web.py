@@ -55,7 +55,7 @@ ACTIONS = ("answer", "skip", "cannot-tell", "undo", "reveal", "stop")
 """Changes that the page can ask for."""
 
 BOX_KEYS = KEYS.replace(WRITE, "")
-"""Keys of boxes; the other one saves them."""
+"""Keys of boxes, and of types of spans; the other one saves them."""
 
 TWO = ("first", "second")
 """Answers whose differences can be marked."""
@@ -285,6 +285,10 @@ class LabelPage:
                 {"label": label, "text": visible(label), "key": BOX_KEYS[number : number + 1]}
                 for number, label in enumerate(session.pool.boxes)
             ],
+            "types": [
+                {"label": label, "text": visible(label) or "Span", "key": BOX_KEYS[number : number + 1]}
+                for number, label in enumerate(session.pool.span_types)
+            ],
             "hint": session.pool.hint,
             "quotes": session.pool.quotes,
             "guidelines": visible(self.guidelines),
@@ -306,6 +310,7 @@ class LabelPage:
         return {
             "number": len(self.session.labelling.lines) + 1,
             "segments": self._segments(row),
+            "tokens": [visible(token) for token in self.session.pool.tokens(row)],
             "answers": [
                 {"title": title, "nodes": nodes(answer), "text": visible(answer)} for title, answer in panel.titled
             ],

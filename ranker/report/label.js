@@ -2,6 +2,8 @@
 const part = id => document.getElementById(id);
 let shown = null;  // what the server said last
 let quoted = "";  // words of the row that were selected last
+let spans = [];  // {first, last, type} among the tokens of the row that waits
+const chosen = new Set();  // places of the tokens that are selected
 let busy = false;  // a request is on its way: keys and clicks pressed meanwhile do not count
 
 const GONE = "The program does not answer. It may have stopped: all answers that you saw accepted are saved. "
@@ -84,8 +86,93 @@ function showRow(state) {
     button(text, key, () => change("answer", label))));
   part("boxes").hidden = !state.boxes.length;
   part("ticks").replaceChildren(...state.boxes.map(tick));
-  showBox("writing", state.boxes.length ? {...state, hint: ""} : state);
+  const tokens = state.row.tokens;
+  part("segments").hidden = Boolean(tokens.length);
+  part("spans").hidden = !tokens.length;
+  part("types").replaceChildren(...state.types.map(typeButton));
+  showBox("writing", state.boxes.length || tokens.length ? {...state, hint: ""} : state);
+  spans = [];
+  chosen.clear();
+  showTokens(tokens);
   scrollTo(0, 0);
+}
+
+function typeButton({label, text, key}) {
+  return button(text, key, () => mark(label));
+}
+
+function addType() {
+  const label = part("another").value.trim();
+  part("another").value = "";
+  if (!label) return;
+  part("types").append(typeButton({label, text: label, key: ""}));
+  part("types").lastChild.focus();
+}
+
+function runs(places) {
+  const found = [];
+  for (const place of [...places].sort((a, b) => a - b)) {
+    if (found.length && found.at(-1).last === place - 1) found.at(-1).last = place;
+    else found.push({first: place, last: place});
+  }
+  return found;
+}
+
+function placesOf({first, last}) {
+  return Array.from({length: last - first + 1}, (_, number) => first + number);
+}
+
+function mark(type) {  // each run of selected tokens becomes a span, or none if the type is null
+  part("message").textContent = chosen.size ? "" : "Select words first.";
+  if (!chosen.size) return;
+  const left = spans.flatMap(span =>
+    runs(placesOf(span).filter(place => !chosen.has(place))).map(run => ({...run, type: span.type})));
+  spans = type === null ? left : [...left, ...runs(chosen).map(run => ({...run, type}))];
+  onbeforeunload = spans.length ? event => event.preventDefault() : null;
+  const first = Math.min(...chosen);
+  const typed = part("tokens").contains(document.activeElement);
+  chosen.clear();
+  getSelection().removeAllRanges();
+  showTokens(shown.row.tokens, first);
+  if (typed) focusToken(first);
+}
+
+function tags() {
+  const tagged = shown.row.tokens.map(() => "O");
+  for (const {first, last, type} of spans) {
+    for (const place of placesOf({first, last})) {
+      tagged[place] = (place === first ? "B" : "I") + (type ? `-${type}` : "");
+    }
+  }
+  return tagged;
+}
+
+function showTokens(tokens, current = 0) {
+  part("tokens").replaceChildren(...tokens.flatMap((token, place) => {
+    const made = element("span", token);
+    const span = spans.find(({first, last}) => first <= place && place <= last);
+    made.setAttribute("role", "option");
+    made.tabIndex = place === current ? 0 : -1;
+    if (span) made.className = "tagged";
+    if (span && span.last === place) made.append("\u00a0", element("small", span.type || "span"));
+    return [made, " "];
+  }));
+  showChosen();
+}
+
+function showChosen() {
+  [...part("tokens").children].forEach((token, place) => token.setAttribute("aria-selected", chosen.has(place)));
+}
+
+function toggle(place) {
+  if (!chosen.delete(place)) chosen.add(place);
+  focusToken(place);
+  showChosen();
+}
+
+function focusToken(place) {
+  [...part("tokens").children].forEach((token, number) => { token.tabIndex = number === place ? 0 : -1; });
+  part("tokens").children[place].focus();
 }
 
 function tick({label, text, key}) {
@@ -203,7 +290,14 @@ function inSentence(text) {
 
 function noteSelection() {
   const selection = getSelection();
-  if (!selection.isCollapsed && part("segments").contains(selection.anchorNode)) quoted = selection.toString();
+  if (selection.isCollapsed) return;
+  if (part("segments").contains(selection.anchorNode)) quoted = selection.toString();
+  if (!part("tokens").contains(selection.anchorNode)) return;
+  chosen.clear();
+  [...part("tokens").children].forEach((token, place) => {
+    if (selection.containsNode(token, true)) chosen.add(place);
+  });
+  showChosen();
 }
 
 function element(name, text = "") {
@@ -271,11 +365,42 @@ part("boxes").addEventListener("submit", event => {
   const ticked = [...part("ticks").querySelectorAll(":checked")].map(box => box.value);
   change("answer", JSON.stringify(ticked));
 });
+part("spans").addEventListener("submit", event => {
+  event.preventDefault();
+  onbeforeunload = null;
+  change("answer", JSON.stringify(tags()));
+});
+part("tokens").addEventListener("click", event => {
+  const place = [...part("tokens").children].indexOf(event.target.closest("[role=option]"));
+  if (place < 0 || !getSelection().isCollapsed) return;
+  toggle(place);
+});
+part("tokens").addEventListener("keydown", event => {
+  const tokens = [...part("tokens").children];
+  const place = tokens.indexOf(event.target);
+  const moves = {ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: tokens.length - 1};
+  const next = tokens[moves[event.key]];
+  if (event.key === " ") toggle(place);
+  else if (!next) return;
+  else {
+    if (event.shiftKey) [place, moves[event.key]].forEach(one => chosen.add(one));
+    focusToken(moves[event.key]);
+  }
+  event.preventDefault();
+  showChosen();
+});
+part("untag").addEventListener("click", () => mark(null));
+part("add").addEventListener("click", addType);
+part("another").addEventListener("keydown", event => {
+  if (event.key !== "Enter") return;
+  event.preventDefault();  // it would save the spans
+  addType();
+});
 part("names").addEventListener("click", showNames);
 part("keys").addEventListener("change", showKeys);
 for (const id of ["written", "differences"]) part(id).addEventListener("change", showReading);
 document.addEventListener("keydown", event => {
-  if (event.target.matches("textarea") || !part("keys").checked || event.repeat || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+  if (event.target.matches("textarea, [type=text]") || !part("keys").checked || event.repeat || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
   const pressed = [...document.querySelectorAll("[data-key]")].find(one =>
     one.dataset.key === event.key && !one.disabled && one.getClientRects().length);
   if (!pressed) return;

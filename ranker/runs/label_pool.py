@@ -90,6 +90,15 @@ class PoolFile:
         return self.task.boxes if has_values(self.task) else ()
 
     @property
+    def span_types(self) -> tuple[str, ...]:
+        """Types of the spans that people mark in a row; () where answers are given otherwise."""
+        return self.task.span_types if has_values(self.task) else ()
+
+    def tokens(self, row: Example) -> tuple[str, ...]:
+        """Return the tokens of a row that people mark; () where answers are given otherwise."""
+        return self.task.tokens(row.segments) if has_values(self.task) else ()
+
+    @property
     def hint(self) -> str:
         """Form of an answer that is typed; "" where it is a label."""
         return self.task.hint if has_values(self.task) else ""

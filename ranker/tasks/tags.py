@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -61,12 +61,31 @@ class TagTask(ValueTask):
         >>> task.outcomes(answers, [row]).tolist()
         [0.5]
 
+    Attributes:
+        span_types: those that models answer with, which people may mark.
+
     Source: Tjong Kim Sang, De Meulder 2003, "Introduction to the CoNLL-2003 shared task", section 2.4.
     """
 
     answers = TagAnswers.kind
     metrics = (SPAN_F1, *(f"{SPAN_F1}:{mode}" for mode in (STRICT, *MODES)), ROW_F1)
     outputs = ("the first predicted span (mean log-odds of its tags)",)
+
+    span_types: tuple[str, ...] = field(default=(), compare=False)
+
+    def fitted(self, cells: Iterable[Any], names: Iterable[str]) -> Self:
+        """Return the task with the types of spans in answers. See `ValueTask.fitted`.
+
+        Example:
+            >>> TagTask("entities").fitted([("B-PER", "O"), ("O", "I-LOC")], ()).span_types
+            ('LOC', 'PER')
+        """
+        tags = {tag for cell in cells if isinstance(cell, tuple) for tag in set(cell)}
+        return replace(self, span_types=tuple(sorted({tag[2:] for tag in tags if tag != OUTSIDE})))
+
+    def tokens(self, segments: Sequence[str]) -> tuple[str, ...]:
+        """Return the tokens of a row. See `ValueTask.tokens`."""
+        return tuple(segments[0].split(" "))
 
     @property
     def metric(self) -> str:
@@ -76,7 +95,7 @@ class TagTask(ValueTask):
     @property
     def hint(self) -> str:
         """The form of tags. See `ValueTask.hint`."""
-        return "A tag for each token (O, B-TYPE or I-TYPE), with blanks between; words cannot be marked here yet"
+        return "A tag for each token (O, B-TYPE or I-TYPE), with blanks between"
 
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> Tagging:
         """Return the tags in a cell. See `ranker.tasks.base.Task`."""

@@ -152,6 +152,15 @@ class ValueTask:
         return ()
 
     @property
+    def span_types(self) -> tuple[str, ...]:
+        """Types of the spans that people mark among `tokens`."""
+        return ()
+
+    def tokens(self, segments: Sequence[str]) -> tuple[str, ...]:
+        """Return the tokens of a row's texts of which each has a tag; () where answers are given otherwise."""
+        return ()
+
+    @property
     def metric(self) -> str:
         """Name of the outcome in tables."""
         raise NotImplementedError

@@ -17,6 +17,9 @@ from test_label_web import Served
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH")]
 
+SHIFT = 8
+"""Modifier of a key."""
+
 ANSWERS = "[...document.querySelectorAll('.answer > div')].map(answer => answer.innerText)"
 LONG = (
     "# Title\n\nA *word*, `code`, and:\n\n```py\nreturn 1\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
@@ -250,5 +253,47 @@ def test_boxes_are_ticked_by_keys_and_clicks(tmp_path, chromium, width):
         page.until(f"{TITLE} === 'Row 2'")
         assert page.ask(ticked) == []
         assert [row["label"] for row in kept(tmp_path, "labels.csv")] == ['["anger", "love", "sadness"]']
+    finally:
+        served.close(kill=True)
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_spans_are_marked_by_mouse_and_keys(tmp_path, chromium, width):
+    """Words are selected by a drag, clicks and arrows; a type marks them; no fault at both widths."""
+    (tmp_path / "pool.csv").write_text("id,text\n" + "".join(f"{n},Ann saw New York and Bob {n}\n" for n in range(20)))
+    for name, tags in (("one", "B-PER O B-LOC I-LOC O B-PER O"), ("two", "O O B-LOC I-LOC O O O")):
+        (tmp_path / f"{name}.csv").write_text("id,prediction\n" + "".join(f"{n},{tags}\n" for n in range(20)))
+    served = Served(tmp_path, "--task", "tags", models=["one.csv", "two.csv"], output="labels.csv")
+    words = "[...document.getElementById('tokens').children]"
+    selected = f"{words}.filter(word => word.ariaSelected === 'true').map(word => word.innerText)"
+    try:
+        page = shown(chromium, served, width)
+        page.ask(
+            f"(words => {{ const range = document.createRange(); range.setStart(words[2].firstChild, 1);"
+            f"range.setEnd(words[3].firstChild, 2); getSelection().removeAllRanges(); getSelection().addRange(range)"
+            f"}})({words})"
+        )
+        page.until(f"({selected}).join(' ') === 'New York'")
+        press(page, "1")  # LOC
+        assert page.ask(f"{words}.map(word => word.innerText.replace(/\\s+/, ' '))")[3] == "York LOC"
+        page.ask(f"{words}[0].click()")
+        press(page, "2")  # PER
+        for key, modifiers in (("End", 0), ("ArrowLeft", 0), ("ArrowLeft", 0), ("ArrowRight", SHIFT)):
+            page.call("Input.dispatchKeyEvent", type="keyDown", key=key, modifiers=modifiers)
+        assert page.until(f"({selected}).length === 2 && {selected}") == ["and", "Bob"]
+        assert axe.faults(page) == []
+        press(page, "2")
+        page.ask(f"{words}[4].click()")
+        page.call("Input.dispatchKeyEvent", type="keyDown", key="Delete")
+        page.ask(f"{words}[6].click()")
+        page.ask("document.getElementById('another').focus()")
+        page.call("Input.insertText", text="AGE")
+        page.call("Input.dispatchKeyEvent", type="keyDown", key="Enter")
+        page.until("document.querySelectorAll('#types button').length === 3")
+        page.ask("document.activeElement.click()")
+        press(page, "t")
+        page.until(f"{TITLE} === 'Row 2'")
+        assert page.ask(selected) == []
+        assert [row["label"] for row in kept(tmp_path, "labels.csv")] == ["B-PER O B-LOC I-LOC O B-PER B-AGE"]
     finally:
         served.close(kill=True)

@@ -142,8 +142,8 @@ def test_what_is_no_answer_is_said_and_the_row_waits(folder):
     assert [row["label"] for row in kept(folder, "n.csv")] == ["3", "2.5"]
 
 
-def test_tags_are_typed_and_it_is_said_that_words_cannot_be_marked(folder, monkeypatch):
-    """A tag for each token of the row, on a terminal and on the page; another number of tags is refused."""
+def test_tags_are_typed_on_a_terminal_and_marked_on_the_page(folder, monkeypatch):
+    """A tag for each token of the row; another number of tags is refused. The page has tokens, and types of answers."""
     (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Ann saw town {n}\n" for n in range(ROWS)))
     tags = ["O O B-LOC O", "B-PER O O O"]
     for at, name in enumerate(MODELS[:2]):
@@ -153,14 +153,15 @@ def test_tags_are_typed_and_it_is_said_that_words_cannot_be_marked(folder, monke
         folder, ["t", "B-PER O", "t", "[" * 50_000, "t", "B-PER O B-LOC O", "q"], "--task", "tags", models=MODELS[:2]
     )
     assert (status, err) == (0, "")
-    assert "words cannot be marked here yet" in out
     assert "each token needs a tag (got 2 tags for 4 tokens)" in out
     assert "recursion" in out
     assert [row["label"] for row in kept(folder)] == ["B-PER O B-LOC O"]
 
     def visit(client):
-        assert "words cannot be marked here yet" in client.state()["hint"]
-        client.change("answer", "O O O O")
+        state = client.state()
+        assert state["row"]["tokens"] == state["row"]["segments"][0]["pieces"][0]["text"].split(" ")
+        assert [(of["label"], of["key"]) for of in state["types"]] == [("LOC", "1"), ("PER", "2")]
+        client.change("answer", '["O", "O", "O", "O"]')
 
     assert served_in(folder, monkeypatch, visit)("--task", "tags", models=MODELS[:2], output="page.csv") == 0
     assert [row["label"] for row in kept(folder, "page.csv")] == ["O O O O"]
