@@ -3,10 +3,10 @@
     python -m benchmarks.set_metrics bleu realsumm/abstractive.jsonl.gz
     python -m benchmarks.set_metrics span-f1 wnut17/test.conll.gz wnut17/submissions/*
 
-Truth is the metric on all rows. Four orders are compared: by the metric on K labelled rows; by the mean of rows on
-these; by ANCHORS from the mean of rows; and by ANCHORS for each statistic of the metric. Of the statistics, some follow
-from answers alone, and are known on the whole pool; some from references alone, and are their mean over the labelled
-rows for every model; ANCHORS gives the differences of the others.
+Truth is the metric on all rows. Compared are the orders by the metric on K labelled rows, by the mean of rows on these,
+by ANCHORS from the mean of rows, and by matches (`ranker.statistics.matches`): each statistic that answers and
+references give together is read by ANCHORS. Printed are also the log loss of the pairs by matches, and how many are
+right by what they are given.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from factors.types import Floats, Ints
 from ranker.commands.options import PATH
 from ranker.files.conll import TAGS, by_tokens
 from ranker.numbers import percent
+from ranker.statistics.draws import Draws
 from ranker.statistics.likeness import Anchors, infer_differences
+from ranker.statistics.matches import Matches, draw
 from ranker.tasks.metrics import Metric
 from ranker.tasks.tags import SPAN_F1, TagTask
 from ranker.tasks.text_scores import BLEU
@@ -35,7 +37,13 @@ from ranker.tasks.values import ValueTask
 SIZES = (3, 5, 10, 20, 50)
 """Numbers of labelled rows."""
 
-NAMES = ("the metric", "mean of rows", "ANCHORS, mean of rows", "ANCHORS, each statistic")
+SAMPLES = 2_000
+"""Draws of a belief."""
+
+NAMES = ("the metric", "mean of rows", "ANCHORS, mean of rows", "matches")
+
+STATED = ((0.5, 0.75), (0.75, 0.9), (0.9, 0.97), (0.97, 1.01))
+"""Bins of the probability of the likelier model of a pair."""
 
 
 @dataclass(frozen=True)
@@ -82,19 +90,15 @@ def judge(name: str, files: Sequence[Path]) -> Judgements:
     return Judgements(metric, matched, of_references, statistics[:, 0], statistics[:, 1:], rows[:, 0], rows[:, 1:])
 
 
-def scores(judged: Judgements, pool: Ints | Sequence[int], rows: Ints | Sequence[int]) -> list[Floats]:
-    """Return (M,) scores of the models by each of `NAMES`; `rows` are places in the pool."""
-    statistics, outcomes = judged.statistics[:, pool], judged.outcomes[:, pool]
-    labelled, sums = statistics[:, rows], statistics.mean(axis=1)
-    sums[:, judged.of_references] = labelled[:, :, judged.of_references].mean(axis=(0, 1))
-    for place in judged.matched:
-        alike = judged.alike[:, :, pool, place]
-        scale = max(alike.max(), 1.0)
-        differences = infer_differences(Anchors(alike / scale), labelled[:, :, place] / scale, rows).score
-        sums[:, place] = np.maximum(labelled[:, :, place].mean() + scale * differences, 1e-6)
+def scores(judged: Judgements, pool: Ints, rows: Ints) -> tuple[list[Floats], Draws]:
+    """Return (M,) scores of the models by each of `NAMES`, and the belief by matches; `rows` are places in the pool."""
+    labelled, outcomes = judged.statistics[:, pool][:, rows], judged.outcomes[:, pool]
+    places = (tuple(judged.matched), tuple(judged.of_references))
+    evidence = Matches(judged.alike[:, :, pool], labelled, rows, *places, judged.metric.value)
+    belief = draw(evidence, np.random.default_rng(0), SAMPLES)
     means = infer_differences(Anchors(judged.outcomes_alike[:, :, pool]), outcomes[:, rows], rows).score
     on_rows = judged.metric.value(labelled.mean(axis=1))
-    return [on_rows, outcomes[:, rows].mean(axis=1), means, judged.metric.value(sums)]
+    return [on_rows, outcomes[:, rows].mean(axis=1), means, belief.score], belief
 
 
 @click.command()
@@ -107,16 +111,24 @@ def main(name: str, files: Sequence[Path], replicates: int, size: int) -> None:
     judged, lines = judge(name, files), []
     truth = judged.metric.value(judged.statistics.mean(axis=1))
     order = np.argsort(-truth)
+    first, second = np.nonzero(truth[:, None] > truth)
     for count in SIZES:
-        shares = []
+        shares, chances = [], []
         for replicate in range(replicates):
             rng = np.random.default_rng([count, replicate])
             pool = rng.choice(judged.statistics.shape[1], min(size, judged.statistics.shape[1]), replace=False)
-            by_each = scores(judged, pool, rng.choice(len(pool), count, replace=False))
+            by_each, belief = scores(judged, pool, rng.choice(len(pool), count, replace=False))
             shares.append([pairwise_accuracy(score[order], truth[order]) for score in by_each])
+            chances.append(np.clip(belief.beats()[first, second], 1 / SAMPLES, 1 - 1 / SAMPLES))
         errors = np.std(np.array(shares)[:, 3] - np.array(shares)[:, 0]) / np.sqrt(replicates)
-        lines.append([str(count), *map(percent, np.mean(shares, axis=0).tolist()), f"{100 * errors:.1f}"])
-    click.echo(table(["K", *NAMES, "error of the last less the first"], lines))
+        of_truth = np.concatenate(chances)
+        stated = np.maximum(of_truth, 1 - of_truth)
+        right = [of_truth[(stated >= low) & (stated < high)] > 0.5 for low, high in STATED]
+        kept = ", ".join(f"{100 * pairs.mean():.0f}" if len(pairs) else "" for pairs in right)
+        means = map(percent, np.mean(shares, axis=0).tolist())
+        lines.append([str(count), *means, f"{100 * errors:.1f}", f"{-np.log(of_truth).mean():.3f}", kept])
+    head = ["K", *NAMES, "error of the last less the first", "log loss", "right, by what is given"]
+    click.echo(table(head, lines))
 
 
 if __name__ == "__main__":

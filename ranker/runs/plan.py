@@ -308,7 +308,8 @@ def metric_of(name: str | LabelScore | None, rows: RunRows) -> Metric | None:
         return None  # a pool tells of means, and of what labels give
     if rows.truth and not resolved.higher_is_better:
         raise UsageError.about("metric", f"{resolved.name} is for a decision: less of it is better", resolved.name)
-    if rows.pool and resolved.by_label() is None:
+    is_told = resolved.by_label() is not None or (has_values(task) and task.matched(resolved) is not None)
+    if rows.pool and not is_told:
         predicate = f"{resolved.name} is for labelled rows alone, and a pool is read, too"
         raise UsageError.about("metric", predicate, resolved.name)
     return resolved

@@ -21,9 +21,11 @@ from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer
 from ranker.scoring.unlabelled import AnswerContext
 from ranker.statistics.label_votes import LabelVotes
+from ranker.statistics.likeness import Anchors
+from ranker.statistics.matches import Matches
 from ranker.statistics.pool import InDomain, Pool, Targets, Voters
 from ranker.statistics.vote import MetricByLabel
-from ranker.tasks.base import NO_ANSWER, Task
+from ranker.tasks.base import NO_ANSWER, Predictions, Task
 from ranker.tasks.classes import label_names, labels_of
 from ranker.tasks.values import ValueTask, has_values
 
@@ -146,6 +148,9 @@ def _pad_classes(probs: Floats, classes: int) -> Floats:
 MAX_COMPARED_ROWS, LEAST_COMPARED_ROWS = 600, 50
 """Rows of a pool on which answers are compared: most, and least of a metric that is slow for so many models."""
 
+NOTHING = ("",)
+"""Target of a row to which a model gave no answer."""
+
 MOST_SECONDS = 120.0
 """Time that comparisons may take, by what a task states of a metric."""
 
@@ -202,6 +207,9 @@ def answer_context(
         return None
     labelled = np.flatnonzero(~np.isnan(targets.outcomes).any(axis=0))
     examples, most = measuring.plan.rows.pool, most_compared(task, len(answered), len(voting))
+    matched = None if measuring.plan.metric is None else task.matched(measuring.plan.metric)
+    if matched is not None:
+        most = min(most, max(int(MOST_SECONDS / (matched.seconds * len(answered) ** 2)), LEAST_COMPARED_ROWS))
     rows = compared_rows([examples[place] for place in pool_rows.tolist()], labelled, most)
     if len(rows) == 0:
         return None
@@ -211,10 +219,43 @@ def answer_context(
     trusted = [reply.model.name for reply in voting if reply.model.role == "trusted"]
     anchors = compare_answers(task, answers, measuring.runtime, measuring.store, references, declared, trusted)
     sets = None if measuring.plan.metric is None else _label_votes(measuring.plan, answered, pool_rows)
-    slow = f"{task.metric} of {len(answered):,} models is slow" if most < MAX_COMPARED_ROWS else ""
     places = np.searchsorted(rows, labelled)
+    matches = None if matched is None else _matches(measuring, [*answers.values()], rows, places, pool_rows, anchors)
+    name = task.metric if matched is None or measuring.plan.metric is None else measuring.plan.metric.name
+    slow = f"{name} of {len(answered):,} models is slow" if most < MAX_COMPARED_ROWS else ""
     outcomes, left = targets.outcomes[:, labelled], len(pool_rows) - len(labelled)
-    return AnswerContext(tuple(answers), anchors, outcomes, places, sets, left, slow)
+    return AnswerContext(tuple(answers), anchors, outcomes, places, sets, left, slow, matches)
+
+
+def _matches(
+    measuring: Measurer,
+    answers: Sequence[Predictions],
+    rows: Ints,
+    places: Ints,
+    pool_rows: Ints,
+    anchors: Anchors,
+) -> Matches | None:
+    """Return statistics of the answers to some rows of a pool, and those at the places of labelled ones."""
+    plan = measuring.plan
+    task, metric, of_population = plan.task, plan.metric, plan.rows.places
+    if not has_values(task) or metric is None or of_population is None or (told := task.matched(metric)) is None:
+        return None
+    of_models = [predictions.answers() or () for predictions in answers]
+    targets = [[task.as_target(answer) or NOTHING for answer in of_model] for of_model in of_models]
+    parts: list[list[Floats]] = []
+    with measuring.runtime.steps(f"comparing {len(answers):,} models' answers by {metric.name}", len(answers)) as watch:
+        for number, of_model in enumerate(of_models):
+            parts.append([metric.statistics(of_model, of_other) for of_other in targets])
+            watch(f"{number + 1:,} of {len(answers):,} models are done", 1)
+    alike = np.array(parts)
+    position = positions_among(of_population, pool_rows, len(plan.rows.pool))
+    labelled = np.zeros((len(answers), len(places), alike.shape[3]))
+    for number, place in enumerate(places.tolist()):
+        of_row = [plan.rows.population[n].target for n in np.flatnonzero(position == rows[place]).tolist()]
+        for model, of_model in enumerate(of_models):
+            labelled[model, number] = metric.statistics([of_model[place]] * len(of_row), of_row).mean(axis=0)
+    value = metric.value if metric.higher_is_better else lambda means: -metric.value(means)
+    return Matches(alike, labelled, places, told.matched, told.of_targets, value, anchors.declared)
 
 
 def _label_votes(plan: Plan, answered: Sequence[ModelResponses], pool_rows: Ints) -> LabelVotes | None:

@@ -178,7 +178,8 @@ def _order(
         return ModelOrder(judged.name, "baseline", judged.order)
     names = [factor.name for factor in table.methods]
     mixed = combined.names(names, designed)
-    of_labels, pooled = (None, {}) if beside is None else (judged.of_labels, beside.methods)
+    of_labels = None if beside is None or beside.reads_metric else judged.of_labels
+    pooled = {} if beside is None else beside.methods
     first = next((name for name, kind in pooled.items() if kind == "pool"), None)
     default = first or f"{table.metric}{combined.TIES}"
     method = resolve_method(

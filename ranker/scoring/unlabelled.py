@@ -14,12 +14,13 @@ from factors.types import Floats, Ints
 from ranker.errors import listed
 from ranker.numbers import SHARES, Unit, counted
 from ranker.results.judged import JudgeBias, JudgeResult
-from ranker.statistics import judges, label_votes, likeness, rows
+from ranker.statistics import judges, label_votes, likeness, matches, rows
 from ranker.statistics.draws import Draws
 from ranker.statistics.engine import none_if_nan
 from ranker.statistics.judges import JudgedMarks
 from ranker.statistics.label_votes import LabelVotes
 from ranker.statistics.likeness import Anchors, LikenessEvidence
+from ranker.statistics.matches import Matches
 from ranker.statistics.pool import Kind, Pool, PoolMethod, Targets, possible
 from ranker.statistics.rows import RowEvidence
 from ranker.statistics.vote import MetricByLabel
@@ -84,6 +85,11 @@ class UnlabelledContext(Protocol):
     def adds(self) -> str:
         """A sentence on what these rows add to the labelled ones."""
         return f"The pool adds {counted(self.unlabelled, 'row')}, read without labels."
+
+    @property
+    def reads_metric(self) -> bool:
+        """Whether the rows tell the metric by which models are judged, though labels alone do not give it."""
+        return False
 
     @property
     def methods(self) -> dict[str, Kind]:
@@ -160,6 +166,7 @@ class AnswerContext(UnlabelledContext):
         sets: what models give to all rows of the pool, if models are compared by a metric of label sets; else None.
         unlabelled_pool: number of rows of the pool without a label, of which some are read; 0 if all are.
         slow: why fewer are read than usual, in words; "" if not.
+        matches: statistics of the answers, if models are compared by a metric that ANCHORS reads by these; else None.
     """
 
     models: tuple[str, ...]
@@ -169,6 +176,12 @@ class AnswerContext(UnlabelledContext):
     sets: LabelVotes | None = None
     unlabelled_pool: int = 0
     slow: str = ""
+    matches: Matches | None = None
+
+    @property
+    def reads_metric(self) -> bool:
+        """Whether the statistics of a metric are there. See `UnlabelledContext`."""
+        return self.matches is not None
 
     @property
     def adds(self) -> str:
@@ -202,13 +215,16 @@ class AnswerContext(UnlabelledContext):
         if method == AGREEMENT:
             warning = "puts models first that err alike"
             return ModelOrder(AGREEMENT, "label-free", self.anchors.mean_agreement, None, warning)
+        notes = (*family_notes(self.models, self.anchors),)
+        warning = "is too bold among models that are nearly as good, and misled by models that err alike"
+        if self.matches is not None:
+            belief = matches.draw(self.matches, np.random.default_rng(seed))
+            return ModelOrder(ANCHORS, "pool", belief.score, belief, warning, notes=notes)
         evidence = LikenessEvidence(self.anchors, self.outcomes, self.places)
         belief, without = likeness.draw(evidence, np.random.default_rng(seed)), dict[Part, Draws]()
         if self.anchors.references:
             of_models = replace(evidence, anchors=self.anchors.of_models)
             without["voters"] = likeness.draw(of_models, np.random.default_rng(seed))
-        warning = "is too bold among models that are nearly as good, and misled by models that err alike"
-        notes = (*family_notes(self.models, self.anchors),)
         return ModelOrder(ANCHORS, "pool", belief.score, belief, warning, without, notes=notes)
 
 

@@ -249,6 +249,12 @@ class AnchorPosterior:
         """(M,) expected differences from the mean model, in outcomes, by which models are ranked."""
         return np.asarray(np.round(self.weights @ self.means, 12))
 
+    @property
+    def covariance(self) -> Floats:
+        """(M, M) of the differences, in squared outcomes."""
+        apart = self.means - self.weights @ self.means
+        return np.asarray(np.tensordot(self.weights, self.covariances + apart[:, :, None] * apart[:, None], axes=1))
+
     def beats(self) -> Floats:
         """Return (M, M) P(the row's model is better than the column's); 1/2 on the diagonal."""
         from scipy.special import ndtr

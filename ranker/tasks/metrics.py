@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -44,6 +44,20 @@ the function has a `range`; higher is better unless its `lower_is_better` is tru
 
 Values = Callable[[Floats], Floats]
 """(..., k) means of statistics -> (...) values."""
+
+
+class MatchedStatistics(NamedTuple):
+    """How the likeness of answers tells a metric of all rows together.
+
+    Attributes:
+        matched: places of the statistics that answer and target give together; the others follow from one of them.
+        of_targets: places of those that targets give alone.
+        seconds: about how long the statistics of a pair take.
+    """
+
+    matched: tuple[int, ...]
+    of_targets: tuple[int, ...]
+    seconds: float
 
 
 class Metric(Protocol):

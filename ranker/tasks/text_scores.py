@@ -15,7 +15,7 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.errors import UsageError, first_line
-from ranker.tasks.metrics import SHARE
+from ranker.tasks.metrics import SHARE, MatchedStatistics
 
 Score = Callable[[str, str], float]
 """(answer, one reference) -> score in [0, 1]."""
@@ -390,3 +390,7 @@ class CorpusBleu:
     def by_label(self) -> None:
         """Return None: answers are no labels."""
         return
+
+
+MATCHED_BLEU = MatchedStatistics(tuple(range(2, 2 + ORDER)), (1,), SECONDS_A_PAIR["sentence-bleu"])
+"""Right sequences are given by answer and reference together, and the reference's length by itself."""

@@ -14,11 +14,12 @@ import numpy as np
 from factors.types import Floats
 from ranker.errors import Assumption, UnknownName, UsageError
 from ranker.tasks.base import Predictions
-from ranker.tasks.metrics import Metric
+from ranker.tasks.metrics import MatchedStatistics, Metric
 from ranker.tasks.text_scores import (
     BLEU,
     FEW_LOST,
     LETTER,
+    MATCHED_BLEU,
     MOST_LOST,
     OWN,
     READINGS,
@@ -145,6 +146,10 @@ class TextTask(ValueTask):
         if isinstance(self.score, EmbeddingScore):
             return models * SECONDS_A_TEXT + models * anchors * SECONDS_A_PAIR[OWN]
         return models * anchors * SECONDS_A_PAIR.get(str(self.score), SECONDS_A_PAIR[OWN])
+
+    def matched(self, metric: Metric) -> MatchedStatistics | None:
+        """Return that of BLEU. See `ValueTask.matched`."""
+        return MATCHED_BLEU if metric.name == BLEU else None
 
     def likeness(self, answers: Sequence[Predictions], anchors: Sequence[Predictions]) -> Floats:
         """Return (M, A, N) likeness; counted parts are compared for all answers to a row at once. See `ValueTask`."""

@@ -13,7 +13,7 @@ from factors.types import Bools, Example, Floats, Ints
 from ranker.errors import UsageError
 from ranker.tasks.answers import answer_class
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task, states_of
-from ranker.tasks.metrics import Metric
+from ranker.tasks.metrics import MatchedStatistics, Metric
 
 SECONDS_A_PAIR = 5e-5
 """Time to compare two answers, where a task states no other."""
@@ -217,6 +217,10 @@ class ValueTask:
     def likeness(self, answers: Sequence[Predictions], anchors: Sequence[Predictions]) -> Floats:
         """Return (M, A, N) `similarity` of each of M models' answers to N rows to each of A others."""
         return np.array([[self.similarity(of_model, anchor) for anchor in anchors] for of_model in answers])
+
+    def matched(self, metric: Metric) -> MatchedStatistics | None:
+        """Return how the likeness of answers tells a metric of all rows together; None where it does not."""
+        return None
 
     def judge(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
         """Return (N,) outcomes of answers, None where none was given; nan where the target is None, as unknown."""

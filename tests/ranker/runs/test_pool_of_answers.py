@@ -21,6 +21,7 @@ from ranker.sources.base import SourceOptions
 from ranker.sources.suites import load
 from ranker.sources.tables.options import TableOptions
 from ranker.statistics.likeness import Anchors, infer_differences
+from ranker.statistics.matches import Matches, draw
 from ranker.tasks.texts import SpanTask, TextTask
 
 WORDS = "a big old dog cat tree ran sat fell to from over the town river house slowly again".split()  # noqa: SIM905
@@ -136,6 +137,28 @@ def test_of_a_large_pool_some_rows_are_compared_the_same_ones_each_time(files, t
     assert total == 3 * MAX_COMPARED_ROWS
     assert first == second
     assert [model.p_best for model in turned.models] == pytest.approx([model.p_best for model in first.models])
+
+
+def test_bleu_beside_a_pool_is_that_of_its_matches(files):
+    """Order and P are those of right sequences by a plain loop, and the reported value is that of the labelled rows."""
+    rows, pool, models, references, answers = files
+    metric, names = TextTask("text").metric_named("bleu"), list(answers)
+    alike = np.array(
+        [[metric.statistics(answers[name], [(text,) for text in answers[other]]) for other in names] for name in names]
+    )
+    labelled = np.array(
+        [metric.statistics(answers[name][:KNOWN], [(text,) for text in references[:KNOWN]]) for name in names]
+    )
+    evidence = Matches(alike, labelled, np.arange(KNOWN), (2, 3, 4, 5), (1,), metric.value)
+    belief = draw(evidence, np.random.default_rng(0))
+    ranking = decide(load(models), RowsFile(rows, task=TextTask("text")), pool=pool, metric="bleu",
+                     runtime=Runtime(store=None))  # fmt: skip
+    decision = ranking.decision
+    assert (decision.method, decision.metric) == ("ANCHORS", "bleu")
+    assert list(decision.names) == [names[m] for m in belief.order.tolist()] == ["best", "good", "fair", "poor"]
+    assert np.array(decision.p_beats) == pytest.approx(belief.beats()[np.ix_(belief.order, belief.order)], abs=1e-9)
+    values = dict(zip(names, metric.value(labelled.mean(axis=1)).tolist(), strict=True))
+    assert {model.name: model.outcome for model in decision.models} == pytest.approx(values)
 
 
 def test_fewer_rows_are_compared_where_a_metric_is_slow():
