@@ -124,9 +124,9 @@ def main(name: str, files: Sequence[Path], replicates: int, size: int) -> None:
         of_truth = np.concatenate(chances)
         stated = np.maximum(of_truth, 1 - of_truth)
         right = [of_truth[(stated >= low) & (stated < high)] > 0.5 for low, high in STATED]
-        kept = ", ".join(f"{100 * pairs.mean():.0f}" if len(pairs) else "" for pairs in right)
+        stated_right = ", ".join(f"{100 * pairs.mean():.0f}" if len(pairs) else "" for pairs in right)
         means = map(percent, np.mean(shares, axis=0).tolist())
-        lines.append([str(count), *means, f"{100 * errors:.1f}", f"{-np.log(of_truth).mean():.3f}", kept])
+        lines.append([str(count), *means, f"{100 * errors:.1f}", f"{-np.log(of_truth).mean():.3f}", stated_right])
     head = ["K", *NAMES, "error of the last less the first", "log loss", "right, by what is given"]
     click.echo(table(head, lines))
 

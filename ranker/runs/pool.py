@@ -238,7 +238,7 @@ def _matches(
     """Return statistics of the answers to some rows of a pool, and those at the places of labelled ones."""
     plan = measuring.plan
     task, metric, of_population = plan.task, plan.metric, plan.rows.places
-    if not has_values(task) or metric is None or of_population is None or (told := task.matched(metric)) is None:
+    if not has_values(task) or metric is None or of_population is None or (matched := task.matched(metric)) is None:
         return None
     of_models = [predictions.answers() or () for predictions in answers]
     targets = [[task.as_target(answer) or NOTHING for answer in of_model] for of_model in of_models]
@@ -255,7 +255,7 @@ def _matches(
         for model, of_model in enumerate(of_models):
             labelled[model, number] = metric.statistics([of_model[place]] * len(of_row), of_row).mean(axis=0)
     value = metric.value if metric.higher_is_better else lambda means: -metric.value(means)
-    return Matches(alike, labelled, places, told.matched, told.of_targets, value, anchors.declared)
+    return Matches(alike, labelled, places, matched.matched, matched.of_targets, value, anchors.declared)
 
 
 def _label_votes(plan: Plan, answered: Sequence[ModelResponses], pool_rows: Ints) -> LabelVotes | None:

@@ -88,7 +88,7 @@ class UnlabelledContext(Protocol):
 
     @property
     def reads_metric(self) -> bool:
-        """Whether the rows tell the metric by which models are judged, though labels alone do not give it."""
+        """True if the rows tell the metric by which models are judged, though labels alone do not give it."""
         return False
 
     @property
@@ -180,7 +180,7 @@ class AnswerContext(UnlabelledContext):
 
     @property
     def reads_metric(self) -> bool:
-        """Whether the statistics of a metric are there. See `UnlabelledContext`."""
+        """True if the statistics of a metric are there. See `UnlabelledContext`."""
         return self.matches is not None
 
     @property

@@ -73,8 +73,8 @@ def draw(evidence: Matches, rng: np.random.Generator, samples: int = 0) -> Draws
     samples = samples or sample_count(models)
     weights = rng.dirichlet(np.ones(len(evidence.rows)), samples)
     normals = rng.standard_normal((samples, models))
-    own = np.arange(models)
-    means = np.repeat(evidence.alike[own, own].mean(axis=1)[None], samples, axis=0)
+    diagonal = np.arange(models)
+    means = np.repeat(evidence.alike[diagonal, diagonal].mean(axis=1)[None], samples, axis=0)
     for place in evidence.of_targets:
         means[..., place] = (weights @ evidence.labelled[0, :, place])[:, None]
     for place in evidence.matched:

@@ -47,7 +47,7 @@ Values = Callable[[Floats], Floats]
 
 
 class MatchedStatistics(NamedTuple):
-    """How the likeness of answers tells a metric of all rows together.
+    """Statistics by which the likeness of answers tells a metric of all rows together.
 
     Attributes:
         matched: places of the statistics that answer and target give together; the others follow from one of them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -18,6 +18,9 @@ from ranker.tasks.values import ValueAnswers, ValueTask
 
 SCORES = {"1-mae": 1, "1-mse": 2}
 """Outcomes: 1 minus the absolute, or the squared, error in shares of the scale -> the power of the error."""
+
+FLAT, LEAST_ROWS = 0.25, 5
+"""Spread of a model's answers, in that of labels, below which a note says so; fewest rows for one."""
 
 OF_SETS = ("pearson", "spearman", "mae")
 """Metrics of all rows together, in the unit of the numbers."""
@@ -113,6 +116,26 @@ class NumberTask(ValueTask):
         values = answers.answers() or ()
         predicted = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
         return predicted, np.array([example.target for example in examples], dtype=np.float64)
+
+    def judging_notes(self, answers: Mapping[str, Sequence[Any]], targets: Sequence[Any]) -> tuple[str, ...]:
+        """Return which models answer with nearly the same number on all rows. See `ValueTask.judging_notes`.
+
+        Example:
+            >>> NumberTask("marks", 1, 5).judging_notes({"a": [3, 3, 3, 3, 3.5], "b": [1, 5, 2, 4, 3]}, [1, 5, 1, 5, 3])
+            ("a answers with nearly the same number on all rows (standard deviation 0.2, the labels' 1.79): ...",)
+        """
+        labels = [target for target in targets if target is not None]
+        if len(labels) < LEAST_ROWS:
+            return ()
+        numbers = {name: [answer for answer in of_model if answer is not None] for name, of_model in answers.items()}
+        spreads = {name: float(np.std(of_model)) for name, of_model in numbers.items() if len(of_model) >= LEAST_ROWS}
+        spread = float(np.std(labels))
+        return tuple(
+            f"{name} answers with nearly the same number on all rows (standard deviation {of_model:.3g}, the labels' "
+            f"{spread:.3g}): a mean error favours that, and a correlation does not (`metric=spearman`)."
+            for name, of_model in spreads.items()
+            if of_model < FLAT * spread
+        )
 
     def outcome(self, answer: float, target: float) -> float:
         """Return 1 minus the error in shares of the scale."""

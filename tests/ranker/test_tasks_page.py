@@ -52,6 +52,7 @@ def write_tables(number):
     name = "marks.csv" if number else "articles.csv"
     Path(name).write_text("\n".join(["id,text,label" if number else "id,text,reference", *data]))
     Path("pool.csv").write_text("\n".join(["id,text", *(f"{n},document {n}" for n in range(20))]))
+    Path("big.csv").write_text("\n".join(["id,reference", *(f"{n},The one {n % 3} town" for n in range(20))]))
     answers = {"one": (1, 2), "two": (5, 3), "three": (2, 2)}
     for model, (first, second) in answers.items():
         cells = [(first if n % 2 else second) if number else f"The {model} {n % 3} town" for n in range(20)]

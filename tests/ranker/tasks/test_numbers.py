@@ -62,3 +62,15 @@ def test_files_of_numbers_are_compared_and_cells_outside_the_scale_counted(tmp_p
     rows.write_text("id,text,label\na,one,6\n")
     with refuses(DataError, option="label", value="6", place=f"{rows}, line 2"):
         labelled(rows, TASK)
+
+
+def test_predictions_that_hardly_differ_are_named():
+    """A model whose answers spread by less than a quarter of the labels; none with few rows, or where all spread."""
+    task, labels = NumberTask("marks", 1, 5), [1.0, 5.0, 2.0, 4.0, 3.0, None]
+    answers = {"flat": [3.0, 3.1, 3.0, 3.1, 3.0, 3.1], "wide": [1.0, 4.0, 2.0, 5.0, 3.0, None]}
+    (note,) = task.judging_notes(answers, labels)
+    assert note.startswith(
+        "flat answers with nearly the same number on all rows (standard deviation 0.05, the labels' 1.41)"
+    )
+    assert task.judging_notes({name: of_model[:4] for name, of_model in answers.items()}, labels[:4]) == ()
+    assert task.judging_notes({"wide": answers["wide"]}, labels) == ()
