@@ -13,6 +13,7 @@ from test_label_web import served_in, texts, timeless
 
 from ranker import LabelSettings, Runtime, decide, label, load_suite
 from ranker.cli import main
+from ranker.runs.label_predictions import SHORTFALL
 from ranker.runs.pool import MAX_COMPARED_ROWS
 from ranker.runs.rows import RowsFile
 from ranker.tasks.texts import TextTask
@@ -289,3 +290,45 @@ def test_rows_that_share_one_text_are_asked_one_by_one(folder):
     rows = kept(folder)
     assert [row["label"] for row in rows] == ["dog cat", "cow town", "hill sea"]
     assert len({row["id"] for row in rows}) == 3
+
+
+def write_systems(folder, seed, rows=150):
+    """A pool, and what five systems of random ability say of it: the truth of each row, and each system's texts."""
+    rng = np.random.default_rng([94, seed])
+    truth = [rng.choice(WORDS, 8).tolist() for _ in range(rows)]
+    (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Document {n}\n" for n in range(rows)))
+    said = {}
+    for system, wrong in enumerate(rng.uniform(0.1, 0.6, 5).tolist()):
+        texts = [" ".join(str(rng.choice(WORDS)) if rng.random() < wrong else w for w in words) for words in truth]
+        said[f"system-{system}"] = texts
+        (folder / f"system-{system}.csv").write_text(
+            "id,prediction\n" + "".join(f"{n},{text}\n" for n, text in enumerate(texts))
+        )
+    return [" ".join(words) for words in truth], said
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(60, marks=pytest.mark.soak)])
+def test_sessions_of_texts_end_in_time(tmp_path, monkeypatch, count):
+    """By what is lost, within 50 references; little is lost in truth, and the report has the session's order."""
+    monkeypatch.chdir(tmp_path)
+    task, lost, lengths = TextTask("text"), [], []
+    for seed in range(count):
+        truth, said = write_systems(tmp_path, seed)
+        models = load_suite([f"{name}.csv" for name in said])
+        settings = LabelSettings(rule="order", shortfall=SHORTFALL)
+        session = label(RowsFile(Path("pool.csv")), models, task=task, settings=settings, runtime=Runtime(store=None))
+        while not session.ranking().good_enough and len(session.lines) < 50:
+            row = session.next()
+            session.tell(row, truth[int(row.id)])
+        ranking, ids = session.ranking(), [int(session.rows[line.event.row].id) for line in session.lines]
+        rows = "".join(f"{n},Document {n},{truth[n]}\n" for n in ids)
+        Path("labels.csv").write_text(f"id,text,reference\n{rows}")
+        decision = decide(models, RowsFile(Path("labels.csv"), task=task), pool="pool.csv",
+                          runtime=Runtime(store=None)).decision  # fmt: skip
+        assert [model.name for model in ranking.models] == list(decision.names)
+        values = {name: task.judge(texts, [(text,) for text in truth]).mean() for name, texts in said.items()}
+        lost.append(max(values.values()) - values[ranking.models[0].name])
+        lengths.append(len(ids))
+    assert min(lengths) >= 5
+    assert np.mean(lost) <= 2 * SHORTFALL
+    assert np.mean(np.array(lengths) < 50) >= 0.8
