@@ -24,6 +24,7 @@ from ranker.runtime.store import Entry, Store
 from ranker.sources.base import version
 from ranker.statistics.likeness import Anchors
 from ranker.tasks.base import Predictions
+from ranker.tasks.metrics import Metric
 from ranker.tasks.values import ValueTask
 
 REVISION = 2
@@ -88,6 +89,23 @@ def _compare(
             parts.append(task.likeness(of_models, of_anchors).reshape(-1, len(places)).T)
             watch(f"{places.stop:,} of {rows:,} rows are done", len(places))
     return np.concatenate(parts)
+
+
+def compare_statistics(
+    task: ValueTask,
+    metric: Metric,
+    answers: Mapping[str, Predictions],
+    references: Mapping[str, Predictions],
+    runtime: Runtime,
+) -> Floats:
+    """Return (M, A, N, k) statistics of models' answers for a metric of all rows, were other answers the truth."""
+    targets = [[*map(task.as_target, anchor.answers() or ())] for anchor in (*answers.values(), *references.values())]
+    statistics: list[list[Floats]] = []
+    with runtime.steps(f"comparing {len(answers):,} models' answers by {metric.name}", len(answers)) as watch:
+        for name, predictions in answers.items():
+            statistics.append([metric.statistics(predictions.answers() or (), of_anchor) for of_anchor in targets])
+            watch(f"those of {name} are done", 1)
+    return np.array(statistics)
 
 
 def _entry(task: ValueTask, store: Store) -> Entry | None:

@@ -15,18 +15,18 @@ from ranker.numbers import counted
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses
 from ranker.runs.inspected import InspectedModels
-from ranker.runs.likeness import compare_answers
+from ranker.runs.likeness import compare_answers, compare_statistics
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer
 from ranker.scoring.unlabelled import AnswerContext
 from ranker.statistics.label_votes import LabelVotes
-from ranker.statistics.likeness import Anchors
 from ranker.statistics.matches import Matches
 from ranker.statistics.pool import InDomain, Pool, Targets, Voters
 from ranker.statistics.vote import MetricByLabel
 from ranker.tasks.base import NO_ANSWER, Predictions, Task
 from ranker.tasks.classes import label_names, labels_of
+from ranker.tasks.metrics import Metric
 from ranker.tasks.values import ValueTask, has_values
 
 SMALL_POOL = 500
@@ -148,9 +148,6 @@ def _pad_classes(probs: Floats, classes: int) -> Floats:
 MAX_COMPARED_ROWS, LEAST_COMPARED_ROWS = 600, 50
 """Rows of a pool on which answers are compared: most, and least of a metric that is slow for so many models."""
 
-NOTHING = ("",)
-"""Target of a row to which a model gave no answer."""
-
 MOST_SECONDS = 120.0
 """Time that comparisons may take, by what a task states of a metric."""
 
@@ -207,9 +204,11 @@ def answer_context(
         return None
     labelled = np.flatnonzero(~np.isnan(targets.outcomes).any(axis=0))
     examples, most = measuring.plan.rows.pool, most_compared(task, len(answered), len(voting))
-    matched = None if measuring.plan.metric is None else task.matched(measuring.plan.metric)
+    metric = measuring.plan.metric
+    matched = None if metric is None else task.matched(metric)
     if matched is not None:
-        most = min(most, max(int(MOST_SECONDS / (matched.seconds * len(answered) ** 2)), LEAST_COMPARED_ROWS))
+        pairs = len(answered) * (len(answered) + len(voting))
+        most = min(most, max(int(MOST_SECONDS / (matched.seconds * pairs)), LEAST_COMPARED_ROWS))
     rows = compared_rows([examples[place] for place in pool_rows.tolist()], labelled, most)
     if len(rows) == 0:
         return None
@@ -218,44 +217,32 @@ def answer_context(
     declared = [reply.model.family for reply in answered]
     trusted = [reply.model.name for reply in voting if reply.model.role == "trusted"]
     anchors = compare_answers(task, answers, measuring.runtime, measuring.store, references, declared, trusted)
-    sets = None if measuring.plan.metric is None else _label_votes(measuring.plan, answered, pool_rows)
-    places = np.searchsorted(rows, labelled)
-    matches = None if matched is None else _matches(measuring, [*answers.values()], rows, places, pool_rows, anchors)
-    name = task.metric if matched is None or measuring.plan.metric is None else measuring.plan.metric.name
+    sets = None if metric is None else _label_votes(measuring.plan, answered, pool_rows)
+    places, matches, name = np.searchsorted(rows, labelled), None, task.metric
+    if matched is not None and metric is not None:
+        alike = compare_statistics(task, metric, answers, references, measuring.runtime)
+        of_labels = _labelled_statistics(measuring.plan, metric, [*answers.values()], places, pool_rows[rows])
+        value = metric.value if metric.higher_is_better else lambda means: -metric.value(means)
+        matches = Matches(alike, of_labels, places, *matched[:2], value, anchors.declared, anchors.trusted)
+        name = metric.name
     slow = f"{name} of {len(answered):,} models is slow" if most < MAX_COMPARED_ROWS else ""
     outcomes, left = targets.outcomes[:, labelled], len(pool_rows) - len(labelled)
     return AnswerContext(tuple(answers), anchors, outcomes, places, sets, left, slow, matches)
 
 
-def _matches(
-    measuring: Measurer,
-    answers: Sequence[Predictions],
-    rows: Ints,
-    places: Ints,
-    pool_rows: Ints,
-    anchors: Anchors,
-) -> Matches | None:
-    """Return statistics of the answers to some rows of a pool, and those at the places of labelled ones."""
-    plan = measuring.plan
-    task, metric, of_population = plan.task, plan.metric, plan.rows.places
-    if not has_values(task) or metric is None or of_population is None or (matched := task.matched(metric)) is None:
-        return None
+def _labelled_statistics(
+    plan: Plan, metric: Metric, answers: Sequence[Predictions], places: Ints, pool_rows: Ints
+) -> Floats:
+    """Return (M, K, k) statistics of the answers at places among some rows of a pool; of several labels, their mean."""
+    assert plan.rows.places is not None  # the rows are labelled, and in the pool
+    position = positions_among(plan.rows.places, pool_rows, len(plan.rows.pool))
     of_models = [predictions.answers() or () for predictions in answers]
-    targets = [[task.as_target(answer) or NOTHING for answer in of_model] for of_model in of_models]
-    parts: list[list[Floats]] = []
-    with measuring.runtime.steps(f"comparing {len(answers):,} models' answers by {metric.name}", len(answers)) as watch:
-        for number, of_model in enumerate(of_models):
-            parts.append([metric.statistics(of_model, of_other) for of_other in targets])
-            watch(f"{number + 1:,} of {len(answers):,} models are done", 1)
-    alike = np.array(parts)
-    position = positions_among(of_population, pool_rows, len(plan.rows.pool))
-    labelled = np.zeros((len(answers), len(places), alike.shape[3]))
-    for number, place in enumerate(places.tolist()):
-        of_row = [plan.rows.population[n].target for n in np.flatnonzero(position == rows[place]).tolist()]
-        for model, of_model in enumerate(of_models):
-            labelled[model, number] = metric.statistics([of_model[place]] * len(of_row), of_row).mean(axis=0)
-    value = metric.value if metric.higher_is_better else lambda means: -metric.value(means)
-    return Matches(alike, labelled, places, matched.matched, matched.of_targets, value, anchors.declared)
+    statistics = []
+    for place in places.tolist():
+        labels = [plan.rows.population[n].target for n in np.flatnonzero(position == place).tolist()]
+        of_row = [metric.statistics([of_model[place]] * len(labels), labels) for of_model in of_models]
+        statistics.append(np.mean(of_row, axis=1))
+    return np.array(statistics).swapaxes(0, 1)
 
 
 def _label_votes(plan: Plan, answered: Sequence[ModelResponses], pool_rows: Ints) -> LabelVotes | None:

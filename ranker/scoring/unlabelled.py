@@ -217,15 +217,18 @@ class AnswerContext(UnlabelledContext):
             return ModelOrder(AGREEMENT, "label-free", self.anchors.mean_agreement, None, warning)
         notes = (*family_notes(self.models, self.anchors),)
         warning = "is too bold among models that are nearly as good, and misled by models that err alike"
-        if self.matches is not None:
-            belief = matches.draw(self.matches, np.random.default_rng(seed))
-            return ModelOrder(ANCHORS, "pool", belief.score, belief, warning, notes=notes)
-        evidence = LikenessEvidence(self.anchors, self.outcomes, self.places)
-        belief, without = likeness.draw(evidence, np.random.default_rng(seed)), dict[Part, Draws]()
+        belief, without = self._drawn(seed), dict[Part, Draws]()
         if self.anchors.references:
-            of_models = replace(evidence, anchors=self.anchors.of_models)
-            without["voters"] = likeness.draw(of_models, np.random.default_rng(seed))
+            without["voters"] = self._drawn(seed, of_models=True)
         return ModelOrder(ANCHORS, "pool", belief.score, belief, warning, without, notes=notes)
+
+    def _drawn(self, seed: int, of_models: bool = False) -> Draws:
+        """Draw the belief from likeness, and if so without answers that are not ranked."""
+        rng = np.random.default_rng(seed)
+        if self.matches is not None:
+            return matches.draw(self.matches.of_models if of_models else self.matches, rng)
+        anchors = self.anchors.of_models if of_models else self.anchors
+        return likeness.draw(LikenessEvidence(anchors, self.outcomes, self.places), rng)
 
 
 def family_notes(models: Sequence[str], anchors: Anchors) -> Iterator[str]:

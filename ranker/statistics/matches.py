@@ -17,7 +17,7 @@ Source: the weights, Rubin 1981, "The Bayesian bootstrap".
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,13 +34,14 @@ class Matches:
     """Statistics of answers on a pool, and of a few labelled rows.
 
     Attributes:
-        alike: (M, M, N, k) statistics of each model's answers, were those of another model the truth.
+        alike: (M, A, N, k) statistics of each model's answers, were those of another model the truth; then of answers
+            that are not ranked.
         labelled: (M, K, k) statistics on the labelled rows.
         rows: (K,) these rows, each once; one or more.
         matched: places of the statistics that answer and target give together.
         of_targets: places of those that targets give alone.
         value: (..., k) means of statistics -> (...) values, higher is better.
-        families: (M,) names of the models' families; () to find them.
+        declared, trusted: as in `ranker.statistics.likeness.Anchors`.
     """
 
     alike: Floats
@@ -49,7 +50,13 @@ class Matches:
     matched: tuple[int, ...]
     of_targets: tuple[int, ...]
     value: Callable[[Floats], Floats]
-    families: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+    trusted: tuple[bool, ...] = ()
+
+    @property
+    def of_models(self) -> Matches:
+        """The same without answers that are not ranked."""
+        return replace(self, alike=self.alike[:, : len(self.alike)], trusted=())
 
 
 def draw(evidence: Matches, rng: np.random.Generator, samples: int = 0) -> Draws:
@@ -80,7 +87,7 @@ def draw(evidence: Matches, rng: np.random.Generator, samples: int = 0) -> Draws
     for place in evidence.matched:
         alike, labelled = evidence.alike[..., place], evidence.labelled[..., place]
         unit = max(float(alike.max()), 1.0)
-        anchors = Anchors(alike / unit, evidence.families)
+        anchors = Anchors(alike / unit, evidence.declared, evidence.trusted)
         differences = infer_differences(anchors, labelled / unit, evidence.rows, domain=True)
         sizes, axes = np.linalg.eigh(differences.covariance)
         leads = differences.score + normals @ (axes * np.sqrt(np.maximum(sizes, 0))) @ axes.T

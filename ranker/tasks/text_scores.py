@@ -366,10 +366,13 @@ class CorpusBleu:
     higher_is_better: bool = True
 
     def statistics(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
-        """Return (N, 10) lengths of answer and reference, right sequences and sequences of 1 to 4 words."""
+        """Return (N, 10) lengths of answer and reference, right sequences and sequences of 1 to 4 words.
+
+        An answer, or a target, that is None has no word.
+        """
         bleu, rows = _sacrebleu().BLEU(), []
         for answer, references in zip(answers, targets, strict=True):
-            row = bleu.corpus_score([answer or ""], [[reference] for reference in references])
+            row = bleu.corpus_score([answer or ""], [[reference] for reference in references or ("",)])
             rows.append([row.sys_len, row.ref_len, *row.counts, *row.totals])
         return np.array(rows, dtype=np.float64).reshape(len(rows), 2 + 2 * ORDER)
 

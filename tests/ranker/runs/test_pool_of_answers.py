@@ -22,6 +22,7 @@ from ranker.sources.suites import load
 from ranker.sources.tables.options import TableOptions
 from ranker.statistics.likeness import Anchors, infer_differences
 from ranker.statistics.matches import Matches, draw
+from ranker.tasks.text_scores import MATCHED_BLEU
 from ranker.tasks.texts import SpanTask, TextTask
 
 WORDS = "a big old dog cat tree ran sat fell to from over the town river house slowly again".split()  # noqa: SIM905
@@ -149,7 +150,7 @@ def test_bleu_beside_a_pool_is_that_of_its_matches(files):
     labelled = np.array(
         [metric.statistics(answers[name][:KNOWN], [(text,) for text in references[:KNOWN]]) for name in names]
     )
-    evidence = Matches(alike, labelled, np.arange(KNOWN), (2, 3, 4, 5), (1,), metric.value)
+    evidence = Matches(alike, labelled, np.arange(KNOWN), *MATCHED_BLEU[:2], metric.value)
     belief = draw(evidence, np.random.default_rng(0))
     ranking = decide(load(models), RowsFile(rows, task=TextTask("text")), pool=pool, metric="bleu",
                      runtime=Runtime(store=None))  # fmt: skip

@@ -7,6 +7,9 @@ import scipy.stats
 from ranker.statistics.likeness import Anchors, infer_differences
 from ranker.statistics.matches import Matches, draw
 
+PLACES = ((0,), (2,))
+"""Of matches, and of what targets give."""
+
 
 def f1(means):
     """F1 of matches, answered and true items, by their means."""
@@ -31,13 +34,13 @@ def evidence_of(rng, size, rows=200, **shape):
     """Evidence of the first rows, which are random, and the metric's true values on all rows."""
     alike, by_truth = answered_sets(rng, rows=rows, **shape)
     labelled = np.arange(size)
-    return Matches(alike, by_truth[:, :size], labelled, (0,), (2,), f1), f1(by_truth.mean(axis=1))
+    return Matches(alike, by_truth[:, :size], labelled, *PLACES, f1), f1(by_truth.mean(axis=1))
 
 
 def test_a_mean_of_one_match_is_that_of_likeness():
     """Where the value is the matches' mean: the differences of ANCHORS, and the level of the labelled rows."""
     evidence, _ = evidence_of(np.random.default_rng(1), 8)
-    value = Matches(evidence.alike, evidence.labelled, evidence.rows, (0,), (2,), lambda means: means[..., 0])
+    value = Matches(evidence.alike, evidence.labelled, evidence.rows, *PLACES, lambda means: means[..., 0])
     belief = draw(value, np.random.default_rng(2), 200_000)
     unit = evidence.alike[..., 0].max()
     anchors = Anchors(evidence.alike[..., 0] / unit)
@@ -77,7 +80,7 @@ def test_copies_of_a_model_are_told_apart_by_nothing():
     evidence, _ = evidence_of(np.random.default_rng(7), 5)
     twice = [0, 1, 2, 3, 4, 5, 2]
     alike = evidence.alike[np.ix_(twice, twice)]
-    belief = draw(Matches(alike, evidence.labelled[twice], evidence.rows, (0,), (2,), f1), np.random.default_rng(8))
+    belief = draw(Matches(alike, evidence.labelled[twice], evidence.rows, *PLACES, f1), np.random.default_rng(8))
     assert belief.beats()[2, 6] == 0.5
     assert belief.expected[2] == belief.expected[6]
 
@@ -98,3 +101,16 @@ def test_pairs_are_calibrated():
         interval = scipy.stats.binomtest(int((chances[inside] > 0.5).sum()), int(inside.sum())).proportion_ci(0.99)
         assert interval.high > low
     assert np.mean([(of_suite > 0.5).mean() for of_suite in given]) > np.mean(by_rows)
+
+
+def test_a_trusted_reference_decides_where_labels_tell_little():
+    """The nearest to a trusted answer that is not ranked goes first; without it, the models' likeness decides."""
+    rng = np.random.default_rng(10)
+    alike, by_truth = answered_sets(rng, models=5)
+    fourth = np.argmin(f1(alike[:4, 4].mean(axis=1)))  # of the models, the one least like the fifth answer
+    beside = alike[:4].copy()
+    beside[fourth, 4, :, 0] = alike[:4, :, :, 0].max()
+    evidence = Matches(beside, by_truth[:4, :1], np.arange(1), *PLACES, f1, trusted=(True,))
+    trusted, alone = (draw(of, np.random.default_rng(11)) for of in (evidence, evidence.of_models))
+    assert trusted.order[0] == fourth
+    assert trusted.beats()[fourth].sum() > alone.beats()[fourth].sum() + 0.2
