@@ -17,6 +17,7 @@ from ranker.tasks.base import Predictions
 from ranker.tasks.metrics import MatchedStatistics, Metric
 from ranker.tasks.text_scores import (
     BLEU,
+    EMBEDDED,
     FEW_LOST,
     LETTER,
     MATCHED_BLEU,
@@ -144,7 +145,7 @@ class TextTask(ValueTask):
     def seconds_to_compare(self, models: int, anchors: int) -> float:
         """Return about how long a row takes. See `ValueTask.seconds_to_compare`, and docs/results/anchors.md."""
         if isinstance(self.score, EmbeddingScore):
-            return models * SECONDS_A_TEXT + models * anchors * SECONDS_A_PAIR[OWN]
+            return models * SECONDS_A_TEXT + models * anchors * SECONDS_A_PAIR[EMBEDDED]
         return models * anchors * SECONDS_A_PAIR.get(str(self.score), SECONDS_A_PAIR[OWN])
 
     def matched(self, metric: Metric) -> MatchedStatistics | None:
