@@ -123,6 +123,17 @@ class SessionFile:
         return next((reasons[limit] for limit in self._limits), "")
 
     @property
+    def verdict(self) -> str:
+        """The end in few words: which models may be taken, if it was enough; "" while the session goes on."""
+        if not self.ending:
+            return ""
+        ranking, reached = self.labelling.ranking(), self._limits
+        if not {"until", "shortfall"} & {*reached}:
+            return "The budget is spent" if reached else "No row is left"
+        names = [model.name for model in ranking.good_enough] or [ranking.models[0].name]
+        return f"Done: take {'any of ' if len(names) > 1 else ''}{listed(names)}"
+
+    @property
     def _begun(self) -> dict[str, str]:
         """Labels of parts of the row that waits."""
         return {} if self.row is None else self.grades.get(row_key(self.row), {})

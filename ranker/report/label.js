@@ -243,7 +243,7 @@ async function showReading() {
 }
 
 function showEnd(state) {
-  part("end-title").textContent = state.stopped ? "The session is closed" : "No more rows";
+  part("end-title").textContent = state.stopped ? "The session is closed" : state.verdict;
   part("ending").textContent = state.ending;
   part("order").replaceChildren(...state.order.map(line => element("li", line)));
   part("kept").textContent = state.kept;

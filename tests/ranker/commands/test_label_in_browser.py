@@ -128,7 +128,7 @@ def test_fifteen_rows_by_clicks_and_keys_make_the_file_of_the_terminal(folder, c
     while len([row for row in kept(folder) if row["label"]]) < 15:
         press(page, "1")
         rest, count = rest + 1, count + 1
-        page.until(f"{TITLE} === 'Row {count + 1}' || {TITLE} === 'No more rows'")
+        page.until(f"{TITLE} === 'Row {count + 1}' || {TITLE} === 'The budget is spent'")
     assert "budget of 15 answers is spent" in page.ask("document.body.innerText")
     click(page, "Close the session")
     page.until(f"{TITLE} === 'The session is closed'")
@@ -300,7 +300,7 @@ def test_the_report_opens_in_a_tab_of_its_own(folder, chromium, serve):
     press(page, "1")
     wait_for_row(page, 2)
     press(page, "2")
-    page.until(f"{TITLE} === 'No more rows'")
+    page.until(f"{TITLE} === 'The budget is spent'")
     page.ask("document.getElementById('report').target = '_self'")
     click(page, "Open the report")
     page.until("document.title.startsWith('models on labels')")
@@ -431,7 +431,7 @@ def test_axe_finds_no_serious_fault(folder, chromium, serve, kind, scheme):
         page.ask(f"[...document.querySelectorAll('summary')].find(s => s.textContent === '{opened}').click()")
     page.ask("document.getElementById('message').textContent = 'Something is wrong.'")
     check("predictions")
-    answer("No more rows")
+    answer("The budget is spent")
     check("the end")
     click(page, "Close the session")
     page.until(f"{TITLE} === 'The session is closed'")

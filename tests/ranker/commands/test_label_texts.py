@@ -123,6 +123,24 @@ def test_a_session_of_texts_ends_once_little_is_lost(folder):
     assert len(kept(folder)) > first
 
 
+def test_the_page_ends_with_what_to_take(folder, monkeypatch):
+    """In its title, as the terminal says it; before that there is none, and no option is named."""
+    truth = json.loads((folder / "truth.json").read_text())
+
+    def visit(client):
+        state = client.state()
+        while state["row"]:
+            assert state["verdict"] == ""
+            text = "".join(piece["text"] for piece in state["row"]["segments"][0]["pieces"])
+            state = client.change("answer", truth[text])
+        assert state["verdict"] == "Done: take one"
+        assert state["ending"].startswith("enough: take one: at most")
+        assert state["kept"] == "saved in labels.csv"
+
+    assert served_in(folder, monkeypatch, visit)(*TEXT, models=MODELS) == 0
+    assert len(kept(folder)) == 5
+
+
 def test_what_is_no_answer_is_said_and_the_row_waits(folder):
     """An empty text, one that no file gives back, and one that is too long change nothing; so does another number."""
     (folder / "limits.toml").write_text("[limits]\ncell = 40\n")

@@ -199,7 +199,7 @@ def test_the_session_ends_with_the_answer_and_its_report(served):
         assert [line.split(": ")[1].startswith("the best with a probability of ") for line in end["order"]] == [
             True
         ] * 3
-        assert end["kept"] == "saved in labels.csv; to go on, raise --budget in the same command"
+        assert (end["verdict"], end["kept"]) == ("The budget is spent", "saved in labels.csv")
         assert "no row waits" in client.change("answer", "bad", status=409)["message"]
         form = client.http.post("/report", data={"token": client.server.token}, headers={"content-type": FORM})
         assert form.status_code == 200
