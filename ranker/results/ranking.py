@@ -117,6 +117,21 @@ class Ranking(Result):
         return self.found if self.found.mode == "decision" else None
 
     @property
+    def best(self) -> str:
+        """Name of the model that is first; a UsageError for an evaluation."""
+        return self.order[0]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Names of the models, the best first; a UsageError for an evaluation."""
+        return self.decision.names
+
+    @property
+    def p_near_best(self) -> float | None:
+        """P(no model is better than the first by more than the margin), None if unknown; a UsageError as `best`."""
+        return self.decision.models[0].p_near_best
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Notes for a reader of the numbers, a sentence each."""
         return (*self.header.notes, *self.found.notes)

@@ -108,6 +108,15 @@ def test_each_mode_has_its_question_and_refuses_the_other(evaluation, decided):
             ask()
 
 
+def test_a_decision_says_in_a_word_which_model(evaluation, decided):
+    """The first model, the order, and how sure it is; an evaluation has none of these."""
+    models = decided.decision.models
+    assert (decided.best, decided.order) == (models[0].name, tuple(model.name for model in models))
+    assert decided.p_near_best == models[0].p_near_best
+    with pytest.raises(UsageError, match="an evaluation has no decision"):
+        _ = evaluation.best
+
+
 def test_notes_and_the_command_of_a_run():
     """Notes of rows and models come before those of what was found; a run says which command made it."""
     made = by.with_found(by.with_header(toy(), notes=("First.",)), notes=("Second.",))
