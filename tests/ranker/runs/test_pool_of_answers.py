@@ -3,6 +3,7 @@
 import csv
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from ranker.runs.rows import RowsFile
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources.base import SourceOptions
-from ranker.sources.suites import load
+from ranker.sources.suites import Suite, load
 from ranker.sources.tables.options import TableOptions
 from ranker.statistics.likeness import Anchors, infer_differences
 from ranker.statistics.matches import Matches, draw
@@ -86,6 +87,28 @@ def test_a_pool_of_texts_orders_models_by_anchors(files):
     assert [model.outcome for model in found.models] == pytest.approx(outcomes.mean(axis=1)[order].tolist())
     assert found.names == tuple(RIGHT)
     assert "The pool adds 34 rows, read without labels." in found.notes
+
+
+def test_declared_families_count_if_each_model_has_one(files):
+    """As the answers tell with these families; without one of the names they are found."""
+    rows, pool, models, references, answers = files
+    suite = load(models).models
+    declared = dict(zip(answers, "xyyx", strict=True))
+    of_families = [replace(model, source=replace(model.source, family=declared[model.name])) for model in suite]
+    names, anchors, found_families, outcomes = expected(references, answers)
+    of_declared = infer_differences(
+        replace(anchors, declared=(*declared.values(),)), outcomes, range(KNOWN), domain=True
+    )
+    unnamed = [suite[0], *of_families[1:]]
+    assert abs(of_declared.beats() - found_families.beats()).max() > 1e-4
+    for of_suite, posterior in ((of_families, of_declared), (unnamed, found_families)):
+        decision = decide(
+            Suite("models", of_suite), RowsFile(rows, "text"), pool=pool, runtime=Runtime(store=None)
+        ).decision
+        order = [names.index(name) for name in decision.names]
+        assert np.array(decision.p_beats) == pytest.approx(posterior.beats()[np.ix_(order, order)], abs=1e-9)
+    (note,) = [note for note in decision.notes if "answer alike" in note]
+    assert note == "3 of 4 models answer alike: best, good, fair. If they err alike, the order is theirs."
 
 
 def test_agreement_needs_no_reference(files):
