@@ -94,9 +94,11 @@ def scores(judged: Judgements, pool: Ints, rows: Ints) -> tuple[list[Floats], Dr
     """Return (M,) scores of the models by each of `NAMES`, and the belief by matches; `rows` are places in the pool."""
     labelled, outcomes = judged.statistics[:, pool][:, rows], judged.outcomes[:, pool]
     places = (tuple(judged.matched), tuple(judged.of_references))
-    evidence = Matches(judged.alike[:, :, pool], labelled, rows, *places, judged.metric.value)
+    anchors = Anchors(judged.outcomes_alike[:, :, pool])
+    families = tuple(map(str, anchors.families.tolist()))
+    evidence = Matches(judged.alike[:, :, pool], labelled, rows, *places, judged.metric.value, families)
     belief = draw(evidence, np.random.default_rng(0), SAMPLES)
-    means = infer_differences(Anchors(judged.outcomes_alike[:, :, pool]), outcomes[:, rows], rows).score
+    means = infer_differences(anchors, outcomes[:, rows], rows).score
     on_rows = judged.metric.value(labelled.mean(axis=1))
     return [on_rows, outcomes[:, rows].mean(axis=1), means, belief.score], belief
 

@@ -223,7 +223,8 @@ def answer_context(
         alike = compare_statistics(task, metric, answers, references, measuring.runtime)
         of_labels = _labelled_statistics(measuring.plan, metric, [*answers.values()], places, pool_rows[rows])
         value = metric.value if metric.higher_is_better else lambda means: -metric.value(means)
-        matches = Matches(alike, of_labels, places, *matched[:2], value, anchors.declared, anchors.trusted)
+        families = tuple(map(str, anchors.families.tolist()))  # of whole answers: counts of matches have no distance
+        matches = Matches(alike, of_labels, places, *matched[:2], value, families, anchors.trusted)
         name = metric.name
     slow = f"{name} of {len(answered):,} models is slow" if most < MAX_COMPARED_ROWS else ""
     outcomes, left = targets.outcomes[:, labelled], len(pool_rows) - len(labelled)

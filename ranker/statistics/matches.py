@@ -41,7 +41,8 @@ class Matches:
         matched: places of the statistics that answer and target give together.
         of_targets: places of those that targets give alone.
         value: (..., k) means of statistics -> (...) values, higher is better.
-        declared, trusted: as in `ranker.statistics.likeness.Anchors`.
+        families: (M,) names of the models' families; counts of matches have no distance by which to find them.
+        trusted: as in `ranker.statistics.likeness.Anchors`.
     """
 
     alike: Floats
@@ -50,7 +51,7 @@ class Matches:
     matched: tuple[int, ...]
     of_targets: tuple[int, ...]
     value: Callable[[Floats], Floats]
-    declared: tuple[str, ...] = ()
+    families: tuple[str, ...]
     trusted: tuple[bool, ...] = ()
 
     @property
@@ -72,7 +73,8 @@ def draw(evidence: Matches, rng: np.random.Generator, samples: int = 0) -> Draws
         >>> right = rng.random((3, 40)) < [[0.9], [0.7], [0.4]]
         >>> answers = np.where(right, 0, rng.integers(1, 5, (3, 40)))
         >>> alike = (answers[:, None] == answers).astype(float)[..., None]
-        >>> evidence = Matches(alike, right[:, :5, None] * 1.0, np.arange(5), (0,), (), lambda means: means[..., 0])
+        >>> known, of_first = right[:, :5, None] * 1.0, lambda means: means[..., 0]
+        >>> evidence = Matches(alike, known, np.arange(5), (0,), (), of_first, ("a", "b", "c"))
         >>> draw(evidence, rng).order.tolist()
         [0, 1, 2]
     """
@@ -87,7 +89,7 @@ def draw(evidence: Matches, rng: np.random.Generator, samples: int = 0) -> Draws
     for place in evidence.matched:
         alike, labelled = evidence.alike[..., place], evidence.labelled[..., place]
         unit = max(float(alike.max()), 1.0)
-        anchors = Anchors(alike / unit, evidence.declared, evidence.trusted)
+        anchors = Anchors(alike / unit, evidence.families, evidence.trusted)
         differences = infer_differences(anchors, labelled / unit, evidence.rows, domain=True)
         sizes, axes = np.linalg.eigh(differences.covariance)
         leads = differences.score + normals @ (axes * np.sqrt(np.maximum(sizes, 0))) @ axes.T

@@ -170,10 +170,11 @@ def test_bleu_beside_a_pool_is_that_of_its_matches(files):
     alike = np.array(
         [[metric.statistics(answers[name], [(text,) for text in answers[other]]) for other in names] for name in names]
     )
+    families = tuple(map(str, expected(references, answers)[1].families.tolist()))
     labelled = np.array(
         [metric.statistics(answers[name][:KNOWN], [(text,) for text in references[:KNOWN]]) for name in names]
     )
-    evidence = Matches(alike, labelled, np.arange(KNOWN), *MATCHED_BLEU[:2], metric.value)
+    evidence = Matches(alike, labelled, np.arange(KNOWN), *MATCHED_BLEU[:2], metric.value, families)
     belief = draw(evidence, np.random.default_rng(0))
     ranking = decide(load(models), RowsFile(rows, task=TextTask("text")), pool=pool, metric="bleu",
                      runtime=Runtime(store=None))  # fmt: skip

@@ -10,6 +10,9 @@ from ranker.statistics.matches import Matches, draw
 PLACES = ((0,), (2,))
 """Of matches, and of what targets give."""
 
+EACH = tuple("abcdef")
+"""Families of one model each."""
+
 
 def f1(means):
     """F1 of matches, answered and true items, by their means."""
@@ -34,13 +37,13 @@ def evidence_of(rng, size, rows=200, **shape):
     """Evidence of the first rows, which are random, and the metric's true values on all rows."""
     alike, by_truth = answered_sets(rng, rows=rows, **shape)
     labelled = np.arange(size)
-    return Matches(alike, by_truth[:, :size], labelled, *PLACES, f1), f1(by_truth.mean(axis=1))
+    return Matches(alike, by_truth[:, :size], labelled, *PLACES, f1, EACH), f1(by_truth.mean(axis=1))
 
 
 def test_a_mean_of_one_match_is_that_of_likeness():
     """Where the value is the matches' mean: the differences of ANCHORS, and the level of the labelled rows."""
     evidence, _ = evidence_of(np.random.default_rng(1), 8)
-    value = Matches(evidence.alike, evidence.labelled, evidence.rows, *PLACES, lambda means: means[..., 0])
+    value = Matches(evidence.alike, evidence.labelled, evidence.rows, *PLACES, lambda means: means[..., 0], EACH)
     belief = draw(value, np.random.default_rng(2), 200_000)
     unit = evidence.alike[..., 0].max()
     anchors = Anchors(evidence.alike[..., 0] / unit)
@@ -56,7 +59,7 @@ def test_what_answers_give_is_known_and_what_targets_give_is_estimated():
     """The first is the mean over the pool in each draw; the second has the mean of the labelled rows."""
     evidence, _ = evidence_of(np.random.default_rng(3), 6)
     for place, expected in ((1, evidence.alike[:, 0, :, 1].mean(axis=1)), (2, evidence.labelled[0, :, 2].mean())):
-        of_place = Matches(*evidence_fields(evidence), lambda means, place=place: means[..., place])
+        of_place = Matches(*evidence_fields(evidence), lambda means, place=place: means[..., place], EACH)
         values = draw(of_place, np.random.default_rng(4), 50_000).values
         assert values.mean(axis=0) == pytest.approx(np.broadcast_to(expected, 6), abs=0.02)
         assert (np.ptp(values, axis=0) == 0).all() == (place == 1)
@@ -80,7 +83,9 @@ def test_copies_of_a_model_are_told_apart_by_nothing():
     evidence, _ = evidence_of(np.random.default_rng(7), 5)
     twice = [0, 1, 2, 3, 4, 5, 2]
     alike = evidence.alike[np.ix_(twice, twice)]
-    belief = draw(Matches(alike, evidence.labelled[twice], evidence.rows, *PLACES, f1), np.random.default_rng(8))
+    belief = draw(
+        Matches(alike, evidence.labelled[twice], evidence.rows, *PLACES, f1, (*EACH, "c")), np.random.default_rng(8)
+    )
     assert belief.beats()[2, 6] == 0.5
     assert belief.expected[2] == belief.expected[6]
 
@@ -110,7 +115,7 @@ def test_a_trusted_reference_decides_where_labels_tell_little():
     fourth = np.argmin(f1(alike[:4, 4].mean(axis=1)))  # of the models, the one least like the fifth answer
     beside = alike[:4].copy()
     beside[fourth, 4, :, 0] = alike[:4, :, :, 0].max()
-    evidence = Matches(beside, by_truth[:4, :1], np.arange(1), *PLACES, f1, trusted=(True,))
+    evidence = Matches(beside, by_truth[:4, :1], np.arange(1), *PLACES, f1, EACH[:4], trusted=(True,))
     trusted, alone = (draw(of, np.random.default_rng(11)) for of in (evidence, evidence.of_models))
     assert trusted.order[0] == fourth
     assert trusted.beats()[fourth].sum() > alone.beats()[fourth].sum() + 0.2
